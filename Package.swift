@@ -1,0 +1,94 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Every target is compiled the same way: Swift 6 mode, warnings are errors, imports are explicit.
+let settings: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .treatAllWarnings(as: .error),
+]
+
+let argumentParser: Target.Dependency = .product(
+    name: "ArgumentParser", package: "swift-argument-parser")
+let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
+let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+let protobuf: Target.Dependency = .product(name: "SwiftProtobuf", package: "swift-protobuf")
+
+/// A Swift library of this package, in `Sources/<name>`.
+func library(_ name: String, _ dependencies: Target.Dependency...) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: settings)
+}
+
+/// One of the three programs: a thin `@main` over the services below it.
+func program(_ name: String, _ dependencies: Target.Dependency...) -> Target {
+    .executableTarget(
+        name: name, dependencies: dependencies + [argumentParser, logging, "Terminal"],
+        swiftSettings: settings)
+}
+
+/// The tests of one module, in `Tests/<name>Tests`.
+func tests(_ name: String, _ dependencies: Target.Dependency...) -> Target {
+    .testTarget(
+        name: "\(name)Tests", dependencies: dependencies, swiftSettings: settings)
+}
+
+let package = Package(
+    name: "tributary",
+    products: [
+        .executable(name: "tributary-agent", targets: ["tributary-agent"]),
+        .executable(name: "tributary-collector", targets: ["tributary-collector"]),
+        .executable(name: "tributary", targets: ["tributary"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
+    ],
+    targets: [
+        // Level C: module maps and the thinnest shims.
+        .systemLibrary(
+            name: "CFFmpeg",
+            pkgConfig: "libavformat libavcodec libswscale libswresample libavutil",
+            providers: [
+                .apt([
+                    "libavformat-dev", "libavcodec-dev", "libswscale-dev", "libswresample-dev",
+                    "libavutil-dev",
+                ])
+            ]),
+        .systemLibrary(name: "CLinux"),
+        .systemLibrary(name: "CZeroMQ", providers: [.apt(["libzmq3-dev"])]),
+
+        // Level 0: values and handles that know nothing of each other.
+        library("Media"),
+        library("Messaging", "CZeroMQ"),
+        library("Terminal", argumentParser, logging, "CLinux"),
+
+        // Level 1: one concern each.
+        library("Timing", "Media"),
+        library("Wire", protobuf, "Media"),
+        library("MP4", "Media"),
+        library("Devices", "CFFmpeg", "CLinux", "Media"),
+        library("Encoding", "CFFmpeg", "Media"),
+
+        // Level 2: recordings on disk.
+        library("Archive", crypto, "CLinux", "Media", "MP4", "Timing"),
+
+        // Level 3: the programs' services.
+        library(
+            "AgentCore", crypto, logging, "CLinux", "Devices", "Encoding", "Media", "Messaging",
+            "Timing", "Wire"),
+        library(
+            "CollectorCore", crypto, logging, "Archive", "CLinux", "Media", "Messaging", "MP4",
+            "Timing", "Wire"),
+
+        // Level 4: the programs.
+        program("tributary-agent", "AgentCore", "Encoding", "Devices", "Media"),
+        program("tributary-collector", "CollectorCore", "Archive", "CLinux"),
+        program("tributary", "Archive", "MP4", "Media"),
+
+        tests("Media", "Media"),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,36 @@
+/// What is known of a sample besides its bytes and times.
+package struct SampleFlags: OptionSet, Hashable, Sendable {
+    package let rawValue: UInt8
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// Decoding can start here (an IDR picture or a recovery point; every AAC packet).
+    package static let keyframe = SampleFlags(rawValue: 1 << 0)
+    /// Needed by the decoder, never presented: an AAC encoder's delay before the first captured sound.
+    package static let priming = SampleFlags(rawValue: 1 << 1)
+}
+
+/// One access unit or one AAC packet, with its times on the agent's capture clock.
+package struct EncodedSample: Hashable, Sendable {
+    package var track: TrackKind
+    /// Presentation time, nanoseconds of the agent's `CLOCK_MONOTONIC`.
+    package var ptsNanoseconds: Int64
+    /// Decoding time, nanoseconds of the same clock; never after the presentation time.
+    package var dtsNanoseconds: Int64
+    /// How long it is expected to last, nanoseconds.
+    package var durationNanoseconds: Int64
+    package var flags: SampleFlags
+    /// Video: NAL units with 4-byte lengths (ISO/IEC 14496-15 §5.3). Sound: one raw AAC packet, no ADTS header.
+    package var data: [UInt8]
+
+    package init(
+        track: TrackKind, ptsNanoseconds: Int64, dtsNanoseconds: Int64, durationNanoseconds: Int64,
+        flags: SampleFlags, data: [UInt8]
+    ) {
+        self.track = track
+        self.ptsNanoseconds = ptsNanoseconds
+        self.dtsNanoseconds = dtsNanoseconds
+        self.durationNanoseconds = durationNanoseconds
+        self.flags = flags
+        self.data = data
+    }
+}
