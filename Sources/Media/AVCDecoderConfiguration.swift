@@ -1,0 +1,142 @@
+/// AVCDecoderConfigurationRecord (ISO/IEC 14496-15 §5.3.3.1): the content of `avcC` and of H.264 extradata.
+package struct AVCDecoderConfiguration: Hashable, Sendable {
+    /// What high profiles add behind the parameter sets.
+    package struct HighProfile: Hashable, Sendable {
+        /// `chroma_format_idc`, 0 … 3.
+        package var chromaFormat: UInt8
+        package var lumaBitDepth: UInt8
+        package var chromaBitDepth: UInt8
+        package var parameterSetExtensions: [[UInt8]] = []
+    }
+
+    package var profile: UInt8
+    package var constraints: UInt8
+    package var level: UInt8
+    /// Bytes of each length in the samples: 1, 2 or 4.
+    package var lengthSize: Int
+    package var sequenceParameterSets: [[UInt8]]
+    package var pictureParameterSets: [[UInt8]]
+    package var highProfile: HighProfile?
+
+    /// The record for a format whose samples have 4-byte lengths, as ours have.
+    package init(_ format: H264Format) throws(BitstreamError) {
+        guard let first = format.sequenceParameterSets.first else {
+            throw .invalid(
+                .decoderConfiguration, field: "numOfSequenceParameterSets", value: 0)
+        }
+        let parameters = try SequenceParameterSet(parsing: first)
+        profile = parameters.profile
+        constraints = parameters.constraints
+        level = parameters.level
+        lengthSize = 4
+        sequenceParameterSets = format.sequenceParameterSets
+        pictureParameterSets = format.pictureParameterSets
+        if Self.profilesWithExtension.contains(profile) {
+            highProfile = HighProfile(
+                chromaFormat: parameters.chromaFormat, lumaBitDepth: parameters.lumaBitDepth,
+                chromaBitDepth: parameters.chromaBitDepth)
+        }
+    }
+
+    /// Reads a record; bytes behind it are ignored.
+    package init(parsing bytes: [UInt8]) throws(BitstreamError) {
+        var fields = FieldReader(bytes)
+        let version = try fields.byte()
+        guard version == 1 else {
+            throw .invalid(
+                .decoderConfiguration, field: "configurationVersion", value: UInt64(version))
+        }
+        profile = try fields.byte()
+        constraints = try fields.byte()
+        level = try fields.byte()
+        lengthSize = Int(try fields.byte() & 3) + 1
+        guard lengthSize != 3 else {
+            throw .invalid(.decoderConfiguration, field: "lengthSizeMinusOne", value: 2)
+        }
+        sequenceParameterSets = try fields.nalUnits(count: try fields.byte() & 31)
+        pictureParameterSets = try fields.nalUnits(count: try fields.byte())
+        // Many writers leave the extension out, which the profile alone would demand.
+        if Self.profilesWithExtension.contains(profile), fields.bytesLeft >= 4 {
+            highProfile = HighProfile(
+                chromaFormat: try fields.byte() & 3, lumaBitDepth: 8 + (try fields.byte() & 7),
+                chromaBitDepth: 8 + (try fields.byte() & 7),
+                parameterSetExtensions: try fields.nalUnits(count: try fields.byte()))
+        }
+    }
+
+    /// The record as bytes.
+    ///
+    /// - Throws: when there are more parameter sets, or longer ones, than the record can count.
+    package func bytes() throws(BitstreamError) -> [UInt8] {
+        var result: [UInt8] = [
+            1, profile, constraints, level, 0xFC | UInt8(lengthSize - 1),
+        ]
+        try append(
+            sequenceParameterSets, countMask: 31, reserved: 0xE0, to: &result)
+        try append(pictureParameterSets, countMask: 255, reserved: 0, to: &result)
+        if let highProfile {
+            result.append(0xFC | highProfile.chromaFormat)
+            result.append(0xF8 | (highProfile.lumaBitDepth - 8))
+            result.append(0xF8 | (highProfile.chromaBitDepth - 8))
+            try append(
+                highProfile.parameterSetExtensions, countMask: 255, reserved: 0, to: &result)
+        }
+        return result
+    }
+
+    private static let profilesWithExtension: Set<UInt8> = [100, 110, 122, 144, 244]
+
+    private func append(
+        _ sets: [[UInt8]], countMask: Int, reserved: UInt8, to result: inout [UInt8]
+    ) throws(BitstreamError) {
+        guard sets.count <= countMask else {
+            throw .invalid(
+                .decoderConfiguration, field: "number of parameter sets",
+                value: UInt64(sets.count))
+        }
+        result.append(reserved | UInt8(sets.count))
+        for set in sets {
+            guard let size = UInt16(exactly: set.count), size > 0 else {
+                throw .invalid(
+                    .decoderConfiguration, field: "parameterSetLength",
+                    value: UInt64(set.count))
+            }
+            result.append(UInt8(size >> 8))
+            result.append(UInt8(size & 0xFF))
+            result.append(contentsOf: set)
+        }
+    }
+}
+
+/// Takes a record apart from front to back.
+private struct FieldReader {
+    private let bytes: [UInt8]
+    private var position = 0
+
+    init(_ bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    var bytesLeft: Int { bytes.count - position }
+
+    mutating func byte() throws(BitstreamError) -> UInt8 {
+        guard bytesLeft >= 1 else {
+            throw .truncated(.decoderConfiguration, offset: position)
+        }
+        position += 1
+        return bytes[position - 1]
+    }
+
+    mutating func nalUnits(count: UInt8) throws(BitstreamError) -> [[UInt8]] {
+        var units: [[UInt8]] = []
+        for _ in 0..<count {
+            let length = Int(try byte()) << 8 | Int(try byte())
+            guard length > 0, length <= bytesLeft else {
+                throw .truncated(.decoderConfiguration, offset: position)
+            }
+            units.append(Array(bytes[position..<position + length]))
+            position += length
+        }
+        return units
+    }
+}

@@ -1,0 +1,60 @@
+extension H264Format {
+    /// A format whose picture size is what its first sequence parameter set says.
+    package init(
+        parsing sequenceParameterSets: [[UInt8]], pictureParameterSets: [[UInt8]]
+    ) throws(BitstreamError) {
+        guard let first = sequenceParameterSets.first else {
+            throw .truncated(.sequenceParameterSet, offset: 0)
+        }
+        guard !pictureParameterSets.isEmpty else {
+            throw .truncated(.pictureParameterSet, offset: 0)
+        }
+        for set in pictureParameterSets {
+            guard let header = set.first else {
+                throw .truncated(.pictureParameterSet, offset: 0)
+            }
+            guard NALUnitType(header: header) == .pictureParameterSet else {
+                throw .invalid(
+                    .pictureParameterSet, field: "nal_unit_type", value: UInt64(header & 0x1F))
+            }
+        }
+        let parameters = try SequenceParameterSet(parsing: first)
+        for other in sequenceParameterSets.dropFirst() {
+            _ = try SequenceParameterSet(parsing: other)
+        }
+        self.init(
+            sequenceParameterSets: sequenceParameterSets,
+            pictureParameterSets: pictureParameterSets, width: parameters.width,
+            height: parameters.height)
+    }
+
+    /// A format out of extradata as encoders and demuxers give it: an avcC record, or Annex B.
+    ///
+    /// The record's length size goes unheeded: samples of this format have 4-byte lengths.
+    package init(extradata: [UInt8]) throws(BitstreamError) {
+        if extradata.first == 1 {
+            let record = try AVCDecoderConfiguration(parsing: extradata)
+            try self.init(
+                parsing: record.sequenceParameterSets,
+                pictureParameterSets: record.pictureParameterSets)
+            return
+        }
+        let units = try AnnexB.nalUnits(in: extradata.span)
+        func bytes(_ type: NALUnitType) -> [[UInt8]] {
+            units.filter { $0.type == type }.map { Array(extradata[$0.range]) }
+        }
+        try self.init(
+            parsing: bytes(.sequenceParameterSet),
+            pictureParameterSets: bytes(.pictureParameterSet))
+    }
+}
+
+extension AACFormat {
+    /// A format whose rate and channels are what its AudioSpecificConfig says of the core.
+    package init(parsing configuration: [UInt8]) throws(BitstreamError) {
+        let parsed = try AudioSpecificConfig(parsing: configuration)
+        self.init(
+            configuration: configuration, sampleRate: parsed.sampleRate,
+            channels: parsed.channels)
+    }
+}
