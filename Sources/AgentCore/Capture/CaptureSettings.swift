@@ -1,0 +1,93 @@
+package import Encoding
+package import Media
+
+/// Where a source's pictures come from.
+package enum VideoChoice: Hashable, Sendable {
+    case none
+    /// The test pattern of the contract.
+    case test
+    case file(path: String)
+}
+
+/// Where a source's sound comes from.
+package enum SoundChoice: Hashable, Sendable {
+    case none
+    /// The beep of the contract.
+    case test
+    case file(path: String)
+}
+
+/// Who turns pictures and sound into H.264 and AAC.
+package enum EncoderChoice: Hashable, Sendable {
+    /// The best that is built in: libx264 and libavcodec's AAC.
+    case auto
+    /// Nobody: what a file delivers as H.264 and AAC is shipped bit for bit.
+    case copy
+    /// libavcodec's encoder of this name.
+    case named(String)
+}
+
+/// The named sizes of AVFoundation.
+package enum SizePreset: String, CaseIterable, Hashable, Sendable {
+    case low, medium, high
+
+    package var size: PictureSize {
+        switch self {
+        case .low: PictureSize(width: 640, height: 480)
+        case .medium: PictureSize(width: 960, height: 540)
+        case .high: PictureSize(width: 1280, height: 720)
+        }
+    }
+}
+
+/// What one source captures and how it encodes it.
+package struct CaptureSettings: Hashable, Sendable {
+    /// Where pictures come from.
+    package var video = VideoChoice.test
+    /// Where sound comes from.
+    package var audio = SoundChoice.test
+    /// Written into the test pattern.
+    package var sourceName: String
+
+    /// Nil: 1280×720 for the test pattern, a file's own size for a file.
+    package var size: PictureSize?
+    /// Nil: 30 for the test pattern, a file's own rate for a file. Less than a file's rate leaves
+    /// pictures out; more never repeats any.
+    package var frameRate: FrameRate?
+
+    /// Who encodes the pictures.
+    package var encoder = EncoderChoice.auto
+    /// Bits per second on average.
+    package var videoBitrate = 4_000_000
+    /// The most bits per second that the decoder's buffer may be filled with (VBV); nil: 1.5 × the average.
+    package var videoBitrateCap: Int?
+    /// How much time of the cap that buffer holds.
+    package var videoBuffer = Duration.seconds(1)
+    /// The longest time between two keyframes.
+    package var keyframeInterval = Duration.seconds(2)
+    /// How many B-frames in a row.
+    package var bFrames = 0
+    package var profile = VideoProfile.high
+    /// libx264's preset: how much work it does for quality.
+    package var encoderPreset = "veryfast"
+    /// Nil: zero latency without B-frames, none with them.
+    package var tune: VideoTune?
+    /// 0: as many as the machine has use for.
+    package var encoderThreads = 0
+
+    /// Bits per second.
+    package var audioBitrate = 96_000
+    /// Hz. Nil: 48000 for the test sound, a file's own for a file.
+    package var sampleRate: Int?
+    /// Nil: 2 for the test sound, a file's own for a file.
+    package var channels: Int?
+
+    /// Ends after this much captured time.
+    package var duration: Duration?
+    /// A file starts again when it ends.
+    package var loop = false
+
+    package init(sourceName: String) {
+        self.sourceName = sourceName
+    }
+}

@@ -1,0 +1,57 @@
+package import Media
+
+/// Why something that was due is missing.
+package enum CaptureLossCause: Hashable, Sendable {
+    /// The source that paints the pictures, or the encoder, was slower than the camera.
+    case encoderOverload
+    /// The source's data was damaged.
+    case damagedInput
+}
+
+/// Samples that were due and never came to be.
+package struct CaptureLoss: Hashable, Sendable {
+    package var track: TrackKind
+    package var cause: CaptureLossCause
+    /// When the first lost sample was due, nanoseconds of `CLOCK_MONOTONIC`.
+    package var startNanoseconds: Int64
+    package var durationNanoseconds: Int64
+    /// How many were lost; 0: nobody knows.
+    package var samples: Int
+    /// One line for people.
+    package var text: String
+
+    package init(
+        track: TrackKind, cause: CaptureLossCause, startNanoseconds: Int64,
+        durationNanoseconds: Int64, samples: Int, text: String
+    ) {
+        self.track = track
+        self.cause = cause
+        self.startNanoseconds = startNanoseconds
+        self.durationNanoseconds = durationNanoseconds
+        self.samples = samples
+        self.text = text
+    }
+}
+
+/// How a capture ended.
+package enum CaptureEnd: Hashable, Sendable {
+    /// As it should; the text says why ("end of file", "stopped").
+    case finished(String)
+    /// Early; one line that says what was wrong.
+    case failed(String)
+}
+
+/// Takes what a ``CaptureSession`` makes. Called from the capture's threads, never from two at once; may block
+/// briefly.
+package protocol CaptureSink: AnyObject, Sendable {
+    /// The formats of all tracks: once, before the first sample.
+    func formats(_ formats: [TrackFormat])
+    /// From the next sample on, a track has another format.
+    func formatChanged(_ format: TrackFormat)
+    /// One encoded sample; per track in DTS order.
+    func sample(_ sample: EncodedSample)
+    /// Something is missing.
+    func lost(_ loss: CaptureLoss)
+    /// The last call, exactly once, after all tracks gave their last sample.
+    func ended(_ end: CaptureEnd)
+}
