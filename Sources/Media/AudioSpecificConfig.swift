@@ -31,7 +31,8 @@ package struct AudioSpecificConfig: Hashable, Sendable {
     ///
     /// - Throws: for a number of channels that has no configuration, or a rate out of range.
     package init(lowComplexityAt sampleRate: UInt32, channels: UInt32) throws(BitstreamError) {
-        guard let configuration = [1, 2, 3, 4, 5, 6, 0, 7].element(at: Int(channels) - 1),
+        let configurations: [UInt8] = [1, 2, 3, 4, 5, 6, 0, 7]
+        guard let configuration = configurations.element(at: Int(channels) - 1),
             configuration > 0
         else {
             throw .invalid(.audioSpecificConfig, field: "channels", value: UInt64(channels))

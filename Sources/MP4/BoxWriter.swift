@@ -1,0 +1,82 @@
+/// Puts boxes together in memory, numbers big-endian (ISO/IEC 14496-12 §4.2).
+struct BoxWriter {
+    private(set) var bytes: [UInt8] = []
+
+    init(reserving capacity: Int = 0) {
+        bytes.reserveCapacity(capacity)
+    }
+
+    /// A box around what `body` writes.
+    mutating func box(_ type: FourCC, _ body: (inout BoxWriter) -> Void) {
+        let start = begin(type)
+        body(&self)
+        end(start)
+    }
+
+    /// A full box: version and flags come first (§4.2.2).
+    mutating func fullBox(
+        _ type: FourCC, version: UInt8 = 0, flags: UInt32 = 0, _ body: (inout BoxWriter) -> Void
+    ) {
+        let start = begin(type)
+        u32(UInt32(version) << 24 | flags)
+        body(&self)
+        end(start)
+    }
+
+    /// Opens a box; the result is for ``end(_:)``.
+    mutating func begin(_ type: FourCC) -> Int {
+        let start = bytes.count
+        u32(0)
+        u32(type.rawValue)
+        return start
+    }
+
+    /// Closes the box that began at `start`: its size becomes known.
+    mutating func end(_ start: Int) {
+        // What we write is bounded far below 4 GiB; sizes of media are written by other means.
+        patch(UInt32(bytes.count - start), at: start)
+    }
+
+    mutating func u8(_ value: UInt8) {
+        bytes.append(value)
+    }
+
+    mutating func u16(_ value: UInt16) {
+        withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) }
+    }
+
+    mutating func u32(_ value: UInt32) {
+        withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) }
+    }
+
+    mutating func u64(_ value: UInt64) {
+        withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) }
+    }
+
+    mutating func i32(_ value: Int32) {
+        u32(UInt32(bitPattern: value))
+    }
+
+    mutating func i64(_ value: Int64) {
+        u64(UInt64(bitPattern: value))
+    }
+
+    mutating func fourCC(_ value: FourCC) {
+        u32(value.rawValue)
+    }
+
+    mutating func raw(_ value: [UInt8]) {
+        bytes.append(contentsOf: value)
+    }
+
+    mutating func zeros(_ count: Int) {
+        bytes.append(contentsOf: repeatElement(0, count: count))
+    }
+
+    /// Overwrites four bytes that were written before.
+    mutating func patch(_ value: UInt32, at position: Int) {
+        withUnsafeBytes(of: value.bigEndian) {
+            bytes.replaceSubrange(position..<position + 4, with: $0)
+        }
+    }
+}

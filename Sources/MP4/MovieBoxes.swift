@@ -1,0 +1,154 @@
+import Media
+
+/// Seconds from 1904, the files' epoch, to 1970, the system's (ISO/IEC 14496-12 §8.2.2.3).
+let secondsFrom1904To1970: Int64 = 2_082_844_800
+
+/// One entry of `elst` (ISO/IEC 14496-12 §8.6.6).
+package struct Edit: Hashable, Sendable {
+    /// Ticks of the movie's timescale.
+    package var segmentDuration: UInt64
+    /// Ticks of the track's timescale; −1: nothing is presented.
+    package var mediaTime: Int64
+}
+
+/// The boxes that an initial `moov` and a final one have in common.
+///
+/// Times need a field of 64 bits when they do not fit in 32; version 1 of a box has those.
+struct MovieBoxes {
+    /// Seconds since 1904.
+    let created: UInt64
+
+    init(createdUnixSeconds: Int64) {
+        created = UInt64(clamping: createdUnixSeconds.saturatingAdd(secondsFrom1904To1970))
+    }
+
+    private func version(for duration: UInt64) -> UInt8 {
+        max(created, duration) > UInt64(UInt32.max) ? 1 : 0
+    }
+
+    /// `mvhd` (§8.2.2).
+    func writeMovieHeader(
+        timescale: Timescale, duration: UInt64, nextTrackID: UInt32, to writer: inout BoxWriter
+    ) {
+        let version = version(for: duration)
+        writer.fullBox("mvhd", version: version) { writer in
+            writer.time(created, version: version)
+            writer.time(created, version: version)
+            writer.u32(timescale.ticksPerSecond)
+            writer.time(duration, version: version)
+            writer.u32(0x0001_0000)  // rate
+            writer.u16(0x0100)  // volume
+            writer.zeros(10)
+            Self.writeUnityMatrix(to: &writer)
+            writer.zeros(24)
+            writer.u32(nextTrackID)
+        }
+    }
+
+    /// `tkhd` (§8.3.2): enabled, in the movie.
+    func writeTrackHeader(
+        kind: TrackKind, duration: UInt64, entry: SampleEntryWriter, to writer: inout BoxWriter
+    ) {
+        let version = version(for: duration)
+        writer.fullBox("tkhd", version: version, flags: 3) { writer in
+            writer.time(created, version: version)
+            writer.time(created, version: version)
+            writer.u32(UInt32(kind.rawValue))
+            writer.zeros(4)
+            writer.time(duration, version: version)
+            writer.zeros(12)
+            writer.u16(kind == .audio ? 0x0100 : 0)  // volume
+            writer.zeros(2)
+            Self.writeUnityMatrix(to: &writer)
+            let size = entry.presentedSize
+            writer.u32(size.width)
+            writer.u32(size.height)
+        }
+    }
+
+    /// `edts` with its `elst` (§8.6.5, §8.6.6).
+    func writeEdits(_ edits: [Edit], to writer: inout BoxWriter) {
+        let isWide = edits.contains {
+            $0.segmentDuration > UInt64(UInt32.max) || $0.mediaTime > Int64(Int32.max)
+        }
+        let version: UInt8 = isWide ? 1 : 0
+        writer.box("edts") { writer in
+            writer.fullBox("elst", version: version) { writer in
+                writer.u32(UInt32(edits.count))
+                for edit in edits {
+                    writer.time(edit.segmentDuration, version: version)
+                    if isWide {
+                        writer.i64(edit.mediaTime)
+                    } else {
+                        writer.i32(Int32(edit.mediaTime))
+                    }
+                    writer.u32(0x0001_0000)  // media_rate 1.0
+                }
+            }
+        }
+    }
+
+    /// `mdia` (§8.4.1) around a sample table that `tables` writes behind `stsd`.
+    func writeMedia(
+        kind: TrackKind, timescale: Timescale, duration: UInt64, entry: SampleEntryWriter,
+        to writer: inout BoxWriter, tables: (inout BoxWriter) -> Void
+    ) {
+        let version = version(for: duration)
+        writer.box("mdia") { writer in
+            writer.fullBox("mdhd", version: version) { writer in
+                writer.time(created, version: version)
+                writer.time(created, version: version)
+                writer.u32(timescale.ticksPerSecond)
+                writer.time(duration, version: version)
+                writer.u16(0x55C4)  // "und"
+                writer.zeros(2)
+            }
+            writer.fullBox("hdlr") { writer in
+                writer.zeros(4)
+                writer.fourCC(kind == .video ? "vide" : "soun")
+                writer.zeros(12)
+                writer.raw(Array((kind == .video ? "Video\0" : "Sound\0").utf8))
+            }
+            writer.box("minf") { writer in
+                switch kind {
+                case .video: writer.fullBox("vmhd", flags: 1) { $0.zeros(8) }
+                case .audio: writer.fullBox("smhd") { $0.zeros(4) }
+                }
+                writer.box("dinf") { writer in
+                    writer.fullBox("dref") { writer in
+                        writer.u32(1)
+                        writer.fullBox("url ", flags: 1) { _ in }  // in this file
+                    }
+                }
+                writer.box("stbl") { writer in
+                    entry.writeDescriptions(to: &writer)
+                    tables(&writer)
+                }
+            }
+        }
+    }
+
+    private static func writeUnityMatrix(to writer: inout BoxWriter) {
+        for value: UInt32 in [0x0001_0000, 0, 0, 0, 0x0001_0000, 0, 0, 0, 0x4000_0000] {
+            writer.u32(value)
+        }
+    }
+}
+
+extension BoxWriter {
+    /// A time of 32 bits in version 0 of a box, of 64 in version 1.
+    fileprivate mutating func time(_ value: UInt64, version: UInt8) {
+        if version == 0 {
+            u32(UInt32(value))
+        } else {
+            u64(value)
+        }
+    }
+}
+
+extension Int64 {
+    fileprivate func saturatingAdd(_ other: Int64) -> Int64 {
+        let (sum, overflow) = addingReportingOverflow(other)
+        return overflow ? (self < 0 ? .min : .max) : sum
+    }
+}

@@ -1,0 +1,178 @@
+package import Media
+
+/// How a track's samples are coded: one entry of `stsd` (ISO/IEC 14496-12 §8.5.2).
+package struct SampleEntry: Hashable, Sendable {
+    /// `avc1`, `mp4a`, …
+    package var type: FourCC
+    /// What a decoder needs; nil for codings that this product does not record.
+    package var format: TrackFormat?
+    /// Bytes of a NAL unit's length in the samples; 0 where there are no NAL units.
+    package var nalLengthSize = 0
+    /// Visual entries: the coded picture's size in pixels.
+    package var width: UInt16 = 0
+    package var height: UInt16 = 0
+    /// Audio entries, as the entry's own fields say; the decoder's configuration knows better.
+    package var channels: UInt16 = 0
+    package var sampleRate: UInt32 = 0
+}
+
+/// Writes the boxes that describe a format; everything that can fail has been tried when it exists.
+struct SampleEntryWriter {
+    /// What depends on the kind of format.
+    private enum Entry {
+        case h264(
+            width: UInt16, height: UInt16, configuration: [UInt8],
+            usability: VideoUsabilityInformation?)
+        case aac(channels: UInt16, sampleRate: UInt32, configuration: [UInt8])
+    }
+
+    private let entry: Entry
+
+    init(_ format: TrackFormat) throws(MP4Error) {
+        do {
+            switch format {
+            case .h264(let format):
+                let configuration = try AVCDecoderConfiguration(format).bytes()
+                let parameters = try SequenceParameterSet(
+                    parsing: format.sequenceParameterSets[0])
+                entry = .h264(
+                    width: try Self.narrow(format.width, "width", of: .video),
+                    height: try Self.narrow(format.height, "height", of: .video),
+                    configuration: configuration, usability: parameters.usability)
+            case .aac(let format):
+                guard (1...Self.maximumConfigurationSize).contains(format.configuration.count)
+                else {
+                    throw MP4Error.unwritableField(
+                        .audio, field: "AudioSpecificConfig size",
+                        value: UInt64(format.configuration.count))
+                }
+                entry = .aac(
+                    channels: try Self.narrow(format.channels, "channels", of: .audio),
+                    sampleRate: format.sampleRate, configuration: format.configuration)
+            }
+        } catch let error as BitstreamError {
+            throw .unwritableFormat(format.kind, error)
+        } catch let error as MP4Error {
+            throw error
+        } catch {
+            preconditionFailure("only the two errors above are thrown: \(error)")
+        }
+    }
+
+    /// The longest AudioSpecificConfig that is taken; real ones have two to a few dozen bytes.
+    static let maximumConfigurationSize = 4_096
+
+    /// The size at which the picture is shown, 16.16 (§8.3.2); zero for sound.
+    var presentedSize: (width: UInt32, height: UInt32) {
+        guard case .h264(let width, let height, _, let usability) = entry else { return (0, 0) }
+        var wide = UInt64(width) << 16
+        if let ratio = usability?.sampleAspectRatio {
+            wide = wide * UInt64(ratio.horizontal) / UInt64(ratio.vertical)
+        }
+        return (UInt32(clamping: wide), UInt32(height) << 16)
+    }
+
+    /// `stsd` with one entry.
+    func writeDescriptions(to writer: inout BoxWriter) {
+        writer.fullBox("stsd") { writer in
+            writer.u32(1)
+            switch entry {
+            case .h264(let width, let height, let configuration, let usability):
+                Self.writeVisual(
+                    width: width, height: height, configuration: configuration,
+                    usability: usability, to: &writer)
+            case .aac(let channels, let sampleRate, let configuration):
+                Self.writeAudio(
+                    channels: channels, sampleRate: sampleRate, configuration: configuration,
+                    to: &writer)
+            }
+        }
+    }
+
+    private static func narrow(
+        _ value: UInt32, _ field: String, of track: TrackKind
+    ) throws(MP4Error) -> UInt16 {
+        guard let narrow = UInt16(exactly: value), narrow > 0 else {
+            throw .unwritableField(track, field: field, value: UInt64(value))
+        }
+        return narrow
+    }
+
+    /// AVCSampleEntry (ISO/IEC 14496-15 §5.4.2) on VisualSampleEntry (ISO/IEC 14496-12 §12.1.3).
+    private static func writeVisual(
+        width: UInt16, height: UInt16, configuration: [UInt8],
+        usability: VideoUsabilityInformation?, to writer: inout BoxWriter
+    ) {
+        writer.box("avc1") { writer in
+            writer.zeros(6)
+            writer.u16(1)  // data_reference_index
+            writer.zeros(16)
+            writer.u16(width)
+            writer.u16(height)
+            writer.u32(0x0048_0000)  // 72 dpi
+            writer.u32(0x0048_0000)
+            writer.zeros(4)
+            writer.u16(1)  // frame_count
+            writer.zeros(32)  // compressorname
+            writer.u16(0x0018)  // depth
+            writer.u16(0xFFFF)
+            writer.box("avcC") { $0.raw(configuration) }
+            if let colour = usability?.colour {
+                writer.box("colr") { writer in
+                    writer.fourCC("nclx")
+                    writer.u16(UInt16(colour.primaries))
+                    writer.u16(UInt16(colour.transferCharacteristics))
+                    writer.u16(UInt16(colour.matrixCoefficients))
+                    writer.u8(colour.isFullRange ? 0x80 : 0)
+                }
+            }
+            if let ratio = usability?.sampleAspectRatio {
+                writer.box("pasp") { writer in
+                    writer.u32(UInt32(ratio.horizontal))
+                    writer.u32(UInt32(ratio.vertical))
+                }
+            }
+        }
+    }
+
+    /// MP4AudioSampleEntry (ISO/IEC 14496-14 §6.7) on AudioSampleEntry (ISO/IEC 14496-12 §12.2.3).
+    private static func writeAudio(
+        channels: UInt16, sampleRate: UInt32, configuration: [UInt8], to writer: inout BoxWriter
+    ) {
+        writer.box("mp4a") { writer in
+            writer.zeros(6)
+            writer.u16(1)  // data_reference_index
+            writer.zeros(8)
+            writer.u16(channels)
+            writer.u16(16)  // samplesize
+            writer.zeros(4)
+            // 16.16: a rate past 65,535 Hz is left to the decoder's configuration.
+            writer.u32(UInt32(UInt16(exactly: sampleRate) ?? 0) << 16)
+            writer.fullBox("esds") { writer in
+                writer.raw(elementaryStreamDescriptor(configuration))
+            }
+        }
+    }
+
+    /// ES_Descriptor (ISO/IEC 14496-1 §7.2.6.5) for AAC with the given AudioSpecificConfig.
+    private static func elementaryStreamDescriptor(_ configuration: [UInt8]) -> [UInt8] {
+        // MPEG-4 audio, an audio stream; buffer size and bit rates unknown.
+        let decoder: [UInt8] =
+            [0x40, 0x15] + Array(repeating: 0, count: 11)
+            + descriptor(tag: 5, configuration)
+        // ES_ID 0 as files have it (ISO/IEC 14496-14 §3.1.2), no flags; SLConfig predefined for MP4.
+        return descriptor(
+            tag: 3, [0, 0, 0] + descriptor(tag: 4, decoder) + descriptor(tag: 6, [2]))
+    }
+
+    /// A tag, the size in as many 7-bit groups as it needs (ISO/IEC 14496-1 §8.3.3), the content.
+    private static func descriptor(tag: UInt8, _ content: [UInt8]) -> [UInt8] {
+        var size = [UInt8(content.count & 0x7F)]
+        var rest = content.count >> 7
+        while rest > 0 {
+            size.insert(UInt8(rest & 0x7F) | 0x80, at: 0)
+            rest >>= 7
+        }
+        return [tag] + size + content
+    }
+}
