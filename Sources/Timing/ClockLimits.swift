@@ -1,0 +1,38 @@
+/// What is assumed of clocks: everything a bound promises, it promises under these limits.
+package enum ClockLimits {
+    /// How fast two clocks may ever run apart: 500 ppm, the most by which a kernel lets itself be steered
+    /// and more than any crystal is off, and a tenth for temperature on top.
+    package static let skewPPB: Int64 = 550_000
+    /// How much the skew may change at once: a time daemon that steers one of the two kernels in small steps.
+    package static let skewStepPPB: Int64 = 20_000
+    /// How fast the skew may wander besides: 3 ppm in a minute, a box that warms up by a degree or two in it.
+    package static let wanderPPBPerSecond: Int64 = 50
+    /// No clock reading is as far from zero (73 years), so that sums and differences of offsets never overflow.
+    package static let timestampNanoseconds: Int64 = 1 << 61
+}
+
+/// `nanoseconds × ppb ÷ 10⁹`, rounded towards negative infinity, clamped to 64 bits.
+func drift(over nanoseconds: Int64, ppb: Int64) -> Int64 {
+    let billion: Int64 = 1_000_000_000
+    let (product, overflow) = nanoseconds.multipliedReportingOverflow(by: ppb)
+    guard overflow else {
+        return product / billion - (product % billion < 0 ? 1 : 0)
+    }
+    let wide = Int128(nanoseconds) * Int128(ppb)
+    return Int64(
+        clamping: wide / Int128(billion) - (wide % Int128(billion) < 0 ? 1 : 0))
+}
+
+extension Int64 {
+    /// The sum, or the nearest value that 64 bits can hold.
+    func clampedAdding(_ other: Int64) -> Int64 {
+        let (sum, overflow) = addingReportingOverflow(other)
+        return overflow ? (other < 0 ? .min : .max) : sum
+    }
+
+    /// The difference, or the nearest value that 64 bits can hold.
+    func clampedSubtracting(_ other: Int64) -> Int64 {
+        let (difference, overflow) = subtractingReportingOverflow(other)
+        return overflow ? (other < 0 ? .max : .min) : difference
+    }
+}

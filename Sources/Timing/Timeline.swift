@@ -1,0 +1,164 @@
+/// Puts one source's samples, picture and sound alike, from one epoch of its agent's clock on the session's
+/// timeline.
+///
+/// The mapping is a chain of lines. A new ``ClockModel`` never moves what has been mapped: it begins a new line
+/// where the last one stands, steeper or flatter by at most ``slewLimitPPB`` until it meets the model. So the
+/// order of samples is kept (moments 2 ns or more apart never meet), and a moment maps to the same place however
+/// late its sample comes.
+package struct Timeline: Sendable {
+    /// The fastest correction, in parts per 10⁹ of the agent's time: 500 ppm is no audible change of pitch and is
+    /// what `adjtime` uses.
+    package static let slewLimitPPB: Int64 = 500_000
+    /// Small corrections take this long, so that the estimate's noise becomes a slow bend.
+    package static let slewHorizonNanoseconds: Int64 = 4_000_000_000
+    /// What would take longer than 1000 s to slew is not slewed: it is a discontinuity.
+    package static let discontinuityNanoseconds: Int64 = 500_000_000
+    /// How far behind the newest sample a line stays known: one track may lag behind the other by this much.
+    package static let historyNanoseconds: Int64 = 240_000_000_000
+    /// Lines kept at most (about 50 KB): an update every half second within the history.
+    package static let maximumPieces = 512
+    /// A sample stamped further than this past an update is odd and does not delay it.
+    package static let plausibleLeadNanoseconds: Int64 = 60_000_000_000
+
+    /// What became of a new model.
+    package enum Update: Hashable, Sendable {
+        /// Taken; this much (model − applied) is slewed from here on.
+        case slewing(restNanoseconds: Int64)
+        /// Not taken: the rest is past ``Timeline/discontinuityNanoseconds``. The caller records a discontinuity
+        /// and goes on with a new timeline.
+        case discontinuity(restNanoseconds: Int64)
+    }
+
+    /// The session's zero, nanoseconds of the collector's clock.
+    package let sessionZeroNanoseconds: Int64
+    /// In the order of their starts; the first one also reaches back for ever, the last one goes on for ever.
+    private var pieces: [Piece]
+    /// Agent's clock at the newest moment mapped.
+    private var reachedNanoseconds: Int64?
+
+    /// Locks to a model: its offset holds from the first moment, without slewing.
+    package init(sessionZeroNanoseconds: Int64, model: ClockModel) {
+        self.sessionZeroNanoseconds = sessionZeroNanoseconds
+        pieces = [
+            Piece(
+                startNanoseconds: model.referenceAgentNanoseconds,
+                offsetNanoseconds: model.offsetNanoseconds, slewPPB: 0, model: model)
+        ]
+    }
+
+    /// A moment of the agent's clock on the session's timeline; later updates leave it where it is.
+    package mutating func map(_ agentNanoseconds: Int64) -> Int64 {
+        reachedNanoseconds = max(reachedNanoseconds ?? agentNanoseconds, agentNanoseconds)
+        return sessionNanoseconds(at: agentNanoseconds)
+    }
+
+    /// Where a moment of the agent's clock would be mapped to now.
+    package func sessionNanoseconds(at agentNanoseconds: Int64) -> Int64 {
+        agentNanoseconds.clampedAdding(appliedOffsetNanoseconds(at: agentNanoseconds))
+            .clampedSubtracting(sessionZeroNanoseconds)
+    }
+
+    /// The offset (collector − agent) that mapping uses at a moment: what a fragment stores.
+    package func appliedOffsetNanoseconds(at agentNanoseconds: Int64) -> Int64 {
+        piece(at: agentNanoseconds).offset(at: agentNanoseconds)
+    }
+
+    /// How wrong the applied offset may be: the model's bound, and what is not slewed yet.
+    package func boundNanoseconds(at agentNanoseconds: Int64) -> Int64 {
+        let piece = piece(at: agentNanoseconds)
+        let rest = distance(
+            from: piece.offset(at: agentNanoseconds), to: piece.model.offset(at: agentNanoseconds))
+        return piece.model.bound(at: agentNanoseconds).clampedAdding(rest)
+    }
+
+    /// The correction in progress at a moment, on top of the model's skew.
+    package func slewPPB(at agentNanoseconds: Int64) -> Int64 {
+        piece(at: agentNanoseconds).slewPPB
+    }
+
+    /// The model in force at a moment.
+    package func model(at agentNanoseconds: Int64) -> ClockModel {
+        piece(at: agentNanoseconds).model
+    }
+
+    /// Follows a newer model, from `agentNanoseconds` or the newest mapped sample on, whichever is later.
+    package mutating func update(_ model: ClockModel, at agentNanoseconds: Int64) -> Update {
+        makeRoom()
+        let start = startOfUpdate(at: agentNanoseconds)
+        let applied = appliedOffsetNanoseconds(at: start)
+        let rest = model.offset(at: start).clampedSubtracting(applied)
+        guard rest.magnitude <= Self.discontinuityNanoseconds.magnitude else {
+            return .discontinuity(restNanoseconds: rest)
+        }
+        while pieces.count > 1, pieces[pieces.count - 1].startNanoseconds >= start {
+            pieces.removeLast()
+        }
+        let magnitude = Int64(rest.magnitude)
+        let billion: Int64 = 1_000_000_000
+        let rate = min(Self.slewLimitPPB, magnitude * billion / Self.slewHorizonNanoseconds)
+        let slewing = Piece(
+            startNanoseconds: start, offsetNanoseconds: applied,
+            slewPPB: rest < 0 ? -rate : rate, model: model)
+        pieces.append(slewing)
+        if rate > 0 {
+            let end = start.clampedAdding(magnitude * billion / rate)
+            pieces.append(
+                Piece(
+                    startNanoseconds: end, offsetNanoseconds: slewing.offset(at: end), slewPPB: 0,
+                    model: model))
+        }
+        return .slewing(restNanoseconds: rest)
+    }
+
+    /// Not before what has been mapped, unless that was stamped absurdly far ahead.
+    private mutating func startOfUpdate(at agentNanoseconds: Int64) -> Int64 {
+        let latest = agentNanoseconds.clampedAdding(Self.plausibleLeadNanoseconds)
+        if let reached = reachedNanoseconds, reached > latest {
+            reachedNanoseconds = agentNanoseconds
+        }
+        return max(agentNanoseconds, reachedNanoseconds ?? agentNanoseconds)
+    }
+
+    /// Forgets lines that no sample in order needs. While a long backlog arrives none may go, and the newest
+    /// update is replaced instead: no sample has come near it.
+    private mutating func makeRoom() {
+        let needed = reachedNanoseconds?.clampedSubtracting(Self.historyNanoseconds) ?? .min
+        while pieces.count > 1, pieces[1].startNanoseconds <= needed { pieces.removeFirst() }
+        while pieces.count > Self.maximumPieces - 2 {
+            if let reached = reachedNanoseconds, pieces[1].startNanoseconds <= reached {
+                pieces.removeFirst()
+            } else {
+                pieces.removeLast()
+            }
+        }
+    }
+
+    private func piece(at agentNanoseconds: Int64) -> Piece {
+        var low = 0
+        var high = pieces.count
+        while high - low > 1 {
+            let middle = (low + high) / 2
+            if pieces[middle].startNanoseconds <= agentNanoseconds {
+                low = middle
+            } else {
+                high = middle
+            }
+        }
+        return pieces[low]
+    }
+
+    /// One line of the mapping.
+    private struct Piece: Sendable {
+        let startNanoseconds: Int64
+        /// Applied offset at the start.
+        let offsetNanoseconds: Int64
+        let slewPPB: Int64
+        let model: ClockModel
+
+        func offset(at agentNanoseconds: Int64) -> Int64 {
+            let elapsed = agentNanoseconds.clampedSubtracting(startNanoseconds)
+            return offsetNanoseconds.clampedAdding(
+                drift(over: elapsed, ppb: model.skewPPB.clampedAdding(slewPPB)))
+        }
+    }
+}

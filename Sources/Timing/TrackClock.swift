@@ -1,0 +1,200 @@
+package import Media
+
+/// Turns session times into the ticks that a track is written with, whatever its stamps do.
+///
+/// DTS strictly increase, PTS are never before DTS, durations are never zero; a sample whose stamps cannot be
+/// true is kept, placed by the rule of its ``StampFault``, and counted.
+package struct TrackClock: Sendable {
+    /// A stamp further than this past the present is not believed: a sample cannot come before it was captured,
+    /// and a clock's bound stays far below it.
+    package static let aheadLimitNanoseconds: Int64 = 10_000_000_000
+    /// A stamp further than this before the present is not believed (400 days): no spool lasts that long.
+    package static let behindLimitNanoseconds: Int64 = 400 * 86_400 * 1_000_000_000
+    /// A DTS that goes back by no more than this is pushed on; past it, the clock went back.
+    package static let squeezeLimitNanoseconds: Int64 = 1_000_000_000
+    /// A picture shown later than this after its decoding is not believed: H.264 reorders 16 pictures at most.
+    package static let reorderLimitNanoseconds: Int64 = 60_000_000_000
+    /// A sample that says it lasts longer is not believed.
+    package static let durationLimitNanoseconds: Int64 = 3_600_000_000_000
+
+    /// How a track's samples follow each other.
+    package enum Continuity: Hashable, Sendable {
+        /// Each where its stamp says: pictures.
+        case stamped
+        /// End to end, as long as the stamps are within this many ticks of it: packets of sound, whose
+        /// stamps jitter while their lengths are exact. Past the tolerance the stamp decides.
+        case endToEnd(toleranceTicks: Int64)
+    }
+
+    package let timescale: Timescale
+    package let continuity: Continuity
+    /// For a first sample that does not say how long it lasts.
+    package let nominalDurationTicks: Int64
+    /// How often each rule was used.
+    package private(set) var faultCounts: [StampFault: Int] = [:]
+    private var last: (dtsTicks: Int64, durationTicks: Int64)?
+
+    /// A track before its first sample; `nominalDurationTicks` is what a sample usually lasts, 1024 for AAC.
+    package init(timescale: Timescale, continuity: Continuity, nominalDurationTicks: Int64) {
+        precondition(nominalDurationTicks > 0, "a sample that lasts no ticks has no successor")
+        precondition(
+            timescale.ticksPerSecond <= Timescale.nanoseconds.ticksPerSecond,
+            "ticks shorter than a nanosecond cannot be told apart")
+        self.timescale = timescale
+        self.continuity = continuity
+        self.nominalDurationTicks = nominalDurationTicks
+    }
+
+    /// The place of the next sample in decoding order; `nowNanoseconds` is the present on the session's
+    /// timeline.
+    package mutating func place(_ stamps: SampleStamps, nowNanoseconds: Int64) -> Placement {
+        var faults: [StampFault] = []
+        let duration = believedDuration(stamps.durationNanoseconds, &faults)
+        var dts = stamps.dtsNanoseconds
+        if dts > stamps.ptsNanoseconds {
+            faults.append(.decodingAfterPresentation)
+            dts = stamps.ptsNanoseconds
+        }
+        var delay = stamps.ptsNanoseconds.clampedSubtracting(dts)
+        if delay > Self.reorderLimitNanoseconds {
+            faults.append(.presentationFarAhead)
+            delay = 0
+        }
+        let now = ticks(clampedToTrack(nowNanoseconds))
+        let placed: Int64
+        if let stamped = believed(dts, nowNanoseconds, &faults) {
+            placed = follow(stamped, nowTicks: now, &faults)
+        } else {
+            placed = runOn(nowTicks: now)
+        }
+        let gap = last.map { placed - ($0.dtsTicks + $0.durationTicks) } ?? 0
+        last = (placed, duration)
+        for fault in faults { faultCounts[fault, default: 0] += 1 }
+        return Placement(
+            ptsTicks: placed + presentationDelay(delay, dts: dts, placed: placed, faults: faults),
+            dtsTicks: placed, durationTicks: duration, gapTicks: gap, faults: faults)
+    }
+
+    private mutating func believedDuration(_ nanoseconds: Int64, _ faults: inout [StampFault])
+        -> Int64
+    {
+        if nanoseconds > 0, nanoseconds <= Self.durationLimitNanoseconds {
+            return max(1, ticks(nanoseconds))
+        }
+        faults.append(.badDuration)
+        return last?.durationTicks ?? nominalDurationTicks
+    }
+
+    /// The stamp in ticks, nil when it is too far from the present to be true.
+    private func believed(
+        _ dtsNanoseconds: Int64, _ nowNanoseconds: Int64, _ faults: inout [StampFault]
+    ) -> Int64? {
+        let now = clampedToTrack(nowNanoseconds)
+        if dtsNanoseconds > now + Self.aheadLimitNanoseconds {
+            faults.append(.ahead)
+            return nil
+        }
+        if dtsNanoseconds < now - Self.behindLimitNanoseconds {
+            faults.append(.behind)
+            return nil
+        }
+        return ticks(dtsNanoseconds)
+    }
+
+    /// A believable stamp's place after the sample before.
+    private func follow(_ stamped: Int64, nowTicks: Int64, _ faults: inout [StampFault]) -> Int64 {
+        guard let last else { return stamped }
+        let end = last.dtsTicks + last.durationTicks
+        if case .endToEnd(let tolerance) = continuity, abs(stamped - end) <= tolerance {
+            return end
+        }
+        if stamped > last.dtsTicks { return stamped }
+        if last.dtsTicks - stamped <= ticks(Self.squeezeLimitNanoseconds) {
+            faults.append(.notAfterPrevious)
+            return last.dtsTicks + 1
+        }
+        faults.append(.backwards)
+        return runOn(nowTicks: nowTicks)
+    }
+
+    /// Where a sample without a usable stamp goes: after the one before, but not into the future.
+    private func runOn(nowTicks: Int64) -> Int64 {
+        guard let last else { return nowTicks }
+        return max(last.dtsTicks + 1, min(last.dtsTicks + last.durationTicks, nowTicks))
+    }
+
+    /// From DTS to PTS in ticks: the stamped PTS if it can still be kept, else the stamped distance.
+    private func presentationDelay(
+        _ delayNanoseconds: Int64, dts: Int64, placed: Int64, faults: [StampFault]
+    ) -> Int64 {
+        if case .stamped = continuity, !faults.contains(where: \.replacesStamp) {
+            return max(0, ticks(dts + delayNanoseconds) - placed)
+        }
+        return ticks(delayNanoseconds)
+    }
+
+    /// The present, where limits and ticks around it fit in 64 bits: 73 years of a clock of up to 1 GHz.
+    private func clampedToTrack(_ nanoseconds: Int64) -> Int64 {
+        max(-ClockLimits.timestampNanoseconds, min(ClockLimits.timestampNanoseconds, nanoseconds))
+    }
+
+    private func ticks(_ nanoseconds: Int64) -> Int64 {
+        do {
+            return try rescale(nanoseconds, from: .nanoseconds, to: timescale)
+        } catch {
+            preconditionFailure("\(nanoseconds) ns were not limited before they became ticks")
+        }
+    }
+}
+
+/// When a sample was captured, on the session's timeline.
+package struct SampleStamps: Hashable, Sendable {
+    package var ptsNanoseconds: Int64
+    package var dtsNanoseconds: Int64
+    /// As the agent says it, not mapped: a packet of sound has as many ticks as it has.
+    package var durationNanoseconds: Int64
+
+    package init(ptsNanoseconds: Int64, dtsNanoseconds: Int64, durationNanoseconds: Int64) {
+        self.ptsNanoseconds = ptsNanoseconds
+        self.dtsNanoseconds = dtsNanoseconds
+        self.durationNanoseconds = durationNanoseconds
+    }
+}
+
+/// Where a sample goes on its track, in ticks from the session's zero.
+package struct Placement: Hashable, Sendable {
+    package var ptsTicks: Int64
+    package var dtsTicks: Int64
+    package var durationTicks: Int64
+    /// From the end of the sample before to this one's DTS; negative where they overlap, 0 for the first.
+    package var gapTicks: Int64
+    /// The rules that placed it, empty for an ordinary sample.
+    package var faults: [StampFault]
+}
+
+/// What was odd about a sample's stamps, and the rule that placed it all the same.
+package enum StampFault: String, Hashable, Sendable, CaseIterable {
+    /// DTS not after the last one, by a second at most: pushed to one tick after it.
+    case notAfterPrevious
+    /// DTS back by more than a second: placed where the track runs on.
+    case backwards
+    /// DTS later than the present by more than ten seconds: placed where the track runs on.
+    case ahead
+    /// DTS more than 400 days before the present: placed where the track runs on.
+    case behind
+    /// DTS after PTS: decoded at its PTS.
+    case decodingAfterPresentation
+    /// PTS more than a minute after DTS: presented at its DTS.
+    case presentationFarAhead
+    /// A duration that is zero, negative or over an hour: as long as the sample before.
+    case badDuration
+
+    /// Whether the sample lies where its track runs on, and not where its stamp says.
+    var replacesStamp: Bool {
+        switch self {
+        case .backwards, .ahead, .behind: true
+        case .notAfterPrevious, .decodingAfterPresentation, .presentationFarAhead, .badDuration:
+            false
+        }
+    }
+}
