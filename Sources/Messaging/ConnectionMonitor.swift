@@ -1,0 +1,77 @@
+import CZeroMQ
+import Synchronization
+
+/// What happens to a socket's connections.
+package enum ConnectionEvent: Hashable, Sendable {
+    /// TCP is connected; ZMTP has not greeted yet.
+    case connected(endpoint: String)
+    /// A listener accepted a TCP connection.
+    case accepted(endpoint: String)
+    /// ZMTP has greeted: messages flow.
+    case ready(endpoint: String)
+    /// The peer speaks no ZMTP, another version of it, or not this security.
+    case handshakeFailed(endpoint: String, code: Int32)
+    /// Nobody there; the next attempt comes after the interval.
+    case retrying(endpoint: String, milliseconds: Int32)
+    /// The connection is gone.
+    case disconnected(endpoint: String)
+    /// Another event (the number is libzmq's).
+    case other(UInt16, endpoint: String)
+}
+
+/// Listens to the events of one socket (zmq_socket_monitor). Belongs to the thread that polls it.
+package struct ConnectionMonitor: ~Copyable {
+    private let socket: Socket
+
+    /// For the poller.
+    var handle: UnsafeMutableRawPointer { socket.handle }
+
+    /// Begins to listen; make it before `socket` binds or connects, and let it go before the socket.
+    package init(of monitored: borrowing Socket, in context: Context) throws(MessagingError) {
+        let number = Self.counter.add(1, ordering: .relaxed).newValue
+        let endpoint = "inproc://monitor-\(number)"
+        let listener = try Socket(.pair, in: context)
+        guard zmq_socket_monitor(monitored.handle, endpoint, ZMQ_EVENT_ALL) == 0 else {
+            throw .last("monitor", "a socket")
+        }
+        try listener.connect(endpoint)
+        socket = listener
+    }
+
+    /// The next event; nil when none is waiting. Never blocks.
+    package func nextEvent() throws(MessagingError) -> ConnectionEvent? {
+        guard let message = try socket.receive(maximumParts: 2), let head = message.parts.first,
+            head.count >= 6
+        else { return nil }
+        // 16 bits of event and 32 bits of value in this machine's byte order.
+        let (event, value) = head.withUnsafeBytes {
+            (
+                $0.loadUnaligned(fromByteOffset: 0, as: UInt16.self),
+                $0.loadUnaligned(fromByteOffset: 2, as: Int32.self)
+            )
+        }
+        let endpoint = message.parts.dropFirst().first.map {
+            String(decoding: $0.bytes, as: UTF8.self)
+        }
+        return Self.event(event, value: value, endpoint: endpoint ?? "")
+    }
+
+    private static func event(
+        _ event: UInt16, value: Int32, endpoint: String
+    ) -> ConnectionEvent {
+        switch Int32(event) {
+        case ZMQ_EVENT_CONNECTED: .connected(endpoint: endpoint)
+        case ZMQ_EVENT_ACCEPTED: .accepted(endpoint: endpoint)
+        case ZMQ_EVENT_HANDSHAKE_SUCCEEDED: .ready(endpoint: endpoint)
+        case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL, ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL,
+            ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
+            .handshakeFailed(endpoint: endpoint, code: value)
+        case ZMQ_EVENT_CONNECT_RETRIED: .retrying(endpoint: endpoint, milliseconds: value)
+        case ZMQ_EVENT_DISCONNECTED: .disconnected(endpoint: endpoint)
+        default: .other(event, endpoint: endpoint)
+        }
+    }
+
+    /// Names for the pipes: inproc endpoints are shared by a whole context.
+    private static let counter = Atomic<Int>(0)
+}

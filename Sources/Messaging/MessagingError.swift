@@ -1,0 +1,42 @@
+import CZeroMQ
+
+/// What went wrong with a socket, and what errno said.
+package enum MessagingError: Error, Hashable, CustomStringConvertible {
+    /// Another process listens there already.
+    case addressInUse(endpoint: String)
+    /// The endpoint is not of the form `tcp://HOST:PORT` (or another transport that is built in).
+    case invalidEndpoint(String)
+    /// This machine has no such address or interface.
+    case addressNotAvailable(endpoint: String)
+    /// Anything else that a call reports: what was tried, with what, and errno.
+    case system(operation: String, subject: String, errno: Int32)
+
+    /// One line for people.
+    package var description: String {
+        switch self {
+        case .addressInUse(let endpoint):
+            "\(endpoint) is in use by another program: stop it, or choose another port"
+        case .invalidEndpoint(let endpoint):
+            "\(endpoint) is no endpoint: use tcp://ADDRESS:PORT"
+        case .addressNotAvailable(let endpoint):
+            "\(endpoint) is not an address of this machine"
+        case .system(let operation, let subject, let errno):
+            "cannot \(operation) \(subject): \(String(cString: zmq_strerror(errno)))"
+        }
+    }
+
+    /// The error that the last call on this thread left behind.
+    static func last(_ operation: String, _ subject: String) -> MessagingError {
+        .system(operation: operation, subject: subject, errno: zmq_errno())
+    }
+
+    /// The same for a call that names an endpoint.
+    static func last(_ operation: String, endpoint: String) -> MessagingError {
+        switch zmq_errno() {
+        case EADDRINUSE: .addressInUse(endpoint: endpoint)
+        case EADDRNOTAVAIL, ENODEV: .addressNotAvailable(endpoint: endpoint)
+        case EINVAL, EPROTONOSUPPORT, ENOCOMPATPROTO: .invalidEndpoint(endpoint)
+        case let errno: .system(operation: operation, subject: endpoint, errno: errno)
+        }
+    }
+}

@@ -1,0 +1,75 @@
+import CZeroMQ
+
+/// A part to send.
+package enum OutgoingPart {
+    /// Copied: for headers.
+    case bytes([UInt8])
+    /// Sent from where it lies: for payloads.
+    case shared(SharedBytes)
+
+    /// Size in bytes.
+    package var count: Int {
+        switch self {
+        case .bytes(let bytes): bytes.count
+        case .shared(let bytes): bytes.count
+        }
+    }
+
+    /// Fills a message that has not been initialised.
+    func initialize(_ message: UnsafeMutablePointer<zmq_msg_t>) throws(MessagingError) {
+        switch self {
+        case .bytes(let bytes):
+            guard zmq_msg_init_size(message, bytes.count) == 0 else {
+                throw .last("make", "a message of \(bytes.count) bytes")
+            }
+            bytes.withUnsafeBytes { source in
+                guard let start = source.baseAddress else { return }
+                zmq_msg_data(message).copyMemory(from: start, byteCount: source.count)
+            }
+        case .shared(let bytes):
+            // libzmq lets go on its I/O thread, after the last byte has left.
+            let retained = Unmanaged.passRetained(bytes)
+            let result = zmq_msg_init_data(
+                message, bytes.start, bytes.count,
+                { _, hint in
+                    guard let hint else { return }
+                    Unmanaged<SharedBytes>.fromOpaque(hint).release()
+                }, retained.toOpaque())
+            guard result == 0 else {
+                retained.release()
+                throw .last("make", "a message of \(bytes.count) bytes")
+            }
+        }
+    }
+}
+
+/// Bytes that never change and never move: libzmq sends them from here, again and again if need be.
+// @unchecked Sendable: the memory is filled before init returns, and only read until deinit.
+package final class SharedBytes: @unchecked Sendable {
+    /// Number of bytes.
+    package let count: Int
+    fileprivate let start: UnsafeMutableRawPointer
+
+    /// Memory of `count` bytes that `fill` must fill wholly.
+    package init(count: Int, filledBy fill: (UnsafeMutableRawBufferPointer) -> Void) {
+        self.count = count
+        start = .allocate(byteCount: max(count, 1), alignment: 16)
+        fill(UnsafeMutableRawBufferPointer(start: start, count: count))
+    }
+
+    /// A copy of `bytes`.
+    package convenience init(_ bytes: [UInt8]) {
+        self.init(count: bytes.count) { $0.copyBytes(from: bytes) }
+    }
+
+    deinit {
+        start.deallocate()
+    }
+
+    /// The bytes, where they lie.
+    package func withUnsafeBytes<Result, Failure: Error>(
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try body(UnsafeRawBufferPointer(start: start, count: count))
+    }
+}

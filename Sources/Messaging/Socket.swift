@@ -1,0 +1,145 @@
+import CZeroMQ
+
+/// A ZeroMQ socket. One thread owns it: make it inside that thread.
+package struct Socket: ~Copyable {
+    /// The patterns that are used here.
+    package enum Kind: Hashable, Sendable {
+        /// An agent's end: one connection, no addressing.
+        case dealer
+        /// A collector's end: every message begins with its peer's routing identity.
+        case router
+        /// Two threads of one process.
+        case pair
+
+        fileprivate var type: Int32 {
+            switch self {
+            case .dealer: ZMQ_DEALER
+            case .router: ZMQ_ROUTER
+            case .pair: ZMQ_PAIR
+            }
+        }
+    }
+
+    /// What became of a message.
+    package enum SendResult: Hashable, Sendable {
+        /// libzmq has it.
+        case sent
+        /// No room, or nobody connected: nothing of it was taken.
+        case wouldBlock
+        /// ROUTER: the peer is gone. The message is dropped.
+        case unreachable
+    }
+
+    /// Part of this module only: pollers and monitors need it.
+    let handle: UnsafeMutableRawPointer
+    private let context: Context
+
+    /// A socket with its options set, neither bound nor connected.
+    package init(
+        _ kind: Kind, in context: Context, options: SocketOptions = SocketOptions()
+    ) throws(MessagingError) {
+        guard let handle = zmq_socket(context.handle, kind.type) else {
+            throw .last("make", "a socket")
+        }
+        do throws(MessagingError) {
+            try options.apply(to: handle, kind: kind)
+        } catch {
+            zmq_close(handle)
+            throw error
+        }
+        self.handle = handle
+        self.context = context
+    }
+
+    deinit {
+        zmq_close(handle)
+    }
+
+    /// Listens; `tcp://127.0.0.1:*` takes any free port.
+    package func bind(_ endpoint: String) throws(MessagingError) {
+        guard zmq_bind(handle, endpoint) == 0 else {
+            throw .last("listen on", endpoint: endpoint)
+        }
+    }
+
+    /// Begins to connect: whether anybody is there shows later.
+    package func connect(_ endpoint: String) throws(MessagingError) {
+        guard zmq_connect(handle, endpoint) == 0 else {
+            throw .last("connect to", endpoint: endpoint)
+        }
+    }
+
+    /// Where it listens, with the port that was found.
+    package func lastEndpoint() throws(MessagingError) -> String {
+        var size = 1_024
+        let text: String? = withUnsafeTemporaryAllocation(of: CChar.self, capacity: size) {
+            buffer in
+            guard
+                let start = buffer.baseAddress,
+                zmq_getsockopt(handle, ZMQ_LAST_ENDPOINT, start, &size) == 0
+            else { return nil }
+            return String(cString: start)
+        }
+        guard let text else { throw .last("ask for", "the last endpoint") }
+        return text
+    }
+
+    /// The next whole message; nil when none is waiting. Never blocks. Parts past `maximumParts` are dropped and
+    /// counted.
+    package func receive(maximumParts: Int) throws(MessagingError) -> ReceivedMessage? {
+        guard var part = try ReceivedPart(from: handle) else { return nil }
+        var message = ReceivedMessage(parts: [], droppedParts: 0)
+        message.parts.reserveCapacity(maximumParts)
+        while true {
+            if message.parts.count < maximumParts {
+                message.parts.append(part)
+            } else {
+                message.droppedParts += 1
+            }
+            guard part.hasMore else { return message }
+            // The parts of a message arrive together or not at all.
+            guard let next = try ReceivedPart(from: handle) else {
+                preconditionFailure("libzmq delivers messages whole")
+            }
+            part = next
+        }
+    }
+
+    /// Hands a whole message over. Never blocks.
+    package func send(_ parts: OutgoingPart...) throws(MessagingError) -> SendResult {
+        try send(parts)
+    }
+
+    /// Hands a whole message over. Never blocks.
+    package func send(_ parts: [OutgoingPart]) throws(MessagingError) -> SendResult {
+        precondition(!parts.isEmpty, "a message has at least one part")
+        var result = SendResult.sent
+        for (index, part) in parts.enumerated() {
+            let isLast = index == parts.count - 1
+            let partResult = try send(part, flags: ZMQ_DONTWAIT | (isLast ? 0 : ZMQ_SNDMORE))
+            if partResult == .sent { continue }
+            if index == 0 { return partResult }
+            // The connection broke between two parts: libzmq takes the message back, and the other parts for nothing.
+            result = partResult
+        }
+        return result
+    }
+
+    private func send(_ part: OutgoingPart, flags: Int32) throws(MessagingError) -> SendResult {
+        var message = zmq_msg_t()
+        return try withUnsafeMutablePointer(to: &message) { pointer throws(MessagingError) in
+            try part.initialize(pointer)
+            while zmq_msg_send(pointer, handle, flags) < 0 {
+                let errno = zmq_errno()
+                if errno == EINTR { continue }
+                zmq_msg_close(pointer)
+                switch errno {
+                case EAGAIN: return .wouldBlock
+                case EHOSTUNREACH: return .unreachable
+                default: throw .system(operation: "send to", subject: "a socket", errno: errno)
+                }
+            }
+            return .sent
+        }
+    }
+}

@@ -1,0 +1,47 @@
+/// Asks the collector for its time. Travels on a connection of its own.
+package struct ClockProbe: Hashable, Sendable {
+    /// Agent's clock when sent, nanoseconds.
+    package var t1: Int64
+
+    package init(t1: Int64) {
+        self.t1 = t1
+    }
+}
+
+/// The collector's answer to a probe.
+package struct ClockReply: Hashable, Sendable {
+    /// Agent's clock when the probe was sent, nanoseconds.
+    package var t1: Int64
+    /// Collector's `CLOCK_MONOTONIC` when the probe was taken in, nanoseconds.
+    package var t2: Int64
+    /// Collector's `CLOCK_MONOTONIC` when the reply was sent, nanoseconds.
+    package var t3: Int64
+
+    package init(t1: Int64, t2: Int64, t3: Int64) {
+        self.t1 = t1
+        self.t2 = t2
+        self.t3 = t3
+    }
+}
+
+/// A finished clock exchange as the agent reports it: four raw stamps, judged by nobody yet.
+package struct ReportedExchange: Hashable, Sendable {
+    /// Agent's clock when the probe was sent, nanoseconds.
+    package var t1: Int64
+    /// Collector's clock when the probe was taken in, nanoseconds.
+    package var t2: Int64
+    /// Collector's clock when the reply was sent, nanoseconds.
+    package var t3: Int64
+    /// Agent's clock when the reply came, nanoseconds.
+    package var t4: Int64
+    /// The agent's clock domain, a number of the Hello's epochs.
+    package var epoch: UInt32
+
+    package init(t1: Int64, t2: Int64, t3: Int64, t4: Int64, epoch: UInt32) {
+        self.t1 = t1
+        self.t2 = t2
+        self.t3 = t3
+        self.t4 = t4
+        self.epoch = epoch
+    }
+}

@@ -1,0 +1,92 @@
+package import Media
+
+/// A batch of one source: samples grouped by track, whose bytes lie back to back, in the order of the runs, in the
+/// message's second part.
+package struct Samples: Hashable, Sendable {
+    /// The source's place in Hello.
+    package var source: Int
+    /// The number of the first sample; the others follow without a gap, in the order of the runs.
+    package var firstSequence: UInt64
+    /// The clock domain of the times.
+    package var epoch: UInt32
+    /// SHA-256 of the payload, made on the box: 32 bytes.
+    package var payloadDigest: [UInt8]
+    /// At least one, at most one per kind of track; none empty.
+    package var runs: [SampleRun]
+
+    package init(
+        source: Int, firstSequence: UInt64, epoch: UInt32, payloadDigest: [UInt8],
+        runs: [SampleRun]
+    ) {
+        self.source = source
+        self.firstSequence = firstSequence
+        self.epoch = epoch
+        self.payloadDigest = payloadDigest
+        self.runs = runs
+    }
+
+    /// Samples in all runs.
+    package var count: Int { runs.reduce(0) { $0 + $1.count } }
+
+    /// The number of the last sample.
+    package var lastSequence: UInt64 { firstSequence + UInt64(count) - 1 }
+
+    /// Bytes that the second part must have.
+    package var payloadSizeBytes: Int { runs.reduce(0) { $0 + $1.sizeBytes } }
+
+    /// Whether decoding can start with this batch: its video begins with a keyframe, or it has none.
+    package var beginsDecodable: Bool {
+        guard let video = runs.first(where: { $0.track == .video }) else { return true }
+        return video.flags(at: 0).contains(.keyframe)
+    }
+}
+
+/// Samples of one track in decoding order, one column per property.
+///
+/// In a run of video only the first sample may be a keyframe, so that no batch straddles a fragment.
+package struct SampleRun: Hashable, Sendable {
+    package var track: TrackKind
+    /// Bytes of each sample, none 0: as many entries as there are samples.
+    package var sizes: [UInt32]
+    /// Decoding time of each sample, nanoseconds of the agent's clock; never before the one in front of it.
+    package var dtsNanoseconds: [Int64]
+    /// Presentation less decoding time of each sample, not negative; empty: all 0.
+    package var ptsOffsetsNanoseconds: [Int64]
+    /// How long each sample lasts; one entry: all alike.
+    package var durationsNanoseconds: [Int64]
+    /// Flags of each sample; one entry: all alike.
+    package var flags: [SampleFlags]
+
+    package init(
+        track: TrackKind, sizes: [UInt32], dtsNanoseconds: [Int64],
+        ptsOffsetsNanoseconds: [Int64], durationsNanoseconds: [Int64], flags: [SampleFlags]
+    ) {
+        self.track = track
+        self.sizes = sizes
+        self.dtsNanoseconds = dtsNanoseconds
+        self.ptsOffsetsNanoseconds = ptsOffsetsNanoseconds
+        self.durationsNanoseconds = durationsNanoseconds
+        self.flags = flags
+    }
+
+    /// Number of samples.
+    package var count: Int { sizes.count }
+
+    /// Bytes of all samples together.
+    package var sizeBytes: Int { sizes.reduce(0) { $0 + Int($1) } }
+
+    /// Presentation time of a sample, nanoseconds of the agent's clock.
+    package func ptsNanoseconds(at index: Int) -> Int64 {
+        dtsNanoseconds[index] + (ptsOffsetsNanoseconds.isEmpty ? 0 : ptsOffsetsNanoseconds[index])
+    }
+
+    /// How long a sample lasts, nanoseconds.
+    package func durationNanoseconds(at index: Int) -> Int64 {
+        durationsNanoseconds.count == 1 ? durationsNanoseconds[0] : durationsNanoseconds[index]
+    }
+
+    /// What else is known of a sample.
+    package func flags(at index: Int) -> SampleFlags {
+        flags.count == 1 ? flags[0] : flags[index]
+    }
+}

@@ -1,0 +1,21 @@
+/// The header part of a message, checked.
+package enum WireMessage: Hashable, Sendable {
+    // Agent to collector.
+    case hello(Hello)
+    case samples(Samples)
+    case gap(GapRecord)
+    case trackUpdate(TrackUpdate)
+    case goodbye(Goodbye)
+    case clockProbe(ClockProbe)
+    case heartbeat(Heartbeat)
+
+    // Collector to agent.
+    case welcome(Welcome)
+    case acknowledgement(Acknowledgement)
+    case refusal(Refusal)
+    case clockReply(ClockReply)
+    case ping
+
+    /// A message of a later minor version: skipped.
+    case unknown
+}
