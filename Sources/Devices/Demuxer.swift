@@ -1,0 +1,126 @@
+import CFFmpeg
+import Media
+
+/// One opened media file, read from front to back through libavformat.
+///
+/// Owns the handle; used by one thread at a time. Times are nanoseconds after the earliest time that the file
+/// presents, which keeps the distance between its tracks.
+struct Demuxer: ~Copyable {
+    let tracks: [FormatHandle.Track]
+    private let handle: FormatHandle
+    /// The file's earliest presented time.
+    private let originNanoseconds: Int64
+    /// Packets read of each of ``tracks``.
+    private var packetsRead: [Int]
+    private var lastNanoseconds: Int64 = 0
+
+    /// Opens the file and finds its best track of each of `kinds`.
+    init(path: String, kinds: [TrackKind]) throws(DeviceError) {
+        let handle = try FormatHandle(path: path)
+        var tracks: [FormatHandle.Track] = []
+        for kind in kinds { tracks.append(try handle.bestTrack(kind)) }
+        originNanoseconds = try handle.select(tracks)
+        packetsRead = tracks.map { _ in 0 }
+        self.tracks = tracks
+        self.handle = handle
+    }
+
+    /// The next packet in the file's order, nil at its end.
+    mutating func next() throws(DeviceError) -> CodedPacket? {
+        while true {
+            let box = PacketBox()
+            let result = av_read_frame(handle.context, box.packet)
+            if result == CFFmpeg_ERROR_EOF {
+                try checkIsComplete()
+                return nil
+            }
+            guard result >= 0 else {
+                throw .unreadable(
+                    path: handle.path, atNanoseconds: lastNanoseconds,
+                    reason: FormatHandle.reason(result))
+            }
+            let index = box.packet.pointee.stream_index
+            guard let track = tracks.firstIndex(where: { $0.index == index }) else { continue }
+            // Cut short by the end of the file, not by its writer.
+            let isCorrupt = box.packet.pointee.flags & AV_PKT_FLAG_CORRUPT != 0
+            if isCorrupt, let io = handle.context.pointee.pb, avio_feof(io) != 0 {
+                throw .truncated(path: handle.path, atNanoseconds: lastNanoseconds)
+            }
+            packetsRead[track] += 1
+            let packet = try codedPacket(box, of: tracks[track])
+            lastNanoseconds = max(lastNanoseconds, packet.dtsNanoseconds)
+            return packet
+        }
+    }
+}
+
+/// Owns a packet's memory.
+// @unchecked: filled by the reader before anyone else sees it, only read from then on.
+private final class PacketBox: @unchecked Sendable {
+    let packet: UnsafeMutablePointer<AVPacket>
+
+    init() {
+        guard let packet = av_packet_alloc() else { preconditionFailure("out of memory") }
+        self.packet = packet
+    }
+
+    deinit {
+        var packet: UnsafeMutablePointer<AVPacket>? = packet
+        av_packet_free(&packet)
+    }
+}
+
+extension Demuxer {
+    /// A container with an index knows how many packets there should have been.
+    private func checkIsComplete() throws(DeviceError) {
+        let format = String(cString: handle.context.pointee.iformat.pointee.name)
+        guard format.hasPrefix("mov,") else { return }
+        for (track, read) in zip(tracks, packetsRead)
+        where read < avformat_index_get_entries_count(handle.stream(track.index)) {
+            throw .truncated(path: handle.path, atNanoseconds: lastNanoseconds)
+        }
+    }
+
+    private func codedPacket(
+        _ box: PacketBox, of track: FormatHandle.Track
+    ) throws(DeviceError) -> CodedPacket {
+        let packet = box.packet.pointee
+        let pts =
+            packet.pts == CFFmpeg_NOPTS_VALUE
+            ? nil : try handle.nanoseconds(packet.pts, track.timeBase) - originNanoseconds
+        let dts =
+            packet.dts == CFFmpeg_NOPTS_VALUE
+            ? nil : try handle.nanoseconds(packet.dts, track.timeBase) - originNanoseconds
+        let skipped = Self.skippedFrames(box.packet)
+        return CodedPacket(
+            track: track.description.kind, ptsNanoseconds: pts,
+            dtsNanoseconds: dts ?? pts ?? lastNanoseconds,
+            durationNanoseconds: max(0, try handle.nanoseconds(packet.duration, track.timeBase)),
+            isKeyframe: packet.flags & AV_PKT_FLAG_KEY != 0,
+            isDiscarded: packet.flags & AV_PKT_FLAG_DISCARD != 0,
+            skippedAtStart: skipped.start, skippedAtEnd: skipped.end,
+            newConfiguration: Self.sideData(box.packet, AV_PKT_DATA_NEW_EXTRADATA).map(Array.init),
+            bytes: UnsafeRawBufferPointer(start: packet.data, count: Int(packet.size)),
+            owner: box)
+    }
+
+    private static func sideData(
+        _ packet: UnsafeMutablePointer<AVPacket>, _ type: AVPacketSideDataType
+    ) -> UnsafeRawBufferPointer? {
+        var size = 0
+        guard let data = av_packet_get_side_data(packet, type, &size) else { return nil }
+        return UnsafeRawBufferPointer(start: data, count: size)
+    }
+
+    /// AV_PKT_DATA_SKIP_SAMPLES: two little-endian 32-bit counts, from the start and from the end.
+    private static func skippedFrames(
+        _ packet: UnsafeMutablePointer<AVPacket>
+    ) -> (start: Int, end: Int) {
+        guard let data = sideData(packet, AV_PKT_DATA_SKIP_SAMPLES), data.count >= 8 else {
+            return (0, 0)
+        }
+        let start = UInt32(littleEndian: data.loadUnaligned(fromByteOffset: 0, as: UInt32.self))
+        let end = UInt32(littleEndian: data.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
+        return (Int(start), Int(end))
+    }
+}

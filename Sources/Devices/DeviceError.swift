@@ -1,0 +1,36 @@
+package import Media
+
+/// Why a source of pictures or sound cannot be used, or not any more.
+package enum DeviceError: Error, Hashable, CustomStringConvertible {
+    /// The file cannot be opened, or is no media file; `reason` is the system's or the library's.
+    case cannotOpen(path: String, reason: String)
+    /// The file has no such track.
+    case noTrack(TrackKind, path: String)
+    /// The file's data ends before its index says so.
+    case truncated(path: String, atNanoseconds: Int64)
+    /// Reading failed.
+    case unreadable(path: String, atNanoseconds: Int64, reason: String)
+    /// A time that cannot be expressed in nanoseconds.
+    case timeOutOfRange(path: String)
+
+    package var description: String {
+        switch self {
+        case .cannotOpen(let path, let reason):
+            "cannot use \(path): \(reason)"
+        case .noTrack(let kind, let path):
+            "\(path) has no \(kind) track"
+        case .truncated(let path, let time):
+            "\(path) is truncated: its data ends at \(seconds(time)), before its index says so"
+        case .unreadable(let path, let time, let reason):
+            "cannot read \(path) past \(seconds(time)): \(reason)"
+        case .timeOutOfRange(let path):
+            "\(path) is damaged: it has a timestamp that is out of range"
+        }
+    }
+
+    private func seconds(_ nanoseconds: Int64) -> String {
+        let milliseconds = nanoseconds / 1_000_000
+        let rest = "\(1000 + milliseconds % 1000)".dropFirst()
+        return "\(milliseconds / 1000).\(rest) s"
+    }
+}

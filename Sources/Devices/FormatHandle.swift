@@ -1,0 +1,151 @@
+import CFFmpeg
+import Media
+
+/// Owns libavformat's handle of one open file, and knows what is in it.
+struct FormatHandle: ~Copyable {
+    /// A track and where it is in the file.
+    struct Track {
+        let description: CodedTrack
+        let index: Int32
+        let timeBase: AVRational
+    }
+
+    let path: String
+    let context: UnsafeMutablePointer<AVFormatContext>
+
+    /// Opens the file and reads what it says of itself.
+    init(path: String) throws(DeviceError) {
+        var context: UnsafeMutablePointer<AVFormatContext>?
+        var options: OpaquePointer?
+        // A playlist in the file's place must not reach for the network.
+        av_dict_set(&options, "protocol_whitelist", "file", 0)
+        var result = avformat_open_input(&context, "file:" + path, nil, &options)
+        av_dict_free(&options)
+        if result >= 0 { result = avformat_find_stream_info(context, nil) }
+        guard result >= 0, let context else {
+            avformat_close_input(&context)
+            throw .cannotOpen(path: path, reason: Self.reason(result))
+        }
+        self.path = path
+        self.context = context
+    }
+
+    deinit {
+        var context: UnsafeMutablePointer<AVFormatContext>? = context
+        avformat_close_input(&context)
+    }
+}
+
+extension FormatHandle {
+    /// The track of that kind that most players would play.
+    func bestTrack(_ kind: TrackKind) throws(DeviceError) -> Track {
+        let type = kind == .video ? AVMEDIA_TYPE_VIDEO : AVMEDIA_TYPE_AUDIO
+        let index = av_find_best_stream(context, type, -1, -1, nil, 0)
+        guard index >= 0, stream(index).pointee.disposition & AV_DISPOSITION_ATTACHED_PIC == 0,
+            let parameters = stream(index).pointee.codecpar
+        else { throw .noTrack(kind, path: path) }
+        let configuration = parameters.pointee.extradata.map {
+            Array(UnsafeBufferPointer(start: $0, count: Int(parameters.pointee.extradata_size)))
+        }
+        let content: CodedTrack.Content =
+            kind == .video
+            ? .picture(picture(stream(index), parameters.pointee))
+            : .sound(
+                CodedTrack.Sound(
+                    sampleRate: Int(parameters.pointee.sample_rate),
+                    channels: Int(parameters.pointee.ch_layout.nb_channels),
+                    blockBytes: Int(parameters.pointee.block_align),
+                    bitsPerSample: Int(parameters.pointee.bits_per_coded_sample),
+                    bitRate: parameters.pointee.bit_rate))
+        let track = CodedTrack(
+            codec: String(cString: avcodec_get_name(parameters.pointee.codec_id)),
+            codecTag: parameters.pointee.codec_tag, configuration: configuration ?? [],
+            content: content)
+        return Track(
+            description: track, index: index, timeBase: stream(index).pointee.time_base)
+    }
+
+    /// The file's stream of that number.
+    func stream(_ index: Int32) -> UnsafeMutablePointer<AVStream> {
+        guard let stream = context.pointee.streams[Int(index)] else {
+            preconditionFailure("libavformat lists a stream that is not there")
+        }
+        return stream
+    }
+
+    private func picture(
+        _ stream: UnsafeMutablePointer<AVStream>, _ parameters: AVCodecParameters
+    ) -> CodedTrack.Picture {
+        let average = stream.pointee.avg_frame_rate
+        let real = stream.pointee.r_frame_rate
+        let rate = average.num > 0 && average.den > 0 ? average : real
+        let format = av_get_pix_fmt_name(AVPixelFormat(parameters.format))
+        let aspect = av_guess_sample_aspect_ratio(context, stream, nil)
+        let hasColour = parameters.color_space != AVCOL_SPC_UNSPECIFIED
+        let isFullRange = parameters.color_range == AVCOL_RANGE_JPEG
+        return CodedTrack.Picture(
+            width: Int(parameters.width), height: Int(parameters.height),
+            format: format.map { PixelFormat(name: String(cString: $0)) },
+            colour: hasColour || isFullRange
+                ? ColourDescription(
+                    primaries: UInt8(truncatingIfNeeded: parameters.color_primaries.rawValue),
+                    transfer: UInt8(truncatingIfNeeded: parameters.color_trc.rawValue),
+                    matrix: UInt8(truncatingIfNeeded: parameters.color_space.rawValue),
+                    isFullRange: isFullRange) : nil,
+            rate: rate.num > 0 && rate.den > 0 ? FrameRate(rate.num, per: rate.den) : nil,
+            hasConstantRate: average.num > 0 && av_cmp_q(average, real) == 0,
+            sampleAspectRatio: Self.aspectRatio(aspect))
+    }
+
+    private static func aspectRatio(_ value: AVRational) -> SampleAspectRatio? {
+        guard let horizontal = UInt16(exactly: value.num),
+            let vertical = UInt16(exactly: value.den), horizontal > 0,
+            vertical > 0, horizontal != vertical
+        else { return nil }
+        return SampleAspectRatio(horizontal, to: vertical)
+    }
+
+    /// Tells the library that only `tracks` are wanted; the earliest presented time of the whole file, nanoseconds.
+    func select(_ tracks: [Track]) throws(DeviceError) -> Int64 {
+        var origin: Int64?
+        for index in 0..<Int32(context.pointee.nb_streams) {
+            let stream = stream(index)
+            let type = stream.pointee.codecpar.pointee.codec_type
+            let isMedia = type == AVMEDIA_TYPE_VIDEO || type == AVMEDIA_TYPE_AUDIO
+            let isPicture = stream.pointee.disposition & AV_DISPOSITION_ATTACHED_PIC != 0
+            let start = stream.pointee.start_time
+            if isMedia, !isPicture, start != CFFmpeg_NOPTS_VALUE {
+                let time = try nanoseconds(start, stream.pointee.time_base)
+                origin = min(origin ?? time, time)
+            }
+            if !tracks.contains(where: { $0.index == index }) {
+                stream.pointee.discard = AVDISCARD_ALL
+            }
+        }
+        return origin ?? 0
+    }
+
+    /// A time of that base in nanoseconds.
+    func nanoseconds(_ value: Int64, _ base: AVRational) throws(DeviceError) -> Int64 {
+        let (ticks, isOverflow) = value.multipliedReportingOverflow(by: Int64(base.num))
+        guard !isOverflow, base.den > 0,
+            let time = try? rescale(ticks, from: Timescale(UInt32(base.den)), to: .nanoseconds),
+            time.magnitude < Self.longestNanoseconds
+        else { throw .timeOutOfRange(path: path) }
+        return time
+    }
+
+    /// 30 years: what lies beyond is damage, and sums of what lies within cannot overflow.
+    private static let longestNanoseconds: UInt64 = 30 * 366 * 86_400 * 1_000_000_000
+
+    /// What an error code of the library means, for people.
+    static func reason(_ code: Int32) -> String {
+        if code == CFFmpeg_ERROR_ENOENT { return "no such file" }
+        if code == CFFmpeg_ERROR_INVALIDDATA {
+            return "it is not a media file, or it is truncated (no index found)"
+        }
+        var text = [CChar](repeating: 0, count: 128)
+        av_strerror(code, &text, text.count)
+        return String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+}

@@ -1,0 +1,53 @@
+package import Media
+
+/// Which picture is due when: picture n at start + n / rate, until the duration is over.
+///
+/// Who falls behind by more than ``backlog`` pictures goes on with the newest due one and learns what it left out:
+/// a camera's driver has only so many buffers either.
+package struct PictureSchedule: Sendable {
+    /// What to do now.
+    package enum Step: Hashable, Sendable {
+        case wait(untilNanoseconds: Int64)
+        /// Make picture `number`, which was due at that time.
+        case picture(number: Int64, dueNanoseconds: Int64)
+        /// `count` pictures from that time on are not made any more.
+        case skipped(count: Int, startNanoseconds: Int64, durationNanoseconds: Int64)
+        case finished
+    }
+
+    /// Half a second at 30 pictures per second: longer than a busy box stalls, short enough to be called live.
+    package static let backlog: Int64 = 15
+
+    private let rate: FrameRate
+    private let startNanoseconds: Int64
+    /// How many pictures there are in all; nil: no end.
+    private let count: Int64?
+    private var number: Int64 = 0
+
+    package init(rate: FrameRate, startNanoseconds: Int64, durationNanoseconds: Int64?) {
+        self.rate = rate
+        self.startNanoseconds = startNanoseconds
+        count = durationNanoseconds.map { rate.pictures(inNanoseconds: $0) }
+    }
+
+    /// The next step of the thread that makes the pictures.
+    package mutating func next(nowNanoseconds: Int64) -> Step {
+        if let count, number >= count { return .finished }
+        let due = time(of: number)
+        if due > nowNanoseconds { return .wait(untilNanoseconds: due) }
+        var newest = rate.pictures(inNanoseconds: nowNanoseconds - startNanoseconds + 1) - 1
+        if let count { newest = min(newest, count - 1) }
+        if newest - number > Self.backlog {
+            defer { number = newest }
+            return .skipped(
+                count: Int(newest - number), startNanoseconds: due,
+                durationNanoseconds: time(of: newest) - due)
+        }
+        number += 1
+        return .picture(number: number - 1, dueNanoseconds: due)
+    }
+
+    private func time(of number: Int64) -> Int64 {
+        startNanoseconds + rate.nanoseconds(ofPicture: number)
+    }
+}

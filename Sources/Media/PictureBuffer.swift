@@ -1,0 +1,83 @@
+#if canImport(Glibc)
+    import Glibc
+#endif
+
+/// Memory for one YUV 4:2:0 picture, three planes, for whoever paints or converts pictures.
+///
+/// Reused through ``PicturePool``; freed with its last reference.
+// @unchecked: it is written by the one who took it from the pool, before anyone else sees it, and only read
+// from then on; the pool hands it out again when nobody else refers to it any more.
+package final class PictureBuffer: @unchecked Sendable {
+    package let width: Int
+    package let height: Int
+    /// Y, U, V. Rows begin at multiples of 64 bytes.
+    package let planes: [RawFrame.Plane]
+    private let memory: UnsafeMutableRawPointer
+
+    /// Vector instructions read and write this many bytes at once.
+    private static let alignment = 64
+
+    /// Memory of unspecified content for a picture of even size.
+    package init(width: Int, height: Int) {
+        precondition(width > 0 && height > 0 && width % 2 == 0 && height % 2 == 0)
+        self.width = width
+        self.height = height
+        func aligned(_ bytes: Int) -> Int {
+            (bytes + Self.alignment - 1) / Self.alignment * Self.alignment
+        }
+        let lumaRow = aligned(width)
+        let chromaRow = aligned(width / 2)
+        let lumaBytes = lumaRow * height
+        let chromaBytes = chromaRow * height / 2
+        memory = .allocate(
+            byteCount: lumaBytes + 2 * chromaBytes + Self.alignment, alignment: Self.alignment)
+        planes = [
+            RawFrame.Plane(baseAddress: memory, bytesPerRow: lumaRow),
+            RawFrame.Plane(baseAddress: memory + lumaBytes, bytesPerRow: chromaRow),
+            RawFrame.Plane(baseAddress: memory + lumaBytes + chromaBytes, bytesPerRow: chromaRow),
+        ]
+    }
+
+    deinit { memory.deallocate() }
+
+    /// Makes this picture the same as `other`, which has the same size.
+    package func copyContent(of other: PictureBuffer) {
+        precondition(width == other.width && height == other.height)
+        for (plane, (to, from)) in zip(planes, other.planes).enumerated() {
+            let rows = plane == 0 ? height : height / 2
+            memcpy(to.baseAddress, from.baseAddress, rows * to.bytesPerRow)
+        }
+    }
+
+    /// A picture with this content, which stays as it is while the frame lives.
+    package func frame(
+        captureNanoseconds: Int64, durationNanoseconds: Int64, colour: ColourDescription?
+    ) -> RawFrame {
+        RawFrame(
+            format: .yuv420p, width: width, height: height, planes: planes, colour: colour,
+            captureNanoseconds: captureNanoseconds, durationNanoseconds: durationNanoseconds,
+            owner: self)
+    }
+}
+
+/// Picture buffers of one size that go round: as many as are in use at once, usually one.
+package struct PicturePool {
+    private let width: Int
+    private let height: Int
+    private var buffers: [PictureBuffer] = []
+
+    package init(width: Int, height: Int) {
+        self.width = width
+        self.height = height
+    }
+
+    /// A buffer that nobody refers to, and its place in the pool (0 …), which tells buffers apart that keep
+    /// their content from the last use.
+    package mutating func take() -> (buffer: PictureBuffer, place: Int) {
+        for place in buffers.indices where isKnownUniquelyReferenced(&buffers[place]) {
+            return (buffers[place], place)
+        }
+        buffers.append(PictureBuffer(width: width, height: height))
+        return (buffers[buffers.count - 1], buffers.count - 1)
+    }
+}
