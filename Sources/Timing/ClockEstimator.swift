@@ -29,20 +29,72 @@ package struct ClockEstimator: Sendable {
         package var jumps = 0
     }
 
+    /// An agent that lies once is not believed; so many exchanges in a row that agree are a clock that jumped.
+    package static let suspectsForJump = 4
+
     package private(set) var counts = Counts()
+    private var knowledge: Knowledge?
+    /// The latest exchanges that contradict the knowledge and agree with each other.
+    private var suspects: [ClockExchange] = []
 
     package init() {}
 
-    /// Takes in a finished exchange; cheap enough for thousands a second.
+    /// Takes in a finished exchange. Costs some microseconds.
     package mutating func add(_ exchange: ClockExchange) -> Verdict {
         if let rejection = exchange.rejection {
             counts.rejected[rejection, default: 0] += 1
             return .rejected(rejection)
         }
-        counts.accepted += 1
-        return .accepted
+        guard var known = knowledge else {
+            knowledge = Knowledge(exchange)
+            counts.accepted += 1
+            return .accepted
+        }
+        switch known.add(exchange) {
+        case .contradicts(let nanoseconds):
+            return suspect(exchange, byNanoseconds: nanoseconds)
+        case .old:
+            counts.repeated += 1
+            return .repeated
+        case .fits:
+            counts.accepted += 1
+            suspects.removeAll(keepingCapacity: true)
+            knowledge = known
+            return .accepted
+        case .fitsSkewLimitOnly(let nanoseconds):
+            counts.accepted += 1
+            counts.skewChanges += 1
+            suspects.removeAll(keepingCapacity: true)
+            knowledge = known
+            return .skewChanged(byNanoseconds: nanoseconds)
+        }
     }
 
     /// What is known for a moment of the agent's clock; nil before the first accepted exchange.
-    package func model(at agentNanoseconds: Int64) -> ClockModel? { nil }
+    package func model(at agentNanoseconds: Int64) -> ClockModel? {
+        knowledge?.model(at: agentNanoseconds)
+    }
+
+    /// Believes an exchange that contradicts everything only when it does not stand alone.
+    private mutating func suspect(_ exchange: ClockExchange, byNanoseconds: Int64) -> Verdict {
+        counts.outliers += 1
+        suspects.append(exchange)
+        var other = Knowledge(suspects[0])
+        for suspect in suspects.dropFirst() {
+            switch other.add(suspect) {
+            case .fits, .fitsSkewLimitOnly:
+                continue
+            case .old, .contradicts:
+                suspects = [exchange]
+                return .outlier(byNanoseconds: byNanoseconds)
+            }
+        }
+        guard suspects.count >= Self.suspectsForJump else {
+            return .outlier(byNanoseconds: byNanoseconds)
+        }
+        suspects.removeAll(keepingCapacity: true)
+        knowledge = other
+        counts.jumps += 1
+        return .jump(byNanoseconds: byNanoseconds)
+    }
 }

@@ -1,0 +1,84 @@
+/// What exchanges have said of the offset on one side: never above (from probes) or never below (from replies)
+/// so many nanoseconds at such a moment, thinned to the readings that can still matter.
+///
+/// The quickest messages lie on the envelope of all readings, which is the minimum-delay filter (RFC 5905 §10)
+/// taken for each direction by itself. The envelope is a convex hull; it is bent by the wander a clock may show,
+/// so that a quick message counts for its neighbourhood and not for ever. Leaving readings out makes a bound
+/// wider, never wrong.
+struct OffsetEnvelope: Sendable {
+    /// Older readings say nothing that newer ones do not say better, even on a satellite link.
+    static let windowNanoseconds: Int64 = 900_000_000_000
+    /// Readings kept at most.
+    static let maximumPoints = 64
+
+    /// Which way a reading limits the offset.
+    enum Side: Sendable {
+        /// The offset is not above the readings.
+        case above
+        /// The offset is not below the readings.
+        case below
+    }
+
+    /// One reading.
+    struct Point: Sendable {
+        let agentNanoseconds: Int64
+        let offsetNanoseconds: Int64
+    }
+
+    let side: Side
+    /// The oldest first.
+    private(set) var points: [Point] = []
+
+    init(_ side: Side) { self.side = side }
+
+    /// Adds a reading that is newer than all before.
+    mutating func append(_ point: Point) {
+        let oldest = point.agentNanoseconds - Self.windowNanoseconds
+        if let first = points.first, first.agentNanoseconds < oldest {
+            points.removeAll { $0.agentNanoseconds < oldest }
+        }
+        while points.count >= 2, sagitta(of: points.count - 1, before: point) <= 0 {
+            points.removeLast()
+        }
+        points.append(point)
+        if points.count > Self.maximumPoints { removeLeastTelling() }
+    }
+
+    /// Forgets all but the newest reading.
+    mutating func keepNewest() {
+        points.removeSubrange(0..<max(0, points.count - 1))
+    }
+
+    /// The newest reading always stays, and so does the oldest of the window.
+    private mutating func removeLeastTelling() {
+        var least = 1
+        var smallest = Double.infinity
+        for index in 1..<(points.count - 1) {
+            let value = sagitta(of: index, before: points[index + 1])
+            if value < smallest {
+                smallest = value
+                least = index
+            }
+        }
+        points.remove(at: least)
+    }
+
+    /// How far a point lies outside the chord from the one before it to `next`, nanoseconds.
+    private func sagitta(of index: Int, before next: Point) -> Double {
+        let origin = points[index]
+        let left = bent(points[index - 1], from: origin)
+        let right = bent(next, from: origin)
+        guard right.seconds > left.seconds else { return 0 }
+        let share = -left.seconds / (right.seconds - left.seconds)
+        return left.nanoseconds + (right.nanoseconds - left.nanoseconds) * share
+    }
+
+    /// A point relative to another, with the wander's parabola added, so that "outside" is always upwards.
+    private func bent(_ point: Point, from origin: Point) -> (seconds: Double, nanoseconds: Double)
+    {
+        let seconds = Double(point.agentNanoseconds - origin.agentNanoseconds) * 1e-9
+        let difference = Double(point.offsetNanoseconds - origin.offsetNanoseconds)
+        let bend = Double(ClockLimits.wanderPPBPerSecond) * seconds * seconds / 2
+        return (seconds, (side == .above ? difference : -difference) + bend)
+    }
+}
