@@ -1,0 +1,82 @@
+import Glibc
+
+/// Bytes that can be read at any place: a file, or memory.
+package protocol ByteSource {
+    /// How many bytes there are. A file that grows is read as it was when the source was made.
+    var sizeBytes: Int64 { get }
+
+    /// Exactly `count` bytes from `offset` on.
+    ///
+    /// - Throws: ``MP4Error/unreadable(offset:errno:)`` or ``MP4Error/shortRead(offset:wanted:got:)``.
+    func read(at offset: Int64, count: Int) throws(MP4Error) -> [UInt8]
+}
+
+/// Bytes in memory.
+package struct MemorySource: ByteSource, Sendable {
+    private let bytes: [UInt8]
+
+    package init(_ bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    package var sizeBytes: Int64 { Int64(bytes.count) }
+
+    package func read(at offset: Int64, count: Int) throws(MP4Error) -> [UInt8] {
+        precondition(offset >= 0 && count >= 0)
+        let available = offset < sizeBytes ? bytes.count - Int(offset) : 0
+        guard count <= available else {
+            throw .shortRead(offset: offset, wanted: count, got: available)
+        }
+        return Array(bytes[Int(offset)..<Int(offset) + count])
+    }
+}
+
+/// A file behind a descriptor that its maker keeps open for as long as the source is used.
+package struct DescriptorSource: ByteSource, Sendable {
+    private let descriptor: Int32
+    package let sizeBytes: Int64
+
+    /// - Throws: when the descriptor is not that of something with a size.
+    package init(descriptor: Int32) throws(MP4Error) {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else {
+            throw .unreadable(offset: 0, errno: errno)
+        }
+        self.descriptor = descriptor
+        sizeBytes = Int64(status.st_size)
+    }
+
+    /// Opens the file at `path` for reading, for as long as `body` runs.
+    package static func withFile<Result>(
+        _ path: String, _ body: (DescriptorSource) throws -> Result
+    ) throws -> Result {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw MP4Error.unreadable(offset: 0, errno: errno) }
+        defer { close(descriptor) }
+        return try body(DescriptorSource(descriptor: descriptor))
+    }
+
+    package func read(at offset: Int64, count: Int) throws(MP4Error) -> [UInt8] {
+        precondition(offset >= 0 && count >= 0)
+        var failure: Int32 = 0
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            while filled < count {
+                let rest = UnsafeMutableBufferPointer(rebasing: buffer[filled..<count])
+                let got = pread(descriptor, rest.baseAddress, rest.count, off_t(offset) + filled)
+                if got > 0 {
+                    filled += got
+                } else if got == 0 {
+                    return
+                } else if errno != EINTR {
+                    failure = errno
+                    return
+                }
+            }
+        }
+        guard failure == 0 else { throw .unreadable(offset: offset, errno: failure) }
+        guard bytes.count == count else {
+            throw .shortRead(offset: offset, wanted: count, got: bytes.count)
+        }
+        return bytes
+    }
+}

@@ -1,0 +1,131 @@
+package import Media
+
+/// A sample of a fragment, found in a file.
+package struct ScannedSample: Hashable, Sendable {
+    /// Where in the file its bytes begin.
+    package var offset: Int64
+    package var sizeBytes: UInt32
+    package var duration: UInt32
+    /// Ticks of the track, its media time shift included.
+    package var dts: Int64
+    package var compositionOffset: Int32
+    package var isSync: Bool
+
+    package var pts: Int64 { dts + Int64(compositionOffset) }
+}
+
+/// Samples of one track that one `trun` describes.
+package struct ScannedRun: Hashable, Sendable {
+    package var track: TrackKind
+    package var samples: [ScannedSample]
+}
+
+/// A `moof` with its `mdat`, both whole.
+package struct ScannedFragment: Hashable, Sendable {
+    /// Of `mfhd`.
+    package var sequenceNumber: UInt32
+    /// The `moof` box.
+    package var moof: Range<Int64>
+    /// The content of the `mdat` box.
+    package var media: Range<Int64>
+    /// In the order in which their bytes lie.
+    package var runs: [ScannedRun]
+    /// The `uuid` boxes of the `moof`.
+    package var userBoxes: [UserBox]
+
+    /// `moof` and `mdat`.
+    package var range: Range<Int64> { moof.lowerBound..<media.upperBound }
+}
+
+/// Walks the fragments of a recording, whether it is still growing or finished.
+///
+/// A scanner holds one fragment at a time, however long the file is.
+package struct FragmentScanner<Source: ByteSource> {
+    /// Why the walk ended.
+    package enum Stop: Hashable, Sendable {
+        /// The file, or the big `mdat` of a finished one, ends where a fragment ends.
+        case end
+        /// The final `moov` lies behind the fragments, but the placeholder has not become `mdat` yet.
+        case finalMovie(at: Int64)
+        /// The last write did not get all of its bytes into the file.
+        case torn(at: Int64)
+        /// What follows is no fragment.
+        case damaged(MP4Error)
+    }
+
+    /// The file's beginning, and how far it is in its life.
+    package let layout: RecordingLayout
+    /// The byte behind the last whole fragment (behind the initial `moov` when there is none).
+    package private(set) var validEnd: Int64
+    /// Nil until ``next()`` has returned nil.
+    package private(set) var stop: Stop?
+
+    private let source: Source
+    private let parser: FragmentParser
+
+    /// Reads the file's beginning.
+    ///
+    /// - Throws: ``MP4Error/notARecording(offset:reason:)`` when the file does not begin as a recording does.
+    package init(_ source: Source) throws(MP4Error) {
+        self.source = source
+        layout = try RecordingLayout(of: source)
+        parser = try FragmentParser(movie: layout.initialMovie)
+        validEnd = layout.fragments.lowerBound
+    }
+
+    /// The next whole fragment; nil at the end, with ``stop`` saying why.
+    ///
+    /// - Throws: only when the source cannot be read.
+    package mutating func next() throws(MP4Error) -> ScannedFragment? {
+        guard stop == nil else { return nil }
+        do {
+            guard let fragment = try parseNext() else { return nil }
+            validEnd = fragment.media.upperBound
+            return fragment
+        } catch {
+            switch error {
+            case .unreadable, .shortRead: throw error
+            case .pastEnd, .noBox: stop = .torn(at: validEnd)
+            default: stop = .damaged(error)
+            }
+            return nil
+        }
+    }
+
+    /// How much is read at once: most `moof`s fit, so that a fragment costs one read.
+    private static var windowSize: Int64 { 4_096 }
+
+    private mutating func parseNext() throws(MP4Error) -> ScannedFragment? {
+        let end = layout.fragments.upperBound
+        guard validEnd < end else {
+            // A finished file that lost its end says so: its mdat reaches further.
+            stop = layout.isCutShort ? .torn(at: validEnd) : .end
+            return nil
+        }
+        var bytes = try source.read(
+            at: validEnd, count: Int(min(Self.windowSize, end - validEnd)))
+        let moof = try BoxHeader(parsing: bytes[...], at: validEnd, limit: end)
+        if moof.type == "moov", !layout.isFinished {
+            stop = .finalMovie(at: validEnd)
+            return nil
+        }
+        guard moof.type == "moof" else {
+            throw .invalid(box: moof.type, offset: moof.offset, reason: "not a fragment")
+        }
+        guard moof.sizeBytes <= FragmentParser.maximumMoofSizeBytes else {
+            throw .overLimit(
+                box: moof.type, offset: moof.offset, what: "size",
+                value: UInt64(moof.sizeBytes),
+                limit: UInt64(FragmentParser.maximumMoofSizeBytes))
+        }
+        let wanted = min(moof.sizeBytes + 16, end - validEnd)
+        if bytes.count < wanted { bytes = try source.read(at: validEnd, count: Int(wanted)) }
+        let size = Int(moof.sizeBytes)
+        let mdat = try BoxHeader(parsing: bytes[size...], at: moof.end, limit: end)
+        guard mdat.type == "mdat" else {
+            throw .invalid(box: mdat.type, offset: mdat.offset, reason: "not a fragment's media")
+        }
+        return try parser.parse(
+            BoxView(Array(bytes[..<size]), at: validEnd), media: mdat.payload)
+    }
+}

@@ -1,0 +1,61 @@
+/// How a recording's file begins, and which phase of its life that shows.
+///
+/// Growing: `ftyp`, a `free` box of 16 bytes, the initial `moov`, fragments. Finished: the `free` box has become
+/// the header of an `mdat` that holds all of that, and the final `moov` follows.
+package struct RecordingLayout: Sendable {
+    /// Where the placeholder, or the header that it became, lies.
+    package let placeholderOffset: Int64
+    /// The placeholder has become `mdat`.
+    package let isFinished: Bool
+    /// The `moov` that the file was opened with.
+    package let initialMovie: Movie
+    /// Where fragments may lie: from the initial `moov` to the end of the file, or of the big `mdat`.
+    package let fragments: Range<Int64>
+    /// A finished file's `mdat` says that it is longer than the file.
+    package let isCutShort: Bool
+
+    /// Reads the beginning of a file.
+    ///
+    /// - Throws: ``MP4Error/notARecording(offset:reason:)`` when it is not that of a recording.
+    package init(of source: some ByteSource) throws(MP4Error) {
+        do {
+            var boxes = BoxReader(source)
+            guard let fileType = try boxes.next(), fileType.type == "ftyp" else {
+                throw MP4Error.notARecording(offset: 0, reason: "no ftyp")
+            }
+            let start = fileType.end
+            let front = try source.read(
+                at: start,
+                count: Int(min(Int64(BoxHeader.maximumSizeBytes), source.sizeBytes - start)))
+            // The limit is none: the end of a finished file may have been lost.
+            let placeholder = try BoxHeader(parsing: front[...], at: start, limit: .max)
+            switch (placeholder.type, placeholder.headerSizeBytes, placeholder.sizeBytes) {
+            case ("free", _, Int64(FragmentedHeader.placeholderSizeBytes)):
+                isFinished = false
+                isCutShort = false
+            case ("mdat", Int64(FragmentedHeader.placeholderSizeBytes), _):
+                isFinished = true
+                isCutShort = placeholder.end > source.sizeBytes
+            default:
+                throw MP4Error.notARecording(
+                    offset: start, reason: "no placeholder, but \(placeholder.type)")
+            }
+            placeholderOffset = start
+            let inner = start + Int64(FragmentedHeader.placeholderSizeBytes)
+            let end = isFinished ? min(placeholder.end, source.sizeBytes) : source.sizeBytes
+            var content = BoxReader(source, in: min(inner, end)..<end)
+            guard let moov = try content.next(), moov.type == "moov" else {
+                throw MP4Error.notARecording(offset: inner, reason: "no initial moov")
+            }
+            initialMovie = try Movie(reading: moov, from: source)
+            fragments = moov.end..<end
+        } catch let error as MP4Error {
+            switch error {
+            case .unreadable, .shortRead, .notARecording: throw error
+            default: throw .notARecording(offset: 0, reason: error.description)
+            }
+        } catch {
+            preconditionFailure("only MP4Error is thrown: \(error)")
+        }
+    }
+}

@@ -1,0 +1,147 @@
+import Media
+
+extension SampleEntry {
+    /// The most sample entries that one track may have.
+    private static let maximumEntries = 256
+
+    /// The entries of `stsd` (ISO/IEC 14496-12 §8.5.2).
+    static func parseAll(_ stsd: BoxView) throws(MP4Error) -> [SampleEntry] {
+        var fields = stsd.fields
+        _ = try fields.versionAndFlags(newest: 1)
+        let count = try fields.entryCount(entrySizeBytes: 8)
+        guard count > 0, count <= maximumEntries else {
+            throw stsd.invalid("\(count) sample entries")
+        }
+        let children = try stsd.children(skipping: 8)
+        guard children.count >= count else {
+            throw stsd.invalid("\(count) sample entries announced, \(children.count) present")
+        }
+        var entries: [SampleEntry] = []
+        for child in children.prefix(count) { entries.append(try parse(child)) }
+        return entries
+    }
+
+    private static func parse(_ box: BoxView) throws(MP4Error) -> SampleEntry {
+        switch box.type {
+        case "avc1", "avc3": try parseVisual(box)
+        case "mp4a": try parseAudio(box)
+        default: SampleEntry(type: box.type)
+        }
+    }
+
+    /// Bytes of VisualSampleEntry before its boxes (§12.1.3).
+    static let visualFieldsSizeBytes: Int64 = 78
+
+    private static func parseVisual(_ box: BoxView) throws(MP4Error) -> SampleEntry {
+        var entry = SampleEntry(type: box.type)
+        var fields = box.fields
+        try fields.skip(24)
+        entry.width = try fields.u16()
+        entry.height = try fields.u16()
+        try fields.skip(50)
+        let avcC = try box.children(skipping: visualFieldsSizeBytes)
+            .required("avcC", in: box)
+        var content = avcC.fields
+        do {
+            let record = try AVCDecoderConfiguration(parsing: content.raw(content.bytesLeft))
+            entry.nalLengthSize = record.lengthSize
+            entry.format = .h264(
+                H264Format(
+                    sequenceParameterSets: record.sequenceParameterSets,
+                    pictureParameterSets: record.pictureParameterSets,
+                    width: UInt32(entry.width), height: UInt32(entry.height)))
+        } catch let error as BitstreamError {
+            throw avcC.invalid(error.description)
+        } catch {
+            throw avcC.invalid("\(error)")
+        }
+        return entry
+    }
+
+    /// Bytes of AudioSampleEntry before its boxes (§12.2.3); QuickTime's versions 1 and 2 have more.
+    static func audioFieldsSizeBytes(quickTimeVersion: UInt16) -> Int64 {
+        switch quickTimeVersion {
+        case 1: 28 + 16
+        case 2: 28 + 36
+        default: 28
+        }
+    }
+
+    private static func parseAudio(_ box: BoxView) throws(MP4Error) -> SampleEntry {
+        var entry = SampleEntry(type: box.type)
+        var fields = box.fields
+        try fields.skip(8)
+        let version = try fields.u16()
+        try fields.skip(6)
+        entry.channels = try fields.u16()
+        try fields.skip(6)
+        entry.sampleRate = try fields.u32() >> 16
+        let boxes = try box.children(
+            skipping: audioFieldsSizeBytes(quickTimeVersion: version))
+        // QuickTime hides `esds` in `wave`; such a track is described without its configuration.
+        guard let esds = boxes.first("esds") else { return entry }
+        guard let configuration = try ElementaryStream(parsing: esds).aacConfiguration else {
+            return entry
+        }
+        do throws(BitstreamError) {
+            entry.format = .aac(try AACFormat(parsing: configuration))
+        } catch {
+            // Other object types than AAC's are somebody else's sound.
+            entry.format = nil
+        }
+        return entry
+    }
+}
+
+/// What `esds` says of an elementary stream (ISO/IEC 14496-1 §7.2.6.5).
+struct ElementaryStream {
+    /// `objectTypeIndication`: 0x40 is MPEG-4 audio.
+    private(set) var objectType: UInt8?
+    private(set) var maximumBitRate: UInt32 = 0
+    private(set) var averageBitRate: UInt32 = 0
+    private(set) var decoderSpecificInfo: [UInt8]?
+
+    /// The AudioSpecificConfig, when this is MPEG-4 or MPEG-2 AAC.
+    var aacConfiguration: [UInt8]? {
+        switch objectType {
+        case 0x40, 0x66, 0x67, 0x68: decoderSpecificInfo
+        default: nil
+        }
+    }
+
+    init(parsing esds: BoxView) throws(MP4Error) {
+        var fields = esds.fields
+        _ = try fields.versionAndFlags()
+        var stream = try Self.descriptor(&fields, tag: 3)
+        try stream.skip(2)
+        let flags = try stream.u8()
+        if flags & 0x80 != 0 { try stream.skip(2) }
+        if flags & 0x40 != 0 { try stream.skip(Int(try stream.u8())) }
+        if flags & 0x20 != 0 { try stream.skip(2) }
+        var decoder = try Self.descriptor(&stream, tag: 4)
+        objectType = try decoder.u8()
+        try decoder.skip(4)
+        maximumBitRate = try decoder.u32()
+        averageBitRate = try decoder.u32()
+        guard decoder.bytesLeft > 0 else { return }
+        var specific = try Self.descriptor(&decoder, tag: 5)
+        decoderSpecificInfo = try specific.raw(specific.bytesLeft)
+    }
+
+    /// The content of the next descriptor, which must have `tag`.
+    private static func descriptor(
+        _ fields: inout FieldReader, tag: UInt8
+    ) throws(MP4Error) -> FieldReader {
+        let found = try fields.u8()
+        guard found == tag else {
+            throw fields.invalid("descriptor \(found) where \(tag) should be")
+        }
+        var size = 0
+        for _ in 0..<4 {
+            let byte = try fields.u8()
+            size = size << 7 | Int(byte & 0x7F)
+            if byte & 0x80 == 0 { break }
+        }
+        return try fields.nested(size)
+    }
+}

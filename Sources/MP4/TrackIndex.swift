@@ -1,0 +1,202 @@
+import Media
+
+/// What the final `moov` says of a track's samples, in memory while they are counted.
+struct TrackIndex: Sendable {
+    let kind: TrackKind
+    let timescale: Timescale
+    let entry: SampleEntryWriter
+    /// Ticks that fragments' times have too many.
+    private let shift: Int64
+
+    private var sizes: [UInt32] = []
+    /// One fewer than samples: each is known when the next sample is.
+    private var durations: [UInt32] = []
+    private var compositionOffsets: [Int32] = []
+    /// Sample numbers, counted from one.
+    private var syncSamples: [UInt32] = []
+    private var chunks: [(offset: Int64, samples: UInt32)] = []
+    private var firstDTS: Int64 = 0
+    private var lastDTS: Int64 = 0
+    private var lastDuration: UInt32 = 1
+
+    init(kind: TrackKind, timescale: Timescale, shift: Int64, entry: SampleEntryWriter) {
+        self.kind = kind
+        self.timescale = timescale
+        self.shift = shift
+        self.entry = entry
+    }
+
+    var count: Int { sizes.count }
+
+    /// Ticks from the first sample's decoding time to the last one's end.
+    var mediaDuration: Int64 { lastDTS - firstDTS + Int64(lastDuration) }
+
+    /// Adds the samples of a run as a chunk.
+    mutating func append(_ run: ScannedRun) throws(MP4Error) {
+        guard let first = run.samples.first else { return }
+        guard UInt64(count + run.samples.count) <= SampleTable.maximumSamples else {
+            throw .overLimit(
+                box: "stsz", offset: first.offset, what: "number of samples",
+                value: UInt64(count + run.samples.count), limit: SampleTable.maximumSamples)
+        }
+        if sizes.isEmpty {
+            firstDTS = first.dts
+            lastDTS = first.dts
+        } else {
+            try close(before: first.dts)
+        }
+        chunks.append((first.offset, UInt32(run.samples.count)))
+        for (index, sample) in run.samples.enumerated() {
+            if index > 0 { try close(before: sample.dts) }
+            lastDTS = sample.dts
+            lastDuration = max(1, sample.duration)
+            sizes.append(sample.sizeBytes)
+            compositionOffsets.append(sample.compositionOffset)
+            if sample.isSync { syncSamples.append(UInt32(sizes.count)) }
+        }
+    }
+
+    /// The last sample lasts until the next one's decoding time.
+    private mutating func close(before next: Int64) throws(MP4Error) {
+        let (distance, overflow) = next.subtractingReportingOverflow(lastDTS)
+        guard !overflow, distance > 0, let duration = UInt32(exactly: distance) else {
+            throw .decodingTime(track: kind, previous: lastDTS, next: next)
+        }
+        durations.append(duration)
+    }
+
+    /// Edits that put the first sample that can be presented at its time, and hide what precedes it.
+    ///
+    /// Video starts at its first sync sample (pictures that precede that one in presentation are hidden), sound
+    /// behind its priming. What would be presented before the file's own beginning is hidden as well.
+    func presentation(
+        priming: Int, movieTimescale: Timescale
+    ) throws(MP4Error) -> TrackPresentation {
+        let firstPresented =
+            switch kind {
+            case .video: Int(syncSamples.first ?? 1) - 1
+            case .audio: min(max(0, priming), count - 1)
+            }
+        var dts: Int64 = 0
+        var start: Int64 = 0
+        var end = Int64.min
+        for index in 0..<count {
+            let pts = dts + Int64(compositionOffsets[index])
+            if index == firstPresented { start = pts }
+            let duration = index < durations.count ? durations[index] : lastDuration
+            end = max(end, pts + Int64(duration))
+            dts += Int64(duration)
+        }
+        // Where the presentation starts on the file's timeline, whose zero the fragments' times count from.
+        var place = start + firstDTS - shift
+        if place < 0 {
+            start -= place
+            place = 0
+        }
+        // A negative media time would mean an empty edit: wait for the media to begin instead.
+        if start < 0 {
+            place -= start
+            start = 0
+        }
+        let wait = try scaled(place, to: movieTimescale)
+        let length = try scaled(max(0, end - start), to: movieTimescale)
+        var edits = [Edit(segmentDuration: length, mediaTime: start)]
+        if wait > 0 { edits.insert(Edit(segmentDuration: wait, mediaTime: -1), at: 0) }
+        return TrackPresentation(edits: edits, duration: wait + length)
+    }
+
+    private func scaled(_ ticks: Int64, to movieTimescale: Timescale) throws(MP4Error) -> UInt64 {
+        do throws(RescaleOverflow) {
+            return UInt64(try rescale(ticks, from: timescale, to: movieTimescale))
+        } catch {
+            throw .timeOverflow(track: kind)
+        }
+    }
+
+    /// The tables behind `stsd` (ISO/IEC 14496-12 §8.6, §8.7).
+    func writeTables(to writer: inout BoxWriter) {
+        writer.fullBox("stts") { writer in
+            writer.runs(durations + [lastDuration]) { $0.u32($1) }
+        }
+        if syncSamples.count < count {
+            writer.fullBox("stss") { writer in
+                writer.u32(UInt32(syncSamples.count))
+                for number in syncSamples { writer.u32(number) }
+            }
+        }
+        if compositionOffsets.contains(where: { $0 != 0 }) {
+            let isSigned = compositionOffsets.contains { $0 < 0 }
+            writer.fullBox("ctts", version: isSigned ? 1 : 0) { writer in
+                writer.runs(compositionOffsets) { $0.i32($1) }
+            }
+        }
+        writeChunkTable(to: &writer)
+        writeSizes(to: &writer)
+        writeChunkOffsets(to: &writer)
+    }
+
+    /// `stsc`: an entry wherever the number of samples per chunk changes.
+    private func writeChunkTable(to writer: inout BoxWriter) {
+        writer.fullBox("stsc") { writer in
+            let position = writer.bytes.count
+            var entries: UInt32 = 0
+            var previous: UInt32 = 0
+            writer.u32(0)
+            for (index, chunk) in chunks.enumerated() where chunk.samples != previous {
+                writer.u32(UInt32(index + 1))
+                writer.u32(chunk.samples)
+                writer.u32(1)
+                previous = chunk.samples
+                entries += 1
+            }
+            writer.patch(entries, at: position)
+        }
+    }
+
+    private func writeSizes(to writer: inout BoxWriter) {
+        writer.fullBox("stsz") { writer in
+            let first = sizes.first ?? 0
+            let isUniform = first > 0 && sizes.allSatisfy { $0 == first }
+            writer.u32(isUniform ? first : 0)
+            writer.u32(UInt32(sizes.count))
+            if !isUniform {
+                for size in sizes { writer.u32(size) }
+            }
+        }
+    }
+
+    private func writeChunkOffsets(to writer: inout BoxWriter) {
+        let isWide = chunks.contains { $0.offset > Int64(UInt32.max) }
+        writer.fullBox(isWide ? "co64" : "stco") { writer in
+            writer.u32(UInt32(chunks.count))
+            for chunk in chunks {
+                if isWide {
+                    writer.i64(chunk.offset)
+                } else {
+                    writer.u32(UInt32(chunk.offset))
+                }
+            }
+        }
+    }
+}
+
+extension BoxWriter {
+    /// Entries of a count and a value, one for each run of equal values, behind their number.
+    fileprivate mutating func runs<Value: Equatable>(
+        _ values: [Value], _ write: (inout BoxWriter, Value) -> Void
+    ) {
+        let position = bytes.count
+        var entries: UInt32 = 0
+        u32(0)
+        var index = 0
+        while index < values.count {
+            var end = index + 1
+            while end < values.count, values[end] == values[index] { end += 1 }
+            u32(UInt32(end - index))
+            write(&self, values[index])
+            entries += 1
+            index = end
+        }
+        patch(entries, at: position)
+    }
+}
