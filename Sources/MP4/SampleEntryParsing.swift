@@ -80,7 +80,7 @@ extension SampleEntry {
             skipping: audioFieldsSizeBytes(quickTimeVersion: version))
         // QuickTime hides `esds` in `wave`; such a track is described without its configuration.
         guard let esds = boxes.first("esds") else { return entry }
-        guard let configuration = try ElementaryStream(parsing: esds).aacConfiguration else {
+        guard let configuration = try ElementaryStream(parsing: esds.fields).aacConfiguration else {
             return entry
         }
         do throws(BitstreamError) {
@@ -109,8 +109,9 @@ struct ElementaryStream {
         }
     }
 
-    init(parsing esds: BoxView) throws(MP4Error) {
-        var fields = esds.fields
+    /// Reads the payload of `esds`.
+    init(parsing payload: FieldReader) throws(MP4Error) {
+        var fields = payload
         _ = try fields.versionAndFlags()
         var stream = try Self.descriptor(&fields, tag: 3)
         try stream.skip(2)
