@@ -24,6 +24,8 @@ package struct VideoEncoderSettings: Hashable, Sendable {
     /// Pictures come exactly at the nominal rate. Otherwise the rate control goes by their times, at the price
     /// of one picture's delay.
     package var hasConstantRate: Bool
+    /// How pictures come that need no conversion: YUV 4:2:0, planar or NV12.
+    package var pixelFormat = PixelFormat.yuv420p
     /// Nil: square.
     package var sampleAspectRatio: SampleAspectRatio?
     /// What the pictures' numbers mean; nil: nobody knows.

@@ -1,0 +1,90 @@
+package import Media
+
+/// Passes on a source's own AAC: raw packets bit for bit, without the ADTS headers that some containers put before them.
+package struct AACCopier: Sendable {
+    package let format: AACFormat
+
+    private static let codec = "aac"
+    private let isADTS: Bool
+    private let packetNanoseconds: Int64
+    private let sampleRate: Int
+    /// Frames of the encoder's delay that are still to come.
+    private var skippedFrames = 0
+    private let framesPerPacket: Int
+    private var hasPresented = false
+    private var lastDTS: Int64?
+
+    /// `firstPacket` tells the configuration where the container does not.
+    package init(_ track: CodedTrack, firstPacket: CodedPacket?) throws(EncodingError) {
+        guard track.codec == Self.codec else {
+            throw .notCopied(codec: track.codec, needed: "AAC")
+        }
+        do {
+            var configuration = track.configuration
+            isADTS = configuration.isEmpty
+            if isADTS {
+                guard let packet = firstPacket else {
+                    throw BitstreamError.truncated(.adtsHeader, offset: 0)
+                }
+                configuration = try AudioSpecificConfig(adts: Self.header(of: packet)).bytes()
+            }
+            format = try AACFormat(parsing: configuration)
+            framesPerPacket = Int(
+                try AudioSpecificConfig(parsing: configuration).framesPerPacket)
+        } catch let error as BitstreamError {
+            throw .damagedSample(
+                codec: Self.codec, atNanoseconds: 0, reason: error.description)
+        } catch {
+            preconditionFailure("only bitstream errors are thrown above")
+        }
+        sampleRate = Int(format.sampleRate)
+        packetNanoseconds = nanoseconds(frames: Int64(framesPerPacket), rate: sampleRate)
+    }
+
+    /// The packet as a sample; nil for a looping file's priming, which only makes sense at the start.
+    package mutating func copy(_ packet: CodedPacket) throws(EncodingError) -> EncodedSample? {
+        let pts = packet.ptsNanoseconds ?? packet.dtsNanoseconds
+        skippedFrames += packet.skippedAtStart
+        let isPriming = packet.isDiscarded || skippedFrames >= framesPerPacket
+        skippedFrames = max(0, skippedFrames - framesPerPacket)
+        if isPriming, hasPresented { return nil }
+        if !isPriming { hasPresented = true }
+        let time = lastDTS.map { max(pts, $0 + 1) } ?? pts
+        lastDTS = time
+        return EncodedSample(
+            track: .audio, ptsNanoseconds: time, dtsNanoseconds: time,
+            durationNanoseconds: packet.durationNanoseconds > 0
+                ? packet.durationNanoseconds : packetNanoseconds,
+            flags: isPriming ? [.keyframe, .priming] : .keyframe, data: try payload(packet))
+    }
+
+    private func payload(_ packet: CodedPacket) throws(EncodingError) -> [UInt8] {
+        guard isADTS else { return Array(packet.bytes) }
+        do {
+            let header = try Self.header(of: packet)
+            guard header.frameSizeBytes == packet.bytes.count else {
+                throw BitstreamError.invalid(
+                    .adtsHeader, field: "aac_frame_length", value: UInt64(header.frameSizeBytes))
+            }
+            return Array(packet.bytes.dropFirst(header.headerSizeBytes))
+        } catch {
+            throw .damagedSample(
+                codec: Self.codec, atNanoseconds: packet.dtsNanoseconds, reason: "\(error)")
+        }
+    }
+
+    private static func header(of packet: CodedPacket) throws(BitstreamError) -> ADTSHeader {
+        try ADTSHeader(parsing: Array(packet.bytes.prefix(ADTSHeader.minimumSize)))
+    }
+}
+
+extension AudioSpecificConfig {
+    /// The configuration that an ADTS header stands for.
+    fileprivate init(adts header: ADTSHeader) throws(BitstreamError) {
+        // Configurations 1 … 6 count the channels; 7 has eight of them.
+        let channels = UInt32(
+            header.channelConfiguration == 7 ? 8 : header.channelConfiguration)
+        try self.init(lowComplexityAt: header.sampleRate, channels: channels)
+        objectType = header.objectType
+    }
+}

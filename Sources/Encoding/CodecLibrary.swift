@@ -1,0 +1,108 @@
+import CFFmpeg
+import Synchronization
+
+/// What FFmpeg's libraries say, for the program's own log: they never write to the terminal themselves.
+package enum CodecLibrary {
+    /// How bad it is.
+    package enum Severity: Hashable, Sendable {
+        case warning, error
+    }
+
+    /// Takes one line without its line end, on whatever thread the library is busy on.
+    package typealias LineHandler = @Sendable (Severity, String) -> Void
+
+    /// The library's callback has no place for a context, so the receiver of its lines is the process's.
+    private static let handler = Mutex<LineHandler?>(nil)
+
+    /// Sends warnings and errors to `receiver` from now on; nil: nowhere.
+    package static func routeMessages(to receiver: LineHandler?) {
+        handler.withLock { $0 = receiver }
+        av_log_set_level(receiver == nil ? AV_LOG_QUIET : AV_LOG_WARNING)
+        av_log_set_callback { context, level, format, arguments in
+            guard level <= AV_LOG_WARNING, let format, let arguments else { return }
+            var line = [CChar](repeating: 0, count: 512)
+            var isPrefixed: Int32 = 1
+            av_log_format_line2(
+                context, level, format, arguments, &line, Int32(line.count), &isPrefixed)
+            let bytes = line.prefix { $0 != 0 }.map(UInt8.init(bitPattern:))
+            let text = String(decoding: bytes, as: UTF8.self).split(separator: "\n").joined(
+                separator: " ")
+            guard !text.isEmpty else { return }
+            let receiver = CodecLibrary.handler.withLock { $0 }
+            receiver?(level <= AV_LOG_ERROR ? .error : .warning, text)
+        }
+    }
+
+    /// What an error code means, for people.
+    static func reason(_ code: Int32) -> String {
+        var text = [CChar](repeating: 0, count: 128)
+        av_strerror(code, &text, text.count)
+        return String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+
+    /// A buffer of the library over memory that `owner` keeps alive, which it does until the last reference to the
+    /// buffer is gone.
+    static func buffer(
+        over bytes: UnsafeMutableRawPointer, count: Int, owner: any AnyObject & Sendable
+    ) -> UnsafeMutablePointer<AVBufferRef> {
+        let retained = Unmanaged<AnyObject>.passRetained(owner).toOpaque()
+        let buffer = av_buffer_create(
+            bytes.assumingMemoryBound(to: UInt8.self), count,
+            { owner, _ in
+                if let owner { Unmanaged<AnyObject>.fromOpaque(owner).release() }
+            }, retained, AV_BUFFER_FLAG_READONLY)
+        guard let buffer else { preconditionFailure("out of memory") }
+        return buffer
+    }
+}
+
+/// The scale that media times have in here, as the library writes it.
+let nanosecondTimeBase = AVRational(num: 1, den: 1_000_000_000)
+
+/// Owns a frame of the library: its struct, and what that refers to.
+// @unchecked: filled by one thread before anyone else sees it, only read from then on.
+final class FrameBox: @unchecked Sendable {
+    let frame: UnsafeMutablePointer<AVFrame>
+
+    init() {
+        guard let frame = av_frame_alloc() else { preconditionFailure("out of memory") }
+        self.frame = frame
+    }
+
+    deinit {
+        var frame: UnsafeMutablePointer<AVFrame>? = frame
+        av_frame_free(&frame)
+    }
+}
+
+/// Owns a packet of the library.
+struct PacketHandle: ~Copyable {
+    let packet: UnsafeMutablePointer<AVPacket>
+
+    init() {
+        guard let packet = av_packet_alloc() else { preconditionFailure("out of memory") }
+        self.packet = packet
+    }
+
+    deinit {
+        var packet: UnsafeMutablePointer<AVPacket>? = packet
+        av_packet_free(&packet)
+    }
+}
+
+/// Owns a codec's context.
+struct CodecHandle: ~Copyable {
+    let context: UnsafeMutablePointer<AVCodecContext>
+
+    init(_ codec: UnsafePointer<AVCodec>) {
+        guard let context = avcodec_alloc_context3(codec) else {
+            preconditionFailure("out of memory")
+        }
+        self.context = context
+    }
+
+    deinit {
+        var context: UnsafeMutablePointer<AVCodecContext>? = context
+        avcodec_free_context(&context)
+    }
+}

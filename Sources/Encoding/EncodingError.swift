@@ -1,0 +1,47 @@
+/// Why pictures or sound cannot be encoded, decoded or copied.
+package enum EncodingError: Error, Hashable, CustomStringConvertible {
+    /// libavcodec has no H.264 encoder of that name.
+    case noEncoder(String)
+    /// An encoder would not open with these settings.
+    case encoderRefused(String, reason: String)
+    /// libavcodec has no decoder for what the source delivers.
+    case noDecoder(codec: String)
+    case decoderRefused(codec: String, reason: String)
+    /// An encoder failed at a picture or at sound.
+    case encodingFailed(String, atNanoseconds: Int64, reason: String)
+    /// A packet cannot be decoded; the ones after it may.
+    case damagedPacket(codec: String, atNanoseconds: Int64, reason: String)
+    /// What came is raw media in a form that cannot be converted.
+    case noConversion(from: String, to: String)
+    /// Copying needs another codec than this.
+    case notCopied(codec: String, needed: String)
+    /// What should be copied is damaged.
+    case damagedSample(codec: String, atNanoseconds: Int64, reason: String)
+    /// The source gives no presentation times, and its pictures are not in that order.
+    case noPresentationTimes
+
+    package var description: String {
+        switch self {
+        case .noEncoder(let name):
+            "there is no H.264 encoder called \"\(name)\" here; libx264 is the usual one"
+        case .encoderRefused(let name, let reason):
+            "the encoder \(name) would not start with these settings: \(reason)"
+        case .noDecoder(let codec):
+            "there is no decoder for \(codec) here"
+        case .decoderRefused(let codec, let reason):
+            "the decoder for \(codec) would not start: \(reason)"
+        case .encodingFailed(let name, let time, let reason):
+            "the encoder \(name) failed at \(time) ns: \(reason)"
+        case .damagedPacket(let codec, let time, let reason):
+            "damaged \(codec) data at \(time) ns: \(reason)"
+        case .noConversion(let from, let to):
+            "\(from) cannot be converted to \(to)"
+        case .notCopied(let codec, let needed):
+            "its codec is \(codec); copying needs \(needed), so leave --encoder copy out"
+        case .damagedSample(let codec, let time, let reason):
+            "damaged \(codec) data at \(time) ns: \(reason)"
+        case .noPresentationTimes:
+            "it has B-frames but no presentation times; put it into MP4 or Matroska first"
+        }
+    }
+}

@@ -1,0 +1,88 @@
+import CFFmpeg
+import Media
+
+/// Converts raw pictures of any format and size to YUV 4:2:0 of one size, through libswscale.
+///
+/// Y′CbCr keeps its matrix and range; RGB becomes limited-range BT.709. Belongs to one thread.
+struct PictureConverter: ~Copyable {
+    private let size: PictureSize
+    private var pool: PicturePool
+    private var scaler: Scaler?
+
+    init(size: PictureSize) {
+        self.size = size
+        pool = PicturePool(width: size.width, height: size.height)
+    }
+
+    /// A converted copy of the picture with the same times.
+    mutating func convert(_ picture: RawFrame) throws(EncodingError) -> RawFrame {
+        let shape = Scaler.Shape(
+            format: picture.format, width: picture.width, height: picture.height,
+            isFullRange: picture.colour?.isFullRange ?? false)
+        if scaler?.shape != shape { scaler = try Scaler(from: shape, to: size) }
+        let (buffer, _) = pool.take()
+        scaler?.scale(picture, to: buffer)
+        return buffer.frame(
+            captureNanoseconds: picture.captureNanoseconds,
+            durationNanoseconds: picture.durationNanoseconds, colour: picture.colour)
+    }
+}
+
+/// Owns a libswscale context for one kind of picture.
+struct Scaler: ~Copyable {
+    /// What a context is made for.
+    struct Shape: Hashable {
+        let format: PixelFormat
+        let width: Int
+        let height: Int
+        let isFullRange: Bool
+    }
+
+    /// What it scales from.
+    let shape: Shape
+    private let context: OpaquePointer
+
+    /// A context that scales to YUV 4:2:0 of that size.
+    init(from shape: Shape, to size: PictureSize) throws(EncodingError) {
+        let format = av_get_pix_fmt(shape.format.name)
+        guard let description = av_pix_fmt_desc_get(format),
+            let context = sws_getContext(
+                Int32(shape.width), Int32(shape.height), format, Int32(size.width),
+                Int32(size.height), AV_PIX_FMT_YUV420P,
+                SWS_BICUBIC | SWS_ACCURATE_RND, nil, nil, nil)
+        else {
+            throw .noConversion(
+                from: "\(shape.format.name) \(shape.width)×\(shape.height)",
+                to: "YUV 4:2:0 \(size)")
+        }
+        let isRGB = description.pointee.flags & UInt64(AV_PIX_FMT_FLAG_RGB) != 0
+        let coefficients = sws_getCoefficients(SWS_CS_ITU709)
+        let range: Int32 = shape.isFullRange ? 1 : 0
+        // Y′CbCr to Y′CbCr with one matrix and one range on both sides leaves the colours alone.
+        sws_setColorspaceDetails(
+            context, coefficients, isRGB ? 1 : range, coefficients, isRGB ? 0 : range, 0, 1 << 16,
+            1 << 16)
+        self.shape = shape
+        self.context = context
+    }
+
+    deinit { sws_freeContext(context) }
+
+    /// Writes the scaled picture into the buffer.
+    func scale(_ picture: RawFrame, to buffer: PictureBuffer) {
+        withExtendedLifetime((picture.owner, buffer)) {
+            let sources = picture.planes.map {
+                Optional(UnsafePointer($0.baseAddress.assumingMemoryBound(to: UInt8.self)))
+            }
+            let targets = buffer.planes.map {
+                Optional($0.baseAddress.assumingMemoryBound(to: UInt8.self))
+            }
+            let padding = [Int32](repeating: 0, count: 4)
+            let sourceRows = picture.planes.map { Int32($0.bytesPerRow) } + padding
+            let targetRows = buffer.planes.map { Int32($0.bytesPerRow) } + padding
+            _ = sws_scale(
+                context, sources + [nil, nil, nil], sourceRows, 0, Int32(picture.height),
+                targets + [nil], targetRows)
+        }
+    }
+}

@@ -1,0 +1,68 @@
+import CFFmpeg
+import Media
+
+/// Converts sound of one layout to planar floats of another rate and number of channels, through libswresample.
+///
+/// Output frame 0 is of the same time as input frame 0. Owns the handle; belongs to one thread.
+struct SoundConverter: ~Copyable {
+    let source: SoundLayout
+    private let context: OpaquePointer
+
+    init(from source: SoundLayout, toRate rate: Int, channels: Int) throws(EncodingError) {
+        var context: OpaquePointer?
+        var from = AVChannelLayout()
+        var to = AVChannelLayout()
+        av_channel_layout_default(&from, Int32(source.channels))
+        av_channel_layout_default(&to, Int32(channels))
+        let allocated = swr_alloc_set_opts2(
+            &context, &to, AV_SAMPLE_FMT_FLTP, Int32(rate), &from, source.libraryFormat,
+            Int32(source.sampleRate), 0, nil)
+        guard allocated >= 0, let context, swr_init(context) >= 0 else {
+            swr_free(&context)
+            throw .noConversion(
+                from: "sound with \(source.channels) channels at \(source.sampleRate) Hz",
+                to: "\(channels) channels at \(rate) Hz")
+        }
+        self.source = source
+        self.context = context
+    }
+
+    deinit {
+        var context: OpaquePointer? = context
+        swr_free(&context)
+    }
+
+    /// The most frames that ``convert(_:into:)`` can give for that many.
+    func maximumOutput(for frames: Int) -> Int {
+        Int(max(0, swr_get_out_samples(context, Int32(frames))))
+    }
+
+    /// Output frames, at the target's rate, that are still inside.
+    func delay(atRate rate: Int) -> Int64 {
+        swr_get_delay(context, Int64(rate))
+    }
+
+    /// Converts a run of sound, or with nil gives what is still inside; the number of frames written.
+    ///
+    /// `output` has one pointer per channel with room for ``maximumOutput(for:)`` frames.
+    mutating func convert(
+        _ sound: RawSound?, into output: [UnsafeMutablePointer<Float>], capacity: Int
+    ) -> Int {
+        var targets = output.map {
+            Optional(UnsafeMutableRawPointer($0).assumingMemoryBound(to: UInt8.self))
+        }
+        guard let sound else {
+            return Int(max(0, swr_convert(context, &targets, Int32(capacity), nil, 0)))
+        }
+        return withExtendedLifetime(sound.owner) {
+            var sources = sound.planes.map {
+                Optional($0.assumingMemoryBound(to: UInt8.self))
+            }
+            return Int(
+                max(
+                    0,
+                    swr_convert(
+                        context, &targets, Int32(capacity), &sources, Int32(sound.frameCount))))
+        }
+    }
+}

@@ -1,0 +1,85 @@
+import CFFmpeg
+package import Media
+
+/// Decodes pictures of any codec that libavcodec reads; they lie where the decoder put them.
+///
+/// Belongs to one thread.
+package struct VideoDecoder: ~Copyable {
+    private let track: CodedTrack
+    private var decoder: Decoder
+    private var lastEndNanoseconds: Int64?
+
+    /// Opens a decoder for the track.
+    ///
+    /// `threads`: 0 for as many as the machine has use for; each holds pictures of its own.
+    package init(_ track: CodedTrack, threads: Int = 1) throws(EncodingError) {
+        self.track = track
+        decoder = try Decoder(track, threads: threads)
+    }
+
+    /// Decodes a packet; `emit` gets what is ready, in presentation order.
+    package mutating func decode(
+        _ packet: CodedPacket, emit: (RawFrame) throws(EncodingError) -> Void
+    ) throws(EncodingError) {
+        try run(packet, emit: emit)
+    }
+
+    /// Gives what was still inside.
+    package mutating func finish(
+        emit: (RawFrame) throws(EncodingError) -> Void
+    ) throws(EncodingError) {
+        try run(nil, emit: emit)
+    }
+
+    private mutating func run(
+        _ packet: CodedPacket?, emit: (RawFrame) throws(EncodingError) -> Void
+    ) throws(EncodingError) {
+        var lastEnd = lastEndNanoseconds
+        defer { lastEndNanoseconds = lastEnd }
+        let rate = nominalRate
+        try decoder.decode(packet) { (box) throws(EncodingError) in
+            let picture = try Self.picture(in: box, notBefore: lastEnd, rate: rate)
+            lastEnd = picture.captureNanoseconds + picture.durationNanoseconds
+            try emit(picture)
+        }
+    }
+
+    private static func picture(
+        in box: FrameBox, notBefore lastEnd: Int64?, rate: FrameRate?
+    ) throws(EncodingError) -> RawFrame {
+        let frame = box.frame.pointee
+        guard let name = av_get_pix_fmt_name(AVPixelFormat(frame.format)) else {
+            throw .noConversion(from: "pixel format \(frame.format)", to: "YUV 4:2:0")
+        }
+        var format = PixelFormat(name: String(cString: name))
+        var isFullRange = frame.color_range == AVCOL_RANGE_JPEG
+        // FFmpeg's old way of saying the same.
+        if format.name == "yuvj420p" {
+            format = .yuv420p
+            isFullRange = true
+        }
+        let data = frame.data
+        let rows = frame.linesize
+        let bases = [data.0, data.1, data.2, data.3]
+        let strides = [rows.0, rows.1, rows.2, rows.3]
+        let planes = zip(bases, strides).compactMap { base, stride in
+            base.map { RawFrame.Plane(baseAddress: $0, bytesPerRow: Int(stride)) }
+        }
+        let time = frame.best_effort_timestamp
+        return RawFrame(
+            format: format, width: Int(frame.width), height: Int(frame.height), planes: planes,
+            colour: ColourDescription(
+                primaries: UInt8(truncatingIfNeeded: frame.color_primaries.rawValue),
+                transfer: UInt8(truncatingIfNeeded: frame.color_trc.rawValue),
+                matrix: UInt8(truncatingIfNeeded: frame.colorspace.rawValue),
+                isFullRange: isFullRange),
+            captureNanoseconds: time == CFFmpeg_NOPTS_VALUE ? lastEnd ?? 0 : time,
+            durationNanoseconds: frame.pkt_duration > 0
+                ? frame.pkt_duration : rate?.nanoseconds(ofPicture: 1) ?? 0, owner: box)
+    }
+
+    private var nominalRate: FrameRate? {
+        guard case .picture(let picture) = track.content else { return nil }
+        return picture.rate
+    }
+}
