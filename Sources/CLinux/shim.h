@@ -1,27 +1,23 @@
 // What Glibc's module map leaves out. Prefixed, and without logic.
+//
+// _GNU_SOURCE is not defined here: it would change the layout of types that Swift has imported without it. The few
+// functions that it guards are declared below instead.
 #ifndef TRIBUTARY_CLINUX_SHIM_H
 #define TRIBUTARY_CLINUX_SHIM_H
-
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
-#include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+extern int pthread_setname_np(pthread_t thread, const char *name);
+extern int sync_file_range(int fd, off_t offset, off_t bytes, unsigned int flags);
+
 static inline int CLinux_open(const char *path, int flags, mode_t mode) {
     return open(path, flags, mode);
-}
-
-static inline int CLinux_openat(int directory, const char *path, int flags, mode_t mode) {
-    return openat(directory, path, flags, mode);
 }
 
 // Names the calling thread (at most 15 bytes and a zero).
@@ -29,9 +25,15 @@ static inline int CLinux_name_thread(const char *name) {
     return pthread_setname_np(pthread_self(), name);
 }
 
-// Starts write-back of dirty pages without waiting for it (sync_file_range(2)); 0 bytes: to the end.
+// Starts write-back of dirty pages without waiting for it (sync_file_range(2), SYNC_FILE_RANGE_WRITE).
 static inline int CLinux_start_writeback(int fd, off_t offset, off_t bytes) {
-    return sync_file_range(fd, offset, bytes, SYNC_FILE_RANGE_WRITE);
+    return sync_file_range(fd, offset, bytes, 2);
+}
+
+// Keeps freed memory instead of giving it back to the system, for programs that allocate and free large messages all day:
+// mapping pages anew costs more than everything else done with them. At most `bytes` are kept at the heap's top.
+static inline int CLinux_keep_freed_memory(int bytes) {
+    return mallopt(M_MMAP_THRESHOLD, bytes) && mallopt(M_TRIM_THRESHOLD, bytes);
 }
 
 #endif

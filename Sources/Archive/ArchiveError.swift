@@ -1,0 +1,35 @@
+/// What can go wrong with recordings on disk; every case says where.
+package enum ArchiveError: Error, Hashable, CustomStringConvertible {
+    /// A system call failed.
+    case system(operation: String, path: String, errno: Int32)
+    /// A name that must not become a directory.
+    case badName(String)
+    /// A file of the archive that is not what its name promises.
+    case malformed(path: String, reason: String)
+
+    package var description: String {
+        switch self {
+        case .system(let operation, let path, let code):
+            "cannot \(operation) \(path): \(systemMessage(code))"
+        case .badName(let name):
+            "'\(name.prefix(80))' cannot be a name: use letters, digits, '.', '_' and '-', at most 64, and begin "
+                + "with a letter or digit"
+        case .malformed(let path, let reason):
+            "\(path): \(reason)"
+        }
+    }
+
+    /// What was wrong, without the path.
+    package var reason: String {
+        switch self {
+        case .system(_, _, let code): systemMessage(code)
+        case .badName: "not a name"
+        case .malformed(_, let reason): reason
+        }
+    }
+
+    /// The errno of a failed system call.
+    package var code: Int32? {
+        if case .system(_, _, let code) = self { code } else { nil }
+    }
+}

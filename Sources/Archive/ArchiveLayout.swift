@@ -1,0 +1,84 @@
+import Glibc
+
+/// Where things are in an archive:
+///
+///     <archive>/sessions/<session>/session.json
+///     <archive>/sessions/<session>/<source>/<segment origin>.mp4
+///     <archive>/sessions/<session>/<source>/ledger.jsonl
+package struct ArchiveLayout: Hashable, Sendable {
+    /// The archive's directory.
+    package let root: String
+
+    package init(root: String) {
+        self.root = root.count > 1 && root.hasSuffix("/") ? String(root.dropLast()) : root
+    }
+
+    package static let manifestName = "session.json"
+    package static let ledgerName = "ledger.jsonl"
+    package static let segmentSuffix = ".mp4"
+
+    package var sessions: String { "\(root)/sessions" }
+
+    package func session(_ session: String) -> String { "\(sessions)/\(session)" }
+
+    package func manifest(_ session: String) -> String {
+        "\(self.session(session))/\(Self.manifestName)"
+    }
+
+    package func source(_ session: String, _ source: String) -> String {
+        "\(self.session(session))/\(source)"
+    }
+
+    package func segment(_ session: String, _ source: String, origin: UTCTime) -> String {
+        "\(self.source(session, source))/\(origin.fileName)\(Self.segmentSuffix)"
+    }
+
+    package func ledger(_ session: String, _ source: String) -> String {
+        "\(self.source(session, source))/\(Self.ledgerName)"
+    }
+
+    /// Longest name of a source or session.
+    package static let maximumNameBytes = 64
+
+    /// Whether `name` may become a directory: `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`.
+    package static func isValidName(_ name: String) -> Bool {
+        let bytes = Array(name.utf8)
+        guard let first = bytes.first, bytes.count <= maximumNameBytes, isAlphanumeric(first) else {
+            return false
+        }
+        return bytes.dropFirst().allSatisfy {
+            isAlphanumeric($0) || $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "_")
+                || $0 == UInt8(ascii: "-")
+        }
+    }
+
+    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "a")...UInt8(ascii: "z"):
+            true
+        default: false
+        }
+    }
+
+    /// Names of the sessions in the archive, oldest first (a session's name is its zero).
+    /// - Throws: when the directory is there but cannot be read.
+    package func sessionNames() throws(ArchiveError) -> [String] {
+        try FileSystem.names(in: sessions).filter(Self.isValidName)
+    }
+
+    /// Names of the sources that have a directory in the session, in order.
+    package func sourceNames(_ session: String) throws(ArchiveError) -> [String] {
+        try FileSystem.names(in: self.session(session)).filter {
+            Self.isValidName($0) && FileSystem.isDirectory("\(self.session(session))/\($0)")
+        }
+    }
+
+    /// Paths of a source's segments, in the order of their origins.
+    package func segmentPaths(_ session: String, _ source: String) throws(ArchiveError) -> [String] {
+        let directory = self.source(session, source)
+        return try FileSystem.names(in: directory)
+            .filter { $0.hasSuffix(Self.segmentSuffix) }
+            .map { "\(directory)/\($0)" }
+    }
+}

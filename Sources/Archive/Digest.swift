@@ -1,0 +1,46 @@
+import Crypto
+
+/// A SHA-256 value (FIPS 180-4): 32 bytes.
+package struct Digest: Hashable, Sendable, CustomStringConvertible {
+    /// Always 32 bytes.
+    package let bytes: [UInt8]
+
+    package static let byteCount = 32
+    /// What stands before the first link of a chain.
+    package static let zero = Digest(bytes: [UInt8](repeating: 0, count: byteCount))
+
+    private init(bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    /// A value that came from elsewhere; nil when it is not 32 bytes.
+    package init?(_ bytes: some Collection<UInt8>) {
+        guard bytes.count == Self.byteCount else { return nil }
+        self.bytes = Array(bytes)
+    }
+
+    /// The digest of `bytes`.
+    package init(of bytes: [UInt8]) {
+        self = bytes.withUnsafeBytes { Digest(of: $0) }
+    }
+
+    /// The digest of memory.
+    package init(of bytes: UnsafeRawBufferPointer) {
+        var hash = SHA256()
+        hash.update(bufferPointer: bytes)
+        self.bytes = Array(hash.finalize())
+    }
+
+    package var description: String { hexadecimal(bytes) }
+}
+
+/// Lower-case hexadecimal.
+package func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
+    let digits = Array("0123456789abcdef".utf8)
+    var text: [UInt8] = []
+    for byte in bytes {
+        text.append(digits[Int(byte >> 4)])
+        text.append(digits[Int(byte & 15)])
+    }
+    return String(decoding: text, as: UTF8.self)
+}

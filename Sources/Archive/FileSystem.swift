@@ -1,0 +1,144 @@
+import CLinux
+import Glibc
+
+/// The few whole-path operations an archive needs, with errors that name the path.
+package enum FileSystem {
+    /// Names in a directory, sorted; none when the directory does not exist.
+    package static func names(in directory: String) throws(ArchiveError) -> [String] {
+        guard let handle = opendir(directory) else {
+            if errno == ENOENT { return [] }
+            throw .system(operation: "read the directory", path: directory, errno: errno)
+        }
+        defer { closedir(handle) }
+        var names: [String] = []
+        while let entry = readdir(handle) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != "." && name != ".." { names.append(name) }
+        }
+        return names.sorted()
+    }
+
+    package static func isDirectory(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+    }
+
+    package static func exists(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0
+    }
+
+    /// Size of a file in bytes.
+    package static func size(_ path: String) throws(ArchiveError) -> UInt64 {
+        var status = stat()
+        guard stat(path, &status) == 0 else {
+            throw .system(operation: "look at", path: path, errno: errno)
+        }
+        return UInt64(status.st_size)
+    }
+
+    /// Makes a directory and those above it.
+    package static func makeDirectories(_ path: String) throws(ArchiveError) {
+        var made = path.hasPrefix("/") ? "" : "."
+        for part in path.split(separator: "/") {
+            made += "/\(part)"
+            if mkdir(made, 0o755) != 0 && errno != EEXIST {
+                throw .system(operation: "make the directory", path: path, errno: errno)
+            }
+        }
+        guard isDirectory(path) else {
+            throw .system(operation: "use the directory", path: path, errno: ENOTDIR)
+        }
+    }
+
+    /// Whether files can be made in a directory: tried for real, because permissions, read-only mounts and quotas
+    /// all have a say.
+    package static func checkWritable(_ directory: String) throws(ArchiveError) {
+        let probe = "\(directory)/.tributary-\(getpid())"
+        let descriptor = CLinux_open(probe, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            throw .system(operation: "write into", path: directory, errno: errno)
+        }
+        close(descriptor)
+        unlink(probe)
+    }
+
+    /// Makes the names in a directory durable.
+    package static func synchronizeDirectory(_ path: String) throws(ArchiveError) {
+        let descriptor = CLinux_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+        guard descriptor >= 0 else {
+            throw .system(operation: "open the directory", path: path, errno: errno)
+        }
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 else {
+            throw .system(operation: "synchronise the directory", path: path, errno: errno)
+        }
+    }
+
+    /// A whole small file.
+    /// - Throws: also when it is larger than `limit` bytes.
+    package static func read(_ path: String, limit: Int) throws(ArchiveError) -> [UInt8] {
+        let descriptor = CLinux_open(path, O_RDONLY | O_CLOEXEC, 0)
+        guard descriptor >= 0 else {
+            throw .system(operation: "open", path: path, errno: errno)
+        }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var block = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = Glibc.read(descriptor, &block, block.count)
+            if count < 0 && errno == EINTR { continue }
+            guard count >= 0 else { throw .system(operation: "read", path: path, errno: errno) }
+            if count == 0 { return bytes }
+            bytes += block[..<count]
+            guard bytes.count <= limit else {
+                throw .malformed(path: path, reason: "larger than \(limit) bytes")
+            }
+        }
+    }
+
+    /// Replaces a small file so that at every instant either the old or the new one is there, whole.
+    package static func replace(_ path: String, with bytes: [UInt8]) throws(ArchiveError) {
+        let temporary = "\(path).new"
+        let descriptor = CLinux_open(
+            temporary, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0o644)
+        guard descriptor >= 0 else {
+            throw .system(operation: "write", path: temporary, errno: errno)
+        }
+        do throws(ArchiveError) {
+            defer { close(descriptor) }
+            try writeAll(descriptor, bytes, path: temporary)
+            guard fdatasync(descriptor) == 0 else {
+                throw .system(operation: "synchronise", path: temporary, errno: errno)
+            }
+        } catch {
+            unlink(temporary)
+            throw error
+        }
+        guard rename(temporary, path) == 0 else {
+            throw .system(operation: "replace", path: path, errno: errno)
+        }
+        let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+        try synchronizeDirectory(directory)
+    }
+
+    /// Writes all bytes at the descriptor's place.
+    static func writeAll(_ descriptor: Int32, _ bytes: [UInt8], path: String) throws(ArchiveError) {
+        var offset = 0
+        while offset < bytes.count {
+            let count = bytes.withUnsafeBytes {
+                Glibc.write(descriptor, $0.baseAddress?.advanced(by: offset), $0.count - offset)
+            }
+            if count < 0 && errno == EINTR { continue }
+            guard count > 0 else { throw .system(operation: "write", path: path, errno: errno) }
+            offset += count
+        }
+    }
+}
+
+/// The system's words for an errno.
+func systemMessage(_ code: Int32) -> String {
+    String(cString: strerror(code))
+}

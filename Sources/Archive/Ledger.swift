@@ -1,0 +1,117 @@
+import FoundationEssentials
+
+/// One line of `ledger.jsonl`: something that happened to a source, and that the media cannot say.
+package struct LedgerEntry: Codable, Hashable, Sendable {
+    package enum Kind: String, Codable, Sendable {
+        /// A source began, or came back; `text` says from where.
+        case opened
+        /// Samples are missing.
+        case gap
+        /// The source said goodbye.
+        case goodbye
+        /// A track's format changed.
+        case format
+        /// Times could not be kept as they came.
+        case time
+    }
+
+    package var kind: Kind
+    /// When it was written, UTC.
+    package var at: String
+    /// The records this line stands for, when it takes their numbers.
+    package var firstSequence: UInt64?
+    package var lastSequence: UInt64?
+    /// Whose numbers those are, hexadecimal.
+    package var spool: String?
+    /// The track concerned; none: all.
+    package var track: String?
+    /// Why: `driver-drop`, `overrun`, `encoder-overload`, `spool-full`, …
+    package var cause: String?
+    /// Session time of the loss's start, nanoseconds.
+    package var startNanoseconds: Int64?
+    package var durationNanoseconds: UInt64?
+    /// How many samples are missing; none: nobody knows.
+    package var samples: UInt64?
+    /// For people.
+    package var text: String?
+
+    package init(kind: Kind, at: UTCTime) {
+        self.kind = kind
+        self.at = at.description
+    }
+}
+
+/// The bytes of `ledger.jsonl`: JSON lines that each end in a checksum of themselves, so that a torn or damaged line is
+/// told from a whole one without looking at any other.
+///
+/// A line is `{…,"check":"<16 hex digits>"}`: the first 8 bytes of the SHA-256 of everything before `,"check"`.
+package enum Ledger {
+    /// A ledger larger than this was not written by us.
+    private static let maximumBytes = 256 << 20
+
+    /// A line, its line feed included.
+    package static func line(_ entry: LedgerEntry) -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        do {
+            let body = Array(try encoder.encode(entry).dropLast())
+            return body + Array(",\"check\":\"\(checksum(body))\"}\n".utf8)
+        } catch {
+            preconditionFailure("a ledger entry of plain values always encodes: \(error)")
+        }
+    }
+
+    /// What a ledger holds.
+    package struct Contents: Sendable {
+        package var entries: [LedgerEntry] = []
+        /// Numbers (from 1) of lines that are not what was written.
+        package var damagedLines: [Int] = []
+        /// Whether the last line was cut short: a crash while it was written.
+        package var hasTornTail = false
+    }
+
+    /// Reads a ledger; a source without one has an empty ledger.
+    package static func read(_ path: String) throws(ArchiveError) -> Contents {
+        guard FileSystem.exists(path) else { return Contents() }
+        return parse(try FileSystem.read(path, limit: maximumBytes))
+    }
+
+    /// Reads a ledger's bytes.
+    package static func parse(_ bytes: [UInt8]) -> Contents {
+        var contents = Contents()
+        var number = 0
+        for line in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
+            number += 1
+            if line.isEmpty { continue }
+            if let entry = entry(Array(line)) {
+                contents.entries.append(entry)
+            } else if line.endIndex == bytes.endIndex {
+                contents.hasTornTail = true
+            } else {
+                contents.damagedLines.append(number)
+            }
+        }
+        return contents
+    }
+
+    private static func entry(_ line: [UInt8]) -> LedgerEntry? {
+        // ,"check":"0123456789abcdef"}
+        let tail = 28
+        guard line.count > tail else { return nil }
+        let body = Array(line.dropLast(tail))
+        guard Array(line.suffix(tail)) == Array(",\"check\":\"\(checksum(body))\"}".utf8) else {
+            return nil
+        }
+        do {
+            return try JSONDecoder().decode(
+                LedgerEntry.self, from: Data(body + [UInt8(ascii: "}")]))
+        } catch {
+            // A newer writer's kind of line: whole, but not for us.
+            return nil
+        }
+    }
+
+    private static func checksum(_ body: [UInt8]) -> String {
+        hexadecimal(Digest(of: body).bytes.prefix(8))
+    }
+}

@@ -1,0 +1,398 @@
+package import Media
+
+/// Divides one source's samples into segments and fragments. A value: it owns no file, no clock and no bytes.
+///
+/// **Segments.** Segment *k* begins at *k* × segment length on the session's timeline, for every source alike. A file ends at the
+/// first picture at or after the next such instant where decoding can start, and sound is cut at that picture's time, to the
+/// packet. A sound-only source is cut at the packet itself. Where a track's format changes, a file of its own begins at
+/// that instant, because one file has one description per track.
+///
+/// **Fragments** begin at every keyframe, and after at most ``SegmenterSettings/fragmentNanoseconds``.
+///
+/// Sound arrives a little before or after the picture of the same instant. Two rules keep the cut exact: close to a
+/// boundary, sound ahead of the picture waits for the next fragment; and after a cut the old file stays open until sound has
+/// passed it (or ``SegmenterSettings/stragglerNanoseconds`` have).
+package struct Segmenter<Payload: Sendable>: Sendable {
+    package enum Action: Sendable {
+        /// A file begins.
+        case open(segment: Int, SegmentPlan)
+        /// A fragment is complete.
+        case append(segment: Int, FragmentPlan<Payload>)
+        /// No sample will come for this file any more.
+        case finish(segment: Int)
+    }
+
+    private struct Segment {
+        var number: Int
+        var originNanoseconds: Int64
+        /// The instant from which the next keyframe belongs to the next segment.
+        var endNanoseconds: Int64
+        var isOpen = false
+    }
+
+    /// A segment whose pictures are complete, waiting for the last sound before its cut.
+    private struct Closing {
+        var number: Int
+        var cutNanoseconds: Int64
+        var sinceNanoseconds: Int64
+    }
+
+    private let settings: SegmenterSettings
+    private var formats: [TrackKind: TrackFormat]
+    /// Formats that begin with the next sample.
+    private var nextFormats: [TrackKind: TrackFormat]?
+    private var context: FragmentContext?
+    private var segment: Segment?
+    private var closing: Closing?
+    private var pending = PendingFragment<Payload>()
+    private var usedOrigins: Set<Int64> = []
+    private var segmentCount = 0
+    private var lastVideoEndNanoseconds: Int64?
+
+    /// A segmenter for a source with these tracks.
+    package init(settings: SegmenterSettings, formats: [TrackFormat]) {
+        self.settings = settings
+        self.formats = Dictionary(uniqueKeysWithValues: formats.map { ($0.kind, $0) })
+    }
+
+    /// The tracks as they are now.
+    package var tracks: [TrackFormat] {
+        TrackKind.allCases.compactMap { formats[$0] }
+    }
+
+    /// The tracks as they will be from the next sample on.
+    package var upcomingTracks: [TrackFormat] {
+        let formats = nextFormats ?? formats
+        return TrackKind.allCases.compactMap { formats[$0] }
+    }
+
+    /// Takes note of the tracks' formats; when they differ, the next sample begins a file.
+    package mutating func setFormats(_ new: [TrackFormat]) {
+        let byKind = Dictionary(new.map { ($0.kind, $0) }, uniquingKeysWith: { $1 })
+        nextFormats = byKind == formats ? nil : byKind
+        if segment == nil { adoptFormats() }
+    }
+
+    private mutating func adoptFormats() {
+        if let nextFormats { formats = nextFormats }
+        nextFormats = nil
+    }
+
+    /// Takes in one piece, whose samples follow those before it.
+    /// - Parameter now: the caller's monotonic clock, nanoseconds.
+    package mutating func add(
+        _ piece: PlannedPiece<Payload>, context new: FragmentContext, now: Int64
+    ) -> [Action] {
+        var actions: [Action] = []
+        if let context, context.spool != new.spool || context.epoch != new.epoch {
+            closePending(into: &actions)
+        }
+        context = new
+        for part in splitAtKeyframes(piece) { addPart(part, now: now, to: &actions) }
+        return actions
+    }
+
+    private mutating func addPart(
+        _ piece: PlannedPiece<Payload>, now: Int64, to actions: inout [Action]
+    ) {
+        var pieces = [piece]
+        if let closing { pieces = feed(closing, piece, now: now, to: &actions) }
+        guard let first = pieces.first else { return }
+        if segment == nil { begin(at: firstPresented(first)) }
+        if let cut = cut(at: first) {
+            divide(at: cut, with: pieces, now: now, to: &actions)
+            return
+        }
+        if mustClose(before: first) {
+            closePending(next: first, into: &actions)
+        }
+        for piece in pieces { append(piece, now: now) }
+    }
+
+    /// Closes what has waited too long: an agent that went silent must not leave a second of media in memory.
+    package mutating func tick(now: Int64) -> [Action] {
+        var actions: [Action] = []
+        if let closing, now - closing.sinceNanoseconds >= settings.stragglerNanoseconds {
+            actions.append(.finish(segment: closing.number))
+            self.closing = nil
+        }
+        if let since = pending.sinceNanoseconds, now - since >= settings.idleNanoseconds {
+            closePending(into: &actions)
+        }
+        return actions
+    }
+
+    /// Closes the fragment and every file: the source has ended, or the session has.
+    package mutating func end() -> [Action] {
+        var actions: [Action] = []
+        closePending(into: &actions)
+        if let closing { actions.append(.finish(segment: closing.number)) }
+        closing = nil
+        if let segment, segment.isOpen { actions.append(.finish(segment: segment.number)) }
+        segment = nil
+        lastVideoEndNanoseconds = nil
+        return actions
+    }
+}
+
+// MARK: - Cutting
+
+extension Segmenter {
+    /// The instant where this piece begins another file, if it does.
+    private func cut(at piece: PlannedPiece<Payload>) -> Int64? {
+        guard let segment else { return nil }
+        if nextFormats != nil { return firstPresented(piece) }
+        if let video = piece.runs.first(where: { $0.track == .video })?.samples.first {
+            guard video.flags.contains(.keyframe) else { return nil }
+            let instant = nanoseconds(video.pts, .video)
+            return instant >= segment.endNanoseconds ? instant : nil
+        }
+        // Sound alone decides where there are no pictures, or none any more.
+        var end = segment.endNanoseconds
+        if formats[.video] != nil { end += settings.videoPatienceNanoseconds }
+        for run in piece.runs {
+            for sample in run.samples where nanoseconds(sample.pts, run.track) >= end {
+                return nanoseconds(sample.pts, run.track)
+            }
+        }
+        return nil
+    }
+
+    /// Ends the file at `cut` and begins the next one there.
+    private mutating func divide(
+        at cut: Int64, with pieces: [PlannedPiece<Payload>], now: Int64, to actions: inout [Action]
+    ) {
+        let carried = takeSound(from: cut)
+        var after: [PlannedPiece<Payload>] = []
+        for piece in pieces {
+            let parts = piece.divided { track, sample in
+                track == .video || nanoseconds(sample.pts, track) >= cut
+            }
+            for straggler in parts.before { append(straggler, now: now) }
+            after += parts.after
+        }
+        closePending(next: after.first, into: &actions)
+        if let closing { actions.append(.finish(segment: closing.number)) }
+        closing = nil
+        if let old = segment, old.isOpen {
+            let soundPassed = (carried + after).contains { $0.runs.contains { $0.track == .audio } }
+            if formats[.audio] == nil || soundPassed || nextFormats != nil {
+                actions.append(.finish(segment: old.number))
+            } else {
+                closing = Closing(number: old.number, cutNanoseconds: cut, sinceNanoseconds: now)
+            }
+        }
+        let startsAnew = nextFormats != nil
+        adoptFormats()
+        begin(at: cut, offGrid: startsAnew)
+        for piece in carried + after { append(piece, now: now) }
+    }
+
+    /// Sound that still belongs to the file before the cut goes there at once; the rest is returned.
+    private mutating func feed(
+        _ closing: Closing, _ piece: PlannedPiece<Payload>, now: Int64, to actions: inout [Action]
+    ) -> [PlannedPiece<Payload>] {
+        let parts = piece.divided { track, sample in
+            track == .video || nanoseconds(sample.pts, track) >= closing.cutNanoseconds
+        }
+        if !parts.before.isEmpty, let context {
+            actions.append(
+                .append(
+                    segment: closing.number,
+                    FragmentPlan(context: context, pieces: parts.before)))
+        }
+        if parts.after.contains(where: { $0.runs.contains { $0.track == .audio } }) {
+            actions.append(.finish(segment: closing.number))
+            self.closing = nil
+        }
+        return parts.after
+    }
+
+    /// Begins a segment with the samples at `instant`.
+    private mutating func begin(at instant: Int64, offGrid: Bool = false) {
+        let length = settings.segmentNanoseconds
+        var index = instant / length
+        if instant % length < 0 { index -= 1 }
+        var origin = index * length
+        if offGrid || usedOrigins.contains(origin) { origin = instant }
+        // Names have milliseconds: two files of one source never share one.
+        while usedOrigins.contains(origin) { origin += 1_000_000 }
+        usedOrigins.insert(origin)
+        segmentCount += 1
+        segment = Segment(
+            number: segmentCount, originNanoseconds: origin,
+            endNanoseconds: (index + 1) * length)
+    }
+
+    /// A piece in parts that have keyframes only at their start.
+    private func splitAtKeyframes(
+        _ piece: PlannedPiece<Payload>
+    ) -> [PlannedPiece<Payload>] {
+        guard let video = piece.runs.first(where: { $0.track == .video }),
+            let later = video.samples.dropFirst().first(where: { $0.flags.contains(.keyframe) })
+        else { return [piece] }
+        let parts = piece.divided { track, sample in track == .video && sample.dts >= later.dts }
+        return parts.before + parts.after.flatMap(splitAtKeyframes)
+    }
+
+    private func firstPresented(_ piece: PlannedPiece<Payload>) -> Int64 {
+        var earliest: Int64?
+        for run in piece.runs {
+            let sample = run.samples.first { !$0.flags.contains(.priming) } ?? run.samples.first
+            guard let sample else { continue }
+            let instant = nanoseconds(sample.pts, run.track)
+            earliest = min(earliest ?? instant, instant)
+        }
+        return earliest ?? 0
+    }
+}
+
+// MARK: - Fragments
+
+extension Segmenter {
+    private func mustClose(before piece: PlannedPiece<Payload>) -> Bool {
+        guard let start = pending.startNanoseconds else { return false }
+        if let video = piece.runs.first(where: { $0.track == .video })?.samples.first,
+            video.flags.contains(.keyframe)
+        {
+            return true
+        }
+        return end(of: piece) - start > settings.fragmentNanoseconds
+            || pending.sizeBytes + piece.range.count > settings.fragmentBytes
+    }
+
+    private mutating func append(_ piece: PlannedPiece<Payload>, now: Int64) {
+        pending.pieces.append(piece)
+        pending.sizeBytes += piece.range.count
+        if pending.sinceNanoseconds == nil { pending.sinceNanoseconds = now }
+        for run in piece.runs {
+            guard let first = run.samples.first, let last = run.samples.last else { continue }
+            let start = nanoseconds(first.dts, run.track)
+            pending.startNanoseconds = min(pending.startNanoseconds ?? start, start)
+            if run.track == .video {
+                lastVideoEndNanoseconds = nanoseconds(last.dts + last.duration, .video)
+            }
+        }
+    }
+
+    /// Takes sound at or after an instant out of the pending fragment.
+    private mutating func takeSound(from instant: Int64) -> [PlannedPiece<Payload>] {
+        var kept: [PlannedPiece<Payload>] = []
+        var taken: [PlannedPiece<Payload>] = []
+        for piece in pending.pieces {
+            let parts = piece.divided { track, sample in
+                track == .audio && nanoseconds(sample.pts, track) >= instant
+            }
+            kept += parts.before
+            taken += parts.after
+        }
+        if !taken.isEmpty {
+            pending.pieces = kept
+            pending.sizeBytes = kept.reduce(0) { $0 + $1.range.count }
+        }
+        return taken
+    }
+
+    /// Writes the pending fragment, if there is one.
+    /// - Parameter next: the piece that follows, which tells how long the last samples last.
+    private mutating func closePending(
+        next: PlannedPiece<Payload>? = nil, into actions: inout [Action]
+    ) {
+        guard !pending.pieces.isEmpty, let context, var current = segment else { return }
+        var carried: [PlannedPiece<Payload>] = []
+        let since = pending.sinceNanoseconds
+        if let next, !isKeyframe(next), let videoEnd = lastVideoEndNanoseconds,
+            videoEnd + settings.fragmentNanoseconds >= current.endNanoseconds,
+            pending.pieces.contains(where: { $0.runs.contains { $0.track == .video } })
+        {
+            carried = takeSound(from: videoEnd)
+        }
+        var pieces = pending.pieces
+        pending = PendingFragment()
+        if !pieces.isEmpty {
+            setDurations(&pieces, next: carried + (next.map { [$0] } ?? []))
+            if !current.isOpen {
+                current.isOpen = true
+                segment = current
+                actions.append(.open(segment: current.number, plan(current, pieces)))
+            }
+            let fragment = FragmentPlan(context: context, pieces: pieces)
+            actions.append(.append(segment: current.number, fragment))
+        }
+        for piece in carried { append(piece, now: since ?? 0) }
+    }
+
+    /// The file's description: tracks, and how far each media timeline must be shifted so that no DTS is negative.
+    private func plan(
+        _ segment: Segment, _ pieces: [PlannedPiece<Payload>]
+    ) -> SegmentPlan {
+        let tracks = tracks.map { format in
+            let origin = ticks(segment.originNanoseconds, format.timescale)
+            let first = pieces.lazy.flatMap(\.runs).filter { $0.track == format.kind }
+                .compactMap(\.samples.first?.dts).min()
+            let shift = max(0, origin - (first ?? origin))
+            return SegmentPlan.Track(format: format, originTicks: origin, shiftTicks: shift)
+        }
+        return SegmentPlan(originNanoseconds: segment.originNanoseconds, tracks: tracks)
+    }
+
+    /// Sets each sample's duration to its distance from the next one, where that is known.
+    private func setDurations(
+        _ pieces: inout [PlannedPiece<Payload>], next: [PlannedPiece<Payload>]
+    ) {
+        for track in TrackKind.allCases {
+            var following = next.lazy.flatMap(\.runs).first { $0.track == track }?.samples.first?.dts
+            for piece in pieces.indices.reversed() {
+                for run in pieces[piece].runs.indices.reversed()
+                where pieces[piece].runs[run].track == track {
+                    for sample in pieces[piece].runs[run].samples.indices.reversed() {
+                        let dts = pieces[piece].runs[run].samples[sample].dts
+                        if let following, following > dts, following - dts <= Int64(UInt32.max) {
+                            pieces[piece].runs[run].samples[sample].duration = following - dts
+                        }
+                        following = dts
+                    }
+                }
+            }
+        }
+    }
+
+    private func isKeyframe(_ piece: PlannedPiece<Payload>) -> Bool {
+        piece.runs.first { $0.track == .video }?.samples.first?.flags.contains(.keyframe) ?? false
+    }
+
+    private func end(of piece: PlannedPiece<Payload>) -> Int64 {
+        piece.runs.compactMap { run in
+            run.samples.last.map { nanoseconds($0.dts + $0.duration, run.track) }
+        }.max() ?? 0
+    }
+
+    /// A track's ticks in nanoseconds.
+    package func nanoseconds(_ ticks: Int64, _ track: TrackKind) -> Int64 {
+        let scale = (formats[track] ?? nextFormats?[track])?.timescale ?? .video
+        return saturatingRescale(ticks, from: scale, to: .nanoseconds)
+    }
+
+    private func ticks(_ nanoseconds: Int64, _ scale: Timescale) -> Int64 {
+        saturatingRescale(nanoseconds, from: .nanoseconds, to: scale)
+    }
+}
+
+/// The fragment that is being collected.
+private struct PendingFragment<Payload: Sendable>: Sendable {
+    var pieces: [PlannedPiece<Payload>] = []
+    var sizeBytes = 0
+    /// Earliest DTS, session time.
+    var startNanoseconds: Int64?
+    /// When its first piece came, on the caller's clock.
+    var sinceNanoseconds: Int64?
+}
+
+/// A rescale whose result is kept within 64 bits: times that far away have been refused long before.
+private func saturatingRescale(_ value: Int64, from: Timescale, to: Timescale) -> Int64 {
+    do {
+        return try rescale(value, from: from, to: to)
+    } catch {
+        return value < 0 ? .min : .max
+    }
+}
