@@ -38,3 +38,21 @@ package struct FrameRate: Hashable, Sendable, CustomStringConvertible {
         return rest % 10 == 0 ? "\(whole).\(rest / 10)" : "\(whole).\(rest / 10)\(rest % 10)"
     }
 }
+
+extension FrameRate: Comparable {
+    /// Fewer pictures per second.
+    package static func < (left: FrameRate, right: FrameRate) -> Bool {
+        Int64(left.numerator) * Int64(right.denominator)
+            < Int64(right.numerator) * Int64(left.denominator)
+    }
+
+    /// 30/1 and 60/2 are the same rate.
+    package static func == (left: FrameRate, right: FrameRate) -> Bool {
+        !(left < right) && !(right < left)
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        let rounded = Int64(numerator) * 1_000_000 / Int64(denominator)
+        hasher.combine(rounded)
+    }
+}

@@ -91,3 +91,22 @@ package struct CaptureSettings: Hashable, Sendable {
         self.sourceName = sourceName
     }
 }
+
+extension CaptureSettings {
+    /// Finds what contradicts itself before anything is opened.
+    func validate() throws(CaptureError) {
+        if video == .none, audio == .none {
+            throw .settings("nothing to capture: both --video and --audio are none")
+        }
+        if let duration, duration <= .zero {
+            throw .settings("a duration must be longer than nothing")
+        }
+        guard encoder == .copy else { return }
+        if video == .test {
+            throw .settings("the test pattern has nothing to copy; leave --encoder copy out")
+        }
+        if size != nil || frameRate != nil {
+            throw .settings("--encoder copy leaves pictures as they are: no --size, no --fps")
+        }
+    }
+}

@@ -1,0 +1,90 @@
+package import Devices
+import Media
+import Synchronization
+
+/// One source at work: from the settings to encoded samples with their times in a ``CaptureSink``.
+///
+/// All tracks start at the same time T0, a whole number of nanoseconds of the clock. The work is done on threads of
+/// its own.
+package final class CaptureSession: Sendable {
+    private enum State {
+        case idle
+        case running(CaptureOutput, descriptions: [String])
+    }
+
+    private let settings: CaptureSettings
+    private let clock: any CaptureClock
+    private let sink: any CaptureSink
+    private let state = Mutex(State.idle)
+
+    /// Nothing is opened yet.
+    package init(
+        settings: CaptureSettings, clock: any CaptureClock = MonotonicClock(),
+        sink: any CaptureSink
+    ) {
+        self.settings = settings
+        self.clock = clock
+        self.sink = sink
+    }
+
+    /// Opens sources and encoders, and starts the capture; when this throws, the sink is never called.
+    ///
+    /// - Precondition: it was not started before.
+    package func start() throws(CaptureError) {
+        let lanes = try openLanes()
+        let output = CaptureOutput(
+            sink: sink, clock: clock, formats: lanes.flatMap(\.formats), lanes: lanes.count)
+        let descriptions = lanes.flatMap(\.descriptions)
+        state.withLock { state in
+            guard case .idle = state else { preconditionFailure("a capture starts once") }
+            state = .running(output, descriptions: descriptions)
+        }
+        let startNanoseconds = clock.nowNanoseconds
+        for (index, lane) in lanes.enumerated() {
+            do throws(CaptureError) {
+                try CaptureThread.start(lane.name) {
+                    output.laneEnded(lane.run(startNanoseconds: startNanoseconds, output: output))
+                }
+            } catch {
+                if index == 0 { throw error }
+                // What already runs has to come to its end through the sink.
+                for _ in index..<lanes.count { output.laneEnded(.failed(error.description)) }
+                return
+            }
+        }
+    }
+
+    /// Asks the capture to end: encoders give what they have, then the sink hears of the end. Returns at once.
+    package func stop() {
+        if case .running(let output, _) = state.withLock({ $0 }) { output.stop() }
+    }
+
+    /// What was picked: one line per track for people; empty before the start.
+    package var descriptions: [String] {
+        guard case .running(_, let descriptions) = state.withLock({ $0 }) else { return [] }
+        return descriptions
+    }
+
+    private func openLanes() throws(CaptureError) -> [any CaptureLane] {
+        try settings.validate()
+        var lanes: [any CaptureLane] = []
+        switch (settings.video, settings.audio) {
+        case (.file(let video), .file(let audio)) where video == audio:
+            return [try FileLane(path: video, kinds: [.video, .audio], settings: settings)]
+        case (let video, let audio):
+            switch video {
+            case .none: break
+            case .test: lanes.append(try TestPictureLane(settings))
+            case .file(let path):
+                lanes.append(try FileLane(path: path, kinds: [.video], settings: settings))
+            }
+            switch audio {
+            case .none: break
+            case .test: lanes.append(try TestSoundLane(settings))
+            case .file(let path):
+                lanes.append(try FileLane(path: path, kinds: [.audio], settings: settings))
+            }
+        }
+        return lanes
+    }
+}

@@ -1,0 +1,123 @@
+import Encoding
+import Media
+
+/// A file's pictures, decoded and encoded again.
+final class EncodedPictures: PacketStage {
+    let text: String
+    private(set) var isDone = false
+    private var decoder: VideoDecoder
+    private var encoder: VideoEncoder
+    private var limit: CaptureLimit
+    private var thinning: PictureThinning?
+
+    init(
+        _ track: CodedTrack, _ plan: FilePicturePlan, durationNanoseconds: Int64?
+    ) throws(EncodingError) {
+        decoder = try VideoDecoder(track)
+        encoder = try VideoEncoder(plan.encoder)
+        limit = CaptureLimit(durationNanoseconds: durationNanoseconds)
+        thinning = plan.isThinned ? PictureThinning(rate: plan.encoder.frameRate) : nil
+        text = CaptureDescription.video(plan.encoder)
+    }
+
+    var format: TrackFormat { .h264(encoder.format) }
+
+    func begin(startNanoseconds: Int64) {
+        limit.begin(startNanoseconds: startNanoseconds)
+    }
+
+    func take(_ packet: CodedPacket, _ output: CaptureOutput) throws(EncodingError) {
+        if limit.isReached(atNanoseconds: packet.dtsNanoseconds) {
+            isDone = true
+            return
+        }
+        do throws(EncodingError) {
+            try decoder.decode(packet) { (frame) throws(EncodingError) in
+                try encode(frame, output)
+            }
+        } catch .damagedPacket(let codec, let time, let reason) {
+            output.lostDamaged(
+                packet, .damagedPacket(codec: codec, atNanoseconds: time, reason: reason))
+        }
+    }
+
+    func finish(_ output: CaptureOutput) throws(EncodingError) {
+        try decoder.finish { (frame) throws(EncodingError) in try encode(frame, output) }
+        try encoder.finish(emit: output.sample)
+    }
+
+    private func encode(_ frame: RawFrame, _ output: CaptureOutput) throws(EncodingError) {
+        if limit.isReached(atNanoseconds: frame.captureNanoseconds) { return }
+        let time = frame.captureNanoseconds - limit.startNanoseconds
+        if thinning?.isLeftOut(atNanoseconds: time) == true { return }
+        try encoder.encode(frame, emit: output.sample)
+    }
+}
+
+/// Leaves pictures out so that a lower rate remains; the others keep their times.
+struct PictureThinning {
+    private let rate: FrameRate
+    private var lastPlace: Int64?
+
+    init(rate: FrameRate) {
+        self.rate = rate
+    }
+
+    /// Whether the picture at that time, counted from the start, is one too many: one stays for each period of the
+    /// lower rate.
+    mutating func isLeftOut(atNanoseconds time: Int64) -> Bool {
+        // A quarter of a period of grace: containers round times.
+        let grace = rate.nanoseconds(ofPicture: 1) / 4
+        let place = rate.pictures(inNanoseconds: time + grace + 1) - 1
+        if let lastPlace, place <= lastPlace { return true }
+        lastPlace = place
+        return false
+    }
+}
+
+/// A file's sound, decoded and encoded again.
+final class EncodedSound: PacketStage {
+    let text: String
+    private(set) var isDone = false
+    private var decoder: SoundDecoder
+    private var encoder: SoundEncoder
+    private var limit: CaptureLimit
+
+    init(
+        _ track: CodedTrack, _ plan: SoundEncoderSettings, durationNanoseconds: Int64?
+    ) throws(EncodingError) {
+        decoder = try SoundDecoder(track)
+        encoder = try SoundEncoder(plan)
+        limit = CaptureLimit(durationNanoseconds: durationNanoseconds)
+        text = CaptureDescription.sound(plan)
+    }
+
+    var format: TrackFormat { .aac(encoder.format) }
+
+    func begin(startNanoseconds: Int64) { limit.begin(startNanoseconds: startNanoseconds) }
+
+    func take(_ packet: CodedPacket, _ output: CaptureOutput) throws(EncodingError) {
+        if limit.isReached(atNanoseconds: packet.dtsNanoseconds) {
+            isDone = true
+            return
+        }
+        do throws(EncodingError) {
+            try decoder.decode(packet) { (sound) throws(EncodingError) in
+                try encode(sound, output)
+            }
+        } catch .damagedPacket(let codec, let time, let reason) {
+            output.lostDamaged(
+                packet, .damagedPacket(codec: codec, atNanoseconds: time, reason: reason))
+        }
+    }
+
+    func finish(_ output: CaptureOutput) throws(EncodingError) {
+        try decoder.finish { (sound) throws(EncodingError) in try encode(sound, output) }
+        try encoder.finish(emit: output.sample)
+    }
+
+    private func encode(_ sound: RawSound, _ output: CaptureOutput) throws(EncodingError) {
+        let part = limit.part(of: sound)
+        if part.frameCount > 0 { try encoder.encode(part, emit: output.sample) }
+    }
+}

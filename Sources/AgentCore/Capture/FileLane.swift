@@ -1,0 +1,113 @@
+import Devices
+import Encoding
+import Media
+
+/// Plays one file at its own pace, as a camera would, and copies or encodes its tracks.
+///
+/// A file can wait: when encoding is slower than the file, its pictures come late, with their own times, and none is
+/// left out.
+// @unchecked: see CaptureLane.
+final class FileLane: CaptureLane, @unchecked Sendable {
+    let name: String
+    let formats: [TrackFormat]
+    let descriptions: [String]
+
+    private var source: FileSource
+    private var stages: [TrackKind: any PacketStage] = [:]
+
+    /// Opens the file for those of its tracks that the settings ask for.
+    init(path: String, kinds: [TrackKind], settings: CaptureSettings) throws(CaptureError) {
+        var source = try Self.open(path, kinds, loops: settings.loop)
+        var stages: [any PacketStage] = []
+        for track in source.tracks {
+            let stage = try Self.stage(for: track, of: &source, settings)
+            self.stages[track.kind] = stage
+            stages.append(stage)
+        }
+        name = kinds == [.audio] ? "capture audio" : "capture video"
+        formats = stages.map(\.format)
+        descriptions = stages.map { "\($0.text) from \(path)" }
+        self.source = source
+    }
+
+    func run(startNanoseconds: Int64, output: CaptureOutput) -> CaptureEnd {
+        source.originNanoseconds = startNanoseconds
+        for stage in stages.values { stage.begin(startNanoseconds: startNanoseconds) }
+        var end: CaptureEnd
+        do throws(CaptureError) {
+            end = try play(output)
+        } catch {
+            end = .failed(error.description)
+        }
+        // Whatever happened, what was captured before it is delivered.
+        for kind in [TrackKind.video, .audio] {
+            do throws(EncodingError) {
+                try stages[kind]?.finish(output)
+            } catch {
+                if case .finished = end { end = .failed("\(source.path): \(error.description)") }
+            }
+        }
+        return end
+    }
+
+    private func play(_ output: CaptureOutput) throws(CaptureError) -> CaptureEnd {
+        while let packet = try nextPacket() {
+            guard output.wait(untilNanoseconds: packet.dtsNanoseconds) else { return .stopped }
+            guard let stage = stages[packet.track], !stage.isDone else { continue }
+            do throws(EncodingError) {
+                try stage.take(packet, output)
+            } catch {
+                throw .source("\(source.path): \(error.description)")
+            }
+            if stages.values.allSatisfy(\.isDone) { return .durationReached }
+        }
+        return .endOfFile
+    }
+
+    private func nextPacket() throws(CaptureError) -> CodedPacket? {
+        do {
+            return try source.next()
+        } catch {
+            throw .source(error.description)
+        }
+    }
+
+    private static func open(
+        _ path: String, _ kinds: [TrackKind], loops: Bool
+    ) throws(CaptureError) -> FileSource {
+        do {
+            return try FileSource(path: path, kinds: kinds, loops: loops)
+        } catch {
+            throw .source(error.description)
+        }
+    }
+
+    private static func stage(
+        for track: CodedTrack, of source: inout FileSource, _ settings: CaptureSettings
+    ) throws(CaptureError) -> any PacketStage {
+        let path = source.path
+        do {
+            let duration = settings.duration?.nanoseconds
+            switch (track.content, settings.encoder == .copy) {
+            case (.picture, true):
+                return try CopiedPictures(track, durationNanoseconds: duration)
+            case (.picture(let picture), false):
+                let plan = try settings.filePicturePlan(picture, path: path)
+                return try EncodedPictures(track, plan, durationNanoseconds: duration)
+            case (.sound, true):
+                let first = try source.firstPacket(of: .audio)
+                return try CopiedSound(track, firstPacket: first, durationNanoseconds: duration)
+            case (.sound(let sound), false):
+                let plan = try settings.soundPlan(
+                    sourceRate: sound.sampleRate, sourceChannels: sound.channels)
+                return try EncodedSound(track, plan, durationNanoseconds: duration)
+            }
+        } catch let error as CaptureError {
+            throw error
+        } catch let error as DeviceError {
+            throw .source(error.description)
+        } catch {
+            throw .source("\(path): \(error)")
+        }
+    }
+}

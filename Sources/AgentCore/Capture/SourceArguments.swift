@@ -1,0 +1,57 @@
+/// The words of the command line that choose sources and encoders.
+extension VideoChoice {
+    /// Reads `none`, `test` or `file:PATH`.
+    package init(argument: String) throws(CaptureError) {
+        switch try SourceArgument(argument, option: "--video") {
+        case .none: self = .none
+        case .test: self = .test
+        case .file(let path): self = .file(path: path)
+        }
+    }
+}
+
+extension SoundChoice {
+    /// Reads `none`, `test` or `file:PATH`.
+    package init(argument: String) throws(CaptureError) {
+        switch try SourceArgument(argument, option: "--audio") {
+        case .none: self = .none
+        case .test: self = .test
+        case .file(let path): self = .file(path: path)
+        }
+    }
+}
+
+extension EncoderChoice {
+    /// Reads `auto`, `copy` or the name of an encoder.
+    package init(argument: String) {
+        switch argument {
+        case "auto": self = .auto
+        case "copy": self = .copy
+        default: self = .named(argument)
+        }
+    }
+}
+
+/// What `--video` and `--audio` have in common.
+private enum SourceArgument {
+    case none
+    case test
+    case file(String)
+
+    private static let filePrefix = "file:"
+
+    init(_ argument: String, option: String) throws(CaptureError) {
+        switch argument {
+        case "none": self = .none
+        case "test": self = .test
+        case Self.filePrefix:
+            throw .settings("\(option) file: needs the path of a file behind the colon")
+        case _ where argument.hasPrefix(Self.filePrefix):
+            self = .file(String(argument.dropFirst(Self.filePrefix.count)))
+        default:
+            throw .settings(
+                "capturing from devices is not built yet; use \(option) test or \(option) file:PATH"
+            )
+        }
+    }
+}
