@@ -88,6 +88,7 @@ let package = Package(
         program("tributary-collector", "CollectorCore", "Archive", "CLinux"),
         program("tributary", "Archive", "MP4", "Media"),
 
+        tests("Archive", "Archive", "Media", "MP4"),
         tests("Media", "Media"),
     ],
     swiftLanguageModes: [.v6]

@@ -141,7 +141,11 @@ extension Segmenter {
     /// The instant where this piece begins another file, if it does.
     private func cut(at piece: PlannedPiece<Payload>) -> Int64? {
         guard let segment else { return nil }
-        if nextFormats != nil { return firstPresented(piece) }
+        if let nextFormats {
+            let changed = TrackKind.allCases.filter { nextFormats[$0] != formats[$0] }
+            guard let run = piece.runs.first(where: { changed.contains($0.track) }) else { return nil }
+            return run.samples.first.map { nanoseconds($0.pts, run.track) }
+        }
         if let video = piece.runs.first(where: { $0.track == .video })?.samples.first {
             guard video.flags.contains(.keyframe) else { return nil }
             let instant = nanoseconds(video.pts, .video)
@@ -251,13 +255,13 @@ extension Segmenter {
 
 extension Segmenter {
     private func mustClose(before piece: PlannedPiece<Payload>) -> Bool {
-        guard let start = pending.startNanoseconds else { return false }
+        guard !pending.pieces.isEmpty else { return false }
         if let video = piece.runs.first(where: { $0.track == .video })?.samples.first,
             video.flags.contains(.keyframe)
         {
             return true
         }
-        return end(of: piece) - start > settings.fragmentNanoseconds
+        return span(with: piece) > settings.fragmentNanoseconds
             || pending.sizeBytes + piece.range.count > settings.fragmentBytes
     }
 
@@ -267,8 +271,9 @@ extension Segmenter {
         if pending.sinceNanoseconds == nil { pending.sinceNanoseconds = now }
         for run in piece.runs {
             guard let first = run.samples.first, let last = run.samples.last else { continue }
-            let start = nanoseconds(first.dts, run.track)
-            pending.startNanoseconds = min(pending.startNanoseconds ?? start, start)
+            if pending.startNanoseconds[run.track] == nil {
+                pending.startNanoseconds[run.track] = nanoseconds(first.dts, run.track)
+            }
             if run.track == .video {
                 lastVideoEndNanoseconds = nanoseconds(last.dts + last.duration, .video)
             }
@@ -361,10 +366,16 @@ extension Segmenter {
         piece.runs.first { $0.track == .video }?.samples.first?.flags.contains(.keyframe) ?? false
     }
 
-    private func end(of piece: PlannedPiece<Payload>) -> Int64 {
-        piece.runs.compactMap { run in
-            run.samples.last.map { nanoseconds($0.dts + $0.duration, run.track) }
-        }.max() ?? 0
+    /// How long the pending fragment would last with this piece: by its pictures, or by its sound where there are none.
+    private func span(with piece: PlannedPiece<Payload>) -> Int64 {
+        for track in TrackKind.allCases {
+            if let start = pending.startNanoseconds[track],
+                let last = piece.runs.first(where: { $0.track == track })?.samples.last
+            {
+                return nanoseconds(last.dts + last.duration, track) - start
+            }
+        }
+        return 0
     }
 
     /// A track's ticks in nanoseconds.
@@ -382,8 +393,8 @@ extension Segmenter {
 private struct PendingFragment<Payload: Sendable>: Sendable {
     var pieces: [PlannedPiece<Payload>] = []
     var sizeBytes = 0
-    /// Earliest DTS, session time.
-    var startNanoseconds: Int64?
+    /// First DTS of each track, session time.
+    var startNanoseconds: [TrackKind: Int64] = [:]
     /// When its first piece came, on the caller's clock.
     var sinceNanoseconds: Int64?
 }

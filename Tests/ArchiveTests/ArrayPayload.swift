@@ -1,0 +1,18 @@
+import Archive
+
+/// Media bytes for tests, at an address that stays.
+final class ArrayPayload: MediaPayload {
+    // Filled before anybody else sees it, only read afterwards.
+    nonisolated(unsafe) private let buffer: UnsafeMutableRawBufferPointer
+
+    init(_ bytes: [UInt8]) {
+        buffer = .allocate(byteCount: bytes.count, alignment: 1)
+        buffer.copyBytes(from: bytes)
+    }
+
+    deinit {
+        buffer.deallocate()
+    }
+
+    var memory: UnsafeRawBufferPointer { UnsafeRawBufferPointer(buffer) }
+}

@@ -1,0 +1,106 @@
+import Archive
+import Media
+import Testing
+
+@Suite struct FragmentRecordTests {
+    private let record = FragmentRecord(
+        spool: Array(1...16), epoch: Array(17...32),
+        clock: FragmentRecord.Clock(
+            offsetNanoseconds: -5, boundNanoseconds: 250_000, skewPartsPerBillion: -200_000),
+        sessionZero: UTCTime(nanoseconds: 1_790_000_000_000_000_000),
+        segmentOriginNanoseconds: -600_000_000_000, chain: Digest(of: [1, 2, 3]),
+        pieces: [
+            FragmentRecord.Piece(
+                sizeBytes: 1_000, digestOrigin: .agent, digest: Digest(of: [4]),
+                runs: [
+                    FragmentRecord.Run(
+                        track: .video, primingSamples: 0, samples: 3, firstSequence: 7,
+                        firstDTSNanoseconds: -1),
+                    FragmentRecord.Run(
+                        track: .audio, primingSamples: 1, samples: 5, firstSequence: 10,
+                        firstDTSNanoseconds: 5),
+                ])
+        ])
+
+    @Test func `a record reads back as it was written`() throws {
+        #expect(try FragmentRecord(parsing: record.encoded()) == record)
+        #expect(record.sequences == [7...9, 10...14])
+    }
+
+    @Test func `a record cut anywhere is refused`() {
+        let bytes = record.encoded()
+        for count in 0..<bytes.count {
+            #expect(throws: FragmentRecord.Malformed.self) {
+                try FragmentRecord(parsing: Array(bytes.prefix(count)))
+            }
+        }
+        #expect(throws: FragmentRecord.Malformed.self) {
+            try FragmentRecord(parsing: bytes + [0])
+        }
+    }
+
+    @Test func `flipped bits never trap`() {
+        let bytes = record.encoded()
+        for position in bytes.indices {
+            for bit in 0..<8 {
+                var damaged = bytes
+                damaged[position] ^= 1 << bit
+                if let parsed = try? FragmentRecord(parsing: damaged) { _ = parsed.sequences }
+            }
+        }
+    }
+}
+
+@Suite struct LedgerTests {
+    private func entry(_ text: String) -> LedgerEntry {
+        var entry = LedgerEntry(kind: .gap, at: UTCTime(nanoseconds: 0))
+        entry.text = text
+        entry.cause = "spool full"
+        entry.samples = 3
+        return entry
+    }
+
+    @Test func `lines read back, and say so when they do not`() {
+        let lines = ["a \"quoted\" one", "zwei", "three"].map { Ledger.line(entry($0)) }
+        let whole = Ledger.parse(Array(lines.joined()))
+        #expect(whole.entries.map(\.text) == ["a \"quoted\" one", "zwei", "three"])
+        #expect(whole.damagedLines.isEmpty && !whole.hasTornTail)
+
+        var damaged = Array(lines.joined())
+        damaged[lines[0].count + 20] ^= 1
+        let other = Ledger.parse(damaged)
+        #expect(other.entries.count == 2)
+        #expect(other.damagedLines == [2])
+    }
+
+    @Test func `a line torn anywhere costs only itself`() {
+        let first = Ledger.line(entry("one"))
+        let second = Ledger.line(entry("two"))
+        for count in 1..<second.count - 1 {
+            let contents = Ledger.parse(first + second.prefix(count))
+            #expect(contents.entries.count == 1)
+            #expect(contents.hasTornTail && contents.damagedLines.isEmpty)
+        }
+    }
+}
+
+@Suite struct NamesTests {
+    @Test func `an instant's file name reads back`() {
+        let time = UTCTime(nanoseconds: 1_795_214_400_123_000_000)
+        #expect(time.fileName == "2026-11-20T22-40-00.123Z")
+        #expect(UTCTime(fileName: time.fileName) == time)
+        #expect(UTCTime(nanoseconds: -1_000_000).description == "1969-12-31T23:59:59.999Z")
+        #expect(UTCTime(fileName: "2026-02-30T00-00-00.000Z") == nil)
+        #expect(UTCTime(fileName: "2026-11-20T22:40:00.123Z") == nil)
+        #expect(UTCTime(fileName: "") == nil)
+    }
+
+    @Test(arguments: [
+        ("camera1", true), ("A.b_c-9", true), ("", false), (".hidden", false), ("-x", false),
+        ("a/b", false), ("..", false), ("käse", false), (String(repeating: "x", count: 64), true),
+        (String(repeating: "x", count: 65), false), ("a\n", false),
+    ])
+    func `only names that are safe as directories are names`(name: String, isValid: Bool) {
+        #expect(ArchiveLayout.isValidName(name) == isValid)
+    }
+}

@@ -1,0 +1,255 @@
+import Archive
+import Media
+import Testing
+
+/// A camera at 10 pictures a second with a keyframe every `keyframeEvery` pictures, and 48 kHz sound, in batches of 100 ms.
+private struct Camera {
+    static let formats: [TrackFormat] = [
+        .h264(
+            H264Format(
+                sequenceParameterSets: [[0x67]], pictureParameterSets: [[0x68]], width: 16,
+                height: 16)),
+        .aac(AACFormat(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2)),
+    ]
+    static let context = FragmentContext(
+        spool: [UInt8](repeating: 1, count: 16), epoch: [UInt8](repeating: 2, count: 16),
+        clock: FragmentRecord.Clock(
+            offsetNanoseconds: 0, boundNanoseconds: 0, skewPartsPerBillion: 0))
+
+    var keyframeEvery = 10
+    /// How much later than its instant sound arrives, in batches of 100 ms (negative: pictures are late).
+    var soundLagMilliseconds: Int64 = 0
+    private(set) var sequence: UInt64 = 1
+    private var nextSoundPacket: Int64?
+
+    init(keyframeEvery: Int = 10, soundLagMilliseconds: Int64 = 0) {
+        self.keyframeEvery = keyframeEvery
+        self.soundLagMilliseconds = soundLagMilliseconds
+    }
+
+    /// Batch number `index`: one picture at index × 100 ms, and the sound that has arrived until then.
+    mutating func batch(_ index: Int) -> PlannedPiece<ArrayPayload> {
+        let pictureTime = Int64(index) * 9_000
+        let picture = PlannedSample(
+            sizeBytes: 10, dts: pictureTime, pts: pictureTime, duration: 9_000,
+            flags: index % keyframeEvery == 0 ? .keyframe : [],
+            agentDTSNanoseconds: Int64(index) * 100_000_000)
+        var runs = [PlannedRun(track: .video, firstSequence: sequence, samples: [picture])]
+        sequence += 1
+        var soundPackets = nextSoundPacket ?? Int64(index) * 4_800 / 1024
+        let until = (Int64(index + 1) * 100 - soundLagMilliseconds) * 48
+        var packets: [PlannedSample] = []
+        while (soundPackets + 1) * 1024 <= until {
+            packets.append(
+                PlannedSample(
+                    sizeBytes: 4, dts: soundPackets * 1024, pts: soundPackets * 1024,
+                    duration: 1024, flags: .keyframe, agentDTSNanoseconds: 0))
+            soundPackets += 1
+        }
+        nextSoundPacket = soundPackets
+        if !packets.isEmpty {
+            runs.append(PlannedRun(track: .audio, firstSequence: sequence, samples: packets))
+            sequence += UInt64(packets.count)
+        }
+        let size = runs.reduce(0) { $0 + $1.sizeBytes }
+        return PlannedPiece(
+            payload: ArrayPayload([UInt8](repeating: 0, count: size)), range: 0..<size,
+            digest: .zero, runs: runs)
+    }
+}
+
+/// What a segmenter asked for, per file.
+private struct Files {
+    var plans: [Int: SegmentPlan] = [:]
+    var fragments: [Int: [FragmentPlan<ArrayPayload>]] = [:]
+    var finished: [Int] = []
+
+    mutating func apply(_ actions: [Segmenter<ArrayPayload>.Action]) {
+        for action in actions {
+            switch action {
+            case .open(let segment, let plan):
+                #expect(plans[segment] == nil, "a file is opened once")
+                plans[segment] = plan
+            case .append(let segment, let fragment):
+                #expect(plans[segment] != nil, "a file is opened before it is written")
+                #expect(!finished.contains(segment), "nothing comes after the end")
+                fragments[segment, default: []].append(fragment)
+            case .finish(let segment):
+                #expect(!finished.contains(segment))
+                finished.append(segment)
+            }
+        }
+    }
+
+    func samples(_ segment: Int, _ track: TrackKind) -> [PlannedSample] {
+        (fragments[segment] ?? []).flatMap(\.pieces).flatMap(\.runs)
+            .filter { $0.track == track }.flatMap(\.samples)
+    }
+
+    var sequences: [UInt64] {
+        fragments.values.joined().flatMap(\.sequences).flatMap(Array.init).sorted()
+    }
+}
+
+@Suite struct SegmenterTests {
+    private func record(
+        _ camera: inout Camera, batches: Range<Int>, segmentSeconds: Int64 = 2
+    ) -> Files {
+        var segmenter = Segmenter<ArrayPayload>(
+            settings: SegmenterSettings(segmentNanoseconds: segmentSeconds * 1_000_000_000),
+            formats: Camera.formats)
+        var files = Files()
+        for index in batches {
+            files.apply(
+                segmenter.add(
+                    camera.batch(index), context: Camera.context, now: Int64(index) * 100_000_000))
+        }
+        files.apply(segmenter.end())
+        return files
+    }
+
+    @Test(arguments: [-150, -40, 0, 30, 150, 350] as [Int64])
+    func `every sample is in exactly one file, and sound is cut at the picture's time`(
+        lag: Int64
+    ) {
+        var camera = Camera(soundLagMilliseconds: lag)
+        let files = record(&camera, batches: 0..<65)
+        #expect(files.sequences == Array(1..<camera.sequence))
+        #expect(files.plans.keys.sorted() == [1, 2, 3, 4])
+        #expect(files.finished.sorted() == [1, 2, 3, 4])
+        for segment in 1...4 {
+            let start = Int64(segment - 1) * 2
+            #expect(files.plans[segment]?.originNanoseconds == start * 1_000_000_000)
+            #expect(files.samples(segment, .video).first?.pts == Int64(start * 90_000))
+            let sound = files.samples(segment, .audio)
+            #expect(sound.allSatisfy { $0.pts >= start * 48_000 })
+            if segment < 4 { #expect(sound.allSatisfy { $0.pts < (start + 2) * 48_000 }) }
+        }
+    }
+
+    @Test func `a file ends at the first keyframe at or after the boundary, not before`() {
+        var camera = Camera(keyframeEvery: 15)
+        let files = record(&camera, batches: 0..<60)
+        // Keyframes at 0, 1.5, 3.0, 4.5 s; boundaries at 2 and 4 s.
+        #expect(files.samples(1, .video).count == 30)
+        #expect(files.plans[2]?.originNanoseconds == 2_000_000_000)
+        #expect(files.samples(2, .video).first?.pts == Int64(270_000))
+        #expect(files.samples(3, .video).first?.pts == 405_000)
+    }
+
+    @Test func `fragments begin at keyframes and last at most a second`() {
+        var camera = Camera(keyframeEvery: 25)
+        let files = record(&camera, batches: 0..<50, segmentSeconds: 600)
+        var starts: [Int64] = []
+        for fragment in files.fragments[1] ?? [] {
+            let pictures = fragment.pieces.flatMap(\.runs).filter { $0.track == .video }
+                .flatMap(\.samples)
+            #expect(pictures.count <= 10)
+            #expect(pictures.dropFirst().allSatisfy { !$0.flags.contains(.keyframe) })
+            if let first = pictures.first { starts.append(first.pts / 9_000) }
+        }
+        #expect(starts == [0, 10, 20, 25, 35, 45])
+    }
+
+    @Test func `an undivided message keeps the agent's digest, a divided one does not`() {
+        var camera = Camera(soundLagMilliseconds: 30)
+        let files = record(&camera, batches: 0..<25)
+        let pieces = files.fragments.values.joined().flatMap(\.pieces)
+        #expect(pieces.filter { $0.digest != nil }.count >= 20)
+        let divided = pieces.filter { $0.digest == nil }
+        #expect(!divided.isEmpty)
+        for piece in divided {
+            #expect(piece.range.count == piece.runs.reduce(0) { $0 + $1.sizeBytes })
+        }
+    }
+
+    @Test func `a late joiner's first file has the session's grid in its name`() {
+        var camera = Camera()
+        let files = record(&camera, batches: 130..<150, segmentSeconds: 10)
+        #expect(files.plans[1]?.originNanoseconds == 10_000_000_000)
+        #expect(files.samples(1, .video).first?.pts == Int64(1_170_000))
+    }
+
+    @Test func `samples before zero go to segment minus one`() {
+        var camera = Camera()
+        let files = record(&camera, batches: -20..<20, segmentSeconds: 10)
+        #expect(files.plans[1]?.originNanoseconds == -10_000_000_000)
+        #expect(files.plans[2]?.originNanoseconds == 0)
+        #expect(files.samples(1, .video).count == 20)
+    }
+
+    @Test func `a changed format begins a file of its own at that instant`() {
+        var camera = Camera()
+        var segmenter = Segmenter<ArrayPayload>(
+            settings: SegmenterSettings(segmentNanoseconds: 10_000_000_000),
+            formats: Camera.formats)
+        var files = Files()
+        for index in 0..<40 {
+            if index == 20 {
+                segmenter.setFormats([
+                    .h264(
+                        H264Format(
+                            sequenceParameterSets: [[0x67, 9]], pictureParameterSets: [[0x68]],
+                            width: 32, height: 32)), Camera.formats[1],
+                ])
+            }
+            files.apply(
+                segmenter.add(
+                    camera.batch(index), context: Camera.context, now: Int64(index) * 100_000_000))
+        }
+        files.apply(segmenter.end())
+        #expect(files.plans[1]?.tracks[0].format == Camera.formats[0])
+        #expect(files.plans[2]?.tracks[0].format != Camera.formats[0])
+        #expect(files.plans[2]?.originNanoseconds == 2_000_000_000)
+        #expect(files.samples(1, .video).count == 20)
+        #expect(files.sequences == Array(1..<camera.sequence))
+    }
+
+    @Test func `a source without pictures is cut at the packet`() {
+        var segmenter = Segmenter<ArrayPayload>(
+            settings: SegmenterSettings(segmentNanoseconds: 1_000_000_000),
+            formats: [Camera.formats[1]])
+        var files = Files()
+        for index in 0..<20 {
+            let packets = (0..<5).map { offset in
+                PlannedSample(
+                    sizeBytes: 4, dts: Int64(index * 5 + offset) * 1024,
+                    pts: Int64(index * 5 + offset) * 1024, duration: 1024, flags: .keyframe,
+                    agentDTSNanoseconds: 0)
+            }
+            let run = PlannedRun(
+                track: .audio, firstSequence: UInt64(index * 5 + 1), samples: packets)
+            let piece = PlannedPiece(
+                payload: ArrayPayload([UInt8](repeating: 0, count: 20)), range: 0..<20,
+                digest: .zero, runs: [run])
+            files.apply(
+                segmenter.add(piece, context: Camera.context, now: Int64(index) * 100_000_000))
+        }
+        files.apply(segmenter.end())
+        #expect(files.sequences == Array(1...100))
+        #expect(files.samples(1, .audio).last.map { $0.pts < 48_000 } == true)
+        #expect(files.samples(2, .audio).first.map { $0.pts >= 48_000 } == true)
+        #expect(files.samples(2, .audio).first?.pts == Int64(48_128))
+    }
+
+    @Test func `what an agent left unfinished is written after a while`() {
+        var camera = Camera()
+        var segmenter = Segmenter<ArrayPayload>(
+            settings: SegmenterSettings(segmentNanoseconds: 10_000_000_000),
+            formats: Camera.formats)
+        var files = Files()
+        files.apply(segmenter.add(camera.batch(0), context: Camera.context, now: 0))
+        files.apply(segmenter.tick(now: 1_000_000_000))
+        #expect(files.fragments.isEmpty)
+        files.apply(segmenter.tick(now: 2_000_000_000))
+        #expect(files.fragments[1]?.count == 1)
+        #expect(files.finished.isEmpty)
+    }
+
+    @Test func `a sample lasts until the next one, also across fragments`() {
+        var camera = Camera()
+        let files = record(&camera, batches: 0..<30, segmentSeconds: 600)
+        for sample in files.samples(1, .video) { #expect(sample.duration == 9_000) }
+        for sample in files.samples(1, .audio) { #expect(sample.duration == 1_024) }
+    }
+}

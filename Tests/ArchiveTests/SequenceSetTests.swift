@@ -1,0 +1,68 @@
+import Archive
+import Testing
+
+@Suite struct SequenceSetTests {
+    @Test func `the watermark waits for the hole before it`() {
+        var set = SequenceSet()
+        set.insert(1...4)
+        set.insert(7...9)
+        #expect(set.watermark == 4)
+        #expect(set.holes == [5...6])
+        set.insert(5...6)
+        #expect(set.watermark == 9)
+        #expect(set.holes.isEmpty)
+    }
+
+    @Test func `what is there already is counted, not added`() {
+        var set = SequenceSet()
+        #expect(set.insert(1...10) == 0)
+        #expect(set.insert(8...12) == 3)
+        #expect(set.insert(20...30) == 0)
+        #expect(set.insert(15...25) == 6)
+        #expect(set.watermark == 12)
+        #expect(set.highest == 30)
+    }
+
+    @Test(arguments: 0..<20)
+    func `in any order the same numbers make the same set`(seed: Int) {
+        var generator = SplitMix(state: UInt64(seed))
+        var ranges: [ClosedRange<UInt64>] = []
+        var next: UInt64 = 1
+        while next < 500 {
+            let end = next + UInt64.random(in: 0...9, using: &generator)
+            ranges.append(next...end)
+            next = end + 1
+        }
+        var set = SequenceSet()
+        var seen: Set<UInt64> = []
+        for range in ranges.shuffled(using: &generator) {
+            set.insert(range)
+            seen.formUnion(range)
+            var expected: UInt64 = 0
+            while seen.contains(expected + 1) { expected += 1 }
+            #expect(set.watermark == expected, "seed \(seed)")
+        }
+        #expect(set == SequenceSet(upTo: next - 1))
+    }
+
+    @Test func `the last number of all does not overflow`() {
+        var set = SequenceSet(upTo: UInt64.max - 5)
+        set.insert(UInt64.max - 4...UInt64.max)
+        #expect(set.watermark == UInt64.max)
+        set.insert(UInt64.max...UInt64.max)
+        #expect(set.watermark == UInt64.max)
+    }
+}
+
+/// A small generator with a seed (Steele, Lea, Flood 2014).
+struct SplitMix: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+}
