@@ -1,0 +1,104 @@
+import Media
+import SwiftProtobuf
+
+extension GapRecord {
+    func encoded() -> Tributary_V1_Gap {
+        var message = Tributary_V1_Gap()
+        message.source = UInt32(source)
+        message.firstSequence = sequences.lowerBound
+        message.lastSequence = sequences.upperBound
+        message.track = track?.encoded ?? .unspecified
+        message.cause = Tributary_V1_Gap.Cause(rawValue: cause.rawValue) ?? .unspecified
+        message.epoch = epoch
+        message.start = startNanoseconds
+        message.duration = UInt64(durationNanoseconds)
+        message.samples = samples
+        message.text = text
+        return message
+    }
+
+    init(decoding message: Tributary_V1_Gap) throws(WireError) {
+        source = try FieldChecks.sourceIndex(message.source, "Gap.source")
+        let first = try FieldChecks.sequence(message.firstSequence, "Gap.first_sequence")
+        let last = try FieldChecks.sequence(message.lastSequence, "Gap.last_sequence")
+        guard first <= last else {
+            throw .malformed("Gap goes from \(first) back to \(last)")
+        }
+        sequences = first...last
+        track =
+            message.track == .unspecified
+            ? nil : try TrackKind(decoding: message.track, "Gap.track")
+        cause = GapCause(rawValue: message.cause.rawValue) ?? .unspecified
+        epoch = message.epoch
+        startNanoseconds = try FieldChecks.time(message.start, "Gap.start")
+        durationNanoseconds = try FieldChecks.interval(
+            message.duration, "Gap.duration", limit: WireLimits.gapNanoseconds)
+        samples = message.samples
+        text = try FieldChecks.text(message.text, "Gap.text")
+    }
+}
+
+extension TrackUpdate {
+    func encoded() -> Tributary_V1_TrackUpdate {
+        var message = Tributary_V1_TrackUpdate()
+        message.source = UInt32(source)
+        message.sequence = sequence
+        message.track = format.encoded()
+        return message
+    }
+
+    init(decoding message: Tributary_V1_TrackUpdate) throws(WireError) {
+        source = try FieldChecks.sourceIndex(message.source, "TrackUpdate.source")
+        sequence = try FieldChecks.sequence(message.sequence, "TrackUpdate.sequence")
+        format = try TrackFormat(decoding: message.track)
+    }
+}
+
+extension Goodbye {
+    func encoded() -> Tributary_V1_Goodbye {
+        var message = Tributary_V1_Goodbye()
+        message.source = UInt32(source)
+        message.sequence = sequence
+        message.text = text
+        return message
+    }
+
+    init(decoding message: Tributary_V1_Goodbye) throws(WireError) {
+        source = try FieldChecks.sourceIndex(message.source, "Goodbye.source")
+        sequence = try FieldChecks.sequence(message.sequence, "Goodbye.sequence")
+        text = try FieldChecks.text(message.text, "Goodbye.text")
+    }
+}
+
+extension Heartbeat {
+    func encoded() -> Tributary_V1_Heartbeat {
+        var message = Tributary_V1_Heartbeat()
+        message.clockExchanges = clockExchanges.map { $0.encoded() }
+        message.health = health.map { health in
+            var encoded = Tributary_V1_SourceHealth()
+            encoded.source = UInt32(health.source)
+            encoded.keptBytes = health.keptBytes
+            encoded.newestSequence = health.newestSequence
+            encoded.lostSamples = health.lostSamples
+            return encoded
+        }
+        return message
+    }
+
+    init(decoding message: Tributary_V1_Heartbeat) throws(WireError) {
+        clockExchanges = try ReportedExchange.decode(
+            message.clockExchanges, "Heartbeat.clock_exchanges")
+        try FieldChecks.count(
+            message.health.count, "Heartbeat.health", 0...WireLimits.sourcesPerAgent)
+        health = []
+        for entry in message.health {
+            health.append(
+                SourceHealth(
+                    source: try FieldChecks.sourceIndex(entry.source, "SourceHealth.source"),
+                    keptBytes: entry.keptBytes,
+                    newestSequence: try FieldChecks.watermark(
+                        entry.newestSequence, "SourceHealth.newest_sequence"),
+                    lostSamples: entry.lostSamples))
+        }
+    }
+}

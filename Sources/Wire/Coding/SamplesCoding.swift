@@ -1,0 +1,123 @@
+import Foundation
+import Media
+import SwiftProtobuf
+
+extension Samples {
+    func encoded() -> Tributary_V1_Samples {
+        var message = Tributary_V1_Samples()
+        message.source = UInt32(source)
+        message.firstSequence = firstSequence
+        message.epoch = epoch
+        message.payloadSha256 = Data(payloadDigest)
+        message.runs = runs.map { $0.encoded() }
+        return message
+    }
+
+    init(decoding message: Tributary_V1_Samples) throws(WireError) {
+        source = try FieldChecks.sourceIndex(message.source, "Samples.source")
+        firstSequence = try FieldChecks.sequence(
+            message.firstSequence, "Samples.first_sequence")
+        epoch = message.epoch
+        guard message.payloadSha256.count == WireLimits.digestBytes else {
+            throw .malformed(
+                "Samples.payload_sha256 has \(message.payloadSha256.count) bytes; "
+                    + "\(WireLimits.digestBytes) needed")
+        }
+        payloadDigest = Array(message.payloadSha256)
+        try FieldChecks.count(message.runs.count, "Samples.runs", 1...WireLimits.runsPerBatch)
+        let count = message.runs.reduce(0) { $0 + $1.sizes.count }
+        guard count <= WireLimits.samplesPerBatch else {
+            throw .limit(
+                "a batch of \(count) samples; \(WireLimits.samplesPerBatch) are allowed")
+        }
+        runs = []
+        var sizeBytes = 0
+        for message in message.runs {
+            let run = try SampleRun(decoding: message)
+            guard !runs.contains(where: { $0.track == run.track }) else {
+                throw .malformed("Samples has two runs of \(run.track)")
+            }
+            sizeBytes += run.sizeBytes
+            runs.append(run)
+        }
+        guard sizeBytes <= WireLimits.payloadBytes else {
+            throw .limit(
+                "a payload of \(sizeBytes) bytes; \(WireLimits.payloadBytes) are allowed")
+        }
+    }
+}
+
+extension SampleRun {
+    func encoded() -> Tributary_V1_Run {
+        var message = Tributary_V1_Run()
+        message.track = track.encoded
+        message.firstDts = dtsNanoseconds.first ?? 0
+        message.sizes = sizes
+        message.dtsSteps = zip(dtsNanoseconds.dropFirst(), dtsNanoseconds).map { $0 - $1 }
+        message.ptsOffsets = ptsOffsetsNanoseconds.map { UInt64($0) }
+        message.durations = durationsNanoseconds.map { UInt64($0) }
+        message.flags = flags.map { UInt32($0.rawValue) }
+        return message
+    }
+
+    init(decoding message: Tributary_V1_Run) throws(WireError) {
+        track = try TrackKind(decoding: message.track, "Run.track")
+        sizes = message.sizes
+        let count = sizes.count
+        try FieldChecks.count(count, "Run.sizes", 1...WireLimits.samplesPerBatch)
+        guard !sizes.contains(0) else {
+            throw .malformed("Run.sizes has a sample without bytes")
+        }
+        dtsNanoseconds = try Self.decodingTimes(
+            first: message.firstDts, steps: message.dtsSteps, count: count)
+        try Self.checkColumn(message.ptsOffsets.count, "Run.pts_offsets", [0, count])
+        ptsOffsetsNanoseconds = []
+        ptsOffsetsNanoseconds.reserveCapacity(message.ptsOffsets.count)
+        for offset in message.ptsOffsets {
+            ptsOffsetsNanoseconds.append(try FieldChecks.interval(offset, "Run.pts_offsets"))
+        }
+        try Self.checkColumn(message.durations.count, "Run.durations", [1, count])
+        durationsNanoseconds = []
+        durationsNanoseconds.reserveCapacity(message.durations.count)
+        for duration in message.durations {
+            durationsNanoseconds.append(try FieldChecks.interval(duration, "Run.durations"))
+        }
+        try Self.checkColumn(message.flags.count, "Run.flags", [1, count])
+        // Bits of a later version mean nothing here.
+        flags = message.flags.map { SampleFlags(rawValue: UInt8(truncatingIfNeeded: $0)) }
+        if track == .video, count > 1, (1..<count).contains(where: { isKeyframe(at: $0) }) {
+            throw .malformed("a run of video has a keyframe behind its first sample")
+        }
+    }
+
+    private func isKeyframe(at index: Int) -> Bool { flags(at: index).contains(.keyframe) }
+
+    private static func decodingTimes(
+        first: Int64, steps: [Int64], count: Int
+    ) throws(WireError) -> [Int64] {
+        try checkColumn(steps.count, "Run.dts_steps", [count - 1])
+        var time = try FieldChecks.time(first, "Run.first_dts")
+        var times: [Int64] = []
+        times.reserveCapacity(count)
+        times.append(time)
+        for step in steps {
+            guard step >= 0 else {
+                throw .malformed("Run.dts_steps goes back by \(step.magnitude) ns")
+            }
+            let (next, overflow) = time.addingReportingOverflow(step)
+            guard !overflow else { throw .malformed("Run.dts_steps leads past any clock") }
+            time = try FieldChecks.time(next, "a decoding time")
+            times.append(time)
+        }
+        return times
+    }
+
+    private static func checkColumn(
+        _ count: Int, _ field: String, _ allowed: [Int]
+    ) throws(WireError) {
+        guard allowed.contains(count) else {
+            let choice = allowed.map(String.init).joined(separator: " or ")
+            throw .malformed("\(field) has \(count) entries; \(choice) needed")
+        }
+    }
+}
