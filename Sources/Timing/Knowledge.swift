@@ -8,7 +8,7 @@
 struct Knowledge: Sendable {
     /// How much less the skew usually changes than it may: the estimate takes the first share that contradicts
     /// no reading. Most clocks are this calm; the last share is the limit itself.
-    static let calmness = [1.0 / 32, 1.0 / 4, 1.0]
+    static let calmness = [1.0 / 8, 1.0]
 
     /// How an exchange relates to what is known.
     enum Relation {
