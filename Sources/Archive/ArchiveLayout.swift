@@ -75,7 +75,8 @@ package struct ArchiveLayout: Hashable, Sendable {
     }
 
     /// Paths of a source's segments, in the order of their origins.
-    package func segmentPaths(_ session: String, _ source: String) throws(ArchiveError) -> [String] {
+    package func segmentPaths(_ session: String, _ source: String) throws(ArchiveError) -> [String]
+    {
         let directory = self.source(session, source)
         return try FileSystem.names(in: directory)
             .filter { $0.hasSuffix(Self.segmentSuffix) }

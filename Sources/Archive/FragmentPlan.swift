@@ -84,7 +84,11 @@ extension PlannedPiece {
                 piece.range = start..<start + own.sizeBytes
                 piece.digest = nil
                 start = piece.range.upperBound
-                if isSecond { Self.append(piece, to: &after) } else { Self.append(piece, to: &before) }
+                if isSecond {
+                    Self.append(piece, to: &after)
+                } else {
+                    Self.append(piece, to: &before)
+                }
             }
         }
         if after.isEmpty { return ([self], []) }

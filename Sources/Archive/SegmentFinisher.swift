@@ -22,7 +22,8 @@ enum SegmentFinisher {
         guard UInt64(finish.movieOffset) == file.sizeBytes else {
             throw .malformed(
                 path: file.path,
-                reason: "cannot be finished: what follows byte \(finish.movieOffset) is no fragment")
+                reason: "cannot be finished: what follows byte \(finish.movieOffset) is no fragment"
+            )
         }
         try file.append(finish.movie)
         try file.synchronize()

@@ -105,7 +105,8 @@ package final class SegmentWriter {
                 sizeBytes: UInt32(piece.range.count),
                 digestOrigin: piece.digest == nil ? .collector : .agent,
                 digest: piece.digest
-                    ?? Digest(of: UnsafeRawBufferPointer(rebasing: piece.payload.memory[piece.range])),
+                    ?? Digest(
+                        of: UnsafeRawBufferPointer(rebasing: piece.payload.memory[piece.range])),
                 runs: piece.runs.map { run in
                     FragmentRecord.Run(
                         track: run.track,

@@ -143,7 +143,9 @@ extension Segmenter {
         guard let segment else { return nil }
         if let nextFormats {
             let changed = TrackKind.allCases.filter { nextFormats[$0] != formats[$0] }
-            guard let run = piece.runs.first(where: { changed.contains($0.track) }) else { return nil }
+            guard let run = piece.runs.first(where: { changed.contains($0.track) }) else {
+                return nil
+            }
             return run.samples.first.map { nanoseconds($0.pts, run.track) }
         }
         if let video = piece.runs.first(where: { $0.track == .video })?.samples.first {
@@ -346,7 +348,8 @@ extension Segmenter {
         _ pieces: inout [PlannedPiece<Payload>], next: [PlannedPiece<Payload>]
     ) {
         for track in TrackKind.allCases {
-            var following = next.lazy.flatMap(\.runs).first { $0.track == track }?.samples.first?.dts
+            var following = next.lazy.flatMap(\.runs).first { $0.track == track }?.samples.first?
+                .dts
             for piece in pieces.indices.reversed() {
                 for run in pieces[piece].runs.indices.reversed()
                 where pieces[piece].runs[run].track == track {

@@ -23,12 +23,13 @@ package enum OptionEnvironment {
     /// `arguments` with the options that only the environment gives.
     ///
     /// Options that the command does not have are left out: one environment serves all programs of a box.
-    package static func merged<Command: ParsableCommand>(
-        _ arguments: [String], environment: [String: String], command: Command.Type
+    package static func merged(
+        _ arguments: [String], environment: [String: String],
+        command: any ParsableCommand.Type
     ) -> [String] {
         guard !environment.isEmpty else { return arguments }
         let given = Set(arguments.filter { $0.hasPrefix("--") }.map { $0.prefix { $0 != "=" } })
-        let known = optionNames(of: command)
+        let known = optionNames(of: subcommand(of: command, arguments[...]))
         var added: [String] = []
         for (variable, value) in environment.sorted(by: { $0.key < $1.key }) {
             let name =
@@ -45,12 +46,25 @@ package enum OptionEnvironment {
         return arguments + added
     }
 
+    /// The command that the arguments choose.
+    private static func subcommand(
+        of command: any ParsableCommand.Type, _ arguments: ArraySlice<String>
+    ) -> any ParsableCommand.Type {
+        guard let place = arguments.firstIndex(where: { !$0.hasPrefix("-") }),
+            let chosen = command.configuration.subcommands.first(where: {
+                $0._commandName == arguments[place]
+            })
+        else { return command.configuration.defaultSubcommand ?? command }
+        return subcommand(of: chosen, arguments[(place + 1)...])
+    }
+
     /// A command's own long options, and whether each takes a value.
-    static func optionNames<Command: ParsableCommand>(of command: Command.Type) -> [String: Bool] {
-        let help = Command.helpMessage(includeHidden: true, columns: 4000)
+    static func optionNames(of command: any ParsableCommand.Type) -> [String: Bool] {
+        let help = command.helpMessage(includeHidden: true, columns: 4000)
         var names: [String: Bool] = [:]
         for line in help.split(separator: "\n") where line.hasPrefix("  -") {
-            let spelling = line.split(separator: "  ", omittingEmptySubsequences: true).first ?? line
+            let spelling =
+                line.split(separator: "  ", omittingEmptySubsequences: true).first ?? line
             let takesValue = spelling.contains("<")
             for word in spelling.split(whereSeparator: { $0 == " " || $0 == "," })
             where word.hasPrefix("--") {

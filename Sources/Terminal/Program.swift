@@ -57,7 +57,8 @@ package enum Program {
             if code == .success { Command.exit(withError: error) }
             let message = Command.message(for: error).split(separator: "\n")
                 .map { $0.trimmingPrefix("Error: ") }.joined(separator: " ")
-            complain("\(name): \(message)\(message.hasSuffix(".") ? "" : ".") See '\(name) --help'.")
+            complain(
+                "\(name): \(message)\(message.hasSuffix(".") ? "" : ".") See '\(name) --help'.")
             exit(code == .validationFailure ? ExitStatus.usage : code.rawValue)
         }
     }

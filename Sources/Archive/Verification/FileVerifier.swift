@@ -1,0 +1,337 @@
+import Media
+import MP4
+
+/// Checks one file without decoding anything.
+///
+/// A file of ours is walked fragment by fragment: the chain of digests, the media's own digests, the lengths of the NAL units,
+/// decoding order. The final index is compared with the fragments it swallowed, sample by sample. Of other MP4 files, boxes,
+/// tables and NAL units are checked.
+package struct FileVerifier {
+    /// A damaged file may be damaged everywhere: after so many findings it is bad enough.
+    private static let maximumFindings = 100
+
+    private let path: String
+    private var report: FileReport
+    /// The sequence numbers that the file holds, by spool.
+    package private(set) var sequences: [[UInt8]: [ClosedRange<UInt64>]] = [:]
+    private var expectedChain: Digest?
+    private var tracks: [TrackKind: WalkedTrack] = [:]
+
+    /// A track as the fragments tell it.
+    private struct WalkedTrack {
+        var samples: [ScannedSample] = []
+        var shift: Int64 = 0
+        var format: TrackFormat
+    }
+
+    private init(path: String) {
+        self.path = path
+        report = FileReport(path: path, state: .unreadable)
+    }
+
+    /// Checks a file.
+    /// - Returns: the report, and the sequence numbers of each spool in the file's order.
+    package static func verify(
+        _ path: String
+    ) -> (report: FileReport, sequences: [[UInt8]: [ClosedRange<UInt64>]]) {
+        var verifier = FileVerifier(path: path)
+        do {
+            try DescriptorSource.withFile(path) { source in
+                verifier.report.sizeBytes = UInt64(source.sizeBytes)
+                try verifier.run(source)
+            }
+        } catch let error as MP4Error {
+            verifier.damage("\(error)")
+        } catch {
+            verifier.damage("cannot be read: \(error)")
+        }
+        return (verifier.report, verifier.sequences)
+    }
+
+    private mutating func run(_ source: DescriptorSource) throws(MP4Error) {
+        guard source.sizeBytes > 0 else {
+            damage("empty")
+            return
+        }
+        var scanner: FragmentScanner<DescriptorSource>
+        do throws(MP4Error) {
+            scanner = try FragmentScanner(source)
+        } catch {
+            if case .notARecording = error {
+                try runForeign(source)
+                return
+            }
+            throw error
+        }
+        report.state = scanner.layout.isFinished ? .finished : .growing
+        try begin(scanner.layout, source)
+        while let fragment = try scanner.next() {
+            try walk(fragment, source)
+            if report.findings.count >= Self.maximumFindings { break }
+        }
+        conclude(scanner.stop, validEnd: scanner.validEnd)
+        if scanner.layout.isFinished { try compareIndex(source) }
+        describeTracks()
+    }
+
+    private mutating func begin(
+        _ layout: RecordingLayout, _ source: DescriptorSource
+    ) throws(MP4Error) {
+        let moov = layout.initialMovie.header
+        expectedChain = Digest(
+            of: try source.read(at: moov.offset, count: Int(moov.sizeBytes)))
+        for track in layout.initialMovie.tracks {
+            guard let kind = track.kind, let format = track.format else {
+                damage("track \(track.id) is neither H.264 nor AAC", at: moov.offset)
+                continue
+            }
+            tracks[kind] = WalkedTrack(shift: track.mediaTimeShift, format: format)
+        }
+    }
+}
+
+// MARK: - Fragments
+
+extension FileVerifier {
+    private mutating func walk(
+        _ fragment: ScannedFragment, _ source: DescriptorSource
+    ) throws(MP4Error) {
+        report.fragments += 1
+        let at = fragment.moof.lowerBound
+        if fragment.sequenceNumber != UInt32(report.fragments) {
+            damage("fragment \(fragment.sequenceNumber) where \(report.fragments) is due", at: at)
+        }
+        let moof = try source.read(at: at, count: fragment.moof.count)
+        let media = try source.read(at: fragment.media.lowerBound, count: fragment.media.count)
+        let records = fragment.userBoxes.filter { $0.userType == FragmentRecord.userType }
+        if let payload = records.first?.payload, records.count == 1 {
+            check(payload, of: fragment, media: media)
+        } else {
+            damage("a fragment with \(records.count) records of its origin", at: at)
+        }
+        expectedChain = Digest(of: moof)
+        for run in fragment.runs {
+            if run.track == .video { checkAccessUnits(run, of: fragment, media: media) }
+            checkOrder(run)
+            tracks[run.track]?.samples += run.samples
+        }
+    }
+
+    private mutating func check(
+        _ payload: [UInt8], of fragment: ScannedFragment, media: [UInt8]
+    ) {
+        let at = fragment.moof.lowerBound
+        let record: FragmentRecord
+        do throws(FragmentRecord.Malformed) {
+            record = try FragmentRecord(parsing: payload)
+        } catch {
+            damage("\(error)", at: at)
+            return
+        }
+        if record.chain != expectedChain {
+            damage("the chain of digests is broken before this fragment", at: at)
+        }
+        var offset = 0
+        for piece in record.pieces {
+            let end = offset + Int(piece.sizeBytes)
+            guard end <= media.count else {
+                damage("its record speaks of more media than it has", at: at)
+                return
+            }
+            let digest = media[offset..<end].withUnsafeBytes { Digest(of: $0) }
+            if digest != piece.digest {
+                damage(
+                    "\(piece.sizeBytes) bytes of media are not what was recorded",
+                    at: fragment.media.lowerBound + Int64(offset))
+            }
+            report.digestedBytes += UInt64(piece.sizeBytes)
+            offset = end
+        }
+        if offset != media.count { damage("media without a digest", at: at) }
+        let recorded = record.pieces.flatMap(\.runs).reduce(0) { $0 + UInt64($1.samples) }
+        let described = fragment.runs.reduce(0) { $0 + UInt64($1.samples.count) }
+        if recorded != described {
+            damage("\(described) samples, but numbers for \(recorded)", at: at)
+        }
+        sequences[record.spool, default: []] += record.sequences
+        if report.originSeconds == nil {
+            report.originSeconds = Double(record.segmentOriginNanoseconds) / 1e9
+        }
+        let bound = Double(record.clock.boundNanoseconds) / 1e6
+        report.clockBoundMilliseconds = [report.clockBoundMilliseconds.first ?? bound, bound]
+    }
+
+    private mutating func checkAccessUnits(
+        _ run: ScannedRun, of fragment: ScannedFragment, media: [UInt8]
+    ) {
+        for sample in run.samples {
+            let start = Int(sample.offset - fragment.media.lowerBound)
+            let end = start + Int(sample.sizeBytes)
+            guard start >= 0, end <= media.count else {
+                damage("a picture outside its fragment's media", at: sample.offset)
+                continue
+            }
+            checkAccessUnit(media[start..<end], at: sample.offset)
+        }
+    }
+
+    private mutating func checkAccessUnit(_ bytes: ArraySlice<UInt8>, at offset: Int64) {
+        var cursor = NALUnitCursor()
+        do throws(BitstreamError) {
+            while try cursor.next(in: bytes.span) != nil {}
+        } catch {
+            damage("\(error)", at: offset)
+        }
+    }
+
+    private mutating func checkOrder(_ run: ScannedRun) {
+        guard let track = tracks[run.track] else {
+            damage("samples of a \(run.track) track that the file does not declare")
+            return
+        }
+        var last = track.samples.last?.dts
+        for sample in run.samples {
+            if let last, sample.dts <= last {
+                damage(
+                    "\(run.track) decoding time \(sample.dts) does not follow \(last)",
+                    at: sample.offset)
+            }
+            if sample.compositionOffset < 0 {
+                damage("\(run.track) is presented before it is decoded", at: sample.offset)
+            }
+            last = sample.dts
+        }
+    }
+
+    private mutating func conclude(
+        _ stop: FragmentScanner<DescriptorSource>.Stop?, validEnd: Int64
+    ) {
+        switch stop {
+        case .end, nil:
+            if report.fragments == 0 { note("no samples yet") }
+        case .finalMovie(let offset):
+            note("finished but for its last write; it plays as it is", at: offset)
+        case .torn(let offset):
+            if report.state == .finished {
+                damage("the file ends before its index says so", at: offset)
+            } else {
+                let rest = Int64(report.sizeBytes) - offset
+                note(
+                    "the last write is not whole (\(rest) bytes): a crash, or it is being written",
+                    at: offset)
+            }
+        case .damaged(let error):
+            damage("\(error)", at: validEnd)
+        }
+    }
+}
+
+// MARK: - The index
+
+extension FileVerifier {
+    /// Compares the final `moov` with the fragments, sample by sample.
+    private mutating func compareIndex(_ source: DescriptorSource) throws(MP4Error) {
+        let movie = try Movie.read(from: source)
+        if movie.isFragmented { damage("finished, but its index says it is fragmented") }
+        for (kind, walked) in tracks where !walked.samples.isEmpty {
+            guard let track = movie.track(kind) else {
+                damage("the index has no \(kind) track")
+                continue
+            }
+            if track.format != walked.format {
+                damage("the index describes another \(kind) format")
+            }
+            let table = track.samples
+            guard table.count == walked.samples.count else {
+                damage(
+                    "the index has \(table.count) \(kind) samples, the fragments "
+                        + "\(walked.samples.count)")
+                continue
+            }
+            if let index = firstDifference(table, walked.samples) {
+                damage(
+                    "the index and the fragments differ at \(kind) sample \(index + 1)",
+                    at: walked.samples[index].offset)
+            }
+        }
+    }
+
+    private func firstDifference(_ table: SampleTable, _ samples: [ScannedSample]) -> Int? {
+        let start = samples.first?.dts ?? 0
+        var syncs = table.syncSamples?[...]
+        for (index, sample) in samples.enumerated() {
+            var isSync = true
+            if syncs != nil {
+                isSync = syncs?.first == index
+                if isSync { syncs?.removeFirst() }
+            }
+            let same =
+                table.offsets[index] == sample.offset
+                && table.sizesBytes[index] == sample.sizeBytes
+                && table.dts[index] == sample.dts - start
+                && table.pts(index) == sample.pts - start && isSync == sample.isSync
+            if !same { return index }
+        }
+        return nil
+    }
+
+    private mutating func describeTracks() {
+        for kind in TrackKind.allCases {
+            guard let track = tracks[kind], let first = track.samples.first else { continue }
+            let ticks = Double(track.format.timescale.ticksPerSecond)
+            var start = first.pts
+            var end = first.pts
+            for sample in track.samples {
+                start = min(start, sample.pts)
+                end = max(end, sample.pts + Int64(sample.duration))
+            }
+            report.tracks.append(
+                FileReport.Track(
+                    kind: "\(kind)", format: track.format.summary, samples: track.samples.count,
+                    keyframes: track.samples.count { $0.isSync },
+                    startSeconds: Double(start - track.shift) / ticks,
+                    endSeconds: Double(end - track.shift) / ticks))
+        }
+    }
+}
+
+// MARK: - Files of another origin
+
+extension FileVerifier {
+    private mutating func runForeign(_ source: DescriptorSource) throws(MP4Error) {
+        let movie = try Movie.read(from: source)
+        report.state = .foreign
+        note("not recorded by Tributary: boxes, tables and NAL units are checked")
+        for track in movie.tracks {
+            let table = track.samples
+            let name = track.kind.map { "\($0)" } ?? "\(track.handler)"
+            for index in 1..<max(1, table.count) where table.dts[index] <= table.dts[index - 1] {
+                damage("\(name) decoding times do not grow", at: table.offsets[index])
+                break
+            }
+            if case .h264 = track.format {
+                for index in 0..<table.count where report.findings.count < Self.maximumFindings {
+                    let bytes = try source.read(
+                        at: table.offsets[index], count: Int(table.sizesBytes[index]))
+                    checkAccessUnit(bytes[...], at: table.offsets[index])
+                }
+            }
+            let ticks = Double(track.timescale.ticksPerSecond)
+            report.tracks.append(
+                FileReport.Track(
+                    kind: name, format: track.format?.summary ?? name, samples: table.count,
+                    keyframes: table.syncSamples?.count ?? table.count, startSeconds: 0,
+                    endSeconds: Double(track.duration) / ticks))
+        }
+    }
+
+    private mutating func damage(_ text: String, at offset: Int64? = nil) {
+        guard report.findings.count < Self.maximumFindings else { return }
+        report.findings.append(Finding(.damage, path, at: offset, text))
+    }
+
+    private mutating func note(_ text: String, at offset: Int64? = nil) {
+        guard report.findings.count < Self.maximumFindings else { return }
+        report.findings.append(Finding(.note, path, at: offset, text))
+    }
+}

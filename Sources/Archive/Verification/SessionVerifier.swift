@@ -1,0 +1,123 @@
+import Media
+
+/// Checks a session: each file, and that together they hold every record that was sent, once.
+package struct SessionVerifier {
+    private let layout: ArchiveLayout
+    private let session: String
+    private var findings: [Finding] = []
+
+    /// Checks a session of an archive.
+    /// - Throws: only when directories cannot be read; what is wrong inside is in the report.
+    package static func verify(
+        _ session: String, in layout: ArchiveLayout
+    ) throws(ArchiveError) -> SessionReport {
+        guard ArchiveLayout.isValidName(session) else { throw .badName(session) }
+        var verifier = SessionVerifier(layout: layout, session: session)
+        return try verifier.run()
+    }
+
+    private init(layout: ArchiveLayout, session: String) {
+        self.layout = layout
+        self.session = session
+    }
+
+    private mutating func run() throws(ArchiveError) -> SessionReport {
+        let directory = layout.session(session)
+        guard FileSystem.isDirectory(directory) else {
+            throw .system(operation: "open the session", path: directory, errno: 2)
+        }
+        var manifest: SessionManifest?
+        do throws(ArchiveError) {
+            manifest = try SessionManifest.read(layout.manifest(session))
+        } catch {
+            findings.append(Finding(.damage, layout.manifest(session), error.reason))
+        }
+        var sources: [SessionReport.Source] = []
+        for name in try layout.sourceNames(session) {
+            sources.append(try source(name))
+        }
+        for source in manifest?.sources ?? []
+        where !sources.contains(where: { $0.name == source.name }) {
+            damage(layout.source(session, source.name), "the session's source has no recording")
+        }
+        return SessionReport(
+            session: session, zero: manifest?.zero, state: manifest?.state.rawValue,
+            sources: sources, findings: findings)
+    }
+
+    private mutating func source(_ name: String) throws(ArchiveError) -> SessionReport.Source {
+        var numbers = RecordNumbers()
+        var files: [FileReport] = []
+        for path in try layout.segmentPaths(session, name) {
+            let (report, sequences) = FileVerifier.verify(path)
+            files.append(report)
+            for (spool, ranges) in sequences {
+                for range in ranges { numbers.insert(range, spool: hexadecimal(spool)) }
+            }
+        }
+        let recorded = numbers.count
+        let ledger = try ledger(name)
+        for entry in ledger.entries {
+            guard let first = entry.firstSequence, let last = entry.lastSequence, first <= last,
+                let spool = entry.spool
+            else { continue }
+            numbers.insert(first...last, spool: spool)
+        }
+        let directory = layout.source(session, name)
+        for (spool, holes) in numbers.holes {
+            for hole in holes {
+                damage(
+                    directory,
+                    "records \(hole.lowerBound) to \(hole.upperBound) are neither in a file nor in the "
+                        + "ledger (spool \(spool.prefix(8)))")
+            }
+        }
+        if numbers.repeated > 0 { damage(directory, "\(numbers.repeated) records are there twice") }
+        let gaps = ledger.entries.filter { $0.kind == .gap }
+        return SessionReport.Source(
+            name: name, files: files, recordedSamples: recorded,
+            lostSamples: gaps.reduce(0) { $0 + ($1.samples ?? 0) }, gaps: gaps,
+            isComplete: ledger.entries.last { $0.kind == .goodbye || $0.kind == .opened }?.kind
+                == .goodbye)
+    }
+
+    private mutating func ledger(_ source: String) throws(ArchiveError) -> Ledger.Contents {
+        let path = layout.ledger(session, source)
+        let contents = try Ledger.read(path)
+        for line in contents.damagedLines { damage(path, "line \(line) is not what was written") }
+        if contents.hasTornTail {
+            findings.append(Finding(.note, path, "the last line is not whole: a crash"))
+        }
+        return contents
+    }
+
+    private mutating func damage(_ path: String, _ text: String) {
+        findings.append(Finding(.damage, path, text))
+    }
+}
+
+/// Sequence numbers of a source, by spool.
+private struct RecordNumbers {
+    private var sets: [String: SequenceSet] = [:]
+    private var first: [String: UInt64] = [:]
+    /// How many numbers have been inserted again.
+    private(set) var repeated: UInt64 = 0
+    /// How many different ones.
+    private(set) var count: UInt64 = 0
+
+    mutating func insert(_ range: ClosedRange<UInt64>, spool: String) {
+        let known = sets[spool, default: SequenceSet()].insert(range)
+        first[spool] = min(first[spool] ?? range.lowerBound, range.lowerBound)
+        repeated += known
+        count += range.upperBound - range.lowerBound + 1 - known
+    }
+
+    /// What is missing between the first and the last number of each spool.
+    ///
+    /// A source that came into the session later begins with a later number: what was before belongs elsewhere.
+    var holes: [(spool: String, ranges: [ClosedRange<UInt64>])] {
+        sets.map { spool, set in
+            (spool, set.holes.filter { $0.lowerBound > first[spool] ?? 0 })
+        }.sorted { $0.spool < $1.spool }
+    }
+}

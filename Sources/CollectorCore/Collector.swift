@@ -1,0 +1,107 @@
+import Archive
+import Dispatch
+package import Logging
+import Messaging
+import Synchronization
+import Wire
+
+/// The collector: receives from agents, records, acknowledges.
+///
+/// Two threads. The *receiving* thread owns the socket and all decisions (protocol, timeline, segments), which are values
+/// without input or output. The *disk* thread owns the files. Payloads travel from the one to the other as the messages they
+/// came in, and are written from there.
+package final class Collector: Sendable {
+    private let settings: CollectorSettings
+    private let logger: Logger
+    private let report: @Sendable ([SourceStatus]) -> Void
+    private let wakeUp: WakeUp
+    private let isStopping = Atomic(false)
+
+    /// - Parameters:
+    ///   - logger: for what people should know.
+    ///   - report: called about once a second on the receiving thread, while there are sources.
+    package init(
+        settings: CollectorSettings, logger: Logger,
+        report: @escaping @Sendable ([SourceStatus]) -> Void
+    ) throws(CollectorError) {
+        self.settings = settings
+        self.logger = logger
+        self.report = report
+        do throws(MessagingError) {
+            wakeUp = try WakeUp()
+        } catch {
+            throw .cannotListen(endpoint: settings.endpoint, reason: "\(error)")
+        }
+    }
+
+    /// Asks the collector to finish its files and end. Callable from any thread, also from a signal's handler queue.
+    package func stop() {
+        isStopping.store(true, ordering: .releasing)
+        wakeUp.signal()
+    }
+
+    /// Records until ``stop()``, or until the first session has ended when the settings say so. Blocks its thread.
+    package func run() throws(CollectorError) -> CollectorOutcome {
+        let layout = ArchiveLayout(root: settings.archive)
+        do throws(ArchiveError) {
+            try FileSystem.makeDirectories(layout.sessions)
+            try FileSystem.checkWritable(layout.sessions)
+        } catch {
+            throw .cannotRecord(archive: settings.archive, reason: error.reason)
+        }
+        let wakeUp = wakeUp
+        let disk = DiskWriter<ReceivedPart> { wakeUp.signal() }
+        var receiver = try Receiver(settings: settings, wakeUp: wakeUp)
+        disk.start()
+        var loop = CollectorLoop(
+            settings: settings, layout: layout, disk: disk, logger: logger, report: report)
+        loop.logListening(at: receiver.endpoint)
+        do throws(MessagingError) {
+            while !loop.isDone {
+                if isStopping.load(ordering: .acquiring) {
+                    loop.stop()
+                } else {
+                    try receiver.wait(milliseconds: loop.millisecondsToNextTick())
+                    try turn(&loop, &receiver)
+                }
+            }
+            disk.stop()
+            loop.collectDiskEvents()
+            loop.sayGoodbye()
+            try deliver(&loop, receiver)
+        } catch {
+            disk.stop()
+            throw .cannotListen(endpoint: settings.endpoint, reason: "\(error)")
+        }
+        return CollectorOutcome(failures: loop.failures)
+    }
+
+    /// Takes in what has arrived, and does what has become due.
+    private func turn(
+        _ loop: inout CollectorLoop, _ receiver: inout Receiver
+    ) throws(MessagingError) {
+        for _ in 0..<Receiver.messagesPerTurn {
+            guard let message = try receiver.next() else { break }
+            if let reply = message.clockReply() {
+                _ = try receiver.send(reply, to: message.peer)
+            } else {
+                loop.receive(message)
+                if loop.hasOutgoing { try deliver(&loop, receiver) }
+            }
+        }
+        loop.collectDiskEvents()
+        loop.tick()
+        try deliver(&loop, receiver)
+    }
+
+    /// Sends what the protocol has to say; a peer that is gone is one more event for it.
+    private func deliver(
+        _ loop: inout CollectorLoop, _ receiver: borrowing Receiver
+    ) throws(MessagingError) {
+        while loop.hasOutgoing {
+            for (peer, header) in loop.takeOutgoing() {
+                if try !receiver.send(header, to: peer) { loop.lost(peer) }
+            }
+        }
+    }
+}

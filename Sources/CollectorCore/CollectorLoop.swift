@@ -1,0 +1,290 @@
+import Archive
+import Glibc
+import Logging
+import Media
+import Messaging
+import Wire
+
+/// The receiving thread's work between two waits: what agents say goes through the protocol into the session, and what comes
+/// out goes to the disk, to agents and to the log.
+struct CollectorLoop {
+    /// How often time passes for the protocol and the session.
+    private static let tickNanoseconds: Int64 = 100_000_000
+    private static let reportNanoseconds: Int64 = 1_000_000_000
+
+    private let settings: CollectorSettings
+    private let logger: Logger
+    private let report: @Sendable ([SourceStatus]) -> Void
+    private let disk: DiskWriter<ReceivedPart>
+    private var link: CollectorLink
+    private var recorder: SessionRecorder<ReceivedPart>
+    private var rates = RateMeter()
+    private var jobs: [DiskJob<ReceivedPart>] = []
+    private var outgoing: [(peer: PeerID, header: [UInt8])] = []
+    private var nextTick: Int64 = 0
+    private var nextReport: Int64 = 0
+    /// Where to send what concerns a source: the connection that writes it.
+    private var stuckPaths: Set<String> = []
+    private(set) var failures: [String] = []
+    private var isStopping = false
+    private var sessionsEnded = 0
+
+    init(
+        settings: CollectorSettings, layout: ArchiveLayout, disk: DiskWriter<ReceivedPart>,
+        logger: Logger, report: @escaping @Sendable ([SourceStatus]) -> Void
+    ) {
+        self.settings = settings
+        self.disk = disk
+        self.logger = logger
+        self.report = report
+        link = CollectorLink(settings: CollectorLinkSettings(software: settings.software))
+        recorder = SessionRecorder(
+            settings: SessionSettings(
+                layout: layout, startAt: settings.startAt,
+                startWindowNanoseconds: settings.startWindowNanoseconds,
+                segmentNanoseconds: settings.segmentNanoseconds, software: settings.software))
+    }
+
+    /// Whether the collector's work is over.
+    var isDone: Bool { isStopping || (settings.endsWithSession && sessionsEnded > 0) }
+    var hasOutgoing: Bool { !outgoing.isEmpty }
+
+    /// Messages for agents, in their order.
+    mutating func takeOutgoing() -> [(peer: PeerID, header: [UInt8])] {
+        defer { outgoing.removeAll(keepingCapacity: true) }
+        return outgoing
+    }
+
+    func logListening(at endpoint: String) {
+        logger.info("listening on \(endpoint), recording into \(settings.archive)")
+    }
+
+    func millisecondsToNextTick() -> Int {
+        Int(max(0, nextTick - Instant.now().monotonic + 999_999) / 1_000_000)
+    }
+}
+
+extension CollectorLoop {
+    /// Takes in one message.
+    mutating func receive(_ message: AgentMessage) {
+        let now = Instant.now()
+        let actions = (message.header ?? message.payload).map { header in
+            header.withUnsafeBytes { bytes in
+                link.received(
+                    from: message.peer, header: bytes, payloadBytes: message.payload?.count,
+                    hasExtraParts: message.hasTooManyParts, address: message.address,
+                    now: now.monotonic)
+            }
+        }
+        perform(actions ?? [], payload: message.payload, peer: message.peer, at: now)
+    }
+
+    /// A peer could not be reached any more.
+    mutating func lost(_ peer: PeerID) {
+        let now = Instant.now()
+        perform(link.peerGone(peer, now: now.monotonic), payload: nil, peer: peer, at: now)
+    }
+
+    /// Lets time pass.
+    mutating func tick() {
+        let now = Instant.now()
+        guard now.monotonic >= nextTick else {
+            submit()
+            return
+        }
+        nextTick = now.monotonic + Self.tickNanoseconds
+        perform(link.tick(now: now.monotonic), payload: nil, peer: nil, at: now)
+        record(recorder.tick(at: now))
+        submit()
+        if now.monotonic >= nextReport {
+            nextReport = now.monotonic + Self.reportNanoseconds
+            let sessionNow = recorder.sessionZero.map { now.monotonic - $0 }
+            report(rates.status(recorder.progress, sessionNow: sessionNow, now: now.monotonic))
+        }
+    }
+
+    /// Ends the session and says goodbye to agents.
+    mutating func stop() {
+        let now = Instant.now()
+        logger.info("stopping: finishing files")
+        record(recorder.end(at: now))
+        submit()
+        isStopping = true
+    }
+
+    /// Tells agents that the collector goes; called after the disk has finished.
+    mutating func sayGoodbye() {
+        let now = Instant.now()
+        perform(link.stop(now: now.monotonic), payload: nil, peer: nil, at: now)
+    }
+
+    /// Follows what the disk has done.
+    mutating func collectDiskEvents() {
+        let now = Instant.now()
+        for event in disk.takeEvents() {
+            switch event {
+            case .written(let source, let size):
+                link.released(bytes: size, source: source)
+            case .persisted(let records):
+                persisted(records, at: now)
+            case .finished(let id, let path, let size, let duration):
+                let milliseconds = duration / .milliseconds(1)
+                logger.info(
+                    "finished \(path), \(size) bytes, in \(Int(milliseconds.rounded())) ms",
+                    metadata: ["source": "\(id.source)"])
+            case .stuck(let path, let error):
+                if stuckPaths.insert(path).inserted {
+                    logger.error("\(error); trying again every second, agents keep what they have")
+                }
+            case .unstuck(let path):
+                stuckPaths.remove(path)
+                logger.notice("writing \(path) works again")
+            case .abandoned(let path, let error):
+                failures.append("\(path): \(error.reason)")
+                logger.error("gave up: \(error)")
+            }
+        }
+    }
+
+    private mutating func persisted(_ records: PersistedRecords, at now: Instant) {
+        guard let watermark = recorder.persisted(records),
+            let spool = Identity(records.spool)
+        else { return }
+        let actions = link.persisted(
+            source: records.source, spool: spool, sequence: watermark, now: now.monotonic)
+        perform(actions, payload: nil, peer: nil, at: now)
+    }
+}
+
+extension CollectorLoop {
+    private mutating func perform(
+        _ actions: [CollectorAction], payload: ReceivedPart?, peer: PeerID?, at now: Instant
+    ) {
+        for action in actions {
+            switch action {
+            case .send(let peer, let header):
+                outgoing.append((peer, header))
+            case .opened(let source):
+                logger.info(
+                    "connected from \(source.address)",
+                    metadata: ["source": "\(source.name)", "agent": "\(source.agent)"])
+                record(recorder.open(SourceIntroduction(source), at: now))
+            case .samples(let source, let samples):
+                guard let payload, let peer else {
+                    preconditionFailure("samples come with the message that has just been given")
+                }
+                take(samples, payload: payload, of: source, from: peer, at: now)
+            case .gap(let source, let gap):
+                record(recorder.gap(gap, of: source, at: now))
+            case .trackUpdate(let source, let update):
+                record(recorder.format(update, of: source, at: now))
+            case .goodbye(let source, let goodbye):
+                record(recorder.goodbye(goodbye, of: source, at: now))
+            case .clockExchanges(let epoch, let exchanges):
+                recorder.exchanges(exchanges, epoch: epoch)
+            case .health:
+                break
+            case .closed(let source, let reason):
+                close(source, reason, at: now)
+            case .log(let line):
+                log(line)
+            }
+        }
+    }
+
+    /// Records samples whose payload is what it should be; otherwise the sender is refused.
+    private mutating func take(
+        _ samples: Samples, payload: ReceivedPart, of source: String, from peer: PeerID,
+        at now: Instant
+    ) {
+        if let flaw = payload.withUnsafeBytes({ AccessUnitCheck.flaw(in: samples, payload: $0) }) {
+            perform(
+                link.refuse(peer, reason: .malformed, text: flaw, now: now.monotonic),
+                payload: nil, peer: nil, at: now)
+            return
+        }
+        record(recorder.samples(samples, payload: payload, of: source, at: now))
+    }
+
+    private mutating func close(_ source: String, _ reason: CloseReason, at now: Instant) {
+        switch reason {
+        case .complete, .replaced, .stopping:
+            break
+        case .silent:
+            logger.warning("\(reason); waiting for it", metadata: ["source": "\(source)"])
+            record(recorder.disconnected(source, at: now))
+        case .refused:
+            failures.append("\(source): \(reason)")
+            record(recorder.giveUp(source, at: now))
+        }
+    }
+
+    private mutating func record(_ actions: [SessionRecorder<ReceivedPart>.Action]) {
+        for action in actions {
+            switch action {
+            case .job(let job):
+                jobs.append(job)
+                if case .open(let id, let path, _, _) = job {
+                    logger.info("recording to \(path)", metadata: ["source": "\(id.source)"])
+                }
+            case .note(let note):
+                let metadata: Logger.Metadata? = note.source.map { ["source": "\($0)"] }
+                switch note.level {
+                case .info: logger.info("\(note.text)", metadata: metadata)
+                case .warning: logger.warning("\(note.text)", metadata: metadata)
+                }
+            case .unrecorded(let records):
+                persisted(records, at: Instant.now())
+            case .sessionStarted(let name):
+                link.session(name)
+                logger.info("session \(name) has begun")
+            case .sessionEnded(let name):
+                sessionsEnded += 1
+                link.session("")
+                logger.info("session \(name) has ended")
+            }
+        }
+    }
+
+    private mutating func submit() {
+        disk.submit(jobs)
+        jobs.removeAll(keepingCapacity: true)
+    }
+
+    private func log(_ line: LinkLog) {
+        let metadata = Logger.Metadata(
+            uniqueKeysWithValues: line.metadata.map { ($0.key, "\($0.value)") })
+        let level: Logger.Level =
+            switch line.level {
+            case .debug: .debug
+            case .info: .info
+            case .notice: .notice
+            case .warning: .warning
+            case .error: .error
+            }
+        logger.log(level: level, "\(line.text)", metadata: metadata)
+    }
+}
+
+extension Instant {
+    /// Now, on both of the collector's clocks.
+    static func now() -> Instant {
+        Instant(
+            monotonic: nanoseconds(CLOCK_MONOTONIC),
+            utc: UTCTime(nanoseconds: nanoseconds(CLOCK_REALTIME)))
+    }
+
+    private static func nanoseconds(_ clock: clockid_t) -> Int64 {
+        var time = timespec()
+        clock_gettime(clock, &time)
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
+}
+
+extension SourceIntroduction {
+    init(_ source: OpenedSource) {
+        self.init(
+            name: source.name, agent: source.agent, address: source.address,
+            spool: source.spool.bytes, epochs: source.epochs, tracks: source.tracks)
+    }
+}

@@ -1,0 +1,53 @@
+package import Archive
+
+/// What a collector is asked to do.
+package struct CollectorSettings: Sendable {
+    /// ZeroMQ endpoint to listen on, such as `tcp://127.0.0.1:5550`.
+    package var endpoint: String
+    /// The archive's directory; made when it is not there.
+    package var archive: String
+    /// Length of a segment, nanoseconds.
+    package var segmentNanoseconds: Int64
+    package var startAt: SessionManifest.StartPolicy
+    /// How long the session's zero waits for an earlier sample, nanoseconds.
+    package var startWindowNanoseconds: Int64
+    /// End with the first session.
+    package var endsWithSession: Bool
+    /// Name and version, for peers and for `session.json`.
+    package var software: String
+
+    package init(
+        endpoint: String, archive: String, segmentNanoseconds: Int64,
+        startAt: SessionManifest.StartPolicy, startWindowNanoseconds: Int64, endsWithSession: Bool,
+        software: String
+    ) {
+        self.endpoint = endpoint
+        self.archive = archive
+        self.segmentNanoseconds = segmentNanoseconds
+        self.startAt = startAt
+        self.startWindowNanoseconds = startWindowNanoseconds
+        self.endsWithSession = endsWithSession
+        self.software = software
+    }
+}
+
+/// Why a collector cannot start.
+package enum CollectorError: Error, Hashable, CustomStringConvertible {
+    case cannotListen(endpoint: String, reason: String)
+    case cannotRecord(archive: String, reason: String)
+
+    package var description: String {
+        switch self {
+        case .cannotListen(let endpoint, let reason):
+            "cannot listen on \(endpoint): \(reason)"
+        case .cannotRecord(let archive, let reason):
+            "cannot record into \(archive): \(reason); choose another directory with --archive"
+        }
+    }
+}
+
+/// How a collector's work ended.
+package struct CollectorOutcome: Hashable, Sendable {
+    /// Files that could not be completed, and why; none: all is well.
+    package var failures: [String]
+}

@@ -1,0 +1,47 @@
+import Archive
+
+/// One segment of one source, within a collector's life.
+struct SegmentID: Hashable, Sendable, CustomStringConvertible {
+    var session: String
+    var source: String
+    /// Counted from 1 within the source's part of the session.
+    var number: Int
+
+    var description: String { "\(session)/\(source)#\(number)" }
+}
+
+/// What the disk is asked to do. Jobs of one source are done in order.
+enum DiskJob<Payload: MediaPayload>: Sendable {
+    /// Makes a source's directory, and those above it.
+    case makeDirectory(String)
+    /// Replaces a session's description.
+    case manifest(path: String, [UInt8])
+    /// Appends lines to a ledger; the numbers they stand for are persisted with them.
+    case ledger(source: String, path: String, [UInt8], records: PersistedRecords?)
+    case open(SegmentID, path: String, plan: SegmentPlan, sessionZero: UTCTime)
+    case append(SegmentID, FragmentPlan<Payload>)
+    case finish(SegmentID)
+}
+
+/// Records of one spool that a job makes durable.
+struct PersistedRecords: Hashable, Sendable {
+    var source: String
+    var spool: [UInt8]
+    var sequences: [ClosedRange<UInt64>]
+}
+
+/// What the disk has done.
+enum DiskEvent: Sendable {
+    /// Payload bytes of a source have left memory.
+    case written(source: String, sizeBytes: Int)
+    /// Records are durable.
+    case persisted(PersistedRecords)
+    /// A file is an ordinary MP4 now.
+    case finished(SegmentID, path: String, sizeBytes: UInt64, Duration)
+    /// A file cannot be written; it is tried again, and nothing of it is acknowledged until then.
+    case stuck(path: String, ArchiveError)
+    /// It works again.
+    case unstuck(path: String)
+    /// Given up at the end of the program: this file is not complete.
+    case abandoned(path: String, ArchiveError)
+}

@@ -1,0 +1,185 @@
+import Archive
+
+/// What the disk thread owns: open files, what of them is not durable yet, and what is stuck.
+struct DiskWorker<Payload: MediaPayload> {
+    private struct OpenSegment {
+        var writer: SegmentWriter
+        /// Appended since the last commit.
+        var unsynchronised: [PersistedRecords] = []
+    }
+
+    /// Jobs that wait behind one that failed, and why.
+    private struct Backlog {
+        var path: String
+        var jobs: [DiskJob<Payload>]
+        var error: ArchiveError
+    }
+
+    private var segments: [SegmentID: OpenSegment] = [:]
+    private var ledgers: [String: LedgerFile] = [:]
+    private var newDirectories: Set<String> = []
+    private var dirty: Set<SegmentID> = []
+    private var dirtyLedgers: Set<String> = []
+    private var stuck: [String: Backlog] = [:]
+    private var events: [DiskEvent] = []
+
+    var isDirty: Bool { !dirty.isEmpty || !dirtyLedgers.isEmpty || !newDirectories.isEmpty }
+    var isStuck: Bool { !stuck.isEmpty }
+
+    mutating func takeEvents() -> [DiskEvent] {
+        defer { events.removeAll(keepingCapacity: true) }
+        return events
+    }
+
+    /// Does one job, or puts it behind those of its queue that are stuck.
+    mutating func perform(_ job: DiskJob<Payload>) {
+        let queue = queue(of: job)
+        if stuck[queue] != nil {
+            stuck[queue]?.jobs.append(job)
+            return
+        }
+        do throws(ArchiveError) {
+            try attempt(job)
+        } catch {
+            let path = path(of: job)
+            events.append(.stuck(path: path, error))
+            stuck[queue] = Backlog(path: path, jobs: [job], error: error)
+        }
+    }
+
+    /// Tries stuck jobs again.
+    mutating func retry() {
+        for (queue, backlog) in stuck {
+            stuck[queue] = nil
+            var rest = backlog.jobs[...]
+            do throws(ArchiveError) {
+                while let job = rest.first {
+                    try attempt(job)
+                    rest = rest.dropFirst()
+                }
+                events.append(.unstuck(path: backlog.path))
+            } catch {
+                stuck[queue] = Backlog(path: backlog.path, jobs: Array(rest), error: error)
+            }
+        }
+    }
+
+    /// Gives up what is still stuck.
+    mutating func abandon() {
+        for backlog in stuck.values {
+            events.append(.abandoned(path: backlog.path, backlog.error))
+        }
+        stuck.removeAll()
+    }
+
+    /// Makes all that was written durable, then says so.
+    mutating func commit() {
+        for id in dirty { segments[id]?.writer.startWriteback() }
+        for directory in newDirectories {
+            do throws(ArchiveError) {
+                try FileSystem.synchronizeDirectory(directory)
+                newDirectories.remove(directory)
+            } catch {
+                events.append(.stuck(path: directory, error))
+                return
+            }
+        }
+        for id in dirty { synchronize(id) }
+        for path in dirtyLedgers {
+            do throws(ArchiveError) {
+                for records in try ledgers[path]?.synchronize() ?? [] {
+                    events.append(.persisted(records))
+                }
+                dirtyLedgers.remove(path)
+            } catch {
+                events.append(.stuck(path: path, error))
+            }
+        }
+    }
+
+    private mutating func synchronize(_ id: SegmentID) {
+        guard let segment = segments[id] else {
+            dirty.remove(id)
+            return
+        }
+        do throws(ArchiveError) {
+            try segment.writer.synchronize()
+            segments[id]?.unsynchronised.removeAll(keepingCapacity: true)
+            dirty.remove(id)
+            for records in segment.unsynchronised { events.append(.persisted(records)) }
+        } catch {
+            // Stays dirty: the next commit tries again, and says so again.
+            events.append(.stuck(path: segment.writer.path, error))
+        }
+    }
+
+    private mutating func attempt(_ job: DiskJob<Payload>) throws(ArchiveError) {
+        switch job {
+        case .makeDirectory(let path):
+            try FileSystem.makeDirectories(path)
+            // The name of a new directory is durable when the one above it is.
+            newDirectories.insert(parent(path))
+        case .manifest(let path, let bytes):
+            try FileSystem.replace(path, with: bytes)
+        case .ledger(_, let path, let bytes, let records):
+            if ledgers[path] == nil {
+                ledgers[path] = try LedgerFile(path: path)
+                newDirectories.insert(parent(path))
+            }
+            try ledgers[path]?.append(bytes, records: records)
+            dirtyLedgers.insert(path)
+        case .open(let id, let path, let plan, let zero):
+            let writer = try SegmentWriter(path: path, plan: plan, sessionZero: zero)
+            segments[id] = OpenSegment(writer: writer)
+            newDirectories.insert(parent(path))
+        case .append(let id, let fragment):
+            guard let segment = segments[id] else { return }
+            try segment.writer.append(fragment)
+            events.append(.written(source: id.source, sizeBytes: fragment.sizeBytes))
+            segments[id]?.unsynchronised.append(
+                PersistedRecords(
+                    source: id.source, spool: fragment.context.spool, sequences: fragment.sequences))
+            dirty.insert(id)
+        case .finish(let id):
+            guard let segment = segments[id] else { return }
+            let duration = try ContinuousClock().measureThrowing(segment.writer.finish)
+            for records in segment.unsynchronised { events.append(.persisted(records)) }
+            segments[id] = nil
+            dirty.remove(id)
+            events.append(
+                .finished(
+                    id, path: segment.writer.path, sizeBytes: segment.writer.sizeBytes, duration))
+        }
+    }
+
+    /// Jobs of one queue keep their order: those of one file, or of one path.
+    private func queue(of job: DiskJob<Payload>) -> String {
+        switch job {
+        case .makeDirectory(let path), .manifest(let path, _), .ledger(_, let path, _, _): path
+        case .open(let id, _, _, _), .append(let id, _), .finish(let id): id.description
+        }
+    }
+
+    private func path(of job: DiskJob<Payload>) -> String {
+        switch job {
+        case .makeDirectory(let path), .manifest(let path, _), .ledger(_, let path, _, _): path
+        case .open(_, let path, _, _): path
+        case .append(let id, _), .finish(let id): segments[id]?.writer.path ?? id.description
+        }
+    }
+
+    private func parent(_ path: String) -> String {
+        path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+    }
+}
+
+extension ContinuousClock {
+    /// How long `body` takes, with its typed error.
+    fileprivate func measureThrowing(
+        _ body: () throws(ArchiveError) -> Void
+    ) throws(ArchiveError) -> Duration {
+        let start = now
+        try body()
+        return now - start
+    }
+}

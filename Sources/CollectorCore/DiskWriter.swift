@@ -1,0 +1,113 @@
+import Archive
+import CLinux
+import Dispatch
+import Glibc
+import Synchronization
+
+/// The one thread that writes recordings.
+///
+/// The receiving thread hands it jobs and goes on at once; what it has done comes back as events. Its queue is bounded by the
+/// credit that agents are granted: credit returns only when payloads have been written.
+///
+/// Every ``commitInterval`` all files that have grown are made durable together: write-back is started on all of them first, so that
+/// the disk sees one batch and the file system needs few journal commits.
+///
+/// A file that cannot be written (disk full, or worse) keeps its jobs and is tried again every second. Its agents keep their
+/// samples meanwhile, because nothing is acknowledged; other files are not held up.
+final class DiskWriter<Payload: MediaPayload>: Sendable {
+    /// How often grown files are made durable: what a power cut may cost besides the fragment being collected.
+    static var commitInterval: Duration { .seconds(1) }
+    private static var retryInterval: Duration { .seconds(1) }
+
+    private struct Shared {
+        var jobs: [DiskJob<Payload>] = []
+        var events: [DiskEvent] = []
+        var isStopping = false
+    }
+
+    private let shared = Mutex(Shared())
+    private let work = DispatchSemaphore(value: 0)
+    private let ended = DispatchSemaphore(value: 0)
+    private let notify: @Sendable () -> Void
+
+    /// - Parameter notify: called on the disk thread whenever new events are there.
+    init(notify: @escaping @Sendable () -> Void) {
+        self.notify = notify
+    }
+
+    /// Starts the thread.
+    func start() {
+        NamedThread.start("disk") {
+            var worker = DiskWorker<Payload>()
+            self.run(&worker)
+            self.ended.signal()
+        }
+    }
+
+    /// Hands over jobs; never blocks.
+    func submit(_ jobs: [DiskJob<Payload>]) {
+        guard !jobs.isEmpty else { return }
+        shared.withLock { $0.jobs += jobs }
+        work.signal()
+    }
+
+    /// What has happened since the last call.
+    func takeEvents() -> [DiskEvent] {
+        shared.withLock { shared in
+            defer { shared.events.removeAll(keepingCapacity: true) }
+            return shared.events
+        }
+    }
+
+    /// Does all jobs that are there, makes everything durable, and ends the thread.
+    func stop() {
+        shared.withLock { $0.isStopping = true }
+        work.signal()
+        ended.wait()
+    }
+
+    private func run(_ worker: inout DiskWorker<Payload>) {
+        let clock = ContinuousClock()
+        var nextCommit = clock.now + Self.commitInterval
+        var nextRetry = clock.now + Self.retryInterval
+        while true {
+            let (jobs, isStopping) = shared.withLock { shared in
+                defer { shared.jobs.removeAll(keepingCapacity: true) }
+                return (shared.jobs, shared.isStopping)
+            }
+            for job in jobs { worker.perform(job) }
+            let now = clock.now
+            if worker.isStuck, isStopping || now >= nextRetry {
+                nextRetry = now + Self.retryInterval
+                worker.retry()
+            }
+            if worker.isDirty, isStopping || now >= nextCommit {
+                worker.commit()
+                nextCommit = clock.now + Self.commitInterval
+            }
+            if isStopping { worker.abandon() }
+            let events = worker.takeEvents()
+            if !events.isEmpty {
+                shared.withLock { $0.events += events }
+                notify()
+            }
+            if isStopping { return }
+            waitForWork(worker, clock: clock, nextCommit: nextCommit, nextRetry: nextRetry)
+        }
+    }
+
+    private func waitForWork(
+        _ worker: DiskWorker<Payload>, clock: ContinuousClock,
+        nextCommit: ContinuousClock.Instant, nextRetry: ContinuousClock.Instant
+    ) {
+        var deadlines: [ContinuousClock.Instant] = []
+        if worker.isDirty { deadlines.append(nextCommit) }
+        if worker.isStuck { deadlines.append(nextRetry) }
+        guard let deadline = deadlines.min() else {
+            work.wait()
+            return
+        }
+        let wait = max(.zero, deadline - clock.now)
+        _ = work.wait(timeout: .now() + .nanoseconds(Int(wait / .nanoseconds(1))))
+    }
+}

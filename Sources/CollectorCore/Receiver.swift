@@ -1,0 +1,82 @@
+import Archive
+import Messaging
+import Wire
+
+extension ReceivedPart: MediaPayload {
+    package var memory: UnsafeRawBufferPointer { withUnsafeBytes { $0 } }
+}
+
+/// A message from an agent: its header, and the payload if it has one.
+struct AgentMessage: Sendable {
+    var peer: PeerID
+    var header: ReceivedPart?
+    var payload: ReceivedPart?
+    /// Whether it had more parts than any message of the protocol.
+    var hasTooManyParts: Bool
+
+    /// Where it came from, for logs.
+    var address: String { header?.metadata("Peer-Address") ?? "a local socket" }
+}
+
+/// The collector's socket. Owned by the receiving thread.
+struct Receiver: ~Copyable {
+    /// Identity, header, payload.
+    private static let partsPerMessage = 3
+    /// Messages that wait per agent. Its credit bounds the bytes of an honest agent; this and the size of a part bound
+    /// those of any other.
+    private static let queuedMessages: Int32 = 64
+    /// After so many messages other work gets its turn.
+    static let messagesPerTurn = 256
+
+    private let socket: Socket
+    private var poller = Poller()
+    private let wakeUp: WakeUp
+    /// Where it really listens.
+    let endpoint: String
+
+    init(settings: CollectorSettings, wakeUp: WakeUp) throws(CollectorError) {
+        self.wakeUp = wakeUp
+        do throws(MessagingError) {
+            var options = SocketOptions()
+            options.maximumPartBytes = Int64(
+                max(WireLimits.payloadBytes, WireLimits.headerBytes))
+            options.receiveQueue = Self.queuedMessages
+            options.handshakeMilliseconds = 5_000
+            options.probesIdleConnections = true
+            options.reportsUnreachablePeers = true
+            // What has been said to agents (the last acknowledgement) reaches them after the end.
+            options.lingerMilliseconds = 1_000
+            socket = try Socket(.router, in: Context(), options: options)
+            try socket.bind(settings.endpoint)
+            endpoint = try socket.lastEndpoint()
+            _ = poller.add(socket)
+            _ = poller.add(descriptor: wakeUp.descriptor)
+        } catch {
+            throw .cannotListen(endpoint: settings.endpoint, reason: "\(error)")
+        }
+    }
+
+    /// Blocks until a message or a wake-up is there, or the time is over.
+    mutating func wait(milliseconds: Int) throws(MessagingError) {
+        _ = try poller.wait(milliseconds: milliseconds)
+        wakeUp.drain()
+    }
+
+    /// The next message, if one is there.
+    func next() throws(MessagingError) -> AgentMessage? {
+        guard let message = try socket.receive(maximumParts: Self.partsPerMessage) else { return nil }
+        let parts = message.parts
+        return AgentMessage(
+            peer: PeerID(parts.first?.bytes ?? []), header: parts.count > 1 ? parts[1] : nil,
+            payload: parts.count > 2 ? parts[2] : nil, hasTooManyParts: message.droppedParts > 0)
+    }
+
+    /// Sends a header to an agent.
+    /// - Returns: whether the agent is still there.
+    func send(_ header: [UInt8], to peer: PeerID) throws(MessagingError) -> Bool {
+        switch try socket.send(.bytes(peer.bytes), .bytes(header)) {
+        case .sent, .wouldBlock: true
+        case .unreachable: false
+        }
+    }
+}

@@ -1,0 +1,222 @@
+import Archive
+import Media
+import Timing
+import Wire
+
+/// Puts one source's samples on the session's timeline: the agent's stamps go in, ticks of session time come out.
+struct SourceIntake: Sendable {
+    /// What is worth a line in the log and in the ledger.
+    enum Notice: Hashable, Sendable, CustomStringConvertible {
+        /// The clocks moved apart by more than slewing can take: times continue with the new offset.
+        case clockJump(byNanoseconds: Int64)
+        /// Samples came before any clock exchange: their place is a guess from when they arrived.
+        case clockUnknown
+        /// Stamps that could not be kept as they came.
+        case badStamps(TrackKind, StampFault, samples: Int)
+
+        var description: String {
+            switch self {
+            case .clockJump(let nanoseconds):
+                "the clocks moved apart by \(nanoseconds / 1_000_000) ms at once; times continue "
+                    + "with the new offset"
+            case .clockUnknown:
+                "samples came before any clock exchange; their times are a guess from their arrival"
+            case .badStamps(let track, let fault, let samples):
+                "\(samples) \(track) samples with times that could not be kept (\(fault.rawValue))"
+            }
+        }
+    }
+
+    /// How far off a timeline may be that is guessed from arrival: more than any sane network takes.
+    private static let guessBoundNanoseconds: Int64 = 10_000_000_000
+    /// Sound follows on itself as long as its stamps say so to within this many ticks (a tick is one sampling
+    /// interval): rounding between clocks is not a gap.
+    private static let soundToleranceTicks: Int64 = 2
+    /// What a sample lasts when nobody says: a picture at 25 Hz, an AAC packet.
+    private static let nominalPictureTicks: Int64 = 3_600
+    private static let nominalSoundTicks: Int64 = 1_024
+
+    /// A message's samples, placed.
+    struct Placed<Payload: MediaPayload>: Sendable {
+        var piece: PlannedPiece<Payload>
+        var context: FragmentContext
+    }
+
+    private var spool: [UInt8]
+    private var epochs: [UInt32: Identity]
+    private var timelines: [Identity: Timeline] = [:]
+    private var trackClocks: [TrackKind: TrackClock] = [:]
+    private var notices: [Notice] = []
+
+    init(spool: [UInt8], epochs: [Epoch]) {
+        self.spool = spool
+        self.epochs = Self.byNumber(epochs)
+    }
+
+    private static func byNumber(_ epochs: [Epoch]) -> [UInt32: Identity] {
+        Dictionary(epochs.map { ($0.number, $0.identity) }, uniquingKeysWith: { $1 })
+    }
+
+    /// The agent is back: other epochs perhaps, another spool perhaps. The tracks' times go on.
+    mutating func resume(spool: [UInt8], epochs: [Epoch]) {
+        self.spool = spool
+        self.epochs = Self.byNumber(epochs)
+    }
+
+    mutating func takeNotices() -> [Notice] {
+        defer { notices.removeAll() }
+        return notices
+    }
+
+    /// Follows what has been learned of an agent's clock.
+    mutating func follow(_ change: AgentClocks.Change, of epoch: Identity) {
+        guard var timeline = timelines[epoch] else { return }
+        var jump = change.jumpNanoseconds
+        if jump == nil,
+            case .discontinuity(let rest) = timeline.update(change.model, at: change.atNanoseconds)
+        {
+            jump = rest
+        }
+        if let jump {
+            notices.append(.clockJump(byNanoseconds: jump))
+            timeline = Timeline(
+                sessionZeroNanoseconds: timeline.sessionZeroNanoseconds, model: change.model)
+        }
+        timelines[epoch] = timeline
+    }
+
+    /// The collector's time of the first sample that is presented, for the choice of a session's zero.
+    /// - Parameter kind: only this track's samples count; none: all.
+    func firstPresented(
+        in samples: Samples, of kind: TrackKind?, clocks: AgentClocks, now: Int64
+    ) -> Int64? {
+        let model = clocks.model(of: epoch(samples), at: stamp(samples)) ?? guess(samples, now: now)
+        var earliest: Int64?
+        for run in samples.runs where kind == nil || run.track == kind {
+            for index in 0..<run.count where !run.flags(at: index).contains(.priming) {
+                let instant = model.collectorNanoseconds(at: run.ptsNanoseconds(at: index))
+                earliest = min(earliest ?? instant, instant)
+            }
+        }
+        return earliest
+    }
+
+    /// Places a message's samples.
+    ///
+    /// - Parameters:
+    ///   - formats: the source's tracks.
+    ///   - clocks: what is known of the agent's clock.
+    ///   - zero: session zero on the collector's monotonic clock, nanoseconds.
+    ///   - now: the collector's monotonic clock, nanoseconds.
+    mutating func place<Payload: MediaPayload>(
+        _ samples: Samples, payload: Payload, formats: [TrackFormat], clocks: AgentClocks,
+        zero: Int64, now: Int64
+    ) -> Placed<Payload> {
+        let epoch = epoch(samples)
+        if timelines[epoch] == nil {
+            let model = clocks.model(of: epoch, at: stamp(samples))
+            if model == nil { notices.append(.clockUnknown) }
+            timelines[epoch] = Timeline(
+                sessionZeroNanoseconds: zero, model: model ?? guess(samples, now: now))
+        }
+        var sequence = samples.firstSequence
+        var runs: [PlannedRun] = []
+        runs.reserveCapacity(samples.runs.count)
+        for run in samples.runs {
+            let format = formats.first { $0.kind == run.track }
+            runs.append(
+                place(
+                    run, epoch: epoch, timescale: format?.timescale ?? .video,
+                    firstSequence: sequence, nowNanoseconds: now - zero))
+            sequence += UInt64(run.count)
+        }
+        let piece = PlannedPiece(
+            payload: payload, range: 0..<samples.payloadSizeBytes,
+            digest: Digest(samples.payloadDigest), runs: runs)
+        return Placed(piece: piece, context: context(epoch, at: stamp(samples)))
+    }
+
+    private mutating func place(
+        _ run: SampleRun, epoch: Identity, timescale: Timescale, firstSequence: UInt64,
+        nowNanoseconds: Int64
+    ) -> PlannedRun {
+        guard var timeline = timelines[epoch] else {
+            preconditionFailure("a timeline is made before samples are placed on it")
+        }
+        var clock = trackClock(run.track, timescale)
+        var faults: [StampFault: Int] = [:]
+        var placed: [PlannedSample] = []
+        placed.reserveCapacity(run.count)
+        for index in 0..<run.count {
+            let dts = run.dtsNanoseconds[index]
+            let placement = clock.place(
+                SampleStamps(
+                    ptsNanoseconds: timeline.map(run.ptsNanoseconds(at: index)),
+                    dtsNanoseconds: timeline.map(dts),
+                    durationNanoseconds: run.durationNanoseconds(at: index)),
+                nowNanoseconds: nowNanoseconds)
+            for fault in placement.faults { faults[fault, default: 0] += 1 }
+            placed.append(
+                PlannedSample(
+                    sizeBytes: run.sizes[index], dts: placement.dtsTicks, pts: placement.ptsTicks,
+                    duration: placement.durationTicks, flags: run.flags(at: index),
+                    agentDTSNanoseconds: dts))
+        }
+        timelines[epoch] = timeline
+        trackClocks[run.track] = clock
+        for (fault, count) in faults {
+            notices.append(.badStamps(run.track, fault, samples: count))
+        }
+        return PlannedRun(track: run.track, firstSequence: firstSequence, samples: placed)
+    }
+
+    private func trackClock(_ track: TrackKind, _ timescale: Timescale) -> TrackClock {
+        if let clock = trackClocks[track], clock.timescale == timescale { return clock }
+        switch track {
+        case .video:
+            return TrackClock(
+                timescale: timescale, continuity: .stamped,
+                nominalDurationTicks: Self.nominalPictureTicks)
+        case .audio:
+            return TrackClock(
+                timescale: timescale,
+                continuity: .endToEnd(toleranceTicks: Self.soundToleranceTicks),
+                nominalDurationTicks: Self.nominalSoundTicks)
+        }
+    }
+
+    /// Session time of one of the agent's stamps; none before the first sample of its epoch.
+    func sessionNanoseconds(_ stamp: Int64, epoch: UInt32) -> Int64? {
+        epochs[epoch].flatMap { timelines[$0] }?.sessionNanoseconds(at: stamp)
+    }
+
+    private func context(_ epoch: Identity, at stamp: Int64) -> FragmentContext {
+        let timeline = timelines[epoch]
+        return FragmentContext(
+            spool: spool, epoch: epoch.bytes,
+            clock: FragmentRecord.Clock(
+                offsetNanoseconds: timeline?.appliedOffsetNanoseconds(at: stamp) ?? 0,
+                boundNanoseconds: UInt64(clamping: timeline?.boundNanoseconds(at: stamp) ?? .max),
+                skewPartsPerBillion: timeline?.model(at: stamp).skewPPB ?? 0))
+    }
+
+    /// Where no exchange has been made: the newest sample has just been captured.
+    private func guess(_ samples: Samples, now: Int64) -> ClockModel {
+        let newest = samples.runs.compactMap(\.dtsNanoseconds.last).max() ?? now
+        return ClockModel(
+            referenceAgentNanoseconds: newest, offsetNanoseconds: now &- newest, skewPPB: 0,
+            boundNanoseconds: Self.guessBoundNanoseconds, boundGrowthPPB: ClockLimits.skewPPB,
+            validFromAgentNanoseconds: newest)
+    }
+
+    private func epoch(_ samples: Samples) -> Identity {
+        guard let identity = epochs[samples.epoch] else {
+            preconditionFailure("the link checks that a message's epoch was announced")
+        }
+        return identity
+    }
+
+    private func stamp(_ samples: Samples) -> Int64 {
+        samples.runs.first?.dtsNanoseconds.first ?? 0
+    }
+}

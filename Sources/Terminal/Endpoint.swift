@@ -1,0 +1,35 @@
+/// ZeroMQ endpoints as people write them.
+package enum Endpoint {
+    /// Whether nothing but this machine can reach the endpoint.
+    package static func isLocal(_ endpoint: String) -> Bool {
+        if endpoint.hasPrefix("ipc://") || endpoint.hasPrefix("inproc://") { return true }
+        guard endpoint.hasPrefix("tcp://"), let colon = endpoint.lastIndex(of: ":") else {
+            return false
+        }
+        let host = endpoint[endpoint.index(endpoint.startIndex, offsetBy: 6)..<colon]
+        return host == "localhost" || host == "[::1]" || host == "lo" || isLoopbackIPv4(host)
+    }
+
+    /// What is wrong with an endpoint, in one line; nil when it can be tried.
+    package static func flaw(_ endpoint: String) -> String? {
+        let advice = "write tcp://ADDRESS:PORT or ipc://PATH"
+        if endpoint.hasPrefix("ipc://") {
+            return endpoint.utf8.count > 6 ? nil : "'\(endpoint)' names no path: \(advice)"
+        }
+        guard endpoint.hasPrefix("tcp://"), let colon = endpoint.lastIndex(of: ":") else {
+            return "'\(endpoint)' is no endpoint: \(advice)"
+        }
+        let port = endpoint[endpoint.index(after: colon)...]
+        guard endpoint.distance(from: endpoint.startIndex, to: colon) > 6,
+            port == "*" || UInt16(port).map({ $0 > 0 }) == true
+        else { return "'\(endpoint)' has no address and port: \(advice)" }
+        return nil
+    }
+
+    /// 127.0.0.0/8, written in full: `127.evil.example` is a name like any other.
+    private static func isLoopbackIPv4(_ host: Substring) -> Bool {
+        let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+        return parts.count == 4 && parts[0] == "127"
+            && parts.allSatisfy { (1...3).contains($0.utf8.count) && UInt8($0) != nil }
+    }
+}

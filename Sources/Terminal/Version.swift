@@ -1,0 +1,8 @@
+/// What all programs of a build call themselves.
+package enum Version {
+    /// Semantic version, as in `CHANGELOG.md`.
+    package static let number = "0.1.0"
+
+    /// Name and version of a program, for peers and recordings.
+    package static func software(_ program: String) -> String { "\(program) \(number)" }
+}

@@ -1,0 +1,102 @@
+import Archive
+import ArgumentParser
+import CLinux
+import CollectorCore
+import Glibc
+import Logging
+import Terminal
+
+/// The collector's command line.
+@main
+struct CollectorCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "tributary-collector",
+        abstract: "Receives sources from agents and records each as MP4 on one common timeline.",
+        discussion: """
+            Recordings are in DIR/sessions/<session>/<source>/; 'tributary ls' lists them. They play at every instant, \
+            also while they grow.
+
+            Every option can come from the environment: --start-at is TRIBUTARY_START_AT. Stop with Ctrl-C or \
+            SIGTERM: files are finished first.
+            """,
+        version: Version.number)
+
+    @Option(help: "Where agents connect: tcp://ADDRESS:PORT or ipc://PATH.")
+    var listen = "tcp://127.0.0.1:5550"
+
+    @Option(help: ArgumentHelp("Directory of the recordings.", valueName: "dir"))
+    var archive = "./recordings"
+
+    @Option(help: "Length of a segment: every source begins a new file at the same instants.")
+    var segment = TimeSpan(nanoseconds: 600_000_000_000)
+
+    @Option(help: "What the session's zero is: first-sample or first-video.")
+    var startAt = SessionManifest.StartPolicy.firstSample
+
+    @Option(help: "How long zero waits for an earlier sample of another source.")
+    var startWindow = TimeSpan(nanoseconds: 500_000_000)
+
+    @Flag(help: "End when the first session's sources have all said goodbye and every file is final.")
+    var once = false
+
+    @Flag(help: "Accept connections without encryption from other machines.")
+    var insecure = false
+
+    @Flag(name: .shortAndLong, help: "Log details too.")
+    var verbose = false
+
+    func validate() throws {
+        guard segment.nanoseconds >= 1_000_000_000 else {
+            throw ValidationError("--segment \(segment) is too short: use at least 1s")
+        }
+        guard segment.nanoseconds <= 86_400_000_000_000 else {
+            throw ValidationError("--segment \(segment) is too long: use at most 24h")
+        }
+        guard startWindow.nanoseconds <= 60_000_000_000 else {
+            throw ValidationError("--start-window \(startWindow) is too long: use at most 60s")
+        }
+        if let flaw = Endpoint.flaw(listen) { throw ValidationError("--listen: \(flaw)") }
+        guard insecure || Endpoint.isLocal(listen) else {
+            throw ValidationError(
+                "\(listen) would accept unencrypted connections from other machines: listen on "
+                    + "tcp://127.0.0.1:PORT, or add --insecure if the network is yours alone")
+        }
+    }
+
+    func run() throws {
+        let console = Console()
+        var logger = Logger(label: "collector") { _ in HumanLogHandler(console: console) }
+        if verbose { logger.logLevel = .debug }
+        // Payloads are megabytes that come and go all day.
+        _ = CLinux_keep_freed_memory(256 << 20)
+        let settings = CollectorSettings(
+            endpoint: listen, archive: archive, segmentNanoseconds: segment.nanoseconds,
+            startAt: startAt, startWindowNanoseconds: startWindow.nanoseconds,
+            endsWithSession: once, software: Version.software("tributary-collector"))
+        do {
+            let collector = try Collector(settings: settings, logger: logger) { statuses in
+                console.progress(ProgressText.line(statuses))
+            }
+            let signals = StopSignals { count in
+                if count > 1 { _exit(130) }
+                collector.stop()
+            }
+            defer { withExtendedLifetime(signals) {} }
+            let outcome = try collector.run()
+            console.endProgress()
+            if let first = outcome.failures.first {
+                let more = outcome.failures.count > 1 ? " (and \(outcome.failures.count - 1) more)" : ""
+                throw Failure("not everything was recorded: \(first)\(more)")
+            }
+        } catch let error as CollectorError {
+            console.endProgress()
+            throw Failure("\(error)")
+        }
+    }
+
+    static func main() {
+        Program.main(CollectorCommand.self)
+    }
+}
+
+extension SessionManifest.StartPolicy: ExpressibleByArgument {}

@@ -1,0 +1,46 @@
+import Archive
+import ArgumentParser
+import Terminal
+
+/// Where the recordings are, for every subcommand.
+struct ArchiveOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("Directory of the recordings.", valueName: "dir"))
+    var archive = "./recordings"
+
+    var layout: ArchiveLayout { ArchiveLayout(root: archive) }
+
+    /// The archive, which has to be there.
+    func openLayout() throws -> ArchiveLayout {
+        guard FileSystem.isDirectory(layout.sessions) else {
+            throw Failure(
+                "no archive at \(archive): nothing has been recorded there; say where with --archive"
+            )
+        }
+        return layout
+    }
+
+    /// A session by its name, or the newest one for `latest`.
+    func session(named name: String) throws -> String {
+        let layout = try openLayout()
+        if name == "latest" {
+            guard let newest = try layout.sessionNames().last else {
+                throw Failure("no session in \(archive)")
+            }
+            return newest
+        }
+        guard ArchiveLayout.isValidName(name), FileSystem.isDirectory(layout.session(name)) else {
+            throw Failure(
+                "no session '\(name)' in \(archive); 'tributary ls' shows those there are")
+        }
+        return name
+    }
+}
+
+/// Runs work on an archive with its errors as one line.
+func withArchiveErrors<Result>(_ body: () throws -> Result) throws -> Result {
+    do {
+        return try body()
+    } catch let error as ArchiveError {
+        throw Failure("\(error)")
+    }
+}

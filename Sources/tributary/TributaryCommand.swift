@@ -1,0 +1,22 @@
+import ArgumentParser
+import Terminal
+
+/// The archive's command line.
+@main
+struct TributaryCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "tributary",
+        abstract: "Lists, shows and verifies recordings.",
+        discussion: """
+            Recordings are looked for in ./recordings, or where --archive (TRIBUTARY_ARCHIVE) says. Exit status: 0 done, \
+            1 the work failed or 'verify' found damage, 64 wrong usage.
+            """,
+        version: Version.number,
+        subcommands: [
+            ListCommand.self, ShowCommand.self, VerifyCommand.self, InspectCommand.self,
+        ])
+
+    static func main() {
+        Program.main(TributaryCommand.self)
+    }
+}

@@ -1,0 +1,73 @@
+import Archive
+import ArgumentParser
+import Terminal
+
+/// `tributary verify`: whether recordings are what was sent, without decoding anything.
+struct VerifyCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "verify",
+        abstract: "Checks recordings: boxes, tables, digests, order, NAL units, sequence numbers.",
+        discussion: """
+            WHAT is a session, 'latest', or an MP4 file. Exit status 1 means damage. A file that is still growing, or that \
+            a crash left behind, is sound as far as it goes.
+            """)
+
+    @OptionGroup var archive: ArchiveOptions
+
+    @Argument(help: ArgumentHelp("Sessions or files; none: every session.", valueName: "what"))
+    var what: [String] = []
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    /// Everything that was checked.
+    private struct Report: Encodable {
+        var sound: Bool
+        var sessions: [SessionReport]
+        var files: [FileReport]
+    }
+
+    func run() throws {
+        let report = try withArchiveErrors { try check() }
+        if json {
+            try JSONOutput.print(report)
+        } else {
+            show(report)
+        }
+        if !report.sound { throw ExitCode(ExitStatus.failure) }
+    }
+
+    private func check() throws -> Report {
+        var sessions: [SessionReport] = []
+        var files: [FileReport] = []
+        let wanted = what.isEmpty ? try archive.openLayout().sessionNames() : what
+        if wanted.isEmpty { throw Failure("no session in \(archive.archive)") }
+        for name in wanted {
+            if name.contains("/") || name.hasSuffix(ArchiveLayout.segmentSuffix) {
+                guard FileSystem.exists(name), !FileSystem.isDirectory(name) else {
+                    throw Failure("no file '\(name)'")
+                }
+                files.append(FileVerifier.verify(name).report)
+            } else {
+                let session = try archive.session(named: name)
+                sessions.append(try SessionVerifier.verify(session, in: archive.layout))
+            }
+        }
+        let sound = sessions.allSatisfy(\.isSound) && files.allSatisfy(\.isSound)
+        return Report(sound: sound, sessions: sessions, files: files)
+    }
+
+    private func show(_ report: Report) {
+        for session in report.sessions {
+            for source in session.sources {
+                for file in source.files { print(ReportText.line(file)) }
+            }
+            session.allFindings.forEach { print(ReportText.line($0)) }
+            print(ReportText.summary(session))
+        }
+        for file in report.files {
+            print(ReportText.line(file))
+            file.findings.forEach { print(ReportText.line($0)) }
+        }
+    }
+}
