@@ -25,8 +25,15 @@ struct Demuxer: ~Copyable {
         self.handle = handle
     }
 
+    /// A packet as the container has it.
+    struct Output {
+        var packet: CodedPacket
+        /// The container, or the library, knows when it is decoded; otherwise its decoding time means nothing.
+        var isDecodingTimeKnown: Bool
+    }
+
     /// The next packet in the file's order, nil at its end.
-    mutating func next() throws(DeviceError) -> CodedPacket? {
+    mutating func next() throws(DeviceError) -> Output? {
         while true {
             let box = PacketBox()
             let result = av_read_frame(handle.context, box.packet)
@@ -48,8 +55,10 @@ struct Demuxer: ~Copyable {
             }
             packetsRead[track] += 1
             let packet = try codedPacket(box, of: tracks[track])
-            lastNanoseconds = max(lastNanoseconds, packet.dtsNanoseconds)
-            return packet
+            lastNanoseconds = max(
+                lastNanoseconds, packet.ptsNanoseconds ?? packet.dtsNanoseconds)
+            let isKnown = box.packet.pointee.dts != CFFmpeg_NOPTS_VALUE
+            return Output(packet: packet, isDecodingTimeKnown: isKnown)
         }
     }
 }
@@ -94,7 +103,7 @@ extension Demuxer {
         let skipped = Self.skippedFrames(box.packet)
         return CodedPacket(
             track: track.description.kind, ptsNanoseconds: pts,
-            dtsNanoseconds: dts ?? pts ?? lastNanoseconds,
+            dtsNanoseconds: dts ?? 0,
             durationNanoseconds: max(0, try handle.nanoseconds(packet.duration, track.timeBase)),
             isKeyframe: packet.flags & AV_PKT_FLAG_KEY != 0,
             isDiscarded: packet.flags & AV_PKT_FLAG_DISCARD != 0,

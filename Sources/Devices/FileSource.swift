@@ -19,8 +19,7 @@ package struct FileSource: ~Copyable {
     private var order: PacketOrder
     private var roundStart: Int64 = 0
     private var roundEnd: Int64 = 0
-    /// Where each track's newest packet begins, in this round.
-    private var newest: [TrackKind: Int64] = [:]
+    private var decodingTimes: [TrackKind: DecodingTimes] = [:]
     private var hasReadAll = false
 
     /// Opens the file's best track of each of `kinds`.
@@ -31,6 +30,7 @@ package struct FileSource: ~Copyable {
         demuxer = try Demuxer(path: path, kinds: kinds)
         tracks = demuxer.tracks.map(\.description)
         order = PacketOrder(tracks: kinds)
+        for track in kinds { decodingTimes[track] = DecodingTimes() }
     }
 
     /// The next packet of all tracks, nil at the end.
@@ -59,14 +59,18 @@ package struct FileSource: ~Copyable {
 
     /// Reads one packet, or opens the next round.
     private mutating func readOn() throws(DeviceError) {
-        if var packet = try demuxer.next() {
-            let start = packet.ptsNanoseconds ?? packet.dtsNanoseconds
-            roundEnd = max(roundEnd, start + durationEstimate(packet))
-            newest[packet.track] = start
-            packet.dtsNanoseconds += roundStart
-            packet.ptsNanoseconds = packet.ptsNanoseconds.map { $0 + roundStart }
-            order.append(packet)
+        if var output = try demuxer.next() {
+            let track = output.packet.track
+            if output.packet.durationNanoseconds == 0 {
+                output.packet.durationNanoseconds = usualDuration(of: track)
+            }
+            let complete = decodingTimes[track]?.add(
+                output.packet, isKnown: output.isDecodingTimeKnown)
+            for packet in complete ?? [] { append(packet) }
             return
+        }
+        for track in kinds {
+            for packet in decodingTimes[track]?.finish() ?? [] { append(packet) }
         }
         guard loops, roundEnd > 0 else {
             hasReadAll = true
@@ -75,17 +79,24 @@ package struct FileSource: ~Copyable {
         }
         roundStart += roundEnd
         roundEnd = 0
-        newest = [:]
         demuxer = try Demuxer(path: path, kinds: kinds)
+        for track in kinds { decodingTimes[track] = DecodingTimes() }
     }
 
-    /// A picture of unknown duration lasts as long as the track's rate says, or as the one before it did.
-    private func durationEstimate(_ packet: CodedPacket) -> Int64 {
-        if packet.durationNanoseconds > 0 { return packet.durationNanoseconds }
-        for case .picture(let picture) in tracks.map(\.content) where packet.track == .video {
+    private mutating func append(_ packet: CodedPacket) {
+        let start = packet.ptsNanoseconds ?? packet.dtsNanoseconds
+        roundEnd = max(roundEnd, start + packet.durationNanoseconds)
+        var packet = packet
+        packet.dtsNanoseconds += roundStart
+        packet.ptsNanoseconds = packet.ptsNanoseconds.map { $0 + roundStart }
+        order.append(packet)
+    }
+
+    /// How long a picture of that track lasts when the container does not say; 0 when nothing does.
+    private func usualDuration(of kind: TrackKind) -> Int64 {
+        for case .picture(let picture) in tracks.map(\.content) where kind == .video {
             if let rate = picture.rate { return rate.nanoseconds(ofPicture: 1) }
         }
-        let start = packet.ptsNanoseconds ?? packet.dtsNanoseconds
-        return newest[packet.track].map { max(0, start - $0) } ?? 0
+        return 0
     }
 }

@@ -17,7 +17,11 @@ package enum CodecLibrary {
     /// Sends warnings and errors to `receiver` from now on; nil: nowhere.
     package static func routeMessages(to receiver: LineHandler?) {
         handler.withLock { $0 = receiver }
-        av_log_set_level(receiver == nil ? AV_LOG_QUIET : AV_LOG_WARNING)
+        keepOffTerminal()
+    }
+
+    /// Makes the libraries silent but for whom their messages are routed to; harmless when it is done again.
+    package static func keepOffTerminal() {
         av_log_set_callback { context, level, format, arguments in
             guard level <= AV_LOG_WARNING, let format, let arguments else { return }
             var line = [CChar](repeating: 0, count: 512)

@@ -172,6 +172,12 @@ extension CodecHandle {
         guard let codec = avcodec_find_encoder_by_name(name),
             codec.pointee.id == AV_CODEC_ID_H264
         else { throw .noEncoder(name) }
+        // libx264 itself would complain on the terminal.
+        let presets = VideoEncoderSettings.x264Presets
+        guard name != VideoEncoderSettings.x264 || presets.contains(settings.preset) else {
+            throw .encoderRefused(
+                name, reason: "its presets are \(presets.joined(separator: ", "))")
+        }
         let handle = CodecHandle(codec)
         let context = handle.context
         context.pointee.width = Int32(settings.size.width)
@@ -217,14 +223,10 @@ extension CodecHandle {
 extension VideoEncoderSettings {
     /// Options by libavcodec's names; an encoder ignores those that it does not know.
     fileprivate var libraryOptions: [(String, String)] {
-        var options = [
-            ("preset", preset), ("profile", profile.rawValue),
-            // A keyframe asked for is one that decoding can start at.
-            ("forced-idr", "1"),
-        ]
+        var options = [("preset", preset), ("profile", profile.rawValue)]
         if tune != .none { options.append(("tune", tune.rawValue)) }
         // zerolatency assumes a constant rate; this makes the rate control go by the pictures' times.
-        if encoder == "libx264" {
+        if encoder == Self.x264 {
             options.append(("x264-params", hasConstantRate ? "force-cfr=1" : "force-cfr=0"))
         }
         return options

@@ -15,8 +15,16 @@ package enum VideoTune: String, CaseIterable, Hashable, Sendable {
 
 /// How a ``VideoEncoder`` encodes.
 package struct VideoEncoderSettings: Hashable, Sendable {
+    /// libavcodec's name of the encoder that is used unless another is asked for.
+    package static let x264 = "libx264"
+    /// How much work that one does for quality, least first.
+    package static let x264Presets = [
+        "ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "slow", "slower",
+        "veryslow", "placebo",
+    ]
+
     /// libavcodec's name of the encoder.
-    package var encoder = "libx264"
+    package var encoder = Self.x264
     /// Size of the encoded picture; pictures of another size are scaled to it.
     package var size: PictureSize
     /// The nominal rate.

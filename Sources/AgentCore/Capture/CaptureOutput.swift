@@ -7,7 +7,6 @@ final class CaptureOutput: Sendable {
     private struct State {
         var hasBegun = false
         var running: Int
-        var isStopRequested = false
         var failure: String?
     }
 
@@ -18,6 +17,9 @@ final class CaptureOutput: Sendable {
     private let clock: any CaptureClock
     private let formats: [TrackFormat]
     private let state: Mutex<State>
+    /// Somebody asked for the end. Not part of the state: a sink may ask from within a call.
+    private let isStopRequested = Atomic(false)
+    /// The threads are to come to an end, for whatever reason.
     private let isStopping = Atomic(false)
 
     /// `lanes` threads report to this output.
@@ -52,14 +54,15 @@ final class CaptureOutput: Sendable {
             if let failure = state.failure {
                 sink.ended(.failed(failure))
             } else {
-                sink.ended(state.isStopRequested ? .finished("stopped") : end)
+                let isStopped = isStopRequested.load(ordering: .relaxed)
+                sink.ended(isStopped ? .stopped : end)
             }
         }
     }
 
-    /// Asks all threads to come to an end.
+    /// Asks all threads to come to an end; on any thread, also within a call of the sink.
     func stop() {
-        state.withLock { $0.isStopRequested = true }
+        isStopRequested.store(true, ordering: .relaxed)
         isStopping.store(true, ordering: .relaxed)
     }
 

@@ -57,9 +57,8 @@ extension CaptureSettings {
             plan.colour = .bt709
         }
         plan.sampleAspectRatio = size == nil ? picture.sampleAspectRatio : nil
-        if picture.format == .nv12, encoder == .auto || encoder == .named(plan.encoder),
-            plan.encoder == "libx264"
-        {
+        // Others may not take it, and would have to be asked first.
+        if picture.format == .nv12, plan.encoder == VideoEncoderSettings.x264 {
             plan.pixelFormat = .nv12
         }
         return FilePicturePlan(encoder: plan, isThinned: isThinned)

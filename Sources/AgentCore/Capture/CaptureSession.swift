@@ -1,4 +1,5 @@
 package import Devices
+import Encoding
 import Media
 import Synchronization
 
@@ -54,7 +55,8 @@ package final class CaptureSession: Sendable {
         }
     }
 
-    /// Asks the capture to end: encoders give what they have, then the sink hears of the end. Returns at once.
+    /// Asks the capture to end: encoders give what they have, then the sink hears of the end. Returns at once, and may
+    /// be called from the sink.
     package func stop() {
         if case .running(let output, _) = state.withLock({ $0 }) { output.stop() }
     }
@@ -67,6 +69,7 @@ package final class CaptureSession: Sendable {
 
     private func openLanes() throws(CaptureError) -> [any CaptureLane] {
         try settings.validate()
+        CodecLibrary.keepOffTerminal()
         var lanes: [any CaptureLane] = []
         switch (settings.video, settings.audio) {
         case (.file(let video), .file(let audio)) where video == audio:

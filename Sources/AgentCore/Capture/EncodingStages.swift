@@ -56,6 +56,9 @@ final class EncodedPictures: PacketStage {
 
 /// Leaves pictures out so that a lower rate remains; the others keep their times.
 struct PictureThinning {
+    /// Containers round times to milliseconds: what is early by less is in time.
+    private static let graceNanoseconds: Int64 = 1_000_000
+
     private let rate: FrameRate
     private var lastPlace: Int64?
 
@@ -66,9 +69,7 @@ struct PictureThinning {
     /// Whether the picture at that time, counted from the start, is one too many: one stays for each period of the
     /// lower rate.
     mutating func isLeftOut(atNanoseconds time: Int64) -> Bool {
-        // A quarter of a period of grace: containers round times.
-        let grace = rate.nanoseconds(ofPicture: 1) / 4
-        let place = rate.pictures(inNanoseconds: time + grace + 1) - 1
+        let place = rate.pictures(inNanoseconds: time + Self.graceNanoseconds + 1) - 1
         if let lastPlace, place <= lastPlace { return true }
         lastPlace = place
         return false

@@ -36,7 +36,8 @@ struct CaptureLimit {
     /// What of the sound is before the end.
     func part(of sound: RawSound) -> RawSound {
         guard let durationNanoseconds else { return sound }
-        let left = startNanoseconds + durationNanoseconds - sound.captureNanoseconds
+        // Times are rounded to nanoseconds: a frame that begins within a microsecond of the end is past it.
+        let left = startNanoseconds + durationNanoseconds - sound.captureNanoseconds - 1000
         let frames = (Int128(left) * Int128(sound.layout.sampleRate) + 999_999_999) / 1_000_000_000
         return sound.prefix(Int(clamping: frames))
     }

@@ -1,0 +1,138 @@
+import Devices
+import Encoding
+import Media
+import Testing
+
+/// The test sound through the encoder and back through the decoder.
+@Suite struct SoundRoundTripTests {
+    /// Sound that was decoded again: samples of the first channel from `start` on.
+    private struct Decoded {
+        var start: Int64?
+        var samples: [Float] = []
+
+        /// Where the sound first gets loud within the second that begins at `second`, as a time.
+        func onset(inSecond second: Int64, rate: Int) -> Int64? {
+            guard let start else { return nil }
+            let from = Int((second - 100_000_000 - start) * Int64(rate) / 1_000_000_000)
+            guard from >= 0, from < samples.count else { return nil }
+            guard let index = samples[from...].firstIndex(where: { abs($0) > 0.1 }) else {
+                return nil
+            }
+            return start + Int64(index) * 1_000_000_000 / Int64(rate)
+        }
+    }
+
+    private func decode(_ format: AACFormat, _ samples: [EncodedSample]) throws -> Decoded {
+        var decoder = try SoundDecoder(SampleReader.track(format))
+        var decoded = Decoded()
+        for sample in samples {
+            try decoder.decode(SampleReader.packet(sample)) { sound in
+                if decoded.start == nil { decoded.start = sound.captureNanoseconds }
+                let plane = sound.planes[0].assumingMemoryBound(to: Float.self)
+                decoded.samples += UnsafeBufferPointer(start: plane, count: sound.frameCount)
+            }
+        }
+        return decoded
+    }
+
+    private func encode(
+        seconds: Int, start: Int64, _ settings: SoundEncoderSettings, sourceRate: Int = 48_000,
+        channels: Int = 2
+    ) throws -> (format: AACFormat, samples: [EncodedSample]) {
+        var encoder = try SoundEncoder(settings)
+        var sound = TestSound(
+            sampleRate: sourceRate, channels: channels, startNanoseconds: start)
+        var samples: [EncodedSample] = []
+        var left = seconds * sourceRate
+        while left > 0 {
+            // Not a packet's size on purpose.
+            let part = sound.next(min(left, 700))
+            try encoder.encode(part) { samples.append($0) }
+            left -= part.frameCount
+        }
+        try encoder.finish { samples.append($0) }
+        return (encoder.format, samples)
+    }
+
+    @Test(arguments: [0, 77_123_456_789])
+    func `beeps are at whole seconds within a millisecond after encoding`(start: Int64) throws {
+        let (format, samples) = try encode(
+            seconds: 4, start: start, SoundEncoderSettings(sampleRate: 48_000, channels: 2))
+        #expect(samples.first?.flags.contains(.priming) == true)
+        let decoded = try decode(format, samples)
+        for index in 1...3 as ClosedRange<Int64> {
+            let second = (start / 1_000_000_000 + index) * 1_000_000_000
+            let onset = try #require(decoded.onset(inSecond: second, rate: 48_000))
+            #expect(abs(onset - second) < 1_000_000, "off by \(onset - second) ns")
+        }
+    }
+
+    @Test(arguments: [(44_100, 48_000, 1, 2), (16_000, 44_100, 2, 1), (48_000, 16_000, 2, 2)])
+    func `resampled sound stays where it was captured`(
+        sourceRate: Int, rate: Int, sourceChannels: Int, channels: Int
+    ) throws {
+        let (format, samples) = try encode(
+            seconds: 3, start: 5_500_000_000,
+            SoundEncoderSettings(sampleRate: rate, channels: channels), sourceRate: sourceRate,
+            channels: sourceChannels)
+        #expect(format.sampleRate == UInt32(rate) && format.channels == UInt32(channels))
+        let decoded = try decode(format, samples)
+        for second in [6_000_000_000, 7_000_000_000, 8_000_000_000] as [Int64] {
+            let onset = try #require(decoded.onset(inSecond: second, rate: rate))
+            #expect(abs(onset - second) < 1_000_000, "off by \(onset - second) ns")
+        }
+        let captured = samples.filter { !$0.flags.contains(.priming) }
+        let end = captured.last.map { $0.ptsNanoseconds + $0.durationNanoseconds }
+        #expect(abs((end ?? 0) - 8_500_000_000) < 1_000_000)
+    }
+
+    @Test func `packet k begins at k times 1024 frames after the first captured one`() throws {
+        let start: Int64 = 1_234_567_891
+        let (_, samples) = try encode(
+            seconds: 2, start: start, SoundEncoderSettings(sampleRate: 48_000, channels: 1))
+        for (k, sample) in samples.enumerated() {
+            let exact = Double((k - 1) * 1024) * 1e9 / 48_000
+            #expect(abs(Double(sample.ptsNanoseconds - start) - exact) <= 0.5)
+            #expect(sample.dtsNanoseconds == sample.ptsNanoseconds)
+            #expect(sample.flags.contains(.priming) == (k == 0))
+        }
+        let captured = samples.dropFirst()
+        #expect(captured.first?.ptsNanoseconds == start)
+        #expect(captured.reduce(0) { $0 + $1.durationNanoseconds } == 2_000_000_000)
+        // 96000 frames and the delay of 1024, in packets of 1024.
+        #expect(samples.count == 95)
+    }
+
+    @Test func `a hole is filled with silence, and what follows keeps its time`() throws {
+        var encoder = try SoundEncoder(SoundEncoderSettings(sampleRate: 48_000, channels: 1))
+        var samples: [EncodedSample] = []
+        for start in [0, 1_500_000_000] as [Int64] {
+            var sound = TestSound(sampleRate: 48_000, channels: 1, startNanoseconds: start)
+            try encoder.encode(sound.next(48_000)) { samples.append($0) }
+        }
+        try encoder.finish { samples.append($0) }
+        let captured = samples.filter { !$0.flags.contains(.priming) }
+        #expect(captured.reduce(0) { $0 + $1.durationNanoseconds } == 2_500_000_000)
+        let onset = try decode(encoder.format, samples).onset(
+            inSecond: 2_000_000_000, rate: 48_000)
+        #expect(abs((onset ?? 0) - 2_000_000_000) < 1_000_000)
+    }
+
+    @Test func `an overlap is cut`() throws {
+        var encoder = try SoundEncoder(SoundEncoderSettings(sampleRate: 48_000, channels: 1))
+        var samples: [EncodedSample] = []
+        for start in [0, 500_000_000] as [Int64] {
+            var sound = TestSound(sampleRate: 48_000, channels: 1, startNanoseconds: start)
+            try encoder.encode(sound.next(48_000)) { samples.append($0) }
+        }
+        try encoder.finish { samples.append($0) }
+        let captured = samples.filter { !$0.flags.contains(.priming) }
+        #expect(captured.reduce(0) { $0 + $1.durationNanoseconds } == 1_500_000_000)
+    }
+
+    @Test func `a rate that AAC does not have is refused in a line`() {
+        #expect(throws: EncodingError.self) {
+            _ = try SoundEncoder(SoundEncoderSettings(sampleRate: 47_999, channels: 2))
+        }
+    }
+}
