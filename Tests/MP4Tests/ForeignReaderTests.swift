@@ -1,0 +1,212 @@
+import Foundation
+import Media
+import Testing
+
+@testable import MP4
+
+/// FFmpeg, GStreamer and mediainfo judge what we write: growing, between the two last writes, and finished.
+@Suite(.enabled(if: Tools.hasFFmpeg))
+struct ForeignReaderTests {
+    /// Encoder settings that stress different parts of the timeline.
+    enum Material: String, CaseIterable, CustomTestStringConvertible {
+        case plain = "-bf 0 -g 25"
+        case reordered = "-bf 3 -g 30"
+        case openGroups = "-bf 3 -g 20 -x264-params open-gop=1:scenecut=0:b-adapt=0"
+        case nonSquare = "-bf 2 -g 15 -vf setsar=4/3 -colorspace bt709 -color_primaries bt709"
+
+        var testDescription: String { rawValue }
+    }
+
+    /// A clip of three seconds, encoded as `material` says.
+    private func make(
+        _ material: Material, sampleRate: Int = 48_000, in scratch: Scratch
+    ) throws -> String {
+        let path = scratch.path("source.mp4")
+        let command = """
+            -v error -f lavfi -i testsrc2=size=320x180:rate=25:duration=3
+            -f lavfi -i sine=frequency=440:sample_rate=\(sampleRate):duration=3
+            -pix_fmt yuv420p -c:v libx264 -preset veryfast -threads 1 \(material.rawValue)
+            -c:a aac -b:a 64k -ac 2 -video_track_timescale 90000 -movie_timescale 720000
+            """
+        let words = command.split(whereSeparator: \.isWhitespace).map(String.init)
+        _ = try Tools.quiet("ffmpeg", words + [path])
+        return path
+    }
+
+    /// Every packet as FFmpeg sees it: track, times, flags, checksum.
+    private func packets(_ path: String, complaints: String = "warning") throws -> [String] {
+        // Where a packet has side data, its checksum comes on a line of its own.
+        try Tools.quiet(
+            "ffprobe",
+            [
+                "-v", complaints, "-show_data_hash", "md5", "-show_entries",
+                "packet=codec_type,pts_time,dts_time,flags,data_hash", "-of", "csv=p=0", path,
+            ]
+        ).replacing(",\n,MD5", with: ",MD5").split(separator: "\n").map(String.init).sorted()
+    }
+
+    /// Checksums of the elementary streams, decoded: what a viewer gets to see and hear, and when.
+    private func decoded(_ path: String) throws -> String {
+        let text = try Tools.quiet(
+            "ffmpeg", ["-v", "warning", "-i", path, "-f", "framemd5", "-"])
+        return text.split(separator: "\n").filter { !$0.hasPrefix("#") }.joined(separator: "\n")
+    }
+
+    private func streamHash(_ path: String) throws -> String {
+        try Tools.quiet(
+            "ffmpeg", ["-v", "warning", "-i", path, "-c", "copy", "-f", "streamhash", "-"])
+    }
+
+    @Test(arguments: Material.allCases)
+    func `FFmpeg finds the same packets at the same times in every phase`(
+        _ material: Material
+    ) throws {
+        let scratch = try Scratch()
+        let original = try make(material, in: scratch)
+        let recorder = try Recorder(try Clip(contentsOf: original))
+        let growing = try scratch.write(recorder.bytes, to: "growing.mp4")
+        let halfway = try scratch.write(recorder.halfFinished(), to: "halfway.mp4")
+        let finished = try scratch.write(recorder.finished(), to: "finished.mp4")
+
+        let expected = try packets(original)
+        #expect(try packets(finished) == expected)
+        // Before the end, nothing tells a player which sound is priming, hence that flag is left out.
+        let unflagged = expected.map(Self.withoutDiscard).sorted()
+        #expect(try packets(growing).map(Self.withoutDiscard).sorted() == unflagged)
+        // For the moment between the two writes FFmpeg warns of the second moov, and skips it.
+        #expect(
+            try packets(halfway, complaints: "error").map(Self.withoutDiscard).sorted()
+                == unflagged)
+        #expect(try streamHash(finished) == streamHash(original))
+        #expect(try streamHash(growing) == streamHash(original))
+        #expect(try decoded(finished) == decoded(original))
+    }
+
+    private static func withoutDiscard(_ packet: String) -> String {
+        packet.replacing("KD", with: "K_").replacing("_D", with: "__")
+    }
+
+    @Test
+    func `while it grows, FFmpeg plays what is whole wherever the file ends`() throws {
+        let scratch = try Scratch()
+        let clip = try Clip(contentsOf: try make(.reordered, in: scratch))
+        let recorder = try Recorder(clip)
+        let all = try packets(try scratch.write(recorder.bytes, to: "whole.mp4"))
+        for cut in [0, 5, 60, 700, 5_000] as [Int64] {
+            let end = recorder.boundaries[2] + cut
+            let path = try scratch.write(Array(recorder.bytes[..<Int(end)]), to: "cut.mp4")
+            let found = try packets(path, complaints: "quiet")
+            let whole = try packets(
+                try scratch.write(
+                    Array(recorder.bytes[..<Int(recorder.boundaries[2])]), to: "valid.mp4"))
+            #expect(whole.count > 80)
+            #expect(Set(found).isSuperset(of: whole), "\(cut) bytes of the next fragment")
+            #expect(Set(all).isSuperset(of: whole))
+        }
+    }
+
+    @Test
+    func `a sample rate of 44,100 Hz keeps its exact times`() throws {
+        let scratch = try Scratch()
+        let original = try make(.reordered, sampleRate: 44_100, in: scratch)
+        let recorder = try Recorder(try Clip(contentsOf: original))
+        let finished = try scratch.write(recorder.finished(), to: "finished.mp4")
+        #expect(try packets(finished) == packets(original))
+        #expect(try decoded(finished) == decoded(original))
+    }
+
+    @Test
+    func `what is recorded late starts late`() throws {
+        let scratch = try Scratch()
+        var clip = try Clip(contentsOf: try make(.reordered, in: scratch))
+        for track in clip.tracks.indices {
+            let seconds: Int64 = clip.tracks[track].format.kind == .video ? 2 : 3
+            let ticks = seconds * Int64(clip.tracks[track].format.timescale.ticksPerSecond)
+            for index in clip.tracks[track].samples.indices {
+                clip.tracks[track].samples[index].dts += ticks
+                clip.tracks[track].samples[index].pts += ticks
+            }
+        }
+        let recorder = try Recorder(clip)
+        for bytes in [recorder.bytes, try recorder.finished()] {
+            let path = try scratch.write(bytes, to: "late.mp4")
+            for (selector, start) in [("v", "2.000000"), ("a", "3.000000")] {
+                let times = try Tools.quiet(
+                    "ffprobe",
+                    [
+                        "-v", "warning", "-select_streams", selector, "-show_entries",
+                        "packet=pts_time", "-of", "csv=p=0", path,
+                    ]
+                ).split(whereSeparator: { $0 == "\n" || $0 == "," })
+                #expect(times.contains(Substring(start)), "\(selector): \(times.prefix(4))")
+            }
+        }
+    }
+
+    @Test
+    func `a file that starts within an open group hides the pictures it cannot show`() throws {
+        let scratch = try Scratch()
+        var clip = try Clip(contentsOf: try make(.openGroups, in: scratch))
+        // Begin at the second keyframe, whose leading pictures refer to what came before.
+        for index in clip.tracks.indices where clip.tracks[index].format.kind == .video {
+            let samples = clip.tracks[index].samples
+            let keyframe = try #require(
+                samples.indices.dropFirst().first { samples[$0].isSync })
+            let start = samples[keyframe].pts
+            clip.tracks[index].samples.removeFirst(keyframe)
+            for sample in clip.tracks[index].samples.indices {
+                clip.tracks[index].samples[sample].dts -= start
+                clip.tracks[index].samples[sample].pts -= start
+            }
+            #expect(clip.tracks[index].samples.contains { $0.pts < 0 })
+        }
+        let path = try scratch.write(try Recorder(clip).finished(), to: "open.mp4")
+        // The decoder may well complain of what the hidden pictures refer to.
+        let frames = try Tools.run(
+            "ffprobe",
+            [
+                "-v", "error", "-select_streams", "v", "-show_entries", "frame=pts_time", "-of",
+                "csv=p=0", path,
+            ]
+        ).output.split(whereSeparator: { $0 == "\n" || $0 == "," })
+        #expect(frames.first == "0.000000")
+        #expect(frames.count > 50)
+    }
+
+    @Test(.enabled(if: Tools.hasGStreamer), arguments: Material.allCases)
+    func `GStreamer demultiplexes every phase without a warning`(_ material: Material) throws {
+        let scratch = try Scratch()
+        let recorder = try Recorder(try Clip(contentsOf: try make(material, in: scratch)))
+        for bytes in [recorder.bytes, try recorder.halfFinished(), try recorder.finished()] {
+            let path = try scratch.write(bytes, to: "file.mp4")
+            let result = try Tools.run(
+                "gst-launch-1.0",
+                ["filesrc", "location=\(path)", "!", "qtdemux", "name=d"]
+                    + ["d.video_0", "!", "queue", "!", "h264parse", "!", "fakesink"]
+                    + ["d.audio_0", "!", "queue", "!", "aacparse", "!", "fakesink"])
+            #expect(result.status == 0, "\(result.output)\(result.complaints)")
+            #expect(!(result.output + result.complaints).contains("WARN"))
+            #expect(!(result.output + result.complaints).contains("ERROR"))
+        }
+    }
+
+    @Test(.enabled(if: Tools.hasMediaInfo))
+    func `mediainfo sees one picture and one sound track of the right length`() throws {
+        let scratch = try Scratch()
+        let recorder = try Recorder(try Clip(contentsOf: try make(.nonSquare, in: scratch)))
+        let path = try scratch.write(recorder.finished(), to: "file.mp4")
+        let video = try Tools.quiet(
+            "mediainfo",
+            [
+                "--Inform=Video;%Format%/%Width%x%Height%/%Duration%/%FrameCount%/%PixelAspectRatio%",
+                path,
+            ])
+        #expect(video.contains("AVC/320x180/3000/75/1.333"), "\(video)")
+        let audio = try Tools.quiet(
+            "mediainfo", ["--Inform=Audio;%Format%/%SamplingRate%/%Channel(s)%", path])
+        #expect(audio.contains("AAC/48000/2"), "\(audio)")
+        let all = try Tools.quiet("mediainfo", ["-f", path])
+        #expect(!all.contains("IsTruncated"), "\(all)")
+        #expect(!all.contains("Conformance errors"), "\(all)")
+    }
+}
