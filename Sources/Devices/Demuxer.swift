@@ -13,6 +13,8 @@ struct Demuxer: ~Copyable {
     /// Packets read of each of ``tracks``.
     private var packetsRead: [Int]
     private var lastNanoseconds: Int64 = 0
+    /// Where the last packet of any stream ends, on the file's own scale.
+    private var endNanoseconds: Int64 = 0
 
     /// Opens the file and finds its best track of each of `kinds`.
     init(path: String, kinds: [TrackKind]) throws(DeviceError) {
@@ -47,12 +49,13 @@ struct Demuxer: ~Copyable {
                     reason: FormatHandle.reason(result))
             }
             let index = box.packet.pointee.stream_index
-            guard let track = tracks.firstIndex(where: { $0.index == index }) else { continue }
+            try notePresence(of: box.packet.pointee)
             // Cut short by the end of the file, not by its writer.
             let isCorrupt = box.packet.pointee.flags & AV_PKT_FLAG_CORRUPT != 0
             if isCorrupt, let io = handle.context.pointee.pb, avio_feof(io) != 0 {
                 throw .truncated(path: handle.path, atNanoseconds: lastNanoseconds)
             }
+            guard let track = tracks.firstIndex(where: { $0.index == index }) else { continue }
             packetsRead[track] += 1
             let packet = try codedPacket(box, of: tracks[track])
             lastNanoseconds = max(
@@ -80,15 +83,31 @@ private final class PacketBox: @unchecked Sendable {
 }
 
 extension Demuxer {
-    /// A container with an index knows how many packets there should have been.
+    /// Keeps how far the packets of all of the file's streams reach.
+    private mutating func notePresence(of packet: AVPacket) throws(DeviceError) {
+        let base = handle.stream(packet.stream_index).pointee.time_base
+        let start = packet.pts == CFFmpeg_NOPTS_VALUE ? packet.dts : packet.pts
+        guard start != CFFmpeg_NOPTS_VALUE else { return }
+        let time = try handle.nanoseconds(start, base)
+        endNanoseconds = max(endNanoseconds, time + (try handle.nanoseconds(packet.duration, base)))
+    }
+
+    /// A container with an index knows how many packets there should have been, others how long they should last.
     private func checkIsComplete() throws(DeviceError) {
-        let format = String(cString: handle.context.pointee.iformat.pointee.name)
-        guard format.hasPrefix("mov,") else { return }
-        for (track, read) in zip(tracks, packetsRead)
-        where read < avformat_index_get_entries_count(handle.stream(track.index)) {
+        if handle.hasPacketIndex {
+            for (track, read) in zip(tracks, packetsRead)
+            where read < avformat_index_get_entries_count(handle.stream(track.index)) {
+                throw .truncated(path: handle.path, atNanoseconds: lastNanoseconds)
+            }
+        } else if let duration = handle.statedDurationNanoseconds, endNanoseconds > 0,
+            endNanoseconds + Self.durationTolerance < duration
+        {
             throw .truncated(path: handle.path, atNanoseconds: lastNanoseconds)
         }
     }
+
+    /// What headers say is rounded, and may count a last picture that others do not.
+    private static let durationTolerance: Int64 = 1_000_000_000
 
     private func codedPacket(
         _ box: PacketBox, of track: FormatHandle.Track

@@ -6,7 +6,7 @@ package enum DeviceError: Error, Hashable, CustomStringConvertible {
     case cannotOpen(path: String, reason: String)
     /// The file has no such track.
     case noTrack(TrackKind, path: String)
-    /// The file's data ends before its index says so.
+    /// The file's data ends within a packet, or earlier than the file says of itself.
     case truncated(path: String, atNanoseconds: Int64)
     /// Reading failed.
     case unreadable(path: String, atNanoseconds: Int64, reason: String)
@@ -20,7 +20,7 @@ package enum DeviceError: Error, Hashable, CustomStringConvertible {
         case .noTrack(let kind, let path):
             "\(path) has no \(kind) track"
         case .truncated(let path, let time):
-            "\(path) is truncated: its data ends at \(seconds(time)), before its index says so"
+            "\(path) is truncated: its data ends at \(seconds(time)), sooner than it should"
         case .unreadable(let path, let time, let reason):
             "cannot read \(path) past \(seconds(time)): \(reason)"
         case .timeOutOfRange(let path):

@@ -105,7 +105,22 @@ extension FormatHandle {
         return SampleAspectRatio(horizontal, to: vertical)
     }
 
-    /// Tells the library that only `tracks` are wanted; the earliest presented time of the whole file, nanoseconds.
+    /// The container lists every packet up front (ISO/IEC 14496-12 sample tables).
+    var hasPacketIndex: Bool {
+        String(cString: context.pointee.iformat.pointee.name).hasPrefix("mov,")
+    }
+
+    /// How long the file says it is; nil when the library had to guess.
+    var statedDurationNanoseconds: Int64? {
+        let duration = context.pointee.duration
+        guard context.pointee.duration_estimation_method == AVFMT_DURATION_FROM_STREAM,
+            duration != CFFmpeg_NOPTS_VALUE, duration > 0
+        else { return nil }
+        return try? nanoseconds(duration, AVRational(num: 1, den: Int32(AV_TIME_BASE)))
+    }
+
+    /// Tells the library that only `tracks` are wanted, where it can do without the others; the earliest presented
+    /// time of the whole file, nanoseconds.
     func select(_ tracks: [Track]) throws(DeviceError) -> Int64 {
         var origin: Int64?
         for index in 0..<Int32(context.pointee.nb_streams) {
@@ -118,7 +133,8 @@ extension FormatHandle {
                 let time = try nanoseconds(start, stream.pointee.time_base)
                 origin = min(origin ?? time, time)
             }
-            if !tracks.contains(where: { $0.index == index }) {
+            // Without an index, only all streams together tell whether the file is whole.
+            if hasPacketIndex, !tracks.contains(where: { $0.index == index }) {
                 stream.pointee.discard = AVDISCARD_ALL
             }
         }

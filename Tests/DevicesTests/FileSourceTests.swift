@@ -172,4 +172,18 @@ struct FileSourceTests {
         }
         #expect((500_000_000...1_900_000_000).contains(time))
     }
+
+    @Test(arguments: ["mkv", "avi", "flv"], [[TrackKind.video, .audio], [.audio]])
+    func `a cut file of another container is recognised by its length`(
+        container: String, kinds: [TrackKind]
+    ) throws {
+        let files = try MediaFiles()
+        let whole = try files.make(
+            "a.\(container)",
+            "-f lavfi -i testsrc2=s=320x180:r=25:d=6 -f lavfi -i sine=r=44100:d=6 "
+                + "\(MediaFiles.h264) \(MediaFiles.aac)")
+        #expect(try all(whole, kinds).count > 100)
+        let short = try files.cut(whole, to: "short.\(container)") { $0 / 2 }
+        #expect(throws: DeviceError.self) { _ = try all(short, kinds) }
+    }
 }

@@ -95,7 +95,9 @@ final class FileLane: CaptureLane, @unchecked Sendable {
                 let plan = try settings.filePicturePlan(picture, path: path)
                 return try EncodedPictures(track, plan, durationNanoseconds: duration)
             case (.sound, true):
-                let first = try source.firstPacket(of: .audio)
+                // ADTS says in each packet what other containers say once.
+                let isToldOnce = !track.configuration.isEmpty
+                let first = isToldOnce ? nil : try source.firstPacket(of: .audio)
                 return try CopiedSound(track, firstPacket: first, durationNanoseconds: duration)
             case (.sound(let sound), false):
                 let plan = try settings.soundPlan(
