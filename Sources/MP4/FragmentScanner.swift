@@ -109,6 +109,11 @@ package struct FragmentScanner<Source: ByteSource> {
             stop = .finalMovie(at: validEnd)
             return nil
         }
+        if moof.type == "free" {
+            // Written, but not sealed.
+            stop = .torn(at: validEnd)
+            return nil
+        }
         guard moof.type == "moof" else {
             throw .invalid(box: moof.type, offset: moof.offset, reason: "not a fragment")
         }

@@ -91,6 +91,14 @@ struct Recorder {
         pending = []
     }
 
+    /// The file at an instant at which its last fragment is being written, and not sealed yet.
+    func growing(to end: Int64) throws -> [UInt8] {
+        let start = Int(boundaries.last { $0 < end } ?? 0)
+        var tail = Array(bytes[start...])
+        FragmentSeal.open(&tail)
+        return Array((bytes[..<start] + tail).prefix(Int(end)))
+    }
+
     /// The finish of a file as it lies there.
     static func finish(
         _ file: [UInt8], priming: [TrackKind: Int] = [:]

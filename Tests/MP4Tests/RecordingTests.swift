@@ -84,6 +84,18 @@ struct RecordingTests {
     }
 
     @Test
+    func `a fragment that was not sealed is torn, however much of it is there`() throws {
+        let recorder = try Recorder(.handmade(pictures: 30, group: 10))
+        let before = recorder.boundaries[recorder.boundaries.count - 2]
+        for cut in before + 1...Int64(recorder.bytes.count) {
+            let (fragments, scanner) = try scan(try recorder.growing(to: cut))
+            #expect(fragments.count == recorder.boundaries.count - 2, "cut at \(cut)")
+            #expect(scanner.validEnd == before, "cut at \(cut)")
+            #expect(scanner.stop == .torn(at: before), "cut at \(cut)")
+        }
+    }
+
+    @Test
     func `a tail of zeros, as a power cut leaves it, is no fragment`() throws {
         let recorder = try Recorder(.handmade())
         let (fragments, scanner) = try scan(recorder.bytes + Array(repeating: 0, count: 5_000))
