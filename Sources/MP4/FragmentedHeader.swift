@@ -21,6 +21,13 @@ package struct FragmentedHeader: Hashable, Sendable {
     /// `size`, `type` and `largesize` of the `mdat` that the placeholder is to become (§4.2).
     package static let placeholderSizeBytes = 16
 
+    /// The `ftyp` box that every recording begins with, up to the placeholder.
+    package static let fileType: [UInt8] = {
+        var writer = BoxWriter(reserving: Int(placeholderOffset))
+        writeFileType(to: &writer)
+        return writer.bytes
+    }()
+
     /// What the file begins with; fragments follow.
     package let bytes: [UInt8]
 

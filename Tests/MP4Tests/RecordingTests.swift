@@ -111,11 +111,30 @@ struct RecordingTests {
     func `a finished file that lost its end is valid up to its last whole fragment`() throws {
         let recorder = try Recorder(.handmade())
         let finished = try recorder.finished()
-        let cut = Int(recorder.boundaries[2]) + 100
-        let (fragments, scanner) = try scan(Array(finished[..<cut]))
-        #expect(fragments.count == 2)
-        #expect(scanner.layout.isFinished)
-        #expect(scanner.stop == .torn(at: recorder.boundaries[2]))
+        for more in [0, 100] {
+            let cut = Int(recorder.boundaries[2]) + more
+            let (fragments, scanner) = try scan(Array(finished[..<cut]))
+            #expect(fragments.count == 2)
+            #expect(scanner.layout.isFinished)
+            #expect(scanner.stop == .torn(at: recorder.boundaries[2]))
+        }
+    }
+
+    @Test
+    func `a sample that reaches out of its fragment's media is damage`() throws {
+        let recorder = try Recorder(.handmade(sound: false))
+        let (fragments, _) = try scan(recorder.bytes)
+        // The last sample's size is the last field of the last trun, which the uuid box follows.
+        let tail = fragments[1].userBoxes[0].bytes.count + 1
+        var changed = recorder.bytes
+        changed[Int(fragments[1].moof.upperBound) - tail] += 1
+        let (found, scanner) = try scan(changed)
+        #expect(found.count == 1)
+        #expect(scanner.validEnd == recorder.boundaries[1])
+        guard case .damaged(.invalid("trun", _, _)) = scanner.stop else {
+            Issue.record("stopped because of \(String(describing: scanner.stop))")
+            return
+        }
     }
 
     @Test
@@ -216,6 +235,16 @@ struct RecordingTests {
             movie.tracks[0].edits == [
                 Edit(segmentDuration: 75 * 3_600 - 9_000, mediaTime: 9_000)
             ])
+    }
+
+    @Test
+    func `what starts hours late needs times of 64 bits, and has them`() throws {
+        let clip = Clip.handmade(start: 3 * 3_600 * 90_000)
+        let movie = try Movie.read(from: MemorySource(try Recorder(clip).finished()))
+        for track in movie.tracks {
+            #expect(track.edits[0] == Edit(segmentDuration: 3 * 3_600 * 720_000, mediaTime: -1))
+        }
+        #expect(movie.duration == 3 * 3_600 * 720_000 + 75 * 3_600 * 8)
     }
 
     @Test

@@ -88,6 +88,14 @@ struct SequenceParameterSetTests {
     }
 
     @Test
+    func `bytes that keep start codes from appearing are no part of the payload`() {
+        let payload: [UInt8] = [9, 0, 0, 3, 1, 0, 0, 3, 0, 0, 3, 0, 3, 0, 0, 4]
+        #expect(
+            withoutEmulationPrevention(payload[1...])
+                == [0, 0, 1, 0, 0, 0, 0, 0, 3, 0, 0, 4])
+    }
+
+    @Test
     func `a baseline set gives the cropped size and no reordering`() throws {
         let parameters = try SequenceParameterSet(parsing: Self.baseline())
         #expect(parameters.profile == 66)
