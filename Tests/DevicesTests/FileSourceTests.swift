@@ -85,6 +85,28 @@ struct FileSourceTests {
         #expect(offsets[0] == offsets[1])
     }
 
+    @Test func `a round lasts as long as the longer track`() throws {
+        let files = try MediaFiles()
+        let path = try files.make(
+            "a.mov",
+            "-f lavfi -i testsrc2=s=320x180:r=25:d=1 -f lavfi -i sine=r=48000:d=3 "
+                + "\(MediaFiles.h264) -c:a pcm_s16le")
+        let packets = try all(path, loops: true, until: 3_500_000_000)
+        let pictures = packets.filter { $0.track == .video }.compactMap(\.ptsNanoseconds)
+        #expect(pictures[25] == 3_000_000_000)
+        let sound = packets.filter { $0.track == .audio }.compactMap(\.ptsNanoseconds)
+        #expect(sound.contains(3_000_000_000))
+    }
+
+    @Test func `a transport stream begins at zero whatever its clock shows`() throws {
+        let files = try MediaFiles()
+        let path = try files.make(
+            "a.ts", "\(MediaFiles.inputs) \(MediaFiles.h264) -bf 2 \(MediaFiles.aac) -muxdelay 7")
+        let times = try all(path).compactMap(\.ptsNanoseconds)
+        #expect(times.min() == 0)
+        #expect((times.max() ?? 0) < 2_100_000_000)
+    }
+
     @Test func `raw pictures arrive with what a decoder has to know`() throws {
         let files = try MediaFiles()
         let path = try files.make(
@@ -171,6 +193,15 @@ struct FileSourceTests {
             return
         }
         #expect((500_000_000...1_900_000_000).contains(time))
+    }
+
+    @Test func `an MP4 that ends between two packets is truncated all the same`() throws {
+        let files = try MediaFiles()
+        let whole = try files.make(
+            "a.mp4", "\(MediaFiles.inputs) \(MediaFiles.h264) -map 0:v -movflags +faststart")
+        let last = try #require(try all(whole, [.video]).last?.bytes.count)
+        let short = try files.cut(whole, to: "short.mp4") { $0 - last }
+        #expect(throws: DeviceError.self) { _ = try all(short, [.video]) }
     }
 
     @Test(arguments: ["mkv", "avi", "flv"], [[TrackKind.video, .audio], [.audio]])

@@ -18,7 +18,7 @@ final class JumpingClock: CaptureClock {
     }
 
     var nowNanoseconds: Int64 {
-        let thread = UInt(bitPattern: pthread_self().hashValue)
+        let thread = UInt(pthread_self())
         return times.withLock { times in
             let now = times[thread] ?? Self.start
             times[thread] = now + drag
@@ -27,7 +27,7 @@ final class JumpingClock: CaptureClock {
     }
 
     func sleep(untilNanoseconds: Int64) {
-        let thread = UInt(bitPattern: pthread_self().hashValue)
+        let thread = UInt(pthread_self())
         times.withLock { $0[thread] = max($0[thread] ?? Self.start, untilNanoseconds) }
     }
 }
