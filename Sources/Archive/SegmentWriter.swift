@@ -56,6 +56,19 @@ package final class SegmentWriter {
         } catch {
             throw .malformed(path: path, reason: "a fragment that cannot be written: \(error)")
         }
+        let start = file.sizeBytes
+        try write(head, fragment)
+        try file.overwrite(FragmentSeal.bytes, at: start + UInt64(FragmentSeal.offset))
+        fragmentCount += 1
+        chain = Digest(of: Array(head.dropLast(Self.mediaHeaderSizeBytes)))
+    }
+
+    /// Writes a fragment so that it is there, but not yet part of the file.
+    private func write<Payload: MediaPayload>(
+        _ head: [UInt8], _ fragment: FragmentPlan<Payload>
+    ) throws(ArchiveError) {
+        var head = head
+        FragmentSeal.open(&head)
         let result = head.withUnsafeBytes { headBytes in
             var parts = [headBytes]
             for piece in fragment.pieces {
@@ -64,8 +77,6 @@ package final class SegmentWriter {
             return Result { () throws(ArchiveError) in try file.append(parts) }
         }
         try withExtendedLifetime(fragment) { () throws(ArchiveError) in try result.get() }
-        fragmentCount += 1
-        chain = Digest(of: Array(head.dropLast(Self.mediaHeaderSizeBytes)))
     }
 
     /// Begins to write what is new to the disk, without waiting.

@@ -57,11 +57,9 @@ package struct FileVerifier {
         do throws(MP4Error) {
             scanner = try FragmentScanner(source)
         } catch {
-            if case .notARecording = error {
-                try runForeign(source)
-                return
-            }
-            throw error
+            guard case .notARecording = error, try !beginsLikeARecording(source) else { throw error }
+            try runForeign(source)
+            return
         }
         report.state = scanner.layout.isFinished ? .finished : .growing
         try begin(scanner.layout, source)
@@ -72,6 +70,19 @@ package struct FileVerifier {
         conclude(scanner.stop, validEnd: scanner.validEnd)
         if scanner.layout.isFinished { try compareIndex(source) }
         describeTracks()
+    }
+
+    /// Whether the file's first bytes are those of a recording: one whose initial `moov` is damaged must not pass for
+    /// somebody else's file that happens to be sound.
+    private func beginsLikeARecording(_ source: DescriptorSource) throws(MP4Error) -> Bool {
+        let length = Int(FragmentedHeader.placeholderOffset) + FragmentedHeader.placeholderSizeBytes
+        guard source.sizeBytes >= Int64(length) else { return false }
+        let front = try source.read(at: 0, count: length)
+        let fileType = front[..<Int(FragmentedHeader.placeholderOffset)]
+        let placeholder = front[Int(FragmentedHeader.placeholderOffset)...].prefix(8)
+        return fileType.elementsEqual(FragmentedHeader.fileType)
+            && [[0, 0, 0, 16] + "free".utf8, [0, 0, 0, 1] + "mdat".utf8].contains(
+                Array(placeholder))
     }
 
     private mutating func begin(

@@ -1,0 +1,99 @@
+package import Logging
+import Media
+import Synchronization
+
+/// One source on its way: what the capture makes goes to the uplink, until one of them ends.
+package final class Agent: Sendable {
+    /// How an agent's work ended.
+    package enum Outcome: Hashable, Sendable {
+        /// Everything captured is durable at the collector.
+        case complete
+        /// One line that says what was wrong.
+        case failed(String)
+    }
+
+    private let uplink: Uplink
+    private let capture: CaptureSession
+    private let sink: UplinkSink
+    private let logger: Logger
+
+    /// Nothing is opened yet.
+    package init(
+        capture settings: CaptureSettings, uplink uplinkSettings: UplinkSettings, logger: Logger
+    ) {
+        self.logger = logger
+        uplink = Uplink(settings: uplinkSettings, logger: logger)
+        sink = UplinkSink(uplink: uplink, logger: logger)
+        capture = CaptureSession(settings: settings, sink: sink)
+    }
+
+    /// Captures and sends until the capture has ended and everything is persisted. Blocks its thread.
+    /// - Throws: when a source or an encoder cannot be opened as asked; nothing has been sent then.
+    package func run() throws(CaptureError) -> Outcome {
+        try capture.start()
+        for line in capture.descriptions { logger.info("\(line)") }
+        let outcome = uplink.wait()
+        // An uplink that failed leaves nobody to capture for.
+        capture.stop()
+        switch (outcome, sink.end) {
+        case (.failed(let line), _): return .failed(line)
+        case (.complete, .failed(let line)): return .failed(line)
+        case (.complete, .finished), (.complete, nil): return .complete
+        }
+    }
+
+    /// Asks the capture to end; what it has made is still sent.
+    package func stop() {
+        capture.stop()
+    }
+
+    /// Gives up what is not persisted yet: ``run()`` ends with how much that was.
+    package func abandon() {
+        capture.stop()
+        uplink.abandon(after: .zero)
+    }
+
+    /// For a progress line.
+    package var status: UplinkStatus { uplink.status }
+}
+
+/// Hands what the capture makes to the uplink.
+private final class UplinkSink: CaptureSink {
+    private let uplink: Uplink
+    private let logger: Logger
+    private let ending = Mutex<CaptureEnd?>(nil)
+
+    init(uplink: Uplink, logger: Logger) {
+        self.uplink = uplink
+        self.logger = logger
+    }
+
+    /// How the capture ended, once it has.
+    var end: CaptureEnd? { ending.withLock { $0 } }
+
+    func formats(_ formats: [TrackFormat]) { uplink.begin(formats: formats) }
+
+    func formatChanged(_ format: TrackFormat) {
+        logger.info("now \(format.summary)")
+        uplink.formatChanged(format)
+    }
+
+    func sample(_ sample: EncodedSample) { uplink.offer(sample) }
+
+    func lost(_ loss: CaptureLoss) {
+        logger.warning("\(loss.samples) \(loss.track) samples lost: \(loss.text)")
+        uplink.offer(loss)
+    }
+
+    func ended(_ end: CaptureEnd) {
+        ending.withLock { $0 = end }
+        switch end {
+        case .finished(let reason):
+            logger.info("capture ended (\(reason)); waiting until the collector has everything on disk")
+            uplink.finish(reason)
+        case .failed(let line):
+            logger.error("capture ended early: \(line)")
+            uplink.finish("failed: \(line)")
+        }
+    }
+}

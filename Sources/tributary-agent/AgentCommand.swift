@@ -1,0 +1,89 @@
+import AgentCore
+import ArgumentParser
+import Devices
+import Encoding
+import Glibc
+import Logging
+import Media
+import Terminal
+
+/// The agent's command line.
+@main
+struct AgentCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "tributary-agent",
+        abstract: "Captures one source, encodes it and sends it to a collector.",
+        discussion: """
+            --video test is a moving picture whose top carries its capture time; --audio test beeps at every whole second. \
+            A file is played at its own pace, as a camera would, with its sound unless --audio says otherwise.
+
+            Samples are kept until the collector has them on disk, and sent again after a lost connection. Every option can \
+            come from the environment: --video-bitrate is TRIBUTARY_VIDEO_BITRATE. Stop with Ctrl-C or SIGTERM: what \
+            has been captured is sent first; a second Ctrl-C does not wait.
+            """,
+        version: Version.number)
+
+    @Option(help: "Where the collector listens: tcp://ADDRESS:PORT or ipc://PATH.")
+    var collector = "tcp://127.0.0.1:5550"
+
+    @Option(help: "The source's name: letters, digits, '.', '_', '-'. (default: this machine's name)")
+    var source: String?
+
+    @OptionGroup(title: "Capture") var capture: CaptureOptions
+    @OptionGroup(title: "Encoding") var encoding: EncodingOptions
+
+    @Option(help: "How much is sent in one message; 0 sends each sample at once.")
+    var batch = TimeSpan(nanoseconds: 100_000_000)
+
+    @Option(help: "How much is kept in memory while the collector is away.")
+    var memoryLimit = ByteCount(64 << 20)
+
+    @Flag(name: .shortAndLong, help: "Log details too.")
+    var verbose = false
+
+    func validate() throws {
+        if let flaw = Endpoint.flaw(collector) { throw ValidationError("--collector: \(flaw)") }
+        if let source, !SourceNames.isValid(source) {
+            throw ValidationError(
+                "--source '\(source.prefix(80))' cannot be a name: use letters, digits, '.', '_' and "
+                    + "'-', at most 64, and begin with a letter or digit")
+        }
+        guard batch.nanoseconds <= 1_000_000_000 else {
+            throw ValidationError("--batch \(batch) is too long: use at most 1s")
+        }
+        guard memoryLimit.bytes >= 16 << 20 else {
+            throw ValidationError("--memory-limit \(memoryLimit) is too small: use at least 16MiB")
+        }
+    }
+
+    func run() throws {
+        let console = Console()
+        let name = source ?? SourceNames.ofThisMachine()
+        var logger = Logger(label: "agent") { _ in HumanLogHandler(console: console) }
+        logger[metadataKey: "source"] = "\(name)"
+        if verbose { logger.logLevel = .debug }
+        do {
+            var settings = CaptureSettings(sourceName: name)
+            try capture.apply(to: &settings)
+            try encoding.apply(to: &settings)
+            let uplink = UplinkSettings(
+                endpoint: collector, sourceName: name, agentName: SourceNames.ofThisMachine(),
+                software: Version.software("tributary-agent"), batch: batch.duration,
+                memoryLimitBytes: Int(memoryLimit.bytes))
+            let agent = Agent(capture: settings, uplink: uplink, logger: logger)
+            let signals = StopSignals { count in
+                if count == 1 { agent.stop() } else { agent.abandon() }
+            }
+            defer { withExtendedLifetime(signals) {} }
+            if case .failed(let line) = try agent.run() { throw Failure(line) }
+            logger.info("done: the collector has everything on disk")
+        } catch let error as CaptureError {
+            if case .settings(let text) = error { throw UsageError(text) }
+            throw Failure("\(error)")
+        }
+    }
+
+    static func main() {
+        Program.main(AgentCommand.self)
+    }
+}

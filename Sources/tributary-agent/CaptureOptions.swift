@@ -1,0 +1,84 @@
+import AgentCore
+import ArgumentParser
+import Media
+import Terminal
+
+/// What is captured.
+struct CaptureOptions: ParsableArguments {
+    @Option(help: "Where pictures come from: test, file:PATH or none.")
+    var video: String
+
+    @Option(
+        help: """
+            Where sound comes from: test, file:PATH or none. (default: from where the pictures come, if there is \
+            sound)
+            """)
+    var audio: String?
+
+    @Option(help: "A named picture size: low 640x480, medium 960x540, high 1280x720.")
+    var preset: SizePreset?
+
+    @Option(help: "The pictures' size, such as 1280x720. (default: 1280x720, or the file's own)")
+    var size: PictureSize?
+
+    @Option(help: "Pictures per second. (default: 30, or the file's own)")
+    var fps: FrameRate?
+
+    @Option(help: "End after this much captured time.")
+    var duration: TimeSpan?
+
+    @Flag(help: "Start a file again when it ends.")
+    var loop = false
+
+    /// Writes what was asked for into the settings.
+    func apply(to settings: inout CaptureSettings) throws {
+        if preset != nil, size != nil {
+            throw UsageError("both --preset and --size say how large the pictures are: leave one out")
+        }
+        settings.video = try VideoChoice(argument: video)
+        settings.audio = try audio.map(SoundChoice.init(argument:)) ?? followingVideo(settings.video)
+        settings.size = preset?.size ?? size
+        settings.frameRate = fps
+        settings.duration = duration?.duration
+        settings.loop = loop
+    }
+
+    /// Sound from where the pictures come.
+    private func followingVideo(_ video: VideoChoice) -> SoundChoice {
+        switch video {
+        case .none: .none
+        case .test: .test
+        case .file(let path): .fileIfPresent(path: path)
+        }
+    }
+}
+
+extension SizePreset: ExpressibleByArgument {}
+
+extension PictureSize: ExpressibleByArgument {
+    /// `1280x720`: both sides even (4:2:0 chroma), 16 … 8192.
+    public init?(argument: String) {
+        let parts = argument.split(separator: "x", omittingEmptySubsequences: false)
+        guard parts.count == 2, let width = Int(parts[0]), let height = Int(parts[1]),
+            (16...8192).contains(width), (16...8192).contains(height), width % 2 == 0,
+            height % 2 == 0
+        else { return nil }
+        self.init(width: width, height: height)
+    }
+}
+
+extension FrameRate: ExpressibleByArgument {
+    /// `30`, `12.5` or `30000/1001`: more than 0, at most 1000.
+    public init?(argument: String) {
+        let parts = argument.split(separator: "/", omittingEmptySubsequences: false)
+        if parts.count == 2, let numerator = Int32(parts[0]), let denominator = Int32(parts[1]) {
+            guard numerator > 0, denominator > 0, numerator / denominator <= 1000 else { return nil }
+            self.init(numerator, per: denominator)
+            return
+        }
+        guard parts.count == 1, let rate = Double(argument), rate > 0.001, rate <= 1000 else {
+            return nil
+        }
+        self.init(Int32((rate * 1000).rounded()), per: 1000)
+    }
+}
