@@ -12,7 +12,8 @@ struct ForeignReaderTests {
         case plain = "-bf 0 -g 25"
         case reordered = "-bf 3 -g 30"
         case openGroups = "-bf 3 -g 20 -x264-params open-gop=1:scenecut=0:b-adapt=0"
-        case nonSquare = "-bf 2 -g 15 -vf setsar=4/3 -colorspace bt709 -color_primaries bt709"
+        case nonSquare =
+            "-bf 2 -g 15 -vf setsar=4/3 -colorspace bt709 -color_primaries bt709 -color_trc smpte170m"
 
         var testDescription: String { rawValue }
     }
@@ -107,6 +108,29 @@ struct ForeignReaderTests {
             let path = try scratch.write(half.dropLast(missing), to: "cut.mp4")
             #expect(try packets(path, complaints: "error") == all, "\(missing) bytes missing")
         }
+    }
+
+    @Test
+    func `the picture's shape and colours are said outside the bitstream too`() throws {
+        let scratch = try Scratch()
+        let clip = try Clip(contentsOf: try make(.nonSquare, in: scratch))
+        let tree = try BoxTree(of: MemorySource(try Recorder(clip).finished()))
+        var node = tree.boxes.first { $0.type == "moov" }
+        for type: FourCC in ["trak", "mdia", "minf", "stbl", "stsd", "avc1"] {
+            node = node?.children.first { $0.type == type }
+        }
+        let boxes = try #require(node).children
+        #expect(
+            boxes.first { $0.type == "pasp" }?.fields == [
+                BoxField("hSpacing", .unsigned(4)), BoxField("vSpacing", .unsigned(3)),
+            ])
+        #expect(
+            boxes.first { $0.type == "colr" }?.fields == [
+                BoxField("colour_type", .text("nclx")), BoxField("colour_primaries", .unsigned(1)),
+                BoxField("transfer_characteristics", .unsigned(6)),
+                BoxField("matrix_coefficients", .unsigned(1)),
+                BoxField("full_range_flag", .unsigned(0)),
+            ])
     }
 
     @Test
