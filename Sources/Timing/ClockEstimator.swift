@@ -92,9 +92,11 @@ package struct ClockEstimator: Sendable {
         guard suspects.count >= Self.suspectsForJump else {
             return .outlier(byNanoseconds: byNanoseconds)
         }
+        let before = model(at: exchange.t4Nanoseconds)?.offsetNanoseconds ?? 0
         suspects.removeAll(keepingCapacity: true)
         knowledge = other
         counts.jumps += 1
-        return .jump(byNanoseconds: byNanoseconds)
+        let after = other.model(at: exchange.t4Nanoseconds).offsetNanoseconds
+        return .jump(byNanoseconds: after.clampedSubtracting(before))
     }
 }

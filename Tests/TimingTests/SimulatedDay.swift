@@ -7,6 +7,8 @@ struct SimulatedDay {
     var hours = 24.0
     var stepSeconds = 4.0
     var outages: [ClosedRange<Double>] = []
+    /// Errors are gathered from here on; bounds hold from the start.
+    var settledSeconds = 120.0
 
     struct Outcome {
         var samples = 0
@@ -83,7 +85,7 @@ struct SimulatedDay {
         let error = abs(model.offset(at: moment) - truth)
         let bound = model.bound(at: moment)
         outcome.samples += 1
-        outcome.errorsNanoseconds.append(error)
+        if Double(moment) * 1e-9 > settledSeconds { outcome.errorsNanoseconds.append(error) }
         outcome.largestBoundNanoseconds = max(outcome.largestBoundNanoseconds, bound)
         outcome.lastBoundNanoseconds = bound
         if error > bound {

@@ -25,7 +25,7 @@ struct SimulationTests {
         let first = 3600 * (1 + random.unit() * 5)
         day.outages = [first...(first + 3600), (first + 20_000)...(first + 20_600)]
         let sign: Int64 = random.unit() < 0.5 ? -1 : 1
-        day.clock.jumps = [(3600 * 15, sign * 80_000_000), (3600 * 20, -sign * 90_000_000_000)]
+        day.clock.jumps = [(3600 * 15, sign * 400_000_000), (3600 * 20, -sign * 90_000_000_000)]
         return day
     }
 
