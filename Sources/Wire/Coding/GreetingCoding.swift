@@ -43,6 +43,10 @@ extension Hello {
         }
         clockExchanges = try ReportedExchange.decode(
             message.clockExchanges, "Hello.clock_exchanges")
+        for exchange in clockExchanges
+        where !epochs.contains(where: { $0.number == exchange.epoch }) {
+            throw .malformed("Hello.clock_exchanges is of epoch \(exchange.epoch), not among its epochs")
+        }
     }
 }
 

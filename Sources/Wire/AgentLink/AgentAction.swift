@@ -1,0 +1,67 @@
+package import Media
+
+/// What the agent's link wants done, in this order.
+package enum AgentAction<Payload: Sendable>: Sendable {
+    /// Send these header bytes, and the payload if there is one.
+    case send(header: [UInt8], payload: Payload?)
+    /// Let the connection go, and make another after a pause.
+    case reconnect(afterMilliseconds: Int64)
+    /// Every source is complete, and durable at the collector.
+    case finished
+    /// The collector will not have us: one line that says why and what to do.
+    case failed(String)
+    /// Something to write down.
+    case log(LinkLog)
+}
+
+/// What an agent decides about its link.
+package struct AgentLinkSettings: Hashable, Sendable {
+    /// Where the collector is, for logs.
+    package var endpoint: String
+    /// Product and version, told to the collector.
+    package var software: String
+    /// The box's name.
+    package var agent: String
+    /// Who numbers the records.
+    package var spool: Identity
+    /// The clock domains that records refer to; the last one is the present.
+    package var epochs: [Epoch]
+    /// Payload bytes that are kept at most, all sources together.
+    package var memoryLimitBytes = 64 << 20
+
+    package init(
+        endpoint: String, software: String, agent: String, spool: Identity, epochs: [Epoch]
+    ) {
+        precondition(!epochs.isEmpty, "an agent has a clock")
+        self.endpoint = endpoint
+        self.software = software
+        self.agent = agent
+        self.spool = spool
+        self.epochs = epochs
+    }
+}
+
+/// What is missing on the box, before it has a number.
+package struct Loss: Hashable, Sendable {
+    /// Nil: of all tracks.
+    package var track: TrackKind?
+    package var cause: GapCause
+    /// When the first lost sample was due, agent's clock.
+    package var startNanoseconds: Int64
+    package var durationNanoseconds: Int64
+    /// 0: nobody knows.
+    package var samples: UInt64
+    package var text: String
+
+    package init(
+        track: TrackKind?, cause: GapCause, startNanoseconds: Int64, durationNanoseconds: Int64,
+        samples: UInt64, text: String
+    ) {
+        self.track = track
+        self.cause = cause
+        self.startNanoseconds = startNanoseconds
+        self.durationNanoseconds = durationNanoseconds
+        self.samples = samples
+        self.text = text
+    }
+}

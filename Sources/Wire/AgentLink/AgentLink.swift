@@ -1,0 +1,369 @@
+package import Media
+
+/// The agent's end of the protocol. A value: it owns no socket and no clock; time comes in with each call.
+///
+/// It numbers what the sources give it, keeps it until the collector has it on disk, sends it within the credit, and starts
+/// again after the last durable record whenever a connection is lost. Kept bytes are bounded: when the collector is away
+/// for too long, the oldest groups of pictures give way to a gap that says so.
+///
+///     offline ──connected──► greeting ──Welcome──► flowing ──all durable──► done
+///        ▲                       │                    │
+///        └────lost, silent───────┴────────────────────┘        any ──Refusal──► failed
+package struct AgentLink<Payload: Sendable>: Sendable {
+    package typealias Action = AgentAction<Payload>
+
+    private enum State: Sendable {
+        case offline
+        /// Hello has been sent.
+        case greeting(since: Int64)
+        case flowing(lastHeard: Int64, lastSpoken: Int64)
+        case done
+        case failed
+    }
+
+    /// How long a Welcome may take: longer than the collector asks another holder of the source.
+    private static var greetingNanoseconds: Int64 { 10_000_000_000 }
+    /// Pauses before the next connection, milliseconds: short first, for a collector that is just being restarted.
+    private static var pauses: [Int64] { [100, 200, 500, 1_000, 2_000] }
+    /// When an absent collector is mentioned (again), seconds since it was last there.
+    private static var waitingNotices: [Int64] { [1, 10, 60, 300] }
+    private static var waitingNoticeInterval: Int64 { 600 }
+
+    private let settings: AgentLinkSettings
+    private var state = State.offline
+    private var outboxes: [Outbox<Payload>] = []
+    private var exchanges: [ReportedExchange] = []
+    private var heartbeatNanoseconds =
+        Int64(WireLimits.heartbeatMilliseconds) * 1_000_000
+    private var failedAttempts = 0
+    private var offlineSince: Int64?
+    private var nextWaitingNotice = 0
+    private var isDropping = false
+    /// The session's name, as the collector says; empty until it has begun.
+    package private(set) var session = ""
+
+    /// A link that is not connected yet.
+    package init(settings: AgentLinkSettings) {
+        self.settings = settings
+    }
+
+    // MARK: What the sources give
+
+    /// Adds a source; its index is what the other calls name it by.
+    /// - Precondition: there are fewer than ``WireLimits/sourcesPerAgent``, and no Hello has been sent.
+    package mutating func addSource(_ name: String, formats: [TrackFormat]) -> Int {
+        precondition(outboxes.count < WireLimits.sourcesPerAgent)
+        precondition(SourceName.isValid(name), "names are checked when they are given")
+        outboxes.append(Outbox(name: name, formats: formats))
+        return outboxes.count - 1
+    }
+
+    /// Takes in samples.
+    /// - Parameters:
+    ///   - runs: at most one per track.
+    ///   - digest: SHA-256 of the payload.
+    package mutating func add(
+        runs: [SampleRun], digest: [UInt8], payload: Payload, to source: Int, now: Int64
+    ) -> [Action] {
+        var samples = Samples(
+            source: source, firstSequence: 0, epoch: epoch, payloadDigest: digest, runs: runs)
+        samples.firstSequence = outboxes[source].nextSequence
+        outboxes[source].append(.samples(samples, payload), count: UInt64(samples.count)) { _ in
+            WireMessage.samples(samples).encoded()
+        }
+        return makeRoom() + pump(now: now)
+    }
+
+    /// Takes note of something that never became a sample.
+    package mutating func add(_ loss: Loss, to source: Int, now: Int64) -> [Action] {
+        let sequence = outboxes[source].nextSequence
+        let gap = GapRecord(
+            source: source, sequences: sequence...sequence, track: loss.track, cause: loss.cause,
+            epoch: epoch, startNanoseconds: loss.startNanoseconds,
+            durationNanoseconds: loss.durationNanoseconds, samples: loss.samples, text: loss.text)
+        outboxes[source].append(.gap(gap), count: 1) { _ in WireMessage.gap(gap).encoded() }
+        return pump(now: now)
+    }
+
+    /// From the next samples on, a track has this format.
+    package mutating func setFormat(
+        _ format: TrackFormat, of source: Int, now: Int64
+    ) -> [Action] {
+        outboxes[source].append(.format(format), count: 1) { sequence in
+            WireMessage.trackUpdate(
+                TrackUpdate(source: source, sequence: sequence, format: format)
+            ).encoded()
+        }
+        return pump(now: now)
+    }
+
+    /// The source is complete.
+    package mutating func sayGoodbye(
+        _ text: String, of source: Int, now: Int64
+    ) -> [Action] {
+        outboxes[source].append(.goodbye, count: 1) { sequence in
+            WireMessage.goodbye(
+                Goodbye(source: source, sequence: sequence, text: text)
+            ).encoded()
+        }
+        return pump(now: now)
+    }
+
+    /// Takes note of a finished clock exchange; it travels with the next greeting or heartbeat.
+    package mutating func add(_ exchange: ReportedExchange) {
+        exchanges.append(exchange)
+        if exchanges.count > WireLimits.exchangesPerMessage { exchanges.removeFirst() }
+    }
+
+    // MARK: What the network does
+
+    /// Messages can be sent: the link greets.
+    package mutating func connected(now: Int64) -> [Action] {
+        guard !isOver else { return [] }
+        precondition(!outboxes.isEmpty, "an agent greets when it knows its sources")
+        state = .greeting(since: now)
+        let offers = outboxes.map {
+            SourceOffer(name: $0.name, tracks: $0.baseFormats, firstSequence: $0.firstSequence)
+        }
+        let hello = Hello(
+            software: settings.software, agent: settings.agent, spool: settings.spool,
+            epochs: settings.epochs, sources: offers, clockExchanges: takeExchanges())
+        return [.send(header: WireMessage.hello(hello).encoded(), payload: nil)]
+    }
+
+    /// The connection is gone, or could not be made.
+    package mutating func disconnected(now: Int64) -> [Action] {
+        guard !isOver else { return [] }
+        var actions: [Action] = []
+        if case .flowing = state {
+            actions.append(
+                log(
+                    .warning,
+                    "lost the collector at \(settings.endpoint); keeping samples, trying again"))
+            offlineSince = now
+            nextWaitingNotice = 1
+        }
+        return actions + retry(now: now)
+    }
+
+    /// A message has come.
+    package mutating func received(_ header: [UInt8], now: Int64) -> [Action] {
+        guard !isOver else { return [] }
+        let message: WireMessage
+        do throws(WireError) {
+            message = try WireMessage(decoding: header)
+        } catch {
+            return [log(.warning, "the collector sent something unreadable: \(error)")]
+                + retry(now: now)
+        }
+        if case .flowing(_, let lastSpoken) = state {
+            state = .flowing(lastHeard: now, lastSpoken: lastSpoken)
+        }
+        switch message {
+        case .welcome(let welcome):
+            return welcomed(welcome, now: now)
+        case .acknowledgement(let acknowledgement):
+            return acknowledged(acknowledgement, now: now)
+        case .ping:
+            return heartbeat(now: now)
+        case .refusal(let refusal):
+            return refused(refusal, now: now)
+        case .hello, .samples, .gap, .trackUpdate, .goodbye, .clockProbe, .heartbeat, .clockReply,
+            .unknown:
+            return []
+        }
+    }
+
+    /// Time has passed: call it a few times per second.
+    package mutating func tick(now: Int64) -> [Action] {
+        switch state {
+        case .offline:
+            return noticeWaiting(now: now)
+        case .greeting(let since):
+            return now - since > Self.greetingNanoseconds ? disconnected(now: now) : []
+        case .flowing(let lastHeard, let lastSpoken):
+            if now - lastHeard > WireLimits.silentHeartbeats * heartbeatNanoseconds {
+                return disconnected(now: now)
+            }
+            return now - lastSpoken >= heartbeatNanoseconds ? heartbeat(now: now) : []
+        case .done, .failed:
+            return []
+        }
+    }
+}
+
+// MARK: - State for people
+
+extension AgentLink {
+    /// Whether samples can be sent at this moment.
+    package var isFlowing: Bool {
+        if case .flowing = state { true } else { false }
+    }
+
+    /// Payload bytes that are not durable at the collector.
+    package var keptBytes: Int { outboxes.reduce(0) { $0 + $1.keptBytes } }
+    /// Samples that are not durable at the collector.
+    package var keptSamples: UInt64 { outboxes.reduce(0) { $0 + $1.keptSamples } }
+    /// Samples lost on this side.
+    package var lostSamples: UInt64 { outboxes.reduce(0) { $0 + $1.lostSamples } }
+
+    private var isOver: Bool {
+        switch state {
+        case .done, .failed: true
+        case .offline, .greeting, .flowing: false
+        }
+    }
+
+    private var epoch: UInt32 { settings.epochs.last?.number ?? 0 }
+}
+
+// MARK: - Inside
+
+extension AgentLink {
+    private mutating func welcomed(_ welcome: Welcome, now: Int64) -> [Action] {
+        guard case .greeting = state else { return [] }
+        guard welcome.sources.map(\.source) == Array(outboxes.indices) else {
+            return [log(.warning, "the collector welcomed other sources than ours")]
+                + retry(now: now)
+        }
+        heartbeatNanoseconds = Int64(welcome.heartbeatMilliseconds) * 1_000_000
+        session = welcome.session
+        state = .flowing(lastHeard: now, lastSpoken: now)
+        failedAttempts = 0
+        offlineSince = nil
+        nextWaitingNotice = 0
+        for source in welcome.sources { outboxes[source.source].resume(source) }
+        let connected = log(
+            .info, "connected to \(welcome.software) at \(settings.endpoint)")
+        return [connected] + finishIfComplete() + pump(now: now)
+    }
+
+    private mutating func acknowledged(
+        _ acknowledgement: Acknowledgement, now: Int64
+    ) -> [Action] {
+        guard case .flowing = state else { return [] }
+        session = acknowledgement.session
+        for source in acknowledgement.sources where outboxes.indices.contains(source.source) {
+            outboxes[source.source].acknowledge(source)
+        }
+        return finishIfComplete() + pump(now: now)
+    }
+
+    private mutating func refused(_ refusal: Refusal, now: Int64) -> [Action] {
+        switch refusal.reason {
+        case .unknownConnection:
+            return retry(now: now)
+        case .stopping:
+            let line = log(.warning, "the collector is stopping; keeping samples, trying again")
+            if case .flowing = state {
+                offlineSince = now
+                nextWaitingNotice = 1
+            }
+            return [line] + retry(now: now)
+        case .malformed, .version, .name, .sourceInUse, .limit, .sequence, .other:
+            state = .failed
+            return [.failed("the collector at \(settings.endpoint) refused: \(refusal.text)")]
+        }
+    }
+
+    private mutating func retry(now: Int64) -> [Action] {
+        state = .offline
+        let pause = Self.pauses[min(failedAttempts, Self.pauses.count - 1)]
+        failedAttempts += 1
+        if offlineSince == nil { offlineSince = now }
+        return [.reconnect(afterMilliseconds: pause)]
+    }
+
+    private mutating func noticeWaiting(now: Int64) -> [Action] {
+        guard let since = offlineSince else {
+            offlineSince = now
+            return []
+        }
+        let notices = Self.waitingNotices
+        let due =
+            nextWaitingNotice < notices.count
+            ? notices[nextWaitingNotice]
+            : (notices.last ?? 0)
+                + Int64(nextWaitingNotice - notices.count + 1) * Self.waitingNoticeInterval
+        guard now - since >= due * 1_000_000_000 else { return [] }
+        nextWaitingNotice += 1
+        let seconds = (now - since) / 1_000_000_000
+        return [
+            log(
+                .warning,
+                "no collector at \(settings.endpoint) for \(seconds) s; keeping samples "
+                    + "(\(keptBytes / 1_000_000) of \(settings.memoryLimitBytes / 1_000_000) MB) "
+                    + "and trying until it is there")
+        ]
+    }
+
+    /// Sends what the credit allows.
+    private mutating func pump(now: Int64) -> [Action] {
+        guard case .flowing(let lastHeard, _) = state else { return [] }
+        var actions: [Action] = []
+        for index in outboxes.indices {
+            while let record = outboxes[index].nextToSend() {
+                actions.append(.send(header: record.header, payload: record.payload))
+            }
+        }
+        if exchanges.isEmpty, !actions.isEmpty {
+            state = .flowing(lastHeard: lastHeard, lastSpoken: now)
+        }
+        return actions
+    }
+
+    private mutating func heartbeat(now: Int64) -> [Action] {
+        guard case .flowing(let lastHeard, _) = state else { return [] }
+        state = .flowing(lastHeard: lastHeard, lastSpoken: now)
+        let health = outboxes.enumerated().map { index, outbox in
+            SourceHealth(
+                source: index, keptBytes: UInt64(outbox.keptBytes),
+                newestSequence: outbox.nextSequence - 1, lostSamples: outbox.lostSamples)
+        }
+        let message = Heartbeat(clockExchanges: takeExchanges(), health: health)
+        return [.send(header: WireMessage.heartbeat(message).encoded(), payload: nil)]
+    }
+
+    private mutating func finishIfComplete() -> [Action] {
+        guard outboxes.allSatisfy(\.isComplete) else { return [] }
+        state = .done
+        return [.finished]
+    }
+
+    /// Keeps within the memory that the agent may use.
+    private mutating func makeRoom() -> [Action] {
+        guard keptBytes > settings.memoryLimitBytes else {
+            isDropping = false
+            return []
+        }
+        var dropped: UInt64 = 0
+        while keptBytes > settings.memoryLimitBytes {
+            guard
+                let fullest = outboxes.indices.max(by: {
+                    outboxes[$0].keptBytes < outboxes[$1].keptBytes
+                }),
+                let samples = outboxes[fullest].dropOldest(
+                    source: fullest, encode: { WireMessage.gap($0).encoded() })
+            else { break }
+            dropped += samples
+        }
+        guard dropped > 0, !isDropping else { return [] }
+        isDropping = true
+        let megabytes = settings.memoryLimitBytes / 1_000_000
+        return [
+            log(
+                .error,
+                "\(megabytes) MB of samples are kept and the collector has not taken them: the "
+                    + "oldest are dropped from now on")
+        ]
+    }
+
+    private mutating func takeExchanges() -> [ReportedExchange] {
+        defer { exchanges.removeAll() }
+        return exchanges
+    }
+
+    private func log(_ level: LinkLog.Level, _ text: String) -> Action {
+        .log(LinkLog(level, text))
+    }
+}

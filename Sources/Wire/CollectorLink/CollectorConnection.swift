@@ -1,0 +1,61 @@
+import Media
+
+/// An agent that has been welcomed.
+struct CollectorConnection: Sendable {
+    /// One source's account on this connection, in the order of the Hello.
+    struct Account: Hashable, Sendable {
+        let name: String
+        /// What the records since the Welcome have cost.
+        var consumedBytes: UInt64 = 0
+        /// What the agent was told that it may spend.
+        var announcedBytes: UInt64 = 0
+
+        /// What it may spend by now: never less than was said before.
+        func limitBytes(window: UInt64, outstanding: UInt64) -> UInt64 {
+            max(announcedBytes, consumedBytes + window - min(window, outstanding))
+        }
+    }
+
+    let agent: String
+    let software: String
+    let address: String
+    let spool: Identity
+    /// Number to identity.
+    let epochs: [UInt32: Identity]
+    var accounts: [Account]
+    var lastHeard: Int64
+    var lastAck: Int64
+    /// Whether it is on the list of those that get an Ack at the next tick.
+    var isAckDue = false
+    var control: TokenBucket
+
+    init(hello: Hello, address: String, now: Int64) {
+        agent = hello.agent
+        software = hello.software
+        self.address = address
+        spool = hello.spool
+        epochs = Dictionary(
+            hello.epochs.map { ($0.number, $0.identity) }, uniquingKeysWith: { first, _ in first })
+        accounts = hello.sources.map { Account(name: $0.name) }
+        lastHeard = now
+        lastAck = now
+        control = TokenBucket(
+            perSecond: WireLimits.controlMessagesPerSecond, burst: WireLimits.controlMessageBurst,
+            now: now)
+    }
+
+    /// Ids for the log.
+    var metadata: [String: String] { ["agent": agent, "address": address] }
+}
+
+/// An agent whose source another one holds: it waits for the holder to answer a Ping.
+struct SourceClaim: Sendable {
+    let hello: Hello
+    let address: String
+    let since: Int64
+    /// The holders that were asked.
+    let holders: Set<PeerID>
+
+    /// When the holders' time is over.
+    var deadline: Int64 { since + WireLimits.claimMilliseconds * 1_000_000 }
+}

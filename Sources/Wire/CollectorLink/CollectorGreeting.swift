@@ -1,0 +1,211 @@
+import Media
+
+// Who may send: greetings, claims of a source that another agent holds, and what the agent is told.
+extension CollectorLink {
+    /// How long after a Ping anything but a Heartbeat may still have been on its way before it: no sign of life.
+    private static let staleNanoseconds: Int64 = 500_000_000
+
+    mutating func greet(
+        _ hello: Hello, from message: IncomingMessage, now: Int64
+    ) -> [CollectorAction] {
+        let peer = message.peer
+        func refuseIt(_ reason: RefusalReason, _ text: String) -> [CollectorAction] {
+            refuse(peer, reason, text, address: message.address, now: now)
+        }
+        if isStopping { return refuseIt(.stopping, "the collector is stopping") }
+        // A second Hello while the holder is being asked changes nothing.
+        if claims[peer] != nil { return [] }
+        if connections[peer] != nil {
+            let refused = checkControlRate(of: message, now: now)
+            guard refused.isEmpty else { return refused }
+        } else if connections.count + claims.count >= settings.maximumConnections {
+            return refuseIt(
+                .limit, "\(settings.maximumConnections) agents are connected, the most allowed")
+        }
+        guard makeRoom(for: hello) else {
+            return refuseIt(
+                .limit, "\(settings.maximumSources) sources are known, the most allowed")
+        }
+        let holders = holders(contesting: hello, from: peer)
+        guard !holders.isEmpty else {
+            return admit(hello, peer: peer, address: message.address, now: now)
+        }
+        claims[peer] = SourceClaim(
+            hello: hello, address: message.address, since: now, holders: holders)
+        let ping = WireMessage.ping.encoded()
+        return holders.map { .send($0, ping) }
+    }
+
+    /// A message from `peer` has come: claims of its sources may be decided by it.
+    mutating func settleClaims(
+        against peer: PeerID, by message: WireMessage, now: Int64
+    ) -> [CollectorAction] {
+        guard !claims.isEmpty, let holder = connections[peer] else { return [] }
+        let isAnswer =
+            switch message {
+            case .heartbeat: true
+            case .hello, .samples, .gap, .trackUpdate, .goodbye, .clockProbe, .welcome,
+                .acknowledgement, .refusal, .clockReply, .ping, .unknown:
+                false
+            }
+        var actions: [CollectorAction] = []
+        for (newcomer, claim) in claims where claim.holders.contains(peer) {
+            // Refusing one claim may already have settled another.
+            guard claims[newcomer] != nil else { continue }
+            guard isAnswer || now - claim.since >= Self.staleNanoseconds else { continue }
+            actions += refuse(
+                newcomer, .sourceInUse, inUse(claim, by: holder), address: claim.address, now: now)
+        }
+        return actions
+    }
+
+    /// Admits every claim whose holders are gone, or have let their time pass.
+    mutating func admitUncontested(now: Int64) -> [CollectorAction] {
+        var actions: [CollectorAction] = []
+        for (newcomer, claim) in claims.sorted(by: { $0.value.since < $1.value.since }) {
+            guard claims[newcomer] != nil else { continue }
+            let holders = holders(contesting: claim.hello, from: newcomer)
+            if let other = holders.first(where: { !claim.holders.contains($0) }),
+                let connection = connections[other]
+            {
+                // Somebody else took it in the meantime, and is fresh.
+                claims.removeValue(forKey: newcomer)
+                actions += refuse(
+                    newcomer, .sourceInUse, inUse(claim, by: connection), address: claim.address,
+                    now: now)
+                continue
+            }
+            guard holders.isEmpty || now >= claim.deadline else { continue }
+            claims.removeValue(forKey: newcomer)
+            for holder in holders {
+                actions.append(
+                    .log(
+                        LinkLog(
+                            .notice,
+                            "\(claim.hello.agent) takes over from \(connections[holder]?.agent ?? ""), "
+                                + "which does not answer",
+                            metadata: ["agent": claim.hello.agent, "address": claim.address])))
+                actions += close(holder, .silent)
+            }
+            actions += admit(
+                claim.hello, peer: newcomer, address: claim.address, now: now)
+        }
+        return actions
+    }
+
+    /// The Heartbeat, Hello or unknown message of a connection counts against its rate.
+    mutating func checkControlRate(
+        of message: IncomingMessage, now: Int64
+    ) -> [CollectorAction] {
+        guard connections[message.peer] != nil,
+            connections[message.peer]?.control.take(now: now) == false
+        else { return [] }
+        return refuse(
+            message.peer, .limit,
+            "more than \(WireLimits.controlMessagesPerSecond) control messages per second",
+            address: message.address, now: now)
+    }
+
+    private func inUse(_ claim: SourceClaim, by holder: CollectorConnection) -> String {
+        let names = claim.hello.sources.map(\.name).filter { name in
+            holder.accounts.contains { $0.name == name }
+        }
+        return "the source \(names.joined(separator: ", ")) is being sent by \(holder.agent) at "
+            + "\(holder.address): stop that agent, or give this one another --source name"
+    }
+
+    /// Live connections of other agents that hold a source of `hello`.
+    private func holders(contesting hello: Hello, from peer: PeerID) -> Set<PeerID> {
+        var holders: Set<PeerID> = []
+        for source in hello.sources {
+            guard let holder = sources[source.name]?.holder, holder != peer,
+                connections[holder]?.spool != hello.spool
+            else { continue }
+            holders.insert(holder)
+        }
+        return holders
+    }
+
+    /// Whether the sources of `hello` can be remembered; forgets what need not be.
+    private mutating func makeRoom(for hello: Hello) -> Bool {
+        func newcomers() -> Int { hello.sources.filter { sources[$0.name] == nil }.count }
+        if sources.count + newcomers() > settings.maximumSources {
+            sources = sources.filter { !$0.value.isForgettable }
+        }
+        return sources.count + newcomers() <= settings.maximumSources
+    }
+
+    private mutating func admit(
+        _ hello: Hello, peer: PeerID, address: String, now: Int64
+    ) -> [CollectorAction] {
+        var actions: [CollectorAction] = []
+        // The same agent's earlier connections: what is still on its way through them is sent again.
+        let earlier = Set(hello.sources.compactMap { sources[$0.name]?.holder })
+        for holder in earlier where holder != peer { actions += close(holder, .replaced) }
+        // A second Hello over one connection lets go of what it does not name again.
+        if let before = connections[peer] {
+            for account in before.accounts
+            where !hello.sources.contains(where: { $0.name == account.name }) {
+                sources[account.name]?.holder = nil
+                actions.append(.closed(source: account.name, .replaced))
+            }
+        }
+        var connection = CollectorConnection(hello: hello, address: address, now: now)
+        actions += report(hello.clockExchanges, of: connection)
+        var states: [SourceState] = []
+        for (index, offer) in hello.sources.enumerated() {
+            let (entry, missing) = entry(for: offer, of: hello, holder: peer)
+            sources[offer.name] = entry
+            let limit = connection.accounts[index].limitBytes(
+                window: settings.windowBytes, outstanding: entry.outstandingBytes)
+            connection.accounts[index].announcedBytes = limit
+            states.append(
+                SourceState(
+                    source: index, received: entry.received, persisted: entry.persisted,
+                    creditLimitBytes: limit))
+            // One that has said goodbye comes back only to hear that everything is safe.
+            guard entry.goodbye == nil else { continue }
+            actions.append(
+                .opened(
+                    OpenedSource(
+                        name: offer.name, agent: hello.agent, software: hello.software,
+                        address: address, spool: hello.spool, epochs: hello.epochs,
+                        tracks: entry.tracks, received: entry.received, missing: missing)))
+        }
+        connections[peer] = connection
+        let welcome = Welcome(
+            software: settings.software, session: sessionName,
+            heartbeatMilliseconds: settings.heartbeatMilliseconds, sources: states)
+        actions.append(.send(peer, WireMessage.welcome(welcome).encoded()))
+        let names = hello.sources.map(\.name).joined(separator: ", ")
+        actions.append(
+            .log(
+                LinkLog(
+                    .info, "\(hello.agent) sends \(names)",
+                    metadata: connection.metadata.merging(["software": hello.software]) { $1 })))
+        return actions
+    }
+
+    /// What is remembered of an offered source from now on, and which records have gone missing.
+    private func entry(
+        for offer: SourceOffer, of hello: Hello, holder: PeerID
+    ) -> (SourceEntry, missing: ClosedRange<UInt64>?) {
+        let known = sources[offer.name]
+        var entry: SourceEntry
+        if let known, known.spool == hello.spool {
+            entry = known
+            // What was taken in behind the offer may have changed the formats; the link has followed.
+            if entry.received < offer.firstSequence { entry.tracks = offer.tracks }
+        } else {
+            let persisted = persistedLookup(offer.name, hello.spool)
+            entry = SourceEntry(
+                spool: hello.spool, received: persisted, persisted: persisted,
+                tracks: offer.tracks, outstandingBytes: known?.outstandingBytes ?? 0)
+        }
+        entry.holder = holder
+        guard offer.firstSequence > entry.received + 1 else { return (entry, nil) }
+        let missing = entry.received + 1...offer.firstSequence - 1
+        entry.received = missing.upperBound
+        return (entry, missing)
+    }
+}

@@ -1,0 +1,293 @@
+/// The collector's side of the protocol, for all its connections: a value that owns no socket, no clock and no task.
+///
+/// Feed it every message but clock probes (those are answered at once, ``ClockReply/bytes(answering:receivedAt:sentAt:)``)
+/// and carry out what it returns, in order. After each round of messages, and every 100 ms at least, call
+/// ``tick(now:)``: acks leave there, one per connection however much happened.
+///
+/// `now` is the collector's monotonic clock in nanoseconds, and never goes back.
+package struct CollectorLink: Sendable {
+    let settings: CollectorLinkSettings
+    let persistedLookup: @Sendable (_ source: String, _ spool: Identity) -> UInt64
+    var sessionName: String
+    var isStopping = false
+
+    var connections: [PeerID: CollectorConnection] = [:]
+    var claims: [PeerID: SourceClaim] = [:]
+    var sources: [String: SourceEntry] = [:]
+    private var dueAcks: [PeerID] = []
+    private var nextScan: Int64 = 0
+    var logGate = LogGate()
+    private var strangers: TokenBucket
+
+    /// Records that came again after a reconnect, and were dropped.
+    package internal(set) var duplicateRecords: UInt64 = 0
+    /// Refusals since the beginning.
+    package internal(set) var refusals: UInt64 = 0
+
+    /// How often silence and acks that are merely due by time are looked for.
+    static let scanNanoseconds: Int64 = 100_000_000
+    /// Refusals per second, and at once, for peers that are not known: enough after a restart with many agents.
+    private static let strangerRefusals: (perSecond: Int64, burst: Int64) = (100, 1_000)
+
+    /// A link without connections.
+    ///
+    /// - Parameters:
+    ///   - settings: what this collector decides.
+    ///   - session: the session's name, if it has begun.
+    ///   - persisted: the last record that the archive has of a source in a spool's numbering, 0 for none. Asked when
+    ///     a source comes that the link does not remember.
+    package init(
+        settings: CollectorLinkSettings, session: String = "",
+        persisted: @escaping @Sendable (_ source: String, _ spool: Identity) -> UInt64
+    ) {
+        precondition(
+            settings.windowBytes >= 2 * UInt64(WireLimits.payloadBytes),
+            "the window must take two payloads of the largest size")
+        self.settings = settings
+        sessionName = session
+        persistedLookup = persisted
+        strangers = TokenBucket(
+            perSecond: Self.strangerRefusals.perSecond, burst: Self.strangerRefusals.burst, now: 0)
+    }
+
+    /// A message has arrived.
+    package mutating func received(_ message: IncomingMessage, now: Int64) -> [CollectorAction] {
+        let decoded: WireMessage
+        do throws(WireError) {
+            decoded = try WireMessage(decoding: message.header)
+            try checkParts(of: decoded, in: message)
+        } catch {
+            return refuse(
+                message.peer, error.reason, error.description, address: message.address, now: now)
+        }
+        connections[message.peer]?.lastHeard = now
+        var actions = settleClaims(against: message.peer, by: decoded, now: now)
+        switch decoded {
+        case .samples(let samples):
+            actions += take(samples, from: message, now: now)
+        case .gap(let gap):
+            actions += take(gap, from: message, now: now)
+        case .trackUpdate(let update):
+            actions += take(update, from: message, now: now)
+        case .goodbye(let goodbye):
+            actions += take(goodbye, from: message, now: now)
+        case .hello(let hello):
+            actions += greet(hello, from: message, now: now)
+        case .heartbeat(let heartbeat):
+            actions += take(heartbeat, from: message, now: now)
+        case .clockProbe, .unknown:
+            actions += checkControlRate(of: message, now: now)
+        case .welcome, .acknowledgement, .refusal, .clockReply, .ping:
+            actions += refuse(
+                message.peer, .malformed, "\(decoded.name) is for agents; collectors send it",
+                address: message.address, now: now)
+        }
+        return actions
+    }
+
+    /// Sending to a peer failed: its connection is gone.
+    package mutating func peerGone(_ peer: PeerID, now: Int64) -> [CollectorAction] {
+        var actions = close(peer, .silent)
+        claims.removeValue(forKey: peer)
+        actions += admitUncontested(now: now)
+        return actions
+    }
+
+    /// Everything of a source up to a record is safe on disk.
+    package mutating func persisted(source: String, spool: Identity, sequence: UInt64) {
+        guard var entry = sources[source], entry.spool == spool, sequence > entry.persisted else {
+            return
+        }
+        precondition(
+            sequence <= entry.received, "\(source): record \(sequence) persisted, not received")
+        entry.persisted = sequence
+        sources[source] = entry
+        if let holder = entry.holder { markAckDue(holder) }
+    }
+
+    /// So many payload bytes of a source have left memory: written, or given up.
+    package mutating func released(bytes: Int, source: String) {
+        guard var entry = sources[source] else { return }
+        precondition(bytes >= 0 && entry.outstandingBytes >= UInt64(bytes), "released twice")
+        entry.outstandingBytes -= UInt64(bytes)
+        sources[source] = entry
+        guard let holder = entry.holder, let connection = connections[holder],
+            let account = connection.accounts.first(where: { $0.name == source })
+        else { return }
+        let limit = account.limitBytes(
+            window: settings.windowBytes, outstanding: entry.outstandingBytes)
+        if limit - account.announcedBytes >= settings.windowBytes / 2 { markAckDue(holder) }
+    }
+
+    /// The first sample has begun a session.
+    package mutating func sessionBegan(_ name: String) {
+        sessionName = name
+        for peer in connections.keys { markAckDue(peer) }
+    }
+
+    /// Refuses a peer for something that only the caller can see (its payload, a full disk).
+    ///
+    /// The batch that was at fault, if it was the last one taken in and nothing of it was used, is taken back.
+    package mutating func refuse(
+        _ peer: PeerID, _ reason: RefusalReason, _ text: String, takingBack samples: Samples? = nil,
+        now: Int64
+    ) -> [CollectorAction] {
+        if let samples, let connection = connections[peer],
+            connection.accounts.indices.contains(samples.source)
+        {
+            let name = connection.accounts[samples.source].name
+            if let entry = sources[name], entry.received == samples.lastSequence {
+                sources[name]?.received = samples.firstSequence - 1
+                sources[name]?.outstandingBytes -= min(
+                    entry.outstandingBytes, UInt64(samples.payloadSizeBytes))
+            }
+        }
+        let address = connections[peer]?.address ?? ""
+        return refuse(peer, reason, text, address: address, now: now)
+    }
+
+    /// Time has passed: sends what is due, and notices who is silent.
+    package mutating func tick(now: Int64) -> [CollectorAction] {
+        var actions: [CollectorAction] = []
+        if now >= nextScan {
+            nextScan = now + Self.scanNanoseconds
+            actions += scan(now: now)
+        }
+        let due = dueAcks
+        dueAcks.removeAll(keepingCapacity: true)
+        for peer in due { actions += acknowledge(peer, now: now) }
+        return actions
+    }
+
+    /// Ends all connections: the agents will come back to another collector, or to this one started again.
+    package mutating func stop(now: Int64) -> [CollectorAction] {
+        isStopping = true
+        var actions: [CollectorAction] = []
+        for peer in connections.keys { actions += acknowledge(peer, now: now) }
+        let refusal = Refusal(reason: .stopping, text: "the collector is stopping")
+        let bytes = WireMessage.refusal(refusal).encoded()
+        for peer in Array(connections.keys) + Array(claims.keys) {
+            actions.append(.send(peer, bytes))
+            actions += close(peer, .stopping)
+        }
+        claims.removeAll()
+        return actions
+    }
+}
+
+// What several messages need.
+extension CollectorLink {
+    /// Puts a connection on the list of those that get an Ack at the next tick.
+    mutating func markAckDue(_ peer: PeerID) {
+        guard let connection = connections[peer], !connection.isAckDue else { return }
+        connections[peer]?.isAckDue = true
+        dueAcks.append(peer)
+    }
+
+    /// Says no, and forgets the connection.
+    mutating func refuse(
+        _ peer: PeerID, _ reason: RefusalReason, _ text: String, address: String, now: Int64
+    ) -> [CollectorAction] {
+        let connection = connections[peer]
+        if connection == nil && claims[peer] == nil && !strangers.take(now: now) { return [] }
+        refusals += 1
+        let text = printable(text)
+        let refusal = Refusal(reason: reason, text: text)
+        var actions: [CollectorAction] = [.send(peer, WireMessage.refusal(refusal).encoded())]
+        if let suppressed = logGate.pass(address, now: now) {
+            let more = suppressed > 0 ? " (and \(suppressed) refusals before)" : ""
+            actions.append(
+                .log(
+                    LinkLog(
+                        .warning, "refused: \(text)\(more)",
+                        metadata: connection?.metadata ?? ["address": address])))
+        }
+        claims.removeValue(forKey: peer)
+        actions += close(peer, .refused(reason))
+        actions += admitUncontested(now: now)
+        return actions
+    }
+
+    /// Forgets a connection and lets go of its sources.
+    mutating func close(_ peer: PeerID, _ reason: CloseReason) -> [CollectorAction] {
+        guard let connection = connections.removeValue(forKey: peer) else { return [] }
+        var actions: [CollectorAction] = []
+        for account in connection.accounts where sources[account.name]?.holder == peer {
+            sources[account.name]?.holder = nil
+            actions.append(.closed(source: account.name, reason))
+        }
+        return actions
+    }
+
+    private func checkParts(
+        of decoded: WireMessage, in message: IncomingMessage
+    ) throws(WireError) {
+        let found = 1 + (message.payloadSizeBytes == nil ? 0 : 1) + message.extraParts
+        switch decoded {
+        case .samples(let samples):
+            guard let size = message.payloadSizeBytes, message.extraParts == 0 else {
+                throw .malformed("Samples came in \(found) parts; it has a header and a payload")
+            }
+            guard size == samples.payloadSizeBytes else {
+                throw .malformed(
+                    "the payload has \(size) bytes, its samples "
+                        + "\(samples.payloadSizeBytes) together")
+            }
+        case .unknown:
+            break
+        case .hello, .gap, .trackUpdate, .goodbye, .clockProbe, .heartbeat, .welcome,
+            .acknowledgement, .refusal, .clockReply, .ping:
+            guard found == 1 else {
+                throw .malformed("\(decoded.name) came in \(found) parts; it has a header only")
+            }
+        }
+    }
+
+    /// Who is silent, whose claim is decided, and whose Ack is due by time.
+    private mutating func scan(now: Int64) -> [CollectorAction] {
+        var actions: [CollectorAction] = []
+        let interval = Int64(settings.heartbeatMilliseconds) * 1_000_000
+        for (peer, connection) in connections {
+            if now - connection.lastHeard >= WireLimits.silentHeartbeats * interval {
+                actions.append(
+                    .log(
+                        LinkLog(
+                            .warning,
+                            "\(connection.agent) has been silent for "
+                                + "\((now - connection.lastHeard) / 1_000_000_000) s",
+                            metadata: connection.metadata)))
+                actions += close(peer, .silent)
+            } else if now - connection.lastAck >= interval {
+                markAckDue(peer)
+            }
+        }
+        actions += admitUncontested(now: now)
+        return actions
+    }
+
+    private mutating func acknowledge(_ peer: PeerID, now: Int64) -> [CollectorAction] {
+        guard var connection = connections[peer] else { return [] }
+        connection.isAckDue = false
+        connection.lastAck = now
+        var states: [SourceState] = []
+        var isComplete = true
+        for index in connection.accounts.indices {
+            guard let entry = sources[connection.accounts[index].name] else { continue }
+            let limit = connection.accounts[index].limitBytes(
+                window: settings.windowBytes, outstanding: entry.outstandingBytes)
+            connection.accounts[index].announcedBytes = limit
+            states.append(
+                SourceState(
+                    source: index, received: entry.received, persisted: entry.persisted,
+                    creditLimitBytes: limit))
+            isComplete = isComplete && entry.isComplete
+        }
+        connections[peer] = connection
+        let ack = Acknowledgement(sources: states, session: sessionName)
+        var actions: [CollectorAction] = [
+            .send(peer, WireMessage.acknowledgement(ack).encoded())
+        ]
+        if isComplete { actions += close(peer, .complete) }
+        return actions
+    }
+}

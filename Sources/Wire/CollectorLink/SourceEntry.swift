@@ -1,0 +1,54 @@
+import Media
+
+/// What a collector remembers of a source, whether it is connected or not.
+struct SourceEntry: Hashable, Sendable {
+    /// Who numbers the records.
+    let spool: Identity
+    /// Last record taken in.
+    var received: UInt64
+    /// Last record that is safe on disk.
+    var persisted: UInt64
+    /// The formats in force behind `received`.
+    var tracks: [TrackFormat]
+    /// The connection that writes it now.
+    var holder: PeerID?
+    /// The number of its Goodbye, once that was taken in.
+    var goodbye: UInt64?
+    /// Payload bytes taken in and not yet on disk; survives reconnects, and a change of spool.
+    var outstandingBytes: UInt64
+
+    /// Nothing more will come, and everything is on disk.
+    var isComplete: Bool {
+        guard let goodbye else { return false }
+        return persisted >= goodbye
+    }
+
+    /// Whether forgetting it loses nothing that the archive could not say again.
+    var isForgettable: Bool {
+        holder == nil && outstandingBytes == 0 && persisted == received
+    }
+
+    /// How a record's numbers stand to what is here already.
+    enum Placement: Hashable {
+        case next
+        case duplicate
+        case violation(String)
+    }
+
+    /// Whether records `first … last` are the next ones, old news, or against the rules.
+    func placement(first: UInt64, last: UInt64) -> Placement {
+        if last <= received { return .duplicate }
+        if first <= received {
+            return .violation(
+                "records \(first) to \(last) straddle \(received), the last one taken in: "
+                    + "a record must not be cut anew")
+        }
+        if first > received + 1 {
+            return .violation("record \(first) came where \(received + 1) was due")
+        }
+        if let goodbye {
+            return .violation("record \(first) came after goodbye, record \(goodbye)")
+        }
+        return .next
+    }
+}

@@ -1,0 +1,26 @@
+/// Lets so many events per second through, and a burst of so many at once.
+struct TokenBucket: Hashable, Sendable {
+    private let nanosecondsPerToken: Int64
+    private let capacityNanoseconds: Int64
+    /// The time that has been saved up.
+    private var savedNanoseconds: Int64
+    private var lastRefill: Int64
+
+    /// A full bucket.
+    init(perSecond: Int64, burst: Int64, now: Int64) {
+        nanosecondsPerToken = 1_000_000_000 / perSecond
+        capacityNanoseconds = nanosecondsPerToken * burst
+        savedNanoseconds = capacityNanoseconds
+        lastRefill = now
+    }
+
+    /// Takes one token; false when there is none.
+    mutating func take(now: Int64) -> Bool {
+        savedNanoseconds = min(
+            capacityNanoseconds, savedNanoseconds + max(0, now - lastRefill))
+        lastRefill = max(now, lastRefill)
+        guard savedNanoseconds >= nanosecondsPerToken else { return false }
+        savedNanoseconds -= nanosecondsPerToken
+        return true
+    }
+}
