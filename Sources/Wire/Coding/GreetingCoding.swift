@@ -45,7 +45,7 @@ extension Hello {
             message.clockExchanges, "Hello.clock_exchanges")
         for exchange in clockExchanges
         where !epochs.contains(where: { $0.number == exchange.epoch }) {
-            throw .malformed("Hello.clock_exchanges is of epoch \(exchange.epoch), not among its epochs")
+            throw .malformed("Hello.clock_exchanges has an epoch that Hello.epochs lacks")
         }
     }
 }
