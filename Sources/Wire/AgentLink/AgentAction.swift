@@ -2,25 +2,23 @@ package import Media
 
 /// What the agent's link wants done, in this order.
 package enum AgentAction<Payload: Sendable>: Sendable {
-    /// Let go of the connection, if there is one, and make another.
-    case connect
-    /// Let go of the connection; another is asked for later.
-    case disconnect
-    /// Send these header bytes, and this payload as the second part if there is one.
+    /// Send these header bytes, and the payload if there is one.
     case send(header: [UInt8], payload: Payload?)
+    /// Let the connection go, and make another after a pause.
+    case reconnect(afterMilliseconds: Int64)
+    /// Every source is complete, and durable at the collector.
+    case finished
+    /// The collector will not have us: one line that says why and what to do.
+    case failed(String)
     /// Something to write down.
     case log(LinkLog)
-    /// Every source has said goodbye and everything is safe at the collector.
-    case finished
-    /// It cannot go on; one line that says why.
-    case failed(String)
 }
 
-/// What an agent tells a collector of itself, and how much it keeps.
+/// What an agent decides about its link.
 package struct AgentLinkSettings: Hashable, Sendable {
-    /// Where the collector is, for lines that people read.
+    /// Where the collector is, for logs.
     package var endpoint: String
-    /// Product and version.
+    /// Product and version, told to the collector.
     package var software: String
     /// The box's name.
     package var agent: String
@@ -28,35 +26,31 @@ package struct AgentLinkSettings: Hashable, Sendable {
     package var spool: Identity
     /// The clock domains that records refer to; the last one is the present.
     package var epochs: [Epoch]
-    /// Names of the sources; a source's index is its place here.
-    package var sources: [String]
-    /// What all records that are not persisted yet may take, bytes.
-    package var memoryLimitBytes: Int = 64 * 1024 * 1024
+    /// Payload bytes that are kept at most, all sources together.
+    package var memoryLimitBytes = 64 << 20
 
     package init(
-        endpoint: String, software: String, agent: String, spool: Identity, epochs: [Epoch],
-        sources: [String]
+        endpoint: String, software: String, agent: String, spool: Identity, epochs: [Epoch]
     ) {
+        precondition(!epochs.isEmpty, "an agent has a clock")
         self.endpoint = endpoint
         self.software = software
         self.agent = agent
         self.spool = spool
         self.epochs = epochs
-        self.sources = sources
     }
 }
 
-/// A loss as a source notices it, before it has a number.
+/// What is missing on the box, before it has a number.
 package struct Loss: Hashable, Sendable {
-    /// nil: all tracks.
+    /// Nil: of all tracks.
     package var track: TrackKind?
     package var cause: GapCause
-    /// When the first lost sample was due, nanoseconds of the agent's clock.
+    /// When the first lost sample was due, agent's clock.
     package var startNanoseconds: Int64
     package var durationNanoseconds: Int64
-    /// How many samples were lost; 0: nobody knows.
+    /// 0: nobody knows.
     package var samples: UInt64
-    /// One line for people.
     package var text: String
 
     package init(

@@ -1,170 +1,369 @@
 package import Media
 
-/// The agent's side of the protocol, for its one connection: a value that owns no socket, no clock and no task.
+/// The agent's end of the protocol. A value: it owns no socket and no clock; time comes in with each call.
 ///
-/// It numbers what the sources give it, keeps it until the collector has persisted it, and never has more in flight
-/// than the collector granted. Carry out what its methods return, in order; call ``tick(now:)`` every 100 ms at least.
+/// It numbers what the sources give it, keeps it until the collector has it on disk, sends it within the credit, and starts
+/// again after the last durable record whenever a connection is lost. Kept bytes are bounded: when the collector is away
+/// for too long, the oldest groups of pictures give way to a gap that says so.
 ///
-/// `Payload` is whatever holds a batch's bytes. `now` is the agent's monotonic clock in nanoseconds, and never goes
-/// back.
+///     offline ──connected──► greeting ──Welcome──► flowing ──all durable──► done
+///        ▲                       │                    │
+///        └────lost, silent───────┴────────────────────┘        any ──Refusal──► failed
 package struct AgentLink<Payload: Sendable>: Sendable {
     package typealias Action = AgentAction<Payload>
 
-    let settings: AgentLinkSettings
-    var phase = Phase.idle
-    var outboxes: [Outbox<Payload>]
-    var backoffNanoseconds = AgentLinkPace.firstBackoff
-    var waiting: Waiting?
-    var drops = DropMention()
-    /// What the last Hello said of the formats, to see whether it still held when the Welcome came.
-    var announcedFormats: [[TrackFormat]] = []
-    var clockExchanges: [ReportedExchange] = []
-    /// Which source sends next, so that all get their turn.
-    var turn = 0
-    /// The session's name, once the collector has said one.
-    package internal(set) var session = ""
-
-    /// Where the link is in its life.
-    enum Phase: Hashable, Sendable {
-        /// Not started.
-        case idle
-        /// Asked for a connection.
-        case connecting
-        /// Pauses before it asks again.
-        case backingOff(until: Int64)
-        /// Connected; the sources' formats are not all known yet.
-        case connected
-        /// Hello has been said.
+    private enum State: Sendable {
+        case offline
+        /// Hello has been sent.
         case greeting(since: Int64)
-        /// Welcome.
-        case flowing(Flow)
-        /// Everything is persisted.
-        case finished
-        /// It cannot go on.
+        case flowing(lastHeard: Int64, lastSpoken: Int64)
+        case done
         case failed
     }
 
-    /// A welcomed connection.
-    struct Flow: Hashable, Sendable {
-        var heartbeatNanoseconds: Int64
-        var lastHeard: Int64
-        var lastHeartbeat: Int64
-        /// Per source: what its records since the Welcome have cost.
-        var spentBytes: [UInt64]
-        /// Per source: what they may cost.
-        var creditBytes: [UInt64]
-    }
+    /// How long a Welcome may take: longer than the collector asks another holder of the source.
+    private static var greetingNanoseconds: Int64 { 10_000_000_000 }
+    /// Pauses before the next connection, milliseconds: short first, for a collector that is just being restarted.
+    private static var pauses: [Int64] { [100, 200, 500, 1_000, 2_000] }
+    /// When an absent collector is mentioned (again), seconds since it was last there.
+    private static var waitingNotices: [Int64] { [1, 10, 60, 300] }
+    private static var waitingNoticeInterval: Int64 { 600 }
 
-    /// A link for sources whose formats are said later.
+    private let settings: AgentLinkSettings
+    private var state = State.offline
+    private var outboxes: [Outbox<Payload>] = []
+    private var exchanges: [ReportedExchange] = []
+    private var heartbeatNanoseconds =
+        Int64(WireLimits.heartbeatMilliseconds) * 1_000_000
+    private var failedAttempts = 0
+    private var offlineSince: Int64?
+    private var nextWaitingNotice = 0
+    private var isDropping = false
+    /// The session's name, as the collector says; empty until it has begun.
+    package private(set) var session = ""
+
+    /// A link that is not connected yet.
     package init(settings: AgentLinkSettings) {
-        precondition(
-            (1...WireLimits.sourcesPerAgent).contains(settings.sources.count),
-            "an agent has 1 to \(WireLimits.sourcesPerAgent) sources")
-        precondition(!settings.epochs.isEmpty, "there is a present epoch")
         self.settings = settings
-        outboxes = settings.sources.indices.map { Outbox(source: $0) }
     }
 
-    /// Begins to look for the collector.
-    package mutating func start(now: Int64) -> [Action] {
-        precondition(phase == .idle, "a link starts once")
-        phase = .connecting
-        waiting = Waiting(since: now)
-        return [.connect]
+    // MARK: What the sources give
+
+    /// Adds a source; its index is what the other calls name it by.
+    /// - Precondition: there are fewer than ``WireLimits/sourcesPerAgent``, and no Hello has been sent.
+    package mutating func addSource(_ name: String, formats: [TrackFormat]) -> Int {
+        precondition(outboxes.count < WireLimits.sourcesPerAgent)
+        precondition(SourceName.isValid(name), "names are checked when they are given")
+        outboxes.append(Outbox(name: name, formats: formats))
+        return outboxes.count - 1
+    }
+
+    /// Takes in samples.
+    /// - Parameters:
+    ///   - runs: at most one per track.
+    ///   - digest: SHA-256 of the payload.
+    package mutating func add(
+        runs: [SampleRun], digest: [UInt8], payload: Payload, to source: Int, now: Int64
+    ) -> [Action] {
+        var samples = Samples(
+            source: source, firstSequence: 0, epoch: epoch, payloadDigest: digest, runs: runs)
+        samples.firstSequence = outboxes[source].nextSequence
+        outboxes[source].append(.samples(samples, payload), count: UInt64(samples.count)) { _ in
+            WireMessage.samples(samples).encoded()
+        }
+        return makeRoom() + pump(now: now)
+    }
+
+    /// Takes note of something that never became a sample.
+    package mutating func add(_ loss: Loss, to source: Int, now: Int64) -> [Action] {
+        let sequence = outboxes[source].nextSequence
+        let gap = GapRecord(
+            source: source, sequences: sequence...sequence, track: loss.track, cause: loss.cause,
+            epoch: epoch, startNanoseconds: loss.startNanoseconds,
+            durationNanoseconds: loss.durationNanoseconds, samples: loss.samples, text: loss.text)
+        outboxes[source].append(.gap(gap), count: 1) { _ in WireMessage.gap(gap).encoded() }
+        return pump(now: now)
+    }
+
+    /// From the next samples on, a track has this format.
+    package mutating func setFormat(
+        _ format: TrackFormat, of source: Int, now: Int64
+    ) -> [Action] {
+        outboxes[source].append(.format(format), count: 1) { sequence in
+            WireMessage.trackUpdate(
+                TrackUpdate(source: source, sequence: sequence, format: format)
+            ).encoded()
+        }
+        return pump(now: now)
+    }
+
+    /// The source is complete.
+    package mutating func sayGoodbye(
+        _ text: String, of source: Int, now: Int64
+    ) -> [Action] {
+        outboxes[source].append(.goodbye, count: 1) { sequence in
+            WireMessage.goodbye(
+                Goodbye(source: source, sequence: sequence, text: text)
+            ).encoded()
+        }
+        return pump(now: now)
+    }
+
+    /// Takes note of a finished clock exchange; it travels with the next greeting or heartbeat.
+    package mutating func add(_ exchange: ReportedExchange) {
+        exchanges.append(exchange)
+        if exchanges.count > WireLimits.exchangesPerMessage { exchanges.removeFirst() }
+    }
+
+    // MARK: What the network does
+
+    /// Messages can be sent: the link greets.
+    package mutating func connected(now: Int64) -> [Action] {
+        guard !isOver else { return [] }
+        precondition(!outboxes.isEmpty, "an agent greets when it knows its sources")
+        state = .greeting(since: now)
+        let offers = outboxes.map {
+            SourceOffer(name: $0.name, tracks: $0.baseFormats, firstSequence: $0.firstSequence)
+        }
+        let hello = Hello(
+            software: settings.software, agent: settings.agent, spool: settings.spool,
+            epochs: settings.epochs, sources: offers, clockExchanges: takeExchanges())
+        return [.send(header: WireMessage.hello(hello).encoded(), payload: nil)]
+    }
+
+    /// The connection is gone, or could not be made.
+    package mutating func disconnected(now: Int64) -> [Action] {
+        guard !isOver else { return [] }
+        var actions: [Action] = []
+        if case .flowing = state {
+            actions.append(
+                log(
+                    .warning,
+                    "lost the collector at \(settings.endpoint); keeping samples, trying again"))
+            offlineSince = now
+            nextWaitingNotice = 1
+        }
+        return actions + retry(now: now)
+    }
+
+    /// A message has come.
+    package mutating func received(_ header: [UInt8], now: Int64) -> [Action] {
+        guard !isOver else { return [] }
+        let message: WireMessage
+        do throws(WireError) {
+            message = try WireMessage(decoding: header)
+        } catch {
+            return [log(.warning, "the collector sent something unreadable: \(error)")]
+                + retry(now: now)
+        }
+        if case .flowing(_, let lastSpoken) = state {
+            state = .flowing(lastHeard: now, lastSpoken: lastSpoken)
+        }
+        switch message {
+        case .welcome(let welcome):
+            return welcomed(welcome, now: now)
+        case .acknowledgement(let acknowledgement):
+            return acknowledged(acknowledgement, now: now)
+        case .ping:
+            return heartbeat(now: now)
+        case .refusal(let refusal):
+            return refused(refusal, now: now)
+        case .hello, .samples, .gap, .trackUpdate, .goodbye, .clockProbe, .heartbeat, .clockReply,
+            .unknown:
+            return []
+        }
+    }
+
+    /// Time has passed: call it a few times per second.
+    package mutating func tick(now: Int64) -> [Action] {
+        switch state {
+        case .offline:
+            return noticeWaiting(now: now)
+        case .greeting(let since):
+            return now - since > Self.greetingNanoseconds ? disconnected(now: now) : []
+        case .flowing(let lastHeard, let lastSpoken):
+            if now - lastHeard > WireLimits.silentHeartbeats * heartbeatNanoseconds {
+                return disconnected(now: now)
+            }
+            return now - lastSpoken >= heartbeatNanoseconds ? heartbeat(now: now) : []
+        case .done, .failed:
+            return []
+        }
     }
 }
 
-// What the sources give.
+// MARK: - State for people
+
 extension AgentLink {
-    /// A source's formats: once, before anything else of it.
-    package mutating func begin(
-        source: Int, formats: [TrackFormat], now: Int64
+    /// Whether samples can be sent at this moment.
+    package var isFlowing: Bool {
+        if case .flowing = state { true } else { false }
+    }
+
+    /// Payload bytes that are not durable at the collector.
+    package var keptBytes: Int { outboxes.reduce(0) { $0 + $1.keptBytes } }
+    /// Samples that are not durable at the collector.
+    package var keptSamples: UInt64 { outboxes.reduce(0) { $0 + $1.keptSamples } }
+    /// Samples lost on this side.
+    package var lostSamples: UInt64 { outboxes.reduce(0) { $0 + $1.lostSamples } }
+
+    private var isOver: Bool {
+        switch state {
+        case .done, .failed: true
+        case .offline, .greeting, .flowing: false
+        }
+    }
+
+    private var epoch: UInt32 { settings.epochs.last?.number ?? 0 }
+}
+
+// MARK: - Inside
+
+extension AgentLink {
+    private mutating func welcomed(_ welcome: Welcome, now: Int64) -> [Action] {
+        guard case .greeting = state else { return [] }
+        guard welcome.sources.map(\.source) == Array(outboxes.indices) else {
+            return [log(.warning, "the collector welcomed other sources than ours")]
+                + retry(now: now)
+        }
+        heartbeatNanoseconds = Int64(welcome.heartbeatMilliseconds) * 1_000_000
+        session = welcome.session
+        state = .flowing(lastHeard: now, lastSpoken: now)
+        failedAttempts = 0
+        offlineSince = nil
+        nextWaitingNotice = 0
+        for source in welcome.sources { outboxes[source.source].resume(source) }
+        let connected = log(
+            .info, "connected to \(welcome.software) at \(settings.endpoint)")
+        return [connected] + finishIfComplete() + pump(now: now)
+    }
+
+    private mutating func acknowledged(
+        _ acknowledgement: Acknowledgement, now: Int64
     ) -> [Action] {
-        outboxes[source].begin(formats: formats)
-        guard phase == .connected, outboxes.allSatisfy(\.hasBegun) else { return [] }
-        return sayHello(now: now)
+        guard case .flowing = state else { return [] }
+        session = acknowledgement.session
+        for source in acknowledgement.sources where outboxes.indices.contains(source.source) {
+            outboxes[source.source].acknowledge(source)
+        }
+        return finishIfComplete() + pump(now: now)
     }
 
-    /// A batch; its source index and number are filled in here.
-    package mutating func add(
-        _ samples: Samples, payload: Payload, source: Int, now: Int64
-    ) -> [Action] {
-        outboxes[source].append(samples, payload: payload)
-        return makeRoom(now: now) + pump()
+    private mutating func refused(_ refusal: Refusal, now: Int64) -> [Action] {
+        switch refusal.reason {
+        case .unknownConnection:
+            return retry(now: now)
+        case .stopping:
+            let line = log(.warning, "the collector is stopping; keeping samples, trying again")
+            if case .flowing = state {
+                offlineSince = now
+                nextWaitingNotice = 1
+            }
+            return [line] + retry(now: now)
+        case .malformed, .version, .name, .sourceInUse, .limit, .sequence, .other:
+            state = .failed
+            return [.failed("the collector at \(settings.endpoint) refused: \(refusal.text)")]
+        }
     }
 
-    /// Something that was due and never came.
-    package mutating func add(_ loss: Loss, source: Int, now: Int64) -> [Action] {
-        outboxes[source].append(loss, epoch: currentEpoch)
-        return makeRoom(now: now) + pump()
+    private mutating func retry(now: Int64) -> [Action] {
+        state = .offline
+        let pause = Self.pauses[min(failedAttempts, Self.pauses.count - 1)]
+        failedAttempts += 1
+        if offlineSince == nil { offlineSince = now }
+        return [.reconnect(afterMilliseconds: pause)]
     }
 
-    /// From the next batch on, a track has another format.
-    package mutating func trackUpdate(
-        _ format: TrackFormat, source: Int, now: Int64
-    ) -> [Action] {
-        outboxes[source].append(format)
-        return makeRoom(now: now) + pump()
+    private mutating func noticeWaiting(now: Int64) -> [Action] {
+        guard let since = offlineSince else {
+            offlineSince = now
+            return []
+        }
+        let notices = Self.waitingNotices
+        let due =
+            nextWaitingNotice < notices.count
+            ? notices[nextWaitingNotice]
+            : (notices.last ?? 0)
+                + Int64(nextWaitingNotice - notices.count + 1) * Self.waitingNoticeInterval
+        guard now - since >= due * 1_000_000_000 else { return [] }
+        nextWaitingNotice += 1
+        let seconds = (now - since) / 1_000_000_000
+        return [
+            log(
+                .warning,
+                "no collector at \(settings.endpoint) for \(seconds) s; keeping samples "
+                    + "(\(keptBytes / 1_000_000) of \(settings.memoryLimitBytes / 1_000_000) MB) "
+                    + "and trying until it is there")
+        ]
     }
-
-    /// A source is complete.
-    package mutating func goodbye(_ text: String, source: Int, now: Int64) -> [Action] {
-        outboxes[source].appendGoodbye(text)
-        return makeRoom(now: now) + pump()
-    }
-
-    /// Finished clock exchanges, for the next message that can carry them.
-    package mutating func add(clockExchanges: [ReportedExchange]) {
-        self.clockExchanges += clockExchanges
-        let surplus = self.clockExchanges.count - WireLimits.exchangesPerMessage
-        if surplus > 0 { self.clockExchanges.removeFirst(surplus) }
-    }
-
-    /// The number of the epoch that the present belongs to.
-    package var currentEpoch: UInt32 { settings.epochs.last?.number ?? 0 }
 
     /// Sends what the credit allows.
-    mutating func pump() -> [Action] {
-        guard case .flowing(var flow) = phase else { return [] }
+    private mutating func pump(now: Int64) -> [Action] {
+        guard case .flowing(let lastHeard, _) = state else { return [] }
         var actions: [Action] = []
-        var idleTurns = 0
-        while idleTurns < outboxes.count {
-            turn = (turn + 1) % outboxes.count
-            guard let next = outboxes[turn].nextToSend,
-                flow.spentBytes[turn] + next.creditBytes <= flow.creditBytes[turn],
-                let record = outboxes[turn].takeNextToSend()
-            else {
-                idleTurns += 1
-                continue
+        for index in outboxes.indices {
+            while let record = outboxes[index].nextToSend() {
+                actions.append(.send(header: record.header, payload: record.payload))
             }
-            idleTurns = 0
-            flow.spentBytes[turn] += record.creditBytes
-            actions.append(.send(header: record.header, payload: record.payload))
         }
-        phase = .flowing(flow)
+        if exchanges.isEmpty, !actions.isEmpty {
+            state = .flowing(lastHeard: lastHeard, lastSpoken: now)
+        }
         return actions
     }
-}
 
-// How it is doing.
-extension AgentLink {
-    /// Payload bytes that are kept because the collector has not persisted them.
-    package var keptPayloadBytes: Int { outboxes.reduce(0) { $0 + $1.keptPayloadBytes } }
-    /// What keeping them takes, bytes: never past the limit.
-    package var keptBytes: Int { outboxes.reduce(0) { $0 + $1.keptBytes } }
-    /// Samples that are kept.
-    package var keptSamples: Int { outboxes.reduce(0) { $0 + $1.keptSamples } }
-    /// Samples that the sources lost, or that had to go because memory was full.
-    package var lostSamples: UInt64 { outboxes.reduce(0) { $0 + $1.lostSamples } }
-    /// The last persisted record of a source.
-    package func persisted(source: Int) -> UInt64 { outboxes[source].persisted }
-    /// The newest record of a source.
-    package func newestSequence(source: Int) -> UInt64 { outboxes[source].newestSequence }
-    /// Whether the collector has said Welcome on the present connection.
-    package var isFlowing: Bool {
-        switch phase {
-        case .flowing: true
-        case .idle, .connecting, .backingOff, .connected, .greeting, .finished, .failed: false
+    private mutating func heartbeat(now: Int64) -> [Action] {
+        guard case .flowing(let lastHeard, _) = state else { return [] }
+        state = .flowing(lastHeard: lastHeard, lastSpoken: now)
+        let health = outboxes.enumerated().map { index, outbox in
+            SourceHealth(
+                source: index, keptBytes: UInt64(outbox.keptBytes),
+                newestSequence: outbox.nextSequence - 1, lostSamples: outbox.lostSamples)
         }
+        let message = Heartbeat(clockExchanges: takeExchanges(), health: health)
+        return [.send(header: WireMessage.heartbeat(message).encoded(), payload: nil)]
+    }
+
+    private mutating func finishIfComplete() -> [Action] {
+        guard outboxes.allSatisfy(\.isComplete) else { return [] }
+        state = .done
+        return [.finished]
+    }
+
+    /// Keeps within the memory that the agent may use.
+    private mutating func makeRoom() -> [Action] {
+        guard keptBytes > settings.memoryLimitBytes else {
+            isDropping = false
+            return []
+        }
+        var dropped: UInt64 = 0
+        while keptBytes > settings.memoryLimitBytes {
+            guard
+                let fullest = outboxes.indices.max(by: {
+                    outboxes[$0].keptBytes < outboxes[$1].keptBytes
+                }),
+                let samples = outboxes[fullest].dropOldest(
+                    source: fullest, encode: { WireMessage.gap($0).encoded() })
+            else { break }
+            dropped += samples
+        }
+        guard dropped > 0, !isDropping else { return [] }
+        isDropping = true
+        let megabytes = settings.memoryLimitBytes / 1_000_000
+        return [
+            log(
+                .error,
+                "\(megabytes) MB of samples are kept and the collector has not taken them: the "
+                    + "oldest are dropped from now on")
+        ]
+    }
+
+    private mutating func takeExchanges() -> [ReportedExchange] {
+        defer { exchanges.removeAll() }
+        return exchanges
+    }
+
+    private func log(_ level: LinkLog.Level, _ text: String) -> Action {
+        .log(LinkLog(level, text))
     }
 }
