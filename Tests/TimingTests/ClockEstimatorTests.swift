@@ -176,6 +176,23 @@ struct ClockEstimatorTests {
         #expect(far.bound(at: 0) > Self.second)
     }
 
+    @Test(arguments: [-500_000.0, 500_000])
+    func `a collector that takes long over its answers does not spoil the bound`(
+        skewPPB: Double
+    ) throws {
+        var estimator = ClockEstimator()
+        let clock = steadyClock(skewPPB: skewPPB)
+        for second in 0..<60 as Range<Int64> {
+            let exchange = clock.exchange(
+                at: second * 3 * Self.second, thereNanoseconds: 1_100_000, backNanoseconds: 20_000,
+                processingNanoseconds: 2 * Self.second)
+            #expect(estimator.add(exchange) == .accepted)
+            let model = try #require(estimator.model(at: exchange.t4Nanoseconds))
+            let error = model.offsetNanoseconds - clock.offset(at: exchange.t4Nanoseconds)
+            #expect(abs(error) <= model.boundNanoseconds)
+        }
+    }
+
     @Test func `exchanges at the ends of the range do not trap`() {
         var estimator = ClockEstimator()
         let far = ClockLimits.timestampNanoseconds - 1

@@ -60,7 +60,7 @@ struct TrackClockTests {
     }
 
     @Test(arguments: [48_000, 44_100] as [UInt32])
-    func `a day of sound with jittering stamps is 1024 ticks a packet`(rate: UInt32) {
+    func `half an hour of sound with jittering stamps is 1024 ticks a packet`(rate: UInt32) {
         var clock = packets(rate: rate)
         var random = SeededGenerator(seed: 5)
         let scale = Timescale(rate)

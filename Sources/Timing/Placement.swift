@@ -1,0 +1,24 @@
+/// When a sample was captured, on the session's timeline.
+package struct SampleStamps: Hashable, Sendable {
+    package var ptsNanoseconds: Int64
+    package var dtsNanoseconds: Int64
+    /// As the agent says it, not mapped: a packet of sound has as many ticks as it has.
+    package var durationNanoseconds: Int64
+
+    package init(ptsNanoseconds: Int64, dtsNanoseconds: Int64, durationNanoseconds: Int64) {
+        self.ptsNanoseconds = ptsNanoseconds
+        self.dtsNanoseconds = dtsNanoseconds
+        self.durationNanoseconds = durationNanoseconds
+    }
+}
+
+/// Where a sample goes on its track, in ticks from the session's zero.
+package struct Placement: Hashable, Sendable {
+    package var ptsTicks: Int64
+    package var dtsTicks: Int64
+    package var durationTicks: Int64
+    /// From the end of the sample before to this one's DTS; negative where they overlap, 0 for the first.
+    package var gapTicks: Int64
+    /// The rules that placed it, empty for an ordinary sample.
+    package var faults: [StampFault]
+}
