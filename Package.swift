@@ -63,6 +63,7 @@ let package = Package(
         // Level 0: values and handles that know nothing of each other.
         library("Media"),
         library("Messaging", "CZeroMQ"),
+        library("Threads", "CLinux"),
         library("Terminal", argumentParser, logging, "CLinux"),
 
         // Level 1: one concern each.
@@ -77,19 +78,26 @@ let package = Package(
 
         // Level 3: the programs' services.
         library(
-            "AgentCore", crypto, logging, "CLinux", "Devices", "Encoding", "Media", "Messaging",
-            "Timing", "Wire"),
+            "AgentCore", crypto, logging, "Devices", "Encoding", "Media", "Messaging", "Threads",
+            "Wire"),
         library(
-            "CollectorCore", crypto, logging, "Archive", "CLinux", "Media", "Messaging", "MP4",
-            "Timing", "Wire"),
+            "CollectorCore", logging, "Archive", "CLinux", "Media", "Messaging", "Threads", "Timing",
+            "Wire"),
 
         // Level 4: the programs.
         program("tributary-agent", "AgentCore", "Encoding", "Devices", "Media"),
         program("tributary-collector", "CollectorCore", "Archive", "CLinux"),
         program("tributary", "Archive", "MP4", "Media"),
 
+        .target(name: "TestMedia", path: "Tests/TestMedia", swiftSettings: settings),
+        tests("AgentCore", "AgentCore", "Devices", "Encoding", "Media", "TestMedia"),
         tests("Archive", "Archive", "Media", "MP4"),
+        tests("Devices", "Devices", "Media", "TestMedia"),
+        tests("Encoding", "Devices", "Encoding", "Media"),
         tests("Media", "Media"),
+        tests("MP4", "MP4", "Media"),
+        tests("Repository"),
+        tests("Timing", "Media", "Timing"),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,6 +1,7 @@
 package import Logging
 import Media
 import Synchronization
+import Wire
 
 /// One source on its way: what the capture makes goes to the uplink, until one of them ends.
 package final class Agent: Sendable {
@@ -20,9 +21,9 @@ package final class Agent: Sendable {
     /// Nothing is opened yet.
     package init(
         capture settings: CaptureSettings, uplink uplinkSettings: UplinkSettings, logger: Logger
-    ) {
+    ) throws(UplinkError) {
         self.logger = logger
-        uplink = Uplink(settings: uplinkSettings, logger: logger)
+        uplink = try Uplink(settings: uplinkSettings, logger: logger)
         sink = UplinkSink(uplink: uplink, logger: logger)
         capture = CaptureSession(settings: settings, sink: sink)
     }
@@ -82,18 +83,34 @@ private final class UplinkSink: CaptureSink {
 
     func lost(_ loss: CaptureLoss) {
         logger.warning("\(loss.samples) \(loss.track) samples lost: \(loss.text)")
-        uplink.offer(loss)
+        uplink.offer(Loss(loss))
     }
 
     func ended(_ end: CaptureEnd) {
         ending.withLock { $0 = end }
         switch end {
         case .finished(let reason):
-            logger.info("capture ended (\(reason)); waiting until the collector has everything on disk")
+            logger.info(
+                "capture ended (\(reason)); waiting until the collector has everything on disk")
             uplink.finish(reason)
         case .failed(let line):
             logger.error("capture ended early: \(line)")
             uplink.finish("failed: \(line)")
         }
+    }
+}
+
+extension Loss {
+    /// A capture's loss in the protocol's words.
+    fileprivate init(_ loss: CaptureLoss) {
+        let cause: GapCause =
+            switch loss.cause {
+            case .encoderOverload: .encoderOverload
+            case .damagedInput: .damagedInput
+            }
+        self.init(
+            track: loss.track, cause: cause, startNanoseconds: loss.startNanoseconds,
+            durationNanoseconds: loss.durationNanoseconds, samples: UInt64(max(0, loss.samples)),
+            text: loss.text)
     }
 }

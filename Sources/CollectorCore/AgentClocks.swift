@@ -19,23 +19,36 @@ struct AgentClocks: Sendable {
     }
 
     /// Learns from exchanges, oldest first.
-    /// - Returns: the model as it is now, when there is one.
+    ///
+    /// Only exchanges that the estimator believes say when the model is to be applied: a reply that lies must not move a
+    /// timeline.
+    /// - Returns: the model as it is now; nil when nothing believable came.
     mutating func add(_ exchanges: [ReportedExchange], epoch: Identity) -> Change? {
         if estimators[epoch] == nil {
             order.append(epoch)
             if order.count > Self.maximumEpochs { estimators[order.removeFirst()] = nil }
         }
-        var estimator = estimators[epoch] ?? ClockEstimator()
+        // Taken out, so that it is changed in place.
+        var estimator = estimators.removeValue(forKey: epoch) ?? ClockEstimator()
+        defer { estimators[epoch] = estimator }
         var jump: Int64?
+        var believed: Int64?
         for exchange in exchanges {
             let verdict = estimator.add(
                 ClockExchange(
                     t1Nanoseconds: exchange.t1, t2Nanoseconds: exchange.t2,
                     t3Nanoseconds: exchange.t3, t4Nanoseconds: exchange.t4))
-            if case .jump(let distance) = verdict { jump = distance }
+            switch verdict {
+            case .accepted, .skewChanged:
+                believed = exchange.t4
+            case .jump(let distance):
+                believed = exchange.t4
+                jump = distance
+            case .rejected, .repeated, .outlier:
+                continue
+            }
         }
-        estimators[epoch] = estimator
-        guard let at = exchanges.last?.t4, let model = estimator.model(at: at) else { return nil }
+        guard let at = believed, let model = estimator.model(at: at) else { return nil }
         return Change(model: model, atNanoseconds: at, jumpNanoseconds: jump)
     }
 

@@ -37,7 +37,10 @@ struct CollectorLoop {
         self.disk = disk
         self.logger = logger
         self.report = report
-        link = CollectorLink(settings: CollectorLinkSettings(software: settings.software))
+        link = CollectorLink(settings: CollectorLinkSettings(software: settings.software)) { _, _ in
+            // The link remembers its own sources; what an earlier collector had on disk, agents have let go of.
+            0
+        }
         recorder = SessionRecorder(
             settings: SessionSettings(
                 layout: layout, startAt: settings.startAt,
@@ -68,15 +71,8 @@ extension CollectorLoop {
     /// Takes in one message.
     mutating func receive(_ message: AgentMessage) {
         let now = Instant.now()
-        let actions = (message.header ?? message.payload).map { header in
-            header.withUnsafeBytes { bytes in
-                link.received(
-                    from: message.peer, header: bytes, payloadBytes: message.payload?.count,
-                    hasExtraParts: message.hasTooManyParts, address: message.address,
-                    now: now.monotonic)
-            }
-        }
-        perform(actions ?? [], payload: message.payload, peer: message.peer, at: now)
+        let actions = link.received(message.incoming, now: now.monotonic)
+        perform(actions, payload: message.payload, peer: message.peer, at: now)
     }
 
     /// A peer could not be reached any more.
@@ -120,13 +116,12 @@ extension CollectorLoop {
 
     /// Follows what the disk has done.
     mutating func collectDiskEvents() {
-        let now = Instant.now()
         for event in disk.takeEvents() {
             switch event {
             case .written(let source, let size):
                 link.released(bytes: size, source: source)
             case .persisted(let records):
-                persisted(records, at: now)
+                persisted(records)
             case .finished(let id, let path, let size, let duration):
                 let milliseconds = duration / .milliseconds(1)
                 logger.info(
@@ -146,13 +141,11 @@ extension CollectorLoop {
         }
     }
 
-    private mutating func persisted(_ records: PersistedRecords, at now: Instant) {
+    private mutating func persisted(_ records: PersistedRecords) {
         guard let watermark = recorder.persisted(records),
             let spool = Identity(records.spool)
         else { return }
-        let actions = link.persisted(
-            source: records.source, spool: spool, sequence: watermark, now: now.monotonic)
-        perform(actions, payload: nil, peer: nil, at: now)
+        link.persisted(source: records.source, spool: spool, sequence: watermark)
     }
 }
 
@@ -168,7 +161,15 @@ extension CollectorLoop {
                 logger.info(
                     "connected from \(source.address)",
                     metadata: ["source": "\(source.name)", "agent": "\(source.agent)"])
-                record(recorder.open(SourceIntroduction(source), at: now))
+                if let missing = source.missing {
+                    logger.info(
+                        "continues its numbering after record \(missing.upperBound)",
+                        metadata: ["source": "\(source.name)"])
+                }
+                record(
+                    recorder.open(
+                        SourceIntroduction(source),
+                        received: source.missing?.upperBound ?? source.received, at: now))
             case .samples(let source, let samples):
                 guard let payload, let peer else {
                     preconditionFailure("samples come with the message that has just been given")
@@ -199,7 +200,7 @@ extension CollectorLoop {
     ) {
         if let flaw = payload.withUnsafeBytes({ AccessUnitCheck.flaw(in: samples, payload: $0) }) {
             perform(
-                link.refuse(peer, reason: .malformed, text: flaw, now: now.monotonic),
+                link.refuse(peer, .malformed, flaw, takingBack: samples, now: now.monotonic),
                 payload: nil, peer: nil, at: now)
             return
         }
@@ -234,13 +235,13 @@ extension CollectorLoop {
                 case .warning: logger.warning("\(note.text)", metadata: metadata)
                 }
             case .unrecorded(let records):
-                persisted(records, at: Instant.now())
+                persisted(records)
             case .sessionStarted(let name):
-                link.session(name)
+                link.sessionBegan(name)
                 logger.info("session \(name) has begun")
             case .sessionEnded(let name):
                 sessionsEnded += 1
-                link.session("")
+                link.sessionBegan("")
                 logger.info("session \(name) has ended")
             }
         }

@@ -138,7 +138,8 @@ struct DiskWorker<Payload: MediaPayload> {
             events.append(.written(source: id.source, sizeBytes: fragment.sizeBytes))
             segments[id]?.unsynchronised.append(
                 PersistedRecords(
-                    source: id.source, spool: fragment.context.spool, sequences: fragment.sequences))
+                    source: id.source, spool: fragment.context.spool, sequences: fragment.sequences)
+            )
             dirty.insert(id)
         case .finish(let id):
             guard let segment = segments[id] else { return }

@@ -3,6 +3,7 @@ import CLinux
 import Dispatch
 import Glibc
 import Synchronization
+import Threads
 
 /// The one thread that writes recordings.
 ///

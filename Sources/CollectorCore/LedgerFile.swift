@@ -25,7 +25,9 @@ final class LedgerFile {
 
     /// Appends whole lines, or nothing.
     func append(_ lines: [UInt8], records: PersistedRecords?) throws(ArchiveError) {
-        let count = lines.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, sizeBytes) }
+        let count = lines.withUnsafeBytes {
+            pwrite(descriptor, $0.baseAddress, $0.count, sizeBytes)
+        }
         guard count == lines.count else {
             let code = count < 0 ? errno : ENOSPC
             // What was torn would be read as such; the next attempt writes over it.

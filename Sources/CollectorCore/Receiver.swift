@@ -9,13 +9,26 @@ extension ReceivedPart: MediaPayload {
 /// A message from an agent: its header, and the payload if it has one.
 struct AgentMessage: Sendable {
     var peer: PeerID
-    var header: ReceivedPart?
+    var header: ReceivedPart
     var payload: ReceivedPart?
-    /// Whether it had more parts than any message of the protocol.
-    var hasTooManyParts: Bool
+    /// Parts that no message of the protocol has.
+    var extraParts: Int
 
-    /// Where it came from, for logs.
-    var address: String { header?.metadata("Peer-Address") ?? "a local socket" }
+    /// As the protocol wants to see it.
+    var incoming: IncomingMessage {
+        IncomingMessage(
+            peer: peer, address: header.metadata("Peer-Address") ?? "a local socket",
+            header: header.bytes, payloadSizeBytes: payload?.count, extraParts: extraParts)
+    }
+
+    /// The answer, if this is a clock probe: made before anything else is done, so that nothing delays it.
+    func clockReply() -> [UInt8]? {
+        let received = Instant.now().monotonic
+        return header.withUnsafeBytes {
+            ClockReply.bytes(
+                answering: $0, receivedAt: received, sentAt: Instant.now().monotonic)
+        }
+    }
 }
 
 /// The collector's socket. Owned by the receiving thread.
@@ -46,11 +59,12 @@ struct Receiver: ~Copyable {
             options.reportsUnreachablePeers = true
             // What has been said to agents (the last acknowledgement) reaches them after the end.
             options.lingerMilliseconds = 1_000
-            socket = try Socket(.router, in: Context(), options: options)
+            let socket = try Socket(.router, in: Context(), options: options)
             try socket.bind(settings.endpoint)
             endpoint = try socket.lastEndpoint()
             _ = poller.add(socket)
             _ = poller.add(descriptor: wakeUp.descriptor)
+            self.socket = socket
         } catch {
             throw .cannotListen(endpoint: settings.endpoint, reason: "\(error)")
         }
@@ -64,11 +78,15 @@ struct Receiver: ~Copyable {
 
     /// The next message, if one is there.
     func next() throws(MessagingError) -> AgentMessage? {
-        guard let message = try socket.receive(maximumParts: Self.partsPerMessage) else { return nil }
-        let parts = message.parts
-        return AgentMessage(
-            peer: PeerID(parts.first?.bytes ?? []), header: parts.count > 1 ? parts[1] : nil,
-            payload: parts.count > 2 ? parts[2] : nil, hasTooManyParts: message.droppedParts > 0)
+        while let message = try socket.receive(maximumParts: Self.partsPerMessage) {
+            let parts = message.parts
+            // A DEALER cannot send less; what has no header is nobody's message.
+            guard parts.count > 1 else { continue }
+            return AgentMessage(
+                peer: PeerID(parts[0].bytes), header: parts[1],
+                payload: parts.count > 2 ? parts[2] : nil, extraParts: message.droppedParts)
+        }
+        return nil
     }
 
     /// Sends a header to an agent.

@@ -103,8 +103,12 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     // MARK: What agents say
 
     /// A source has come, or has come back.
-    mutating func open(_ introduction: SourceIntroduction, at now: Instant) -> [Action] {
+    /// - Parameter received: the last of its records that need not be recorded any more.
+    mutating func open(
+        _ introduction: SourceIntroduction, received: UInt64, at now: Instant
+    ) -> [Action] {
         let name = introduction.name
+        watermarks.begin(source: name, spool: introduction.spool, received: received)
         guard var known = sources[name], known.isEnrolled else {
             sources[name] = SourceRecorder(introduction, settings: settings)
             return []
@@ -116,7 +120,9 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
 
     /// A source's connection is gone. One that has a place in the session may come back to it.
     mutating func disconnected(_ source: String, at now: Instant) -> [Action] {
-        guard let recorder = sources[source], !recorder.isEnrolled, !isHeld(source) else { return [] }
+        guard let recorder = sources[source], !recorder.isEnrolled, !isHeld(source) else {
+            return []
+        }
         sources[source] = nil
         return endIfComplete(at: now)
     }
@@ -219,8 +225,9 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         defer { sources[source] = recorder }
         switch event {
         case .samples(let samples, let payload):
-            return actions + recorder.record(
-                samples, payload: payload, clocks: clocks, zero: zero, at: now)
+            return actions
+                + recorder.record(
+                    samples, payload: payload, clocks: clocks, zero: zero, at: now)
         case .gap(let gap):
             return actions + recorder.record(gap, at: now)
         case .format(let update):

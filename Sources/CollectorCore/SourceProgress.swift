@@ -56,7 +56,8 @@ struct RateMeter {
         return progress.map { source in
             let before = last[source.name]
             func rate(_ total: KeyPath<SourceProgress, UInt64>) -> Double {
-                guard let before, seconds > 0, source[keyPath: total] >= before[keyPath: total] else {
+                guard let before, seconds > 0, source[keyPath: total] >= before[keyPath: total]
+                else {
                     return 0
                 }
                 return Double(source[keyPath: total] - before[keyPath: total]) / seconds

@@ -94,7 +94,8 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
     /// A track's format changes with the next record.
     mutating func record(_ update: TrackUpdate, at now: Instant) -> [Action] {
         let others = segmenter.upcomingTracks.filter { $0.kind != update.format.kind }
-        segmenter.setFormats((others + [update.format]).sorted { $0.kind.rawValue < $1.kind.rawValue })
+        segmenter.setFormats(
+            (others + [update.format]).sorted { $0.kind.rawValue < $1.kind.rawValue })
         return [
             ledger(.format, at: now, sequences: update.sequence...update.sequence) {
                 $0.track = update.format.kind.description

@@ -18,6 +18,15 @@ struct Watermarks: Sendable {
         spools[source]?.first { $0.identity == spool }?.sequences.watermark ?? 0
     }
 
+    /// A spool that has not been seen before begins after `received`.
+    mutating func begin(source: String, spool: [UInt8], received: UInt64) {
+        var own = spools[source, default: []]
+        guard !own.contains(where: { $0.identity == spool }) else { return }
+        own.append(Spool(identity: spool, sequences: SequenceSet(upTo: received)))
+        if own.count > Self.maximumSpoolsPerSource { own.removeFirst() }
+        spools[source] = own
+    }
+
     /// Notes that records are durable.
     /// - Returns: the spool's watermark, when it moved.
     mutating func insert(_ records: PersistedRecords) -> UInt64? {

@@ -26,7 +26,8 @@ struct AgentCommand: ParsableCommand {
     @Option(help: "Where the collector listens: tcp://ADDRESS:PORT or ipc://PATH.")
     var collector = "tcp://127.0.0.1:5550"
 
-    @Option(help: "The source's name: letters, digits, '.', '_', '-'. (default: this machine's name)")
+    @Option(
+        help: "The source's name: letters, digits, '.', '_', '-'. (default: this machine's name)")
     var source: String?
 
     @OptionGroup(title: "Capture") var capture: CaptureOptions
@@ -70,7 +71,7 @@ struct AgentCommand: ParsableCommand {
                 endpoint: collector, sourceName: name, agentName: SourceNames.ofThisMachine(),
                 software: Version.software("tributary-agent"), batch: batch.duration,
                 memoryLimitBytes: Int(memoryLimit.bytes))
-            let agent = Agent(capture: settings, uplink: uplink, logger: logger)
+            let agent = try Agent(capture: settings, uplink: uplink, logger: logger)
             let signals = StopSignals { count in
                 if count == 1 { agent.stop() } else { agent.abandon() }
             }
@@ -79,6 +80,8 @@ struct AgentCommand: ParsableCommand {
             logger.info("done: the collector has everything on disk")
         } catch let error as CaptureError {
             if case .settings(let text) = error { throw UsageError(text) }
+            throw Failure("\(error)")
+        } catch let error as UplinkError {
             throw Failure("\(error)")
         }
     }

@@ -33,10 +33,12 @@ struct CaptureOptions: ParsableArguments {
     /// Writes what was asked for into the settings.
     func apply(to settings: inout CaptureSettings) throws {
         if preset != nil, size != nil {
-            throw UsageError("both --preset and --size say how large the pictures are: leave one out")
+            throw UsageError(
+                "both --preset and --size say how large the pictures are: leave one out")
         }
         settings.video = try VideoChoice(argument: video)
-        settings.audio = try audio.map(SoundChoice.init(argument:)) ?? followingVideo(settings.video)
+        settings.audio =
+            try audio.map(SoundChoice.init(argument:)) ?? followingVideo(settings.video)
         settings.size = preset?.size ?? size
         settings.frameRate = fps
         settings.duration = duration?.duration
@@ -72,7 +74,9 @@ extension FrameRate: ExpressibleByArgument {
     public init?(argument: String) {
         let parts = argument.split(separator: "/", omittingEmptySubsequences: false)
         if parts.count == 2, let numerator = Int32(parts[0]), let denominator = Int32(parts[1]) {
-            guard numerator > 0, denominator > 0, numerator / denominator <= 1000 else { return nil }
+            guard numerator > 0, denominator > 0, numerator / denominator <= 1000 else {
+                return nil
+            }
             self.init(numerator, per: denominator)
             return
         }

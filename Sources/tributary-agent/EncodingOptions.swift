@@ -21,7 +21,9 @@ struct EncodingOptions: ParsableArguments {
     @Option(help: "How much time of the most the decoder's buffer holds (VBV).")
     var videoBuffer = TimeSpan(nanoseconds: 1_000_000_000)
 
-    @Option(help: "The longest time between two keyframes: where players can seek, and files can be cut.")
+    @Option(
+        help:
+            "The longest time between two keyframes: where players can seek, and files can be cut.")
     var keyframeInterval = TimeSpan(nanoseconds: 2_000_000_000)
 
     @Option(help: "H.264 profile: baseline, main or high.")
@@ -49,13 +51,17 @@ struct EncodingOptions: ParsableArguments {
     var channels: Int?
 
     func validate() throws {
-        guard keyframeInterval.nanoseconds >= 100_000_000, keyframeInterval.nanoseconds <= 60_000_000_000
+        guard keyframeInterval.nanoseconds >= 100_000_000,
+            keyframeInterval.nanoseconds <= 60_000_000_000
         else { throw ValidationError("--keyframe-interval must be from 100ms to 60s") }
-        guard (0...16).contains(bFrames) else { throw ValidationError("--b-frames must be from 0 to 16") }
+        guard (0...16).contains(bFrames) else {
+            throw ValidationError("--b-frames must be from 0 to 16")
+        }
         guard (0...64).contains(encoderThreads) else {
             throw ValidationError("--encoder-threads must be from 0 to 64")
         }
-        guard videoBuffer.nanoseconds >= 10_000_000, videoBuffer.nanoseconds <= 60_000_000_000 else {
+        guard videoBuffer.nanoseconds >= 10_000_000, videoBuffer.nanoseconds <= 60_000_000_000
+        else {
             throw ValidationError("--video-buffer must be from 10ms to 60s")
         }
         for (name, rate, limit) in [

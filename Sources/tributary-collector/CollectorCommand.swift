@@ -36,7 +36,8 @@ struct CollectorCommand: ParsableCommand {
     @Option(help: "How long zero waits for an earlier sample of another source.")
     var startWindow = TimeSpan(nanoseconds: 500_000_000)
 
-    @Flag(help: "End when the first session's sources have all said goodbye and every file is final.")
+    @Flag(
+        help: "End when the first session's sources have all said goodbye and every file is final.")
     var once = false
 
     @Flag(help: "Accept connections without encryption from other machines.")
@@ -85,7 +86,8 @@ struct CollectorCommand: ParsableCommand {
             let outcome = try collector.run()
             console.endProgress()
             if let first = outcome.failures.first {
-                let more = outcome.failures.count > 1 ? " (and \(outcome.failures.count - 1) more)" : ""
+                let more =
+                    outcome.failures.count > 1 ? " (and \(outcome.failures.count - 1) more)" : ""
                 throw Failure("not everything was recorded: \(first)\(more)")
             }
         } catch let error as CollectorError {

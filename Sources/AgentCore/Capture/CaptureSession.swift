@@ -2,6 +2,7 @@ package import Devices
 import Encoding
 import Media
 import Synchronization
+import Threads
 
 /// One source at work: from the settings to encoded samples with their times in a ``CaptureSink``.
 ///
@@ -41,16 +42,9 @@ package final class CaptureSession: Sendable {
             state = .running(output, descriptions: descriptions)
         }
         let startNanoseconds = clock.nowNanoseconds
-        for (index, lane) in lanes.enumerated() {
-            do throws(CaptureError) {
-                try CaptureThread.start(lane.name) {
-                    output.laneEnded(lane.run(startNanoseconds: startNanoseconds, output: output))
-                }
-            } catch {
-                if index == 0 { throw error }
-                // What already runs has to come to its end through the sink.
-                for _ in index..<lanes.count { output.laneEnded(.failed(error.description)) }
-                return
+        for lane in lanes {
+            NamedThread.start(lane.name) {
+                output.laneEnded(lane.run(startNanoseconds: startNanoseconds, output: output))
             }
         }
     }
@@ -71,7 +65,7 @@ package final class CaptureSession: Sendable {
         try settings.validate()
         CodecLibrary.keepOffTerminal()
         var lanes: [any CaptureLane] = []
-        switch (settings.video, settings.audio) {
+        switch (settings.video, try audioThatIsThere()) {
         case (.file(let video), .file(let audio)) where video == audio:
             return [try FileLane(path: video, kinds: [.video, .audio], settings: settings)]
         case (let video, let audio):
@@ -84,10 +78,22 @@ package final class CaptureSession: Sendable {
             switch audio {
             case .none: break
             case .test: lanes.append(try TestSoundLane(settings))
-            case .file(let path):
+            case .file(let path), .fileIfPresent(let path):
                 lanes.append(try FileLane(path: path, kinds: [.audio], settings: settings))
             }
         }
         return lanes
+    }
+
+    /// The choice of sound, without an "if present".
+    private func audioThatIsThere() throws(CaptureError) -> SoundChoice {
+        guard case .fileIfPresent(let path) = settings.audio else { return settings.audio }
+        do throws(DeviceError) {
+            _ = try FileSource(path: path, kinds: [.audio], loops: false)
+            return .file(path: path)
+        } catch {
+            if case .noTrack(.audio, _) = error { return .none }
+            throw .source(error.description)
+        }
     }
 }

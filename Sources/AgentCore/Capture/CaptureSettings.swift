@@ -15,6 +15,8 @@ package enum SoundChoice: Hashable, Sendable {
     /// The beep of the contract.
     case test
     case file(path: String)
+    /// The file's sound, if it has any.
+    case fileIfPresent(path: String)
 }
 
 /// Who turns pictures and sound into H.264 and AAC.

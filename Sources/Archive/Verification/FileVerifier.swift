@@ -57,7 +57,9 @@ package struct FileVerifier {
         do throws(MP4Error) {
             scanner = try FragmentScanner(source)
         } catch {
-            guard case .notARecording = error, try !beginsLikeARecording(source) else { throw error }
+            guard case .notARecording = error, try !beginsLikeARecording(source) else {
+                throw error
+            }
             try runForeign(source)
             return
         }

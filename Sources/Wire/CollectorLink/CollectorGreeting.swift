@@ -181,7 +181,7 @@ extension CollectorLink {
         actions.append(
             .log(
                 LinkLog(
-                    .info, "\(hello.agent) sends \(names)",
+                    .debug, "\(hello.agent) sends \(names)",
                     metadata: connection.metadata.merging(["software": hello.software]) { $1 })))
         return actions
     }

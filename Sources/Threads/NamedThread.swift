@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 
 /// A thread that owns blocking work, with a name that `top -H` and debuggers show.
-enum NamedThread {
+package enum NamedThread {
     private final class Work: Sendable {
         let name: String
         let body: @Sendable () -> Void
@@ -15,7 +15,7 @@ enum NamedThread {
 
     /// Starts a thread; it ends when `body` returns.
     /// - Parameter name: at most 15 bytes, the kernel's limit.
-    static func start(_ name: String, _ body: @escaping @Sendable () -> Void) {
+    package static func start(_ name: String, _ body: @escaping @Sendable () -> Void) {
         precondition(name.utf8.count <= 15, "the kernel keeps 15 bytes of a thread's name")
         let work = Unmanaged.passRetained(Work(name: name, body: body))
         var thread = pthread_t()

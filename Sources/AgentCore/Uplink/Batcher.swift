@@ -1,0 +1,103 @@
+import Crypto
+import Media
+import Messaging
+import Wire
+
+/// A batch that is ready to be numbered: what the header will say of it, and its bytes.
+struct Batch: Sendable {
+    var runs: [SampleRun]
+    /// SHA-256 of the payload.
+    var digest: [UInt8]
+    /// The samples' bytes, run after run.
+    var payload: SharedBytes
+
+    /// Number of samples.
+    var count: Int { runs.reduce(0) { $0 + $1.count } }
+}
+
+/// Collects one source's samples into batches: per-message cost is what a receiver pays for, so samples travel together.
+///
+/// A batch ends when it is old enough, when it is large enough, and before a picture at which decoding can start, so that no
+/// batch straddles a fragment. In it, samples are grouped by track, pictures first.
+struct Batcher: Sendable {
+    /// A batch is sent when it has grown to this: far below what a message may carry, so that one more sample fits.
+    static let fullBytes = 1 << 20
+
+    private let intervalNanoseconds: Int64
+    private var samples: [TrackKind: [EncodedSample]] = [:]
+    private var sizeBytes = 0
+    private var count = 0
+    private var sinceNanoseconds: Int64?
+
+    /// - Parameter intervalNanoseconds: how long samples wait for company; 0: not at all.
+    init(intervalNanoseconds: Int64) {
+        self.intervalNanoseconds = intervalNanoseconds
+    }
+
+    var isEmpty: Bool { count == 0 }
+
+    /// When the batch is due, on the clock that ``add(_:now:)`` was given; nil while it is empty.
+    var dueNanoseconds: Int64? { sinceNanoseconds.map { $0 + intervalNanoseconds } }
+
+    /// Adds a sample.
+    /// - Returns: batches that are complete with it, oldest first.
+    mutating func add(_ sample: EncodedSample, now: Int64) -> [Batch] {
+        var complete: [Batch] = []
+        let startsAnew = sample.track == .video && sample.flags.contains(.keyframe)
+        let isFull =
+            sizeBytes + sample.data.count > Self.fullBytes || count == WireLimits.samplesPerBatch
+        if startsAnew || isFull, let batch = take() { complete.append(batch) }
+        samples[sample.track, default: []].append(sample)
+        sizeBytes += sample.data.count
+        count += 1
+        if sinceNanoseconds == nil { sinceNanoseconds = now }
+        if intervalNanoseconds == 0, let batch = take() { complete.append(batch) }
+        return complete
+    }
+
+    /// The batch, if it has waited long enough.
+    mutating func takeDue(now: Int64) -> Batch? {
+        guard let due = dueNanoseconds, now >= due else { return nil }
+        return take()
+    }
+
+    /// The batch as it is, if it is not empty.
+    mutating func take() -> Batch? {
+        guard count > 0 else { return nil }
+        let ordered = TrackKind.allCases.compactMap { samples[$0] }
+        let payload = SharedBytes(count: sizeBytes) { memory in
+            var offset = 0
+            for sample in ordered.joined() {
+                UnsafeMutableRawBufferPointer(rebasing: memory[offset...]).copyBytes(
+                    from: sample.data)
+                offset += sample.data.count
+            }
+        }
+        let digest = payload.withUnsafeBytes { bytes in
+            var hash = SHA256()
+            hash.update(bufferPointer: bytes)
+            return Array(hash.finalize())
+        }
+        samples.removeAll(keepingCapacity: true)
+        sizeBytes = 0
+        count = 0
+        sinceNanoseconds = nil
+        return Batch(runs: ordered.map(Self.run), digest: digest, payload: payload)
+    }
+
+    private static func run(_ samples: [EncodedSample]) -> SampleRun {
+        let offsets = samples.map { $0.ptsNanoseconds - $0.dtsNanoseconds }
+        let durations = samples.map(\.durationNanoseconds)
+        let flags = samples.map(\.flags)
+        return SampleRun(
+            track: samples[0].track, sizes: samples.map { UInt32($0.data.count) },
+            dtsNanoseconds: samples.map(\.dtsNanoseconds),
+            ptsOffsetsNanoseconds: offsets.allSatisfy { $0 == 0 } ? [] : offsets,
+            durationsNanoseconds: collapsed(durations), flags: collapsed(flags))
+    }
+
+    /// One value where all are alike.
+    private static func collapsed<Value: Equatable>(_ values: [Value]) -> [Value] {
+        values.dropFirst().allSatisfy { $0 == values[0] } ? [values[0]] : values
+    }
+}

@@ -1,0 +1,34 @@
+import Crypto
+import Glibc
+import Wire
+
+/// The identity of this boot's monotonic clock.
+///
+/// Two readings of `CLOCK_MONOTONIC` can be compared only within one boot, and only within one time namespace: in another,
+/// the clock has another zero.
+enum BootEpoch {
+    /// The present epoch; random where the kernel does not say (then every start of the agent is an epoch of its own).
+    static func identity() -> Identity {
+        guard let boot = contents(of: "/proc/sys/kernel/random/boot_id"),
+            let namespace = target(of: "/proc/self/ns/time")
+        else { return .random() }
+        let digest = SHA256.hash(data: Array("\(boot) \(namespace)".utf8))
+        return Identity(Array(digest.prefix(16))) ?? .random()
+    }
+
+    private static func contents(of path: String) -> String? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var buffer = [UInt8](repeating: 0, count: 128)
+        let count = read(descriptor, &buffer, buffer.count)
+        return count > 0 ? String(decoding: buffer[..<count], as: UTF8.self) : nil
+    }
+
+    private static func target(of link: String) -> String? {
+        var buffer = [CChar](repeating: 0, count: 128)
+        let count = readlink(link, &buffer, buffer.count)
+        guard count > 0 else { return nil }
+        return String(decoding: buffer[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+}

@@ -1,0 +1,58 @@
+import Wire
+
+/// Decides when to ask for the collector's time, and makes exchanges of the answers. A value: sending is the caller's.
+///
+/// A burst right after connecting gives the collector a first estimate before the first sample; then one probe a second
+/// keeps it.
+struct ClockProber: Sendable {
+    /// Probes of the burst: the quickest of them counts.
+    static let burst = 8
+    /// How long the burst may take before the source begins without it.
+    static let burstNanoseconds: Int64 = 300_000_000
+    private static let burstPauseNanoseconds: Int64 = 5_000_000
+    private static let intervalNanoseconds: Int64 = 1_000_000_000
+    /// An answer later than this says nothing.
+    private static let patienceNanoseconds: Int64 = 5_000_000_000
+
+    private let epoch: UInt32
+    private let startedNanoseconds: Int64
+    private var nextNanoseconds: Int64
+    private var outstanding: Set<Int64> = []
+    private var answers = 0
+    /// Of the last exchange.
+    private(set) var roundTripNanoseconds: Int64?
+
+    init(epoch: UInt32, now: Int64) {
+        self.epoch = epoch
+        startedNanoseconds = now
+        nextNanoseconds = now
+    }
+
+    /// Whether the first estimate is as good as it will get without waiting longer.
+    func isBurstOver(now: Int64) -> Bool {
+        answers >= Self.burst || now - startedNanoseconds >= Self.burstNanoseconds
+    }
+
+    /// When the next probe is due.
+    var dueNanoseconds: Int64 { nextNanoseconds }
+
+    /// A probe to send now, if one is due.
+    mutating func probe(now: Int64) -> ClockProbe? {
+        guard now >= nextNanoseconds else { return nil }
+        let pause =
+            isBurstOver(now: now) ? Self.intervalNanoseconds : Self.burstPauseNanoseconds
+        nextNanoseconds = now + pause
+        outstanding = outstanding.filter { now - $0 < Self.patienceNanoseconds }
+        outstanding.insert(now)
+        return ClockProbe(t1: now)
+    }
+
+    /// An answer has come.
+    /// - Returns: the finished exchange; nil when nothing like it was asked.
+    mutating func finish(_ reply: ClockReply, receivedAt now: Int64) -> ReportedExchange? {
+        guard outstanding.remove(reply.t1) != nil else { return nil }
+        answers += 1
+        roundTripNanoseconds = now - reply.t1 - (reply.t3 - reply.t2)
+        return ReportedExchange(t1: reply.t1, t2: reply.t2, t3: reply.t3, t4: now, epoch: epoch)
+    }
+}

@@ -1,0 +1,140 @@
+import Devices
+import Dispatch
+import Encoding
+package import Logging
+package import Media
+import Messaging
+import Synchronization
+import Threads
+package import Wire
+
+/// Sends one source to the collector, and keeps it until the collector has it on disk.
+///
+/// Any thread may offer samples; it never blocks. One thread of the uplink's own drives the protocol and owns the sockets.
+package final class Uplink: Sendable {
+    /// What capture has given since the uplink's thread looked last.
+    struct Inbox {
+        enum Event {
+            case batch(Batch)
+            case loss(Loss)
+            case format(TrackFormat)
+            case goodbye(String)
+        }
+
+        var batcher: Batcher
+        var events: [Event] = []
+        var hasBegun = false
+        var hasEnded = false
+        /// When to give up, on the monotonic clock.
+        var deadline: Int64?
+    }
+
+    let settings: UplinkSettings
+    let logger: Logger
+    let wakeUp: WakeUp
+    private let inbox: Mutex<Inbox>
+    private let statusNow = Mutex(UplinkStatus())
+    private let outcome = Mutex<UplinkOutcome?>(nil)
+    private let ended = DispatchSemaphore(value: 0)
+
+    /// An uplink that is not connected yet: it connects when it knows the source's formats.
+    package init(settings: UplinkSettings, logger: Logger) throws(UplinkError) {
+        self.settings = settings
+        self.logger = logger
+        inbox = Mutex(
+            Inbox(batcher: Batcher(intervalNanoseconds: settings.batch.nanoseconds)))
+        do throws(MessagingError) {
+            wakeUp = try WakeUp()
+        } catch {
+            throw UplinkError(description: "\(error)")
+        }
+    }
+
+    // MARK: What capture gives
+
+    /// The source's tracks: once, before anything else.
+    package func begin(formats: [TrackFormat]) {
+        inbox.withLock { inbox in
+            precondition(!inbox.hasBegun, "a source begins once")
+            inbox.hasBegun = true
+        }
+        NamedThread.start("uplink") { [self] in
+            var loop = UplinkLoop(uplink: self, formats: formats)
+            let result = loop.run()
+            outcome.withLock { $0 = result }
+            ended.signal()
+        }
+    }
+
+    /// One encoded sample.
+    package func offer(_ sample: EncodedSample) {
+        let isReady = inbox.withLock { inbox in
+            let batches = inbox.batcher.add(sample, now: MonotonicClock().nowNanoseconds)
+            inbox.events += batches.map { .batch($0) }
+            return !batches.isEmpty
+        }
+        if isReady { wakeUp.signal() }
+    }
+
+    /// Something that never became a sample.
+    package func offer(_ loss: Loss) { add(.loss(loss)) }
+
+    /// From the next sample on, a track has this format.
+    package func formatChanged(_ format: TrackFormat) { add(.format(format)) }
+
+    /// The source is complete.
+    package func finish(_ reason: String) {
+        add(.goodbye(reason)) { $0.hasEnded = true }
+        // A source that never began has nothing to say goodbye to.
+        if !inbox.withLock({ $0.hasBegun }) { ended.signal() }
+    }
+
+    /// Waits until everything is durable at the collector, or can never be. Blocks.
+    package func wait() -> UplinkOutcome {
+        ended.wait()
+        ended.signal()
+        return outcome.withLock { $0 } ?? .complete
+    }
+
+    /// Gives up what is not durable by then; ``wait()`` then says how much that was.
+    package func abandon(after delay: Duration) {
+        let deadline = MonotonicClock().nowNanoseconds + delay.nanoseconds
+        inbox.withLock { inbox in
+            inbox.deadline = min(inbox.deadline ?? deadline, deadline)
+        }
+        wakeUp.signal()
+    }
+
+    /// How it does at this moment.
+    package var status: UplinkStatus { statusNow.withLock { $0 } }
+
+    // MARK: For the uplink's thread
+
+    /// Everything that has been given, in order, and what else the thread must know.
+    func takeEvents() -> (events: [Inbox.Event], deadline: Int64?) {
+        inbox.withLock { inbox in
+            if let batch = inbox.batcher.takeDue(now: MonotonicClock().nowNanoseconds) {
+                inbox.events.append(.batch(batch))
+            }
+            defer { inbox.events.removeAll(keepingCapacity: true) }
+            return (inbox.events, inbox.deadline)
+        }
+    }
+
+    func setStatus(_ status: UplinkStatus) { statusNow.withLock { $0 = status } }
+
+    private func add(_ event: Inbox.Event, _ change: (inout Inbox) -> Void = { _ in }) {
+        inbox.withLock { inbox in
+            guard !inbox.hasEnded else { return }
+            if let batch = inbox.batcher.take() { inbox.events.append(.batch(batch)) }
+            inbox.events.append(event)
+            change(&inbox)
+        }
+        wakeUp.signal()
+    }
+}
+
+/// Why an uplink could not be made.
+package struct UplinkError: Error, Hashable, CustomStringConvertible {
+    package let description: String
+}

@@ -1,0 +1,79 @@
+import Messaging
+import Wire
+
+/// One connection to the collector: a socket for records, one for clock probes, and what libzmq says of the first.
+///
+/// Sockets are made anew for every connection, so that nothing that was queued for a lost collector reaches the next one.
+struct UplinkConnection: ~Copyable {
+    private let data: Socket
+    private let clock: Socket
+    private let monitor: ConnectionMonitor
+    private var poller = Poller()
+
+    init(
+        to endpoint: String, in context: Context, wakeUp: WakeUp
+    ) throws(MessagingError) {
+        // Sockets first and whole: a value that owns handles cannot be half made.
+        let data = try Socket(.dealer, in: context, options: Self.dataOptions)
+        let monitor = try ConnectionMonitor(of: data, in: context)
+        let clock = try Socket(.dealer, in: context, options: Self.clockOptions)
+        try clock.connect(endpoint)
+        try data.connect(endpoint)
+        _ = poller.add(data)
+        _ = poller.add(clock)
+        _ = poller.add(monitor)
+        _ = poller.add(descriptor: wakeUp.descriptor)
+        self.data = data
+        self.monitor = monitor
+        self.clock = clock
+    }
+
+    private static var dataOptions: SocketOptions {
+        var options = SocketOptions()
+        // Credit bounds what is on its way, not a number of messages.
+        options.sendQueue = 0
+        options.reconnectMilliseconds = 200
+        options.reconnectMaximumMilliseconds = 2_000
+        options.probesIdleConnections = true
+        options.maximumPartBytes = Int64(WireLimits.headerBytes)
+        return options
+    }
+
+    private static var clockOptions: SocketOptions {
+        var options = dataOptions
+        // A probe that could not be sent at once would measure the queue.
+        options.sendsOnlyWhenConnected = true
+        options.sendQueue = 4
+        return options
+    }
+
+    mutating func wait(milliseconds: Int) throws(MessagingError) {
+        _ = try poller.wait(milliseconds: milliseconds)
+    }
+
+    /// The next thing that happened to the connection.
+    func nextEvent() throws(MessagingError) -> ConnectionEvent? { try monitor.nextEvent() }
+
+    /// The next message of the collector.
+    func nextMessage() throws(MessagingError) -> [UInt8]? {
+        try data.receive(maximumParts: 1)?.parts.first?.bytes
+    }
+
+    /// The next answer to a clock probe.
+    func nextClockMessage() throws(MessagingError) -> [UInt8]? {
+        try clock.receive(maximumParts: 1)?.parts.first?.bytes
+    }
+
+    func send(_ header: [UInt8], _ payload: SharedBytes?) throws(MessagingError) {
+        if let payload {
+            _ = try data.send(.bytes(header), .shared(payload))
+        } else {
+            _ = try data.send(.bytes(header))
+        }
+    }
+
+    /// Sends a probe, if it can leave now.
+    func sendProbe(_ header: [UInt8]) throws(MessagingError) -> Bool {
+        try clock.send(.bytes(header)) == .sent
+    }
+}

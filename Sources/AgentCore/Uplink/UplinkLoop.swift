@@ -1,0 +1,230 @@
+import Devices
+import Logging
+import Media
+import Messaging
+import Wire
+
+/// The uplink's thread: makes connections, and carries messages between them and the link.
+struct UplinkLoop {
+    private typealias Link = AgentLink<SharedBytes>
+
+    /// How long the thread sleeps at most: batches and heartbeats are looked at that often.
+    private static let tickMilliseconds = 50
+    private static let epochNumber: UInt32 = 1
+
+    private enum Phase {
+        /// No connection until then, on the monotonic clock.
+        case pausing(until: Int64)
+        /// The sockets wait for the collector.
+        case connecting
+        /// Connected; the collector's clock is being asked.
+        case probing
+        case greeted
+    }
+
+    private let uplink: Uplink
+    private var link: Link
+    private var prober: ClockProber
+    private var phase = Phase.pausing(until: 0)
+    private var outcome: UplinkOutcome?
+    private var outgoing: [(header: [UInt8], payload: SharedBytes?)] = []
+
+    init(uplink: Uplink, formats: [TrackFormat]) {
+        self.uplink = uplink
+        let settings = uplink.settings
+        var linkSettings = AgentLinkSettings(
+            endpoint: settings.endpoint, software: settings.software, agent: settings.agentName,
+            spool: .random(),
+            epochs: [Epoch(number: Self.epochNumber, identity: BootEpoch.identity())])
+        linkSettings.memoryLimitBytes = settings.memoryLimitBytes
+        link = AgentLink(settings: linkSettings)
+        _ = link.addSource(settings.sourceName, formats: formats)
+        prober = ClockProber(epoch: Self.epochNumber, now: 0)
+    }
+
+    /// Runs until everything is durable, or can never be.
+    mutating func run() -> UplinkOutcome {
+        do throws(MessagingError) {
+            let context = try Context()
+            while outcome == nil {
+                let now = MonotonicClock().nowNanoseconds
+                if case .pausing(let until) = phase, now < until {
+                    try pause(in: context, until: until)
+                } else {
+                    phase = .connecting
+                    try connect(in: context)
+                }
+            }
+        } catch {
+            return .failed("the connection to \(uplink.settings.endpoint) broke: \(error)")
+        }
+        return outcome ?? .complete
+    }
+
+    /// Waits without a connection; what capture gives is kept meanwhile.
+    private mutating func pause(in context: Context, until: Int64) throws(MessagingError) {
+        var poller = Poller()
+        _ = poller.add(descriptor: uplink.wakeUp.descriptor)
+        while outcome == nil {
+            let now = MonotonicClock().nowNanoseconds
+            guard now < until else { return }
+            let rest = Int((until - now) / 1_000_000) + 1
+            _ = try poller.wait(milliseconds: min(rest, Self.tickMilliseconds))
+            takeIn(now: MonotonicClock().nowNanoseconds)
+        }
+    }
+
+    /// One connection, from its first attempt to its loss.
+    private mutating func connect(in context: Context) throws(MessagingError) {
+        var connection = try UplinkConnection(
+            to: uplink.settings.endpoint, in: context, wakeUp: uplink.wakeUp)
+        while outcome == nil {
+            if case .pausing = phase { return }
+            try connection.wait(
+                milliseconds: waitMilliseconds(now: MonotonicClock().nowNanoseconds))
+            try takeClockMessages(connection)
+            try takeEvents(connection)
+            while let message = try connection.nextMessage() {
+                perform(link.received(message, now: MonotonicClock().nowNanoseconds))
+            }
+            takeIn(now: MonotonicClock().nowNanoseconds)
+            try sendProbes(connection)
+            if case .pausing = phase { outgoing.removeAll() }
+            for (header, payload) in outgoing { try connection.send(header, payload) }
+            outgoing.removeAll(keepingCapacity: true)
+        }
+    }
+
+    private func waitMilliseconds(now: Int64) -> Int {
+        switch phase {
+        case .probing, .greeted:
+            let rest = Int(max(0, prober.dueNanoseconds - now) / 1_000_000)
+            return min(Self.tickMilliseconds, rest + 1)
+        case .pausing, .connecting:
+            return Self.tickMilliseconds
+        }
+    }
+}
+
+extension UplinkLoop {
+    /// What capture has given, and the time that has passed.
+    private mutating func takeIn(now: Int64) {
+        uplink.wakeUp.drain()
+        let (events, deadline) = uplink.takeEvents()
+        for event in events {
+            switch event {
+            case .batch(let batch):
+                perform(
+                    link.add(
+                        runs: batch.runs, digest: batch.digest, payload: batch.payload, to: 0,
+                        now: now))
+            case .loss(let loss):
+                perform(link.add(loss, to: 0, now: now))
+            case .format(let format):
+                perform(link.setFormat(format, of: 0, now: now))
+            case .goodbye(let text):
+                perform(link.sayGoodbye(text, of: 0, now: now))
+            }
+        }
+        perform(link.tick(now: now))
+        if outcome == nil, let deadline, now >= deadline {
+            outcome = .failed(
+                "given up: \(link.keptSamples) samples (\(link.keptBytes) bytes) had not reached "
+                    + "the collector's disk")
+        }
+        var status = UplinkStatus()
+        status.isConnected = link.isFlowing
+        status.keptBytes = link.keptBytes
+        status.keptSamples = link.keptSamples
+        status.lostSamples = link.lostSamples
+        status.roundTripNanoseconds = prober.roundTripNanoseconds
+        uplink.setStatus(status)
+    }
+
+    /// Follows what happens to the connection.
+    private mutating func takeEvents(
+        _ connection: borrowing UplinkConnection
+    ) throws(MessagingError) {
+        while let event = try connection.nextEvent() {
+            switch event {
+            case .ready:
+                prober = ClockProber(epoch: Self.epochNumber, now: MonotonicClock().nowNanoseconds)
+                phase = .probing
+            case .disconnected:
+                // Before the first success libzmq tries again by itself.
+                if case .connecting = phase { continue }
+                perform(link.disconnected(now: MonotonicClock().nowNanoseconds))
+            case .handshakeFailed(let endpoint, let code):
+                uplink.logger.warning(
+                    "\(endpoint) does not speak ZeroMQ as a collector does (code \(code))")
+            case .connected, .accepted, .retrying, .other:
+                continue
+            }
+        }
+    }
+
+    private mutating func takeClockMessages(
+        _ connection: borrowing UplinkConnection
+    ) throws(MessagingError) {
+        while let message = try connection.nextClockMessage() {
+            let now = MonotonicClock().nowNanoseconds
+            do throws(WireError) {
+                guard case .clockReply(let reply) = try WireMessage(decoding: message) else {
+                    continue
+                }
+                if let exchange = prober.finish(reply, receivedAt: now) { link.add(exchange) }
+            } catch {
+                uplink.logger.debug("the collector's clock sent something unreadable: \(error)")
+            }
+        }
+    }
+
+    private mutating func sendProbes(
+        _ connection: borrowing UplinkConnection
+    ) throws(MessagingError) {
+        let now = MonotonicClock().nowNanoseconds
+        switch phase {
+        case .pausing, .connecting:
+            return
+        case .probing where prober.isBurstOver(now: now):
+            phase = .greeted
+            perform(link.connected(now: now))
+        case .probing, .greeted:
+            if let probe = prober.probe(now: now) {
+                // One that cannot leave now is simply not made.
+                _ = try connection.sendProbe(WireMessage.clockProbe(probe).encoded())
+            }
+        }
+    }
+
+    private mutating func perform(_ actions: [AgentAction<SharedBytes>]) {
+        for action in actions {
+            switch action {
+            case .send(let header, let payload):
+                outgoing.append((header, payload))
+            case .reconnect(let milliseconds):
+                phase = .pausing(until: MonotonicClock().nowNanoseconds + milliseconds * 1_000_000)
+            case .finished:
+                outcome = .complete
+            case .failed(let line):
+                outcome = .failed(line)
+            case .log(let line):
+                log(line)
+            }
+        }
+    }
+
+    private func log(_ line: LinkLog) {
+        let level: Logger.Level =
+            switch line.level {
+            case .debug: .debug
+            case .info: .info
+            case .notice: .notice
+            case .warning: .warning
+            case .error: .error
+            }
+        let metadata = Logger.Metadata(
+            uniqueKeysWithValues: line.metadata.map { ($0.key, "\($0.value)") })
+        uplink.logger.log(level: level, "\(line.text)", metadata: metadata)
+    }
+}

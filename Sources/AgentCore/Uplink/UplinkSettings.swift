@@ -1,0 +1,47 @@
+/// Where an agent sends its source, and how.
+package struct UplinkSettings: Hashable, Sendable {
+    /// The collector's ZeroMQ endpoint.
+    package var endpoint: String
+    package var sourceName: String
+    /// The box's name, for logs.
+    package var agentName: String
+    /// Name and version, told to the collector.
+    package var software: String
+    /// How much is sent in one message.
+    package var batch: Duration
+    /// Payload bytes kept while the collector is away.
+    package var memoryLimitBytes: Int
+
+    package init(
+        endpoint: String, sourceName: String, agentName: String, software: String,
+        batch: Duration, memoryLimitBytes: Int
+    ) {
+        self.endpoint = endpoint
+        self.sourceName = sourceName
+        self.agentName = agentName
+        self.software = software
+        self.batch = batch
+        self.memoryLimitBytes = memoryLimitBytes
+    }
+}
+
+/// How an uplink's work ended.
+package enum UplinkOutcome: Hashable, Sendable {
+    /// Everything is durable at the collector.
+    case complete
+    /// One line that says what was wrong, or how much was given up.
+    case failed(String)
+}
+
+/// How an uplink does at this moment.
+package struct UplinkStatus: Hashable, Sendable {
+    package var isConnected = false
+    /// Payload bytes that are not durable at the collector.
+    package var keptBytes = 0
+    package var keptSamples: UInt64 = 0
+    package var lostSamples: UInt64 = 0
+    /// Of the last clock exchange.
+    package var roundTripNanoseconds: Int64?
+
+    package init() {}
+}

@@ -1,0 +1,140 @@
+import Foundation
+import Testing
+
+/// README's table of modules, held against the sources.
+struct ModuleMap {
+    /// Level by module; `C` counts as −1.
+    let levels: [String: Int]
+
+    init() throws {
+        var levels: [String: Int] = [:]
+        for line in try Repository.text("README.md").split(separator: "\n") {
+            let cells = line.split(separator: "|").map {
+                $0.trimmingCharacters(in: .whitespaces)
+            }
+            guard cells.count == 3, cells[1].hasPrefix("`"), cells[1].hasSuffix("`") else {
+                continue
+            }
+            let name = cells[1].trimmingCharacters(in: CharacterSet(charactersIn: "`"))
+            if cells[0] == "C" {
+                levels[name] = -1
+            } else if let level = Int(cells[0]) {
+                levels[name] = level
+            }
+        }
+        self.levels = levels
+    }
+}
+
+@Suite struct MapTests {
+    @Test func `README's table names exactly the modules that there are`() throws {
+        let map = try ModuleMap()
+        let folders = try FileManager.default.contentsOfDirectory(
+            atPath: Repository.root.appending(path: "Sources").path)
+        #expect(Set(map.levels.keys) == Set(folders.filter { !$0.hasPrefix(".") }))
+    }
+
+    @Test func `modules import lower levels only`() throws {
+        let map = try ModuleMap()
+        #expect(map.levels.count > 10)
+        for path in Repository.files(below: "Sources") where path.hasSuffix(".swift") {
+            let module = String(path.split(separator: "/")[1])
+            let level = try #require(map.levels[module])
+            for line in try Repository.text(path).split(separator: "\n") {
+                let words = line.split(separator: " ")
+                guard let place = words.firstIndex(of: "import"), place + 1 < words.count,
+                    words[..<place].allSatisfy({
+                        ["package", "public", "internal", "@testable"].contains($0)
+                    }),
+                    let imported = map.levels[String(words[place + 1])]
+                else { continue }
+                #expect(imported < level, "\(path) imports \(words[place + 1])")
+            }
+        }
+    }
+
+    @Test func `no module has a type of its own name`() throws {
+        for (module, _) in try ModuleMap().levels {
+            let pattern = try Regex(
+                "(struct|class|enum|actor|protocol|typealias) \(module.replacing("-", with: ""))\\b"
+            )
+            for path in Repository.files(below: "Sources/\(module)") where path.hasSuffix(".swift")
+            {
+                #expect(try Repository.text(path).firstMatch(of: pattern) == nil, "\(path)")
+            }
+        }
+    }
+
+    @Test func `nothing but what belongs there is at the top`() throws {
+        let allowed: Set = [
+            "Package.swift", "Package.resolved", "Sources", "Tests", "deploy", "proto",
+            "README.md", "LICENSE", "CHANGELOG.md", "recordings",
+        ]
+        let names = try FileManager.default.contentsOfDirectory(atPath: Repository.root.path)
+        #expect(Set(names.filter { !$0.hasPrefix(".") }).subtracting(allowed).isEmpty)
+    }
+}
+
+@Suite struct DocumentTests {
+    @Test func `links in documents lead somewhere`() throws {
+        let link = /\]\(([^)#\s]+)(#[^)]*)?\)/
+        var count = 0
+        let documents =
+            ["README.md", "CHANGELOG.md"]
+            + ["Sources", "Tests", "deploy", "proto"].flatMap(Repository.files(below:))
+            .filter { $0.hasSuffix(".md") }
+        for path in documents {
+            let folder = path.split(separator: "/").dropLast().joined(separator: "/")
+            for match in try Repository.text(path).matches(of: link) {
+                let target = String(match.1)
+                if target.hasPrefix("http") || target.hasPrefix("doc:") { continue }
+                let place = folder.isEmpty ? target : "\(folder)/\(target)"
+                #expect(Repository.has(place), "\(path): \(target)")
+                count += 1
+            }
+        }
+        #expect(count > 5)
+    }
+
+    @Test func `README names every option that its commands use`() throws {
+        let readme = try Repository.text("README.md")
+        let sources = try Repository.files(below: "Sources").filter { $0.hasSuffix(".swift") }
+            .map(Repository.text).joined()
+        for match in readme.matches(of: /--([a-z][a-z-]+)/) {
+            let name = match.1.split(separator: "-").enumerated().map { index, word in
+                index == 0 ? String(word) : word.prefix(1).uppercased() + word.dropFirst()
+            }.joined()
+            let isKnown =
+                sources.contains("var \(name)") || ["help", "version"].contains(String(match.1))
+            #expect(isKnown, "--\(match.1)")
+        }
+    }
+}
+
+@Suite struct FileSizeTests {
+    /// Files that are longer than is comfortable, each with its reason.
+    private static let exceptions: [String: String] = [:]
+    private static let longest = 600
+
+    @Test func `no file is past its comfort without a reason`() throws {
+        for path in ["Sources", "Tests"].flatMap(Repository.files(below:))
+        where path.hasSuffix(".swift") && !path.hasSuffix(".pb.swift") {
+            let lines = try Repository.text(path).split(
+                separator: "\n", omittingEmptySubsequences: false
+            ).count
+            #expect(
+                lines <= Self.longest || Self.exceptions[path] != nil, "\(path): \(lines) lines")
+        }
+    }
+
+    @Test func `the repository speaks of the project alone`() throws {
+        let texts = ["Sources", "Tests", "deploy", "proto"].flatMap(Repository.files(below:))
+            .filter { !$0.hasSuffix(".pb.swift") && !$0.hasPrefix("Tests/RepositoryTests") }
+        for path in texts + ["README.md", "CHANGELOG.md", "Package.swift"] {
+            guard let text = try? Repository.text(path) else { continue }  // not text
+            for word in ["/work/", "TODO", "FIXME", "/opt/swift"] {
+                #expect(!text.contains(word), "\(path) contains \(word)")
+            }
+        }
+    }
+}

@@ -1,0 +1,31 @@
+import Foundation
+
+/// The checkout that these tests belong to.
+enum Repository {
+    static let root = URL(filePath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+
+    /// Paths of all files below a folder, relative to the root, without what is built or hidden.
+    static func files(below folder: String) -> [String] {
+        let base = root.appending(path: folder)
+        guard let walk = FileManager.default.enumerator(atPath: base.path) else { return [] }
+        return walk.compactMap { $0 as? String }
+            .filter { path in !path.split(separator: "/").contains { $0.hasPrefix(".") } }
+            .map { folder.isEmpty ? $0 : "\(folder)/\($0)" }
+            .filter { path in
+                var isDirectory: ObjCBool = false
+                let full = root.appending(path: path).path
+                FileManager.default.fileExists(atPath: full, isDirectory: &isDirectory)
+                return !isDirectory.boolValue
+            }
+    }
+
+    static func text(_ path: String) throws -> String {
+        try String(contentsOf: root.appending(path: path), encoding: .utf8)
+    }
+
+    /// Whether something is there, file or folder.
+    static func has(_ path: String) -> Bool {
+        FileManager.default.fileExists(atPath: root.appending(path: path).path)
+    }
+}
