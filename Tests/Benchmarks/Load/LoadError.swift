@@ -1,0 +1,14 @@
+/// Why a load ended early.
+enum LoadError: Error, CustomStringConvertible {
+    /// The file has nothing to send.
+    case emptyClip(String)
+    /// The collector would not have a source, or went away.
+    case ended(source: String, reason: String)
+
+    var description: String {
+        switch self {
+        case .emptyClip(let path): "\(path) has no samples"
+        case .ended(let source, let reason): "\(source): \(reason)"
+        }
+    }
+}

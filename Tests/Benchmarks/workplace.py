@@ -1,0 +1,102 @@
+"""What the benchmarks need before they can run: programs, peers and media. Made once, kept in one directory."""
+
+import glob
+import os
+import shutil
+import subprocess
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PROJECT = os.path.dirname(os.path.dirname(HERE))
+PRODUCTS = ("tributary-collector", "tributary-agent", "tributary", "bench-load")
+CLIP_SECONDS = 60
+RAW_SECONDS = 10
+
+
+class Workplace:
+    """Paths of everything a contender starts or reads."""
+
+    def __init__(self, root, binaries):
+        self.root = root
+        self.binaries = binaries
+        self.output = f"{root}/output"
+        self.floor = f"{root}/floor"
+        self.devnull = f"{root}/devnull.so"
+        self.nginx = f"{root}/nginx/usr/sbin/nginx"
+        self.rtmp_module = f"{root}/nginx/usr/lib/nginx/modules/ngx_rtmp_module.so"
+        self.clip = f"{root}/clip.mp4"
+        self.raw = f"{root}/raw.nut"
+        os.makedirs(root, exist_ok=True)
+
+    def product(self, name):
+        return f"{self.binaries}/{name}"
+
+    def prepare(self):
+        """Makes what is missing."""
+        need("gcc", "ffmpeg", "ffprobe")
+        self.compile()
+        self.fetch_nginx()
+        self.make_media()
+
+    def compile(self):
+        libraries = ["-lavformat", "-lavcodec", "-lavutil", "-lzmq"]
+        call(["gcc", "-O2", "-o", self.floor, f"{HERE}/floor.c", *libraries])
+        call(["gcc", "-O2", "-shared", "-fPIC", "-o", self.devnull, f"{HERE}/devnull.c"])
+
+    def fetch_nginx(self):
+        """Debian's packages, unpacked beside the media: no service is installed."""
+        if os.path.exists(self.rtmp_module) or not shutil.which("apt-get"):
+            return
+        packages = f"{self.root}/packages"
+        os.makedirs(packages, exist_ok=True)
+        fetched = subprocess.run(
+            ["apt-get", "download", "-q", "nginx", "libnginx-mod-rtmp"], cwd=packages,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if fetched.returncode:
+            print("nginx-rtmp is left out: apt-get cannot download it", flush=True)
+            return
+        for package in glob.glob(f"{packages}/*.deb"):
+            call(["dpkg", "-x", package, f"{self.root}/nginx"])
+
+    def make_media(self):
+        """A minute that was encoded, and ten seconds that were not: 31 and 416 MB."""
+        picture = ["-f", "lavfi", "-i", "testsrc2=size=1280x720:rate=30"]
+        sound = ["-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000", "-ac", "2"]
+        encoders = [
+            "-pix_fmt", "yuv420p", "-c:v", "libx264", "-preset", "veryfast", "-bf", "0", "-g", "60",
+            "-sc_threshold", "0", "-b:v", "4M", "-maxrate", "4M", "-bufsize", "4M",
+            "-c:a", "aac", "-b:a", "128k"]
+        self.make(self.clip, [*picture, *sound, "-t", CLIP_SECONDS, *encoders, "-f", "mp4"])
+        plain = ["-pix_fmt", "nv12", "-c:v", "rawvideo", "-c:a", "pcm_s16le"]
+        self.make(self.raw, [*picture, *sound, "-t", RAW_SECONDS, *plain, "-f", "nut"])
+
+    def make(self, path, arguments):
+        if os.path.exists(path):
+            return
+        print(f"making {path}", flush=True)
+        call(["ffmpeg", "-nostdin", "-v", "error", "-y", *arguments, f"{path}.part"])
+        os.rename(f"{path}.part", path)
+
+    def clip_bytes_per_second(self):
+        """Payload of the clip: bytes of its packets, without the container's."""
+        sizes = subprocess.check_output(
+            ["ffprobe", "-v", "error", "-show_entries", "packet=size", "-of", "csv=p=0", self.clip],
+            text=True)
+        return sum(int(line.strip(",")) for line in sizes.split()) / CLIP_SECONDS
+
+
+def build():
+    """Builds the programs, optimised; returns where they are."""
+    base = ["swift", "build", "-c", "release", "--package-path", PROJECT]
+    for product in PRODUCTS:
+        call([*base, "--product", product])
+    return subprocess.check_output([*base, "--show-bin-path"], text=True).strip()
+
+
+def need(*programs):
+    missing = [program for program in programs if not shutil.which(program)]
+    if missing:
+        raise SystemExit(f"not installed: {', '.join(missing)}; see README.md")
+
+
+def call(command):
+    subprocess.run([str(word) for word in command], check=True)
