@@ -81,7 +81,8 @@ let package = Package(
             "AgentCore", crypto, logging, "Devices", "Encoding", "Media", "Messaging", "Threads",
             "Wire"),
         library(
-            "CollectorCore", logging, "Archive", "CLinux", "Media", "Messaging", "Threads", "Timing",
+            "CollectorCore", logging, "Archive", "CLinux", "Media", "Messaging", "Threads",
+            "Timing",
             "Wire"),
 
         // Level 4: the programs.
@@ -92,11 +93,13 @@ let package = Package(
         .target(name: "TestMedia", path: "Tests/TestMedia", swiftSettings: settings),
         tests("AgentCore", "AgentCore", "Devices", "Encoding", "Media", "TestMedia"),
         tests("Archive", "Archive", "Media", "MP4"),
+        tests("CollectorCore", "Archive", "CollectorCore", "Media", "Wire"),
         tests("Devices", "Devices", "Media", "TestMedia"),
         tests("Encoding", "Devices", "Encoding", "Media"),
         tests("Media", "Media"),
         tests("MP4", "MP4", "Media"),
         tests("Repository"),
+        tests("Terminal", argumentParser, logging, "Terminal"),
         tests("Timing", "Media", "Timing"),
     ],
     swiftLanguageModes: [.v6]

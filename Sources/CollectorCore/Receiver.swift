@@ -17,8 +17,19 @@ struct AgentMessage: Sendable {
     /// As the protocol wants to see it.
     var incoming: IncomingMessage {
         IncomingMessage(
-            peer: peer, address: header.metadata("Peer-Address") ?? "a local socket",
-            header: header.bytes, payloadSizeBytes: payload?.count, extraParts: extraParts)
+            peer: peer, address: address, header: header.bytes, payloadSizeBytes: payload?.count,
+            extraParts: extraParts)
+    }
+
+    /// Where it came from, for logs.
+    private var address: String {
+        guard let peer = header.metadata("Peer-Address") else { return "this machine" }
+        // For ipc:// libzmq gives "host:uid:gid:pid" of the peer.
+        let parts = peer.split(separator: ":")
+        if peer.hasPrefix("localhost:"), parts.count == 4 {
+            return "this machine, process \(parts[3])"
+        }
+        return peer
     }
 
     /// The answer, if this is a clock probe: made before anything else is done, so that nothing delays it.

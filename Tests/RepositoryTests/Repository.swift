@@ -15,8 +15,8 @@ enum Repository {
             .filter { path in
                 var isDirectory: ObjCBool = false
                 let full = root.appending(path: path).path
-                FileManager.default.fileExists(atPath: full, isDirectory: &isDirectory)
-                return !isDirectory.boolValue
+                return FileManager.default.fileExists(atPath: full, isDirectory: &isDirectory)
+                    && !isDirectory.boolValue
             }
     }
 

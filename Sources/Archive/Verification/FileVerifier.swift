@@ -16,6 +16,7 @@ package struct FileVerifier {
     package private(set) var sequences: [[UInt8]: [ClosedRange<UInt64>]] = [:]
     private var expectedChain: Digest?
     private var tracks: [TrackKind: WalkedTrack] = [:]
+    private var priming = PrimingCounter()
 
     /// A track as the fragments tell it.
     private struct WalkedTrack {
@@ -123,6 +124,7 @@ extension FileVerifier {
             damage("a fragment with \(records.count) records of its origin", at: at)
         }
         expectedChain = Digest(of: moof)
+        priming.add(fragment)
         for run in fragment.runs {
             if run.track == .video { checkAccessUnits(run, of: fragment, media: media) }
             checkOrder(run)
@@ -290,11 +292,13 @@ extension FileVerifier {
 
     private mutating func describeTracks() {
         for kind in TrackKind.allCases {
-            guard let track = tracks[kind], let first = track.samples.first else { continue }
+            guard let track = tracks[kind] else { continue }
+            let presented = track.samples.dropFirst(priming.counts[kind] ?? 0)
+            guard let first = presented.first else { continue }
             let ticks = Double(track.format.timescale.ticksPerSecond)
             var start = first.pts
             var end = first.pts
-            for sample in track.samples {
+            for sample in presented {
                 start = min(start, sample.pts)
                 end = max(end, sample.pts + Int64(sample.duration))
             }
