@@ -29,7 +29,7 @@ struct AgentMessage: Sendable {
         if peer.hasPrefix("localhost:"), parts.count == 4 {
             return "this machine, process \(parts[3])"
         }
-        return peer
+        return withoutMapping(peer)
     }
 
     /// The answer, if this is a clock probe: made before anything else is done, so that nothing delays it.
@@ -72,7 +72,7 @@ struct Receiver: ~Copyable {
             options.lingerMilliseconds = 1_000
             let socket = try Socket(.router, in: Context(), options: options)
             try socket.bind(settings.endpoint)
-            endpoint = try socket.lastEndpoint()
+            endpoint = withoutMapping(try socket.lastEndpoint())
             _ = poller.add(socket)
             _ = poller.add(descriptor: wakeUp.descriptor)
             self.socket = socket
@@ -108,4 +108,10 @@ struct Receiver: ~Copyable {
         case .unreachable: false
         }
     }
+}
+
+/// An IPv4 address as people know it: a socket that understands both writes it as `::ffff:10.0.0.1`.
+private func withoutMapping(_ address: String) -> String {
+    let plain = address.replacing("[::ffff:", with: "").replacing("::ffff:", with: "")
+    return plain == address ? address : plain.replacing("]", with: "")
 }

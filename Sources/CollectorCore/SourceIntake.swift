@@ -11,6 +11,8 @@ struct SourceIntake: Sendable {
         case clockJump(byNanoseconds: Int64)
         /// Samples came before any clock exchange: their place is a guess from when they arrived.
         case clockUnknown
+        /// The first exchange has come after all: times go on with what was measured.
+        case clockKnown(movedByNanoseconds: Int64)
         /// Stamps that could not be kept as they came.
         case badStamps(TrackKind, StampFault, samples: Int)
 
@@ -21,6 +23,8 @@ struct SourceIntake: Sendable {
                     + "with the new offset"
             case .clockUnknown:
                 "samples came before any clock exchange; their times are a guess from their arrival"
+            case .clockKnown(let nanoseconds):
+                "the clock has been measured; times move by \(nanoseconds / 1_000_000) ms"
             case .badStamps(let track, let fault, let samples):
                 "\(samples) \(track) samples with times that could not be kept (\(fault.rawValue))"
             }
@@ -45,6 +49,8 @@ struct SourceIntake: Sendable {
     private var spool: [UInt8]
     private var epochs: [UInt32: Identity]
     private var timelines: [Identity: Timeline] = [:]
+    /// Epochs whose timeline is a guess.
+    private var guessed: Set<Identity> = []
     private var trackClocks: [TrackKind: TrackClock] = [:]
     private var notices: [Notice] = []
 
@@ -70,19 +76,25 @@ struct SourceIntake: Sendable {
 
     /// Follows what has been learned of an agent's clock.
     mutating func follow(_ change: AgentClocks.Change, of epoch: Identity) {
-        guard var timeline = timelines[epoch] else { return }
+        guard var timeline = timelines.removeValue(forKey: epoch) else { return }
+        defer { timelines[epoch] = timeline }
+        let at = change.atNanoseconds
+        let fresh = Timeline(
+            sessionZeroNanoseconds: timeline.sessionZeroNanoseconds, model: change.model)
+        if guessed.remove(epoch) != nil {
+            let moved = fresh.sessionNanoseconds(at: at) - timeline.sessionNanoseconds(at: at)
+            notices.append(.clockKnown(movedByNanoseconds: moved))
+            timeline = fresh
+            return
+        }
         var jump = change.jumpNanoseconds
-        if jump == nil,
-            case .discontinuity(let rest) = timeline.update(change.model, at: change.atNanoseconds)
-        {
+        if jump == nil, case .discontinuity(let rest) = timeline.update(change.model, at: at) {
             jump = rest
         }
         if let jump {
             notices.append(.clockJump(byNanoseconds: jump))
-            timeline = Timeline(
-                sessionZeroNanoseconds: timeline.sessionZeroNanoseconds, model: change.model)
+            timeline = fresh
         }
-        timelines[epoch] = timeline
     }
 
     /// The collector's time of the first sample that is presented, for the choice of a session's zero.
@@ -115,7 +127,10 @@ struct SourceIntake: Sendable {
         let epoch = epoch(samples)
         if timelines[epoch] == nil {
             let model = clocks.model(of: epoch, at: stamp(samples))
-            if model == nil { notices.append(.clockUnknown) }
+            if model == nil {
+                notices.append(.clockUnknown)
+                guessed.insert(epoch)
+            }
             timelines[epoch] = Timeline(
                 sessionZeroNanoseconds: zero, model: model ?? guess(samples, now: now))
         }

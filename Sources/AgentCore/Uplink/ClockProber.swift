@@ -3,7 +3,8 @@ import Wire
 /// Decides when to ask for the collector's time, and makes exchanges of the answers. A value: sending is the caller's.
 ///
 /// A burst right after connecting gives the collector a first estimate before the first sample; then one probe a second
-/// keeps it.
+/// keeps it. Where even the quickest round trip is slow, or delays are random, ten a second for the first minute find the quick
+/// ones among them.
 struct ClockProber: Sendable {
     /// Probes of the burst: the quickest of them counts.
     static let burst = 8
@@ -11,6 +12,10 @@ struct ClockProber: Sendable {
     static let burstNanoseconds: Int64 = 300_000_000
     private static let burstPauseNanoseconds: Int64 = 5_000_000
     private static let intervalNanoseconds: Int64 = 1_000_000_000
+    private static let searchNanoseconds: Int64 = 60_000_000_000
+    private static let searchPauseNanoseconds: Int64 = 100_000_000
+    /// A round trip as quick as this leaves half a millisecond open at most: nothing to search for.
+    private static let quickNanoseconds: Int64 = 1_000_000
     /// An answer later than this says nothing.
     private static let patienceNanoseconds: Int64 = 5_000_000_000
 
@@ -19,6 +24,7 @@ struct ClockProber: Sendable {
     private var nextNanoseconds: Int64
     private var outstanding: Set<Int64> = []
     private var answers = 0
+    private var quickestNanoseconds: Int64?
     /// Of the last exchange.
     private(set) var roundTripNanoseconds: Int64?
 
@@ -39,12 +45,17 @@ struct ClockProber: Sendable {
     /// A probe to send now, if one is due.
     mutating func probe(now: Int64) -> ClockProbe? {
         guard now >= nextNanoseconds else { return nil }
-        let pause =
-            isBurstOver(now: now) ? Self.intervalNanoseconds : Self.burstPauseNanoseconds
-        nextNanoseconds = now + pause
+        nextNanoseconds = now + pause(now: now)
         outstanding = outstanding.filter { now - $0 < Self.patienceNanoseconds }
         outstanding.insert(now)
         return ClockProbe(t1: now)
+    }
+
+    private func pause(now: Int64) -> Int64 {
+        guard isBurstOver(now: now) else { return Self.burstPauseNanoseconds }
+        let isSearching = now - startedNanoseconds < Self.searchNanoseconds
+        let isQuick = quickestNanoseconds.map { $0 <= Self.quickNanoseconds } ?? false
+        return isSearching && !isQuick ? Self.searchPauseNanoseconds : Self.intervalNanoseconds
     }
 
     /// An answer has come.
@@ -52,7 +63,9 @@ struct ClockProber: Sendable {
     mutating func finish(_ reply: ClockReply, receivedAt now: Int64) -> ReportedExchange? {
         guard outstanding.remove(reply.t1) != nil else { return nil }
         answers += 1
-        roundTripNanoseconds = now - reply.t1 - (reply.t3 - reply.t2)
+        let roundTrip = now - reply.t1 - (reply.t3 - reply.t2)
+        roundTripNanoseconds = roundTrip
+        quickestNanoseconds = min(quickestNanoseconds ?? roundTrip, roundTrip)
         return ReportedExchange(t1: reply.t1, t2: reply.t2, t3: reply.t3, t4: now, epoch: epoch)
     }
 }
