@@ -26,7 +26,7 @@ package struct AgentLinkSettings: Hashable, Sendable {
     package var spool: Identity
     /// The clock domains that records refer to; the last one is the present.
     package var epochs: [Epoch]
-    /// Payload bytes that are kept at most, all sources together.
+    /// What all records that are kept may take, bytes: payloads, headers and what is around them.
     package var memoryLimitBytes = 64 << 20
 
     package init(

@@ -32,6 +32,8 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     private let settings: AgentLinkSettings
     private var state = State.offline
     private var outboxes: [Outbox<Payload>] = []
+    /// What the last Hello said of the formats.
+    private var announcedFormats: [[TrackFormat]] = []
     private var exchanges: [ReportedExchange] = []
     private var heartbeatNanoseconds =
         Int64(WireLimits.heartbeatMilliseconds) * 1_000_000
@@ -71,6 +73,8 @@ package struct AgentLink<Payload: Sendable>: Sendable {
         outboxes[source].append(.samples(samples, payload), count: UInt64(samples.count)) { _ in
             WireMessage.samples(samples).encoded()
         }
+        _ = outboxes[source].skipIfUndecodable(
+            source: source, encode: { WireMessage.gap($0).encoded() })
         return makeRoom() + pump(now: now)
     }
 
@@ -80,9 +84,10 @@ package struct AgentLink<Payload: Sendable>: Sendable {
         let gap = GapRecord(
             source: source, sequences: sequence...sequence, track: loss.track, cause: loss.cause,
             epoch: epoch, startNanoseconds: loss.startNanoseconds,
-            durationNanoseconds: loss.durationNanoseconds, samples: loss.samples, text: loss.text)
+            durationNanoseconds: loss.durationNanoseconds, samples: loss.samples,
+            text: printable(loss.text))
         outboxes[source].append(.gap(gap), count: 1) { _ in WireMessage.gap(gap).encoded() }
-        return pump(now: now)
+        return makeRoom() + pump(now: now)
     }
 
     /// From the next samples on, a track has this format.
@@ -103,7 +108,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     ) -> [Action] {
         outboxes[source].append(.goodbye, count: 1) { sequence in
             WireMessage.goodbye(
-                Goodbye(source: source, sequence: sequence, text: text)
+                Goodbye(source: source, sequence: sequence, text: printable(text))
             ).encoded()
         }
         return pump(now: now)
@@ -122,6 +127,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
         guard !isOver else { return [] }
         precondition(!outboxes.isEmpty, "an agent greets when it knows its sources")
         state = .greeting(since: now)
+        announcedFormats = outboxes.map(\.baseFormats)
         let offers = outboxes.map {
             SourceOffer(name: $0.name, tracks: $0.baseFormats, firstSequence: $0.firstSequence)
         }
@@ -202,6 +208,8 @@ extension AgentLink {
 
     /// Payload bytes that are not durable at the collector.
     package var keptBytes: Int { outboxes.reduce(0) { $0 + $1.keptBytes } }
+    /// What keeping them takes in all, bytes: within the settings' limit.
+    package var memoryBytes: Int { outboxes.reduce(0) { $0 + $1.memoryBytes } }
     /// Samples that are not durable at the collector.
     package var keptSamples: UInt64 { outboxes.reduce(0) { $0 + $1.keptSamples } }
     /// Samples lost on this side.
@@ -226,13 +234,15 @@ extension AgentLink {
             return [log(.warning, "the collector welcomed other sources than ours")]
                 + retry(now: now)
         }
+        for source in welcome.sources { outboxes[source.source].resume(source) }
+        // More is persisted than we knew, a change of format among it: the Hello named formats that hold no more.
+        guard outboxes.map(\.baseFormats) == announcedFormats else { return connected(now: now) }
         heartbeatNanoseconds = Int64(welcome.heartbeatMilliseconds) * 1_000_000
         session = welcome.session
         state = .flowing(lastHeard: now, lastSpoken: now)
         failedAttempts = 0
         offlineSince = nil
         nextWaitingNotice = 0
-        for source in welcome.sources { outboxes[source.source].resume(source) }
         let connected = log(
             .info, "connected to \(welcome.software) at \(settings.endpoint)")
         return [connected] + finishIfComplete() + pump(now: now)
@@ -292,7 +302,7 @@ extension AgentLink {
             log(
                 .warning,
                 "no collector at \(settings.endpoint) for \(seconds) s; keeping samples "
-                    + "(\(keptBytes / 1_000_000) of \(settings.memoryLimitBytes / 1_000_000) MB) "
+                    + "(\(memoryBytes / 1_000_000) of \(settings.memoryLimitBytes / 1_000_000) MB) "
                     + "and trying until it is there")
         ]
     }
@@ -332,20 +342,26 @@ extension AgentLink {
 
     /// Keeps within the memory that the agent may use.
     private mutating func makeRoom() -> [Action] {
-        guard keptBytes > settings.memoryLimitBytes else {
+        guard memoryBytes > settings.memoryLimitBytes else {
             isDropping = false
             return []
         }
         var dropped: UInt64 = 0
-        while keptBytes > settings.memoryLimitBytes {
-            guard
-                let fullest = outboxes.indices.max(by: {
-                    outboxes[$0].keptBytes < outboxes[$1].keptBytes
-                }),
-                let samples = outboxes[fullest].dropOldest(
-                    source: fullest, encode: { WireMessage.gap($0).encoded() })
-            else { break }
-            dropped += samples
+        while memoryBytes > settings.memoryLimitBytes {
+            let fullestFirst = outboxes.indices.sorted {
+                outboxes[$0].memoryBytes > outboxes[$1].memoryBytes
+            }
+            var isStuck = true
+            for index in fullestFirst {
+                let samples = outboxes[index].dropOldest(
+                    source: index, encode: { WireMessage.gap($0).encoded() })
+                guard let samples else { continue }
+                dropped += samples
+                isStuck = false
+                break
+            }
+            // What is left is on its way, which the credit bounds.
+            if isStuck { break }
         }
         guard dropped > 0, !isDropping else { return [] }
         isDropping = true

@@ -21,9 +21,15 @@ struct Outbox<Payload: Sendable>: Sendable {
         }
         /// What it costs of the credit.
         var creditBytes: UInt64 { UInt64(payloadBytes) + WireLimits.recordCostBytes }
-        /// Whether decoding can start with it.
-        var beginsDecodable: Bool {
-            if case .samples(let samples, _) = content { samples.beginsDecodable } else { true }
+        /// What it costs of the memory: its bytes, and a round figure for what is around them.
+        var memoryBytes: Int { payloadBytes + header.count + 256 }
+        var isSamples: Bool {
+            if case .samples = content { true } else { false }
+        }
+        /// Whether it carries a picture with which decoding can start.
+        var beginsWithKeyframe: Bool {
+            guard case .samples(let samples, _) = content else { return false }
+            return samples.beginsDecodable && samples.runs.contains { $0.track == .video }
         }
     }
 
@@ -36,15 +42,23 @@ struct Outbox<Payload: Sendable>: Sendable {
     /// Formats in force at the oldest record that is kept.
     private(set) var baseFormats: [TrackFormat]
     private(set) var keptBytes = 0
+    /// All that the records take: payloads, headers and what is around them.
+    private(set) var memoryBytes = 0
     private(set) var lostSamples: UInt64 = 0
     private(set) var goodbye: UInt64?
     /// Credit as the collector grants it: counted from its Welcome.
     private var creditLimit: UInt64 = 0
     private var creditUsed: UInt64 = 0
+    /// Records up to this one may be at the collector: they must stay as they are.
+    private var fixedUpTo: UInt64 = 0
+    private let hasVideo: Bool
+    /// Pictures have gone whose group goes on: until the next keyframe, more of it is of no use.
+    private var skipsToKeyframe = false
 
     init(name: String, formats: [TrackFormat]) {
         self.name = name
         baseFormats = formats
+        hasVideo = formats.contains { $0.kind == .video }
     }
 
     /// The oldest record that is kept, or the next there will be.
@@ -69,11 +83,25 @@ struct Outbox<Payload: Sendable>: Sendable {
         if case .samples(let samples, _) = content { payloadBytes = samples.payloadSizeBytes }
         if case .gap(let gap) = content { lostSamples += gap.samples }
         if case .goodbye = content { goodbye = sequences.lowerBound }
-        records.append(
-            Record(
-                sequences: sequences, content: content, header: header(sequences.lowerBound),
-                payloadBytes: payloadBytes))
-        keptBytes += payloadBytes
+        insert(
+            [
+                Record(
+                    sequences: sequences, content: content, header: header(sequences.lowerBound),
+                    payloadBytes: payloadBytes)
+            ], at: records.count..<records.count)
+    }
+
+    /// Puts records in the place of others, and keeps account of their bytes.
+    private mutating func insert(_ new: [Record], at range: Range<Int>) {
+        for record in records[range] {
+            keptBytes -= record.payloadBytes
+            memoryBytes -= record.memoryBytes
+        }
+        for record in new {
+            keptBytes += record.payloadBytes
+            memoryBytes += record.memoryBytes
+        }
+        records.replaceSubrange(range, with: new)
     }
 
     // MARK: Sending
@@ -83,6 +111,8 @@ struct Outbox<Payload: Sendable>: Sendable {
         sentCount = 0
         creditUsed = 0
         creditLimit = state.creditLimitBytes
+        // What was under way and did not arrive died with the connection.
+        fixedUpTo = state.received
         forget(upTo: state.persisted)
     }
 
@@ -93,6 +123,7 @@ struct Outbox<Payload: Sendable>: Sendable {
         guard creditUsed + record.creditBytes <= creditLimit else { return nil }
         creditUsed += record.creditBytes
         sentCount += 1
+        fixedUpTo = max(fixedUpTo, record.sequences.upperBound)
         return record
     }
 
@@ -107,10 +138,9 @@ struct Outbox<Payload: Sendable>: Sendable {
         let count = records.prefix { $0.sequences.upperBound <= persisted }.count
         guard count > 0 else { return }
         for record in records[..<count] {
-            keptBytes -= record.payloadBytes
             if case .format(let format) = record.content { setBase(format) }
         }
-        records.removeFirst(count)
+        insert([], at: 0..<count)
         sentCount = max(0, sentCount - count)
     }
 
@@ -122,64 +152,124 @@ struct Outbox<Payload: Sendable>: Sendable {
 
     // MARK: Giving up
 
-    /// Drops the oldest samples that are not on their way, up to the next record with which decoding can start, and puts
-    /// one gap in their place, joined with the gap before it.
+    /// Drops the oldest samples that no collector can have, up to the next record with which decoding can start, and
+    /// puts a gap in their place, joined with the gap before it. Formats, other gaps and a goodbye in between stay.
     ///
+    /// Where only gaps are left, they become one.
     /// - Parameters:
     ///   - source: the source's index, for the gap.
     ///   - encode: the gap's header.
     /// - Returns: how many samples were dropped; nil when there is nothing to drop.
     mutating func dropOldest(source: Int, encode: (GapRecord) -> [UInt8]) -> UInt64? {
-        let isSamples = { (record: Record) in
-            if case .samples = record.content { true } else { false }
+        guard let range = oldestGroup() else {
+            joinGaps(encode: encode)
+            return nil
         }
-        guard let start = records[sentCount...].firstIndex(where: isSamples) else { return nil }
-        var end = start + 1
-        while end < records.count, isSamples(records[end]), !records[end].beginsDecodable {
-            end += 1
+        var samples: UInt64 = 0
+        replace(range, encode: encode) { record, before in
+            if record.isSamples {
+                let gap = Self.gap(standingFor: record, source: source)
+                samples += gap.samples
+                return before.flatMap { $0.cause == .spoolFull ? $0.joined(with: gap) : nil } ?? gap
+            }
+            guard case .gap(let gap) = record.content, let before,
+                before.cause == .spoolFull, gap.cause == .spoolFull
+            else { return nil }
+            return before.joined(with: gap)
         }
-        var gap = Self.gap(standingFor: records[start..<end], source: source)
-        let samples = gap.samples
-        var place = start
-        if start > sentCount, case .gap(let before) = records[start - 1].content,
-            before.cause == .spoolFull
-        {
-            gap = before.joined(with: gap)
-            place = start - 1
-        }
-        keptBytes -= records[start..<end].reduce(0) { $0 + $1.payloadBytes }
         lostSamples += samples
-        records.replaceSubrange(
-            place..<end,
-            with: [
-                Record(
-                    sequences: gap.sequences, content: .gap(gap), header: encode(gap),
-                    payloadBytes: 0)
-            ])
         return samples
     }
 
+    /// Drops the newest record's samples when they belong to a group whose beginning is gone.
+    mutating func skipIfUndecodable(
+        source: Int, encode: (GapRecord) -> [UInt8]
+    ) -> UInt64? {
+        guard skipsToKeyframe, let newest = records.last, newest.isSamples else { return nil }
+        if newest.beginsWithKeyframe {
+            skipsToKeyframe = false
+            return nil
+        }
+        let place = max(firstFree, records.count - 2)
+        let gap = Self.gap(standingFor: newest, source: source)
+        replace(place..<records.count, encode: encode) { record, before in
+            guard record.isSamples else { return nil }
+            return before.flatMap { $0.cause == .spoolFull ? $0.joined(with: gap) : nil } ?? gap
+        }
+        lostSamples += gap.samples
+        return gap.samples
+    }
+
+    /// Makes one gap of those that follow each other, whatever their causes.
+    private mutating func joinGaps(encode: (GapRecord) -> [UInt8]) {
+        replace(firstFree..<records.count, encode: encode) { record, before in
+            guard case .gap(let gap) = record.content, let before else { return nil }
+            return before.joined(with: gap)
+        }
+    }
+
+    /// Goes through records and lets `change` put a gap in the place of one; a gap that begins where the one before it
+    /// begins takes that one's place too.
+    private mutating func replace(
+        _ range: Range<Int>, encode: (GapRecord) -> [UInt8],
+        _ change: (_ record: Record, _ before: GapRecord?) -> GapRecord?
+    ) {
+        var result: [Record] = []
+        // Places of gaps that have changed: their headers are made once, at the end.
+        var changed: Set<Int> = []
+        for record in records[range] {
+            var before: GapRecord?
+            if case .gap(let gap)? = result.last?.content { before = gap }
+            guard let gap = change(record, before) else {
+                result.append(record)
+                continue
+            }
+            if gap.sequences.lowerBound < record.sequences.lowerBound { result.removeLast() }
+            changed.insert(result.count)
+            result.append(
+                Record(sequences: gap.sequences, content: .gap(gap), header: [], payloadBytes: 0))
+        }
+        for place in changed {
+            if case .gap(let gap) = result[place].content { result[place].header = encode(gap) }
+        }
+        insert(result, at: range)
+    }
+
+    /// Place of the first record that no collector can have.
+    private var firstFree: Int {
+        var place = sentCount
+        while place < records.count, records[place].sequences.lowerBound <= fixedUpTo { place += 1 }
+        return place
+    }
+
+    /// Places of the records that go next, with the gap in front of them if there is one.
+    private mutating func oldestGroup() -> Range<Int>? {
+        let free = firstFree
+        guard let first = records[free...].firstIndex(where: \.isSamples) else { return nil }
+        let end = records[(first + 1)...].firstIndex { record in
+            hasVideo ? record.beginsWithKeyframe : record.isSamples
+        }
+        if end == nil { skipsToKeyframe = hasVideo }
+        return max(free, first - 1)..<(end ?? records.count)
+    }
+
     /// What the ledger has to know of dropped samples.
-    private static func gap(standingFor dropped: ArraySlice<Record>, source: Int) -> GapRecord {
-        var epoch: UInt32 = 0
+    private static func gap(standingFor record: Record, source: Int) -> GapRecord {
+        guard case .samples(let samples, _) = record.content else {
+            preconditionFailure("only samples are dropped")
+        }
         var start = Int64.max
         var end = Int64.min
-        for record in dropped {
-            guard case .samples(let samples, _) = record.content else { continue }
-            epoch = samples.epoch
-            for run in samples.runs {
-                guard let first = run.dtsNanoseconds.first, let last = run.dtsNanoseconds.last
-                else { continue }
-                start = min(start, first)
-                end = max(end, last + run.durationNanoseconds(at: run.count - 1))
-            }
+        for run in samples.runs {
+            guard let first = run.dtsNanoseconds.first, let last = run.dtsNanoseconds.last
+            else { continue }
+            start = min(start, first)
+            end = max(end, last + run.durationNanoseconds(at: run.count - 1))
         }
-        let first = dropped.first?.sequences.lowerBound ?? 1
-        let last = dropped.last?.sequences.upperBound ?? first
         return GapRecord(
-            source: source, sequences: first...last, track: nil, cause: .spoolFull, epoch: epoch,
-            startNanoseconds: start, durationNanoseconds: max(0, end - start),
-            samples: last - first + 1,
+            source: source, sequences: record.sequences, track: nil, cause: .spoolFull,
+            epoch: samples.epoch, startNanoseconds: start,
+            durationNanoseconds: max(0, end - start), samples: record.sequences.count64,
             text: "the collector was away for longer than the box's memory lasts")
     }
 }
@@ -189,13 +279,23 @@ extension ClosedRange<UInt64> {
 }
 
 extension GapRecord {
-    /// One gap for two that follow each other.
+    /// One gap for two that follow each other; of two causes, memory's is the one that joined them.
     fileprivate func joined(with next: GapRecord) -> GapRecord {
+        precondition(next.sequences.lowerBound == sequences.upperBound + 1, "a hole in the numbers")
+        let end = max(
+            startNanoseconds + durationNanoseconds,
+            next.startNanoseconds + next.durationNanoseconds)
         var joined = self
         joined.sequences = sequences.lowerBound...next.sequences.upperBound
-        joined.durationNanoseconds =
-            next.startNanoseconds + next.durationNanoseconds - startNanoseconds
+        joined.startNanoseconds = min(startNanoseconds, next.startNanoseconds)
+        joined.durationNanoseconds = min(
+            end - joined.startNanoseconds, WireLimits.gapNanoseconds)
         joined.samples += next.samples
+        if track != next.track { joined.track = nil }
+        if cause != next.cause {
+            joined.cause = .spoolFull
+            joined.text = "several losses, joined because the box's memory was full"
+        }
         return joined
     }
 }

@@ -1,0 +1,110 @@
+import Media
+import Testing
+
+@testable import Wire
+
+/// An agent's link with one source, shorthands, and everything that it asked for sorted.
+struct AgentHarness {
+    var link: AgentLink<[UInt8]>
+    var now: Int64 = 5_000 * Fixtures.second
+    var sent: [WireMessage] = []
+    var logs: [LinkLog] = []
+    var pauses: [Int64] = []
+    var isFinished = false
+    var failure: String?
+    private var nextDTS: Int64 = 0
+
+    init(
+        memoryLimitBytes: Int = 1 << 20, formats: [TrackFormat] = [Fixtures.video, Fixtures.audio]
+    ) {
+        var settings = AgentLinkSettings(
+            endpoint: "tcp://collector:5550", software: "tributary-agent 1", agent: "box7",
+            spool: Fixtures.identity(1), epochs: [Fixtures.epoch])
+        settings.memoryLimitBytes = memoryLimitBytes
+        link = AgentLink(settings: settings)
+        _ = link.addSource("camera1", formats: formats)
+    }
+
+    mutating func perform(_ actions: [AgentAction<[UInt8]>]) {
+        for action in actions {
+            switch action {
+            case .send(let header, let payload):
+                guard let message = try? WireMessage(decoding: header) else {
+                    Issue.record("the agent sent what it would not read")
+                    continue
+                }
+                if case .samples(let samples) = message {
+                    #expect(payload?.count == samples.payloadSizeBytes)
+                } else {
+                    #expect(payload == nil)
+                }
+                sent.append(message)
+            case .reconnect(let pause): pauses.append(pause)
+            case .finished: isFinished = true
+            case .failed(let line): failure = line
+            case .log(let log): logs.append(log)
+            }
+        }
+    }
+
+    /// A batch of one sample.
+    mutating func add(_ track: TrackKind = .video, isKeyframe: Bool = false, bytes: UInt32 = 1_000)
+    {
+        let run = Fixtures.run(track, sizes: [bytes], isKeyframe: isKeyframe, dts: nextDTS)
+        nextDTS += 33_333_333
+        perform(
+            link.add(
+                runs: [run], digest: [UInt8](repeating: 1, count: 32),
+                payload: [UInt8](repeating: 7, count: Int(bytes)), to: 0, now: now))
+    }
+
+    mutating func connect() { perform(link.connected(now: now)) }
+
+    mutating func receive(_ message: WireMessage) {
+        perform(link.received(message.encoded(), now: now))
+    }
+
+    mutating func welcome(
+        received: UInt64 = 0, persisted: UInt64 = 0, credit: UInt64 = 8 << 20
+    ) {
+        receive(
+            .welcome(
+                Welcome(
+                    software: "tributary-collector 1", session: "", heartbeatMilliseconds: 1_000,
+                    sources: [
+                        SourceState(
+                            source: 0, received: received, persisted: persisted,
+                            creditLimitBytes: credit)
+                    ])))
+    }
+
+    mutating func acknowledge(received: UInt64, persisted: UInt64, credit: UInt64 = 8 << 20) {
+        let state = SourceState(
+            source: 0, received: received, persisted: persisted, creditLimitBytes: credit)
+        receive(.acknowledgement(Acknowledgement(sources: [state], session: "")))
+    }
+
+    mutating func tick(milliseconds: Int64) {
+        now += milliseconds * 1_000_000
+        perform(link.tick(now: now))
+    }
+
+    /// What was sent since the last call.
+    mutating func takeSent() -> [WireMessage] {
+        defer { sent.removeAll() }
+        return sent
+    }
+
+    /// The numbers of the records sent since the last call.
+    mutating func takeSequences() -> [ClosedRange<UInt64>] {
+        takeSent().compactMap { message in
+            switch message {
+            case .samples(let samples): samples.firstSequence...samples.lastSequence
+            case .gap(let gap): gap.sequences
+            case .trackUpdate(let update): update.sequence...update.sequence
+            case .goodbye(let goodbye): goodbye.sequence...goodbye.sequence
+            default: nil
+            }
+        }
+    }
+}

@@ -1,0 +1,334 @@
+import Media
+import Testing
+
+@testable import Wire
+
+struct `An agent` {
+    @Test func `greets first, and sends what it has kept once it is welcome`() throws {
+        var agent = AgentHarness()
+        agent.add(isKeyframe: true)
+        agent.connect()
+        guard case .hello(let hello)? = agent.takeSent().first else {
+            Issue.record("no Hello")
+            return
+        }
+        #expect(hello.spool == Fixtures.identity(1))
+        #expect(hello.sources.map(\.firstSequence) == [1])
+        agent.add()
+        #expect(agent.takeSent() == [])
+        agent.welcome()
+        #expect(agent.takeSequences() == [1...1, 2...2])
+    }
+
+    @Test func `numbers every record of a source without a hole`() {
+        var agent = AgentHarness()
+        agent.connect()
+        agent.welcome()
+        agent.add(isKeyframe: true)
+        agent.perform(
+            agent.link.add(
+                Loss(
+                    track: nil, cause: .overrun, startNanoseconds: 0, durationNanoseconds: 5,
+                    samples: 7, text: "late"), to: 0, now: agent.now))
+        agent.perform(agent.link.setFormat(Fixtures.otherAudio, of: 0, now: agent.now))
+        agent.add(.audio)
+        agent.perform(agent.link.sayGoodbye("stopped", of: 0, now: agent.now))
+        #expect(agent.takeSequences() == [1...1, 2...2, 3...3, 4...4, 5...5])
+        #expect(agent.link.lostSamples == 7)
+    }
+
+    @Test func `never has more under way than it was granted`() {
+        var agent = AgentHarness()
+        agent.connect()
+        agent.welcome(credit: 3 * 1_256)
+        for _ in 0..<10 { agent.add(isKeyframe: true) }
+        #expect(agent.takeSequences() == [1...1, 2...2, 3...3])
+        agent.acknowledge(received: 3, persisted: 0, credit: 5 * 1_256 + 1_255)
+        #expect(agent.takeSequences() == [4...4, 5...5])
+        // Credit does not shrink.
+        agent.acknowledge(received: 5, persisted: 0, credit: 0)
+        agent.acknowledge(received: 5, persisted: 0, credit: 6 * 1_256)
+        #expect(agent.takeSequences() == [6...6])
+    }
+
+    @Test func `keeps everything until it is persisted`() {
+        var agent = AgentHarness()
+        agent.connect()
+        agent.welcome()
+        for _ in 0..<4 { agent.add(isKeyframe: true) }
+        agent.acknowledge(received: 4, persisted: 0)
+        #expect(agent.link.keptSamples == 4)
+        agent.acknowledge(received: 4, persisted: 3)
+        #expect(agent.link.keptSamples == 1)
+        #expect(agent.link.keptBytes == 1_000)
+    }
+
+    @Test func `resumes behind the persisted record, byte for byte`() {
+        var agent = AgentHarness()
+        agent.connect()
+        agent.welcome()
+        for _ in 0..<4 { agent.add(isKeyframe: true) }
+        let before = agent.takeSent()
+        agent.perform(agent.link.disconnected(now: agent.now))
+        #expect(agent.pauses.count == 1)
+        agent.connect()
+        agent.sent.removeAll()
+        agent.welcome(received: 3, persisted: 2)
+        #expect(agent.takeSent() == Array(before.suffix(2)))
+    }
+
+    @Test func `announces the formats of the oldest record that it keeps`() {
+        var agent = AgentHarness()
+        agent.connect()
+        agent.welcome()
+        agent.add(isKeyframe: true)
+        agent.perform(agent.link.setFormat(Fixtures.otherAudio, of: 0, now: agent.now))
+        agent.add(.audio)
+        agent.acknowledge(received: 3, persisted: 1)
+        agent.sent.removeAll()
+        agent.connect()
+        guard case .hello(let before)? = agent.takeSent().first else { return }
+        #expect(before.sources[0].tracks.contains(Fixtures.audio))
+        #expect(before.sources[0].firstSequence == 2)
+        agent.welcome(received: 3, persisted: 2)
+        agent.sent.removeAll()
+        agent.connect()
+        guard case .hello(let after)? = agent.takeSent().first else { return }
+        #expect(after.sources[0].tracks == [Fixtures.video, Fixtures.otherAudio])
+        #expect(after.sources[0].firstSequence == 3)
+    }
+
+    @Test func `is finished when its goodbye is persisted`() {
+        var agent = AgentHarness()
+        agent.connect()
+        agent.welcome()
+        agent.add(isKeyframe: true)
+        agent.perform(agent.link.sayGoodbye("end of file", of: 0, now: agent.now))
+        agent.acknowledge(received: 2, persisted: 1)
+        #expect(!agent.isFinished)
+        agent.acknowledge(received: 2, persisted: 2)
+        #expect(agent.isFinished)
+    }
+
+    @Test func `is finished by a Welcome when the last Ack was lost`() {
+        var agent = AgentHarness()
+        agent.connect()
+        agent.welcome()
+        agent.perform(agent.link.sayGoodbye("", of: 0, now: agent.now))
+        agent.perform(agent.link.disconnected(now: agent.now))
+        agent.connect()
+        agent.welcome(received: 1, persisted: 1)
+        #expect(agent.isFinished)
+    }
+
+    @Test func `says something every interval, and what it has measured`() {
+        var agent = AgentHarness()
+        agent.connect()
+        agent.welcome()
+        agent.add(isKeyframe: true)
+        agent.sent.removeAll()
+        agent.link.add(Fixtures.exchange())
+        agent.tick(milliseconds: 1_000)
+        guard case .heartbeat(let heartbeat)? = agent.takeSent().first else {
+            Issue.record("no Heartbeat")
+            return
+        }
+        #expect(heartbeat.clockExchanges == [Fixtures.exchange()])
+        #expect(heartbeat.health.map(\.newestSequence) == [1])
+        #expect(heartbeat.health.map(\.keptBytes) == [1_000])
+        agent.tick(milliseconds: 500)
+        #expect(agent.takeSent() == [])
+        agent.receive(.ping)
+        #expect(agent.takeSent().count == 1)
+    }
+
+    @Test func `looks for another connection when the collector is silent`() {
+        var agent = AgentHarness()
+        agent.connect()
+        agent.welcome()
+        for _ in 0..<5 { agent.tick(milliseconds: 1_000) }
+        #expect(agent.pauses.isEmpty)
+        agent.tick(milliseconds: 100)
+        #expect(agent.pauses.count == 1)
+        #expect(!agent.link.isFlowing)
+        #expect(agent.logs.last?.text.contains("tcp://collector:5550") == true)
+    }
+
+    @Test func `mentions an absent collector at growing intervals`() {
+        var agent = AgentHarness()
+        for _ in 0..<36_000 { agent.tick(milliseconds: 100) }
+        #expect((4...10).contains(agent.logs.count), "\(agent.logs.count) lines in an hour")
+        #expect(agent.logs.allSatisfy { $0.text.contains("tcp://collector:5550") })
+    }
+
+    @Test(arguments: RefusalReason.allCases)
+    func `knows which refusals are for good`(reason: RefusalReason) {
+        var agent = AgentHarness()
+        agent.connect()
+        agent.receive(.refusal(Refusal(reason: reason, text: "box8 sends it")))
+        switch reason {
+        case .unknownConnection, .stopping:
+            #expect(agent.failure == nil)
+            #expect(agent.pauses.count == 1)
+        case .malformed, .version, .name, .sourceInUse, .limit, .sequence, .other:
+            #expect(agent.failure?.contains("box8 sends it") == true)
+        }
+    }
+
+    @Test(arguments: 0..<20 as Range<UInt64>)
+    func `does not trap whatever a collector sends`(seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        var agent = AgentHarness(memoryLimitBytes: 20_000)
+        for _ in 0..<2_000 {
+            let numbers = (0..<3).map { _ in UInt64.random(in: 0...40, using: &random) }
+            switch Int.random(in: 0..<8, using: &random) {
+            case 0: agent.connect()
+            case 1: agent.perform(agent.link.disconnected(now: agent.now))
+            case 2:
+                agent.welcome(
+                    received: max(numbers[0], numbers[1]), persisted: min(numbers[0], numbers[1]),
+                    credit: numbers[2] * 1_000)
+            case 3:
+                agent.acknowledge(
+                    received: max(numbers[0], numbers[1]), persisted: min(numbers[0], numbers[1]),
+                    credit: numbers[2] * 1_000)
+            case 4: agent.tick(milliseconds: Int64(numbers[0]) * 100)
+            case 5: agent.receive(.ping)
+            default: agent.add(isKeyframe: numbers[0] < 4)
+            }
+        }
+    }
+}
+
+struct `When an agent's memory is full` {
+    /// An agent that was never welcome, with room for about 14 batches of 1,000 bytes.
+    private func filled(_ batches: [(track: TrackKind, isKeyframe: Bool)]) -> AgentHarness {
+        var agent = AgentHarness(memoryLimitBytes: 20_000)
+        for batch in batches {
+            agent.add(batch.track, isKeyframe: batch.isKeyframe)
+            #expect(agent.link.memoryBytes <= 20_000)
+        }
+        return agent
+    }
+
+    /// What it sends once it is welcome.
+    private func drained(_ agent: AgentHarness) -> [WireMessage] {
+        var agent = agent
+        agent.connect()
+        agent.sent.removeAll()
+        agent.welcome()
+        return agent.takeSent()
+    }
+
+    @Test(arguments: 16...60)
+    func `the oldest groups of pictures become one gap`(batches: Int) {
+        let agent = filled((0..<batches).map { (.video, $0 % 5 == 0) })
+        let messages = drained(agent)
+        guard case .gap(let gap)? = messages.first else {
+            Issue.record("\(messages.prefix(1))")
+            return
+        }
+        #expect(gap.cause == .spoolFull)
+        let lost = gap.sequences.upperBound
+        #expect(gap.sequences.lowerBound == 1)
+        #expect(lost % 5 == 0 && Int(lost) >= batches - 15 && Int(lost) < batches - 10)
+        #expect(gap.samples == lost)
+        #expect(gap.startNanoseconds == 0)
+        #expect(gap.startNanoseconds + gap.durationNanoseconds == Int64(lost) * 33_333_333)
+        #expect(messages.count == 1 + batches - Int(lost))
+        #expect(agent.link.lostSamples == lost)
+        #expect(agent.logs.contains { $0.level == .error })
+    }
+
+    @Test(arguments: 10...60, [5, 7, 30])
+    func `what follows a gap can be decoded, whatever sound lies between`(
+        batches: Int, group: Int
+    ) {
+        let agent = filled(
+            (0..<batches).map { number in
+                number % 2 == 1 ? (.audio, true) : (.video, number % (2 * group) == 0)
+            })
+        var isDecodable = false
+        for message in drained(agent) {
+            switch message {
+            case .gap: isDecodable = false
+            case .samples(let samples) where samples.runs[0].track == .video:
+                isDecodable = isDecodable || samples.beginsDecodable
+                #expect(isDecodable)
+            default: continue
+            }
+        }
+    }
+
+    @Test func `what a collector may have stays as it is`() {
+        var agent = AgentHarness(memoryLimitBytes: 20_000)
+        agent.connect()
+        agent.welcome()
+        for number in 0..<10 { agent.add(isKeyframe: number % 5 == 0) }
+        agent.perform(agent.link.disconnected(now: agent.now))
+        for number in 10..<60 { agent.add(isKeyframe: number % 5 == 0) }
+        agent.connect()
+        agent.sent.removeAll()
+        // It got eight of them, wrote five, and grants nothing yet: the rest must not be cut anew.
+        agent.welcome(received: 8, persisted: 5, credit: 0)
+        for number in 60..<80 { agent.add(isKeyframe: number % 5 == 0) }
+        agent.acknowledge(received: 8, persisted: 5)
+        #expect(agent.takeSequences().prefix(3) == [6...6, 7...7, 8...8])
+    }
+
+    @Test func `formats, other losses and the goodbye stay`() {
+        var agent = AgentHarness(memoryLimitBytes: 2_000)
+        agent.add(isKeyframe: true)
+        agent.perform(agent.link.setFormat(Fixtures.otherAudio, of: 0, now: agent.now))
+        agent.add()
+        agent.perform(
+            agent.link.add(
+                Loss(
+                    track: .video, cause: .encoderOverload, startNanoseconds: 0,
+                    durationNanoseconds: 1, samples: 1, text: ""), to: 0, now: agent.now))
+        agent.add(isKeyframe: true, bytes: 1_000)
+        agent.perform(agent.link.sayGoodbye("", of: 0, now: agent.now))
+        agent.connect()
+        agent.sent.removeAll()
+        agent.welcome()
+        let messages = agent.takeSent()
+        #expect(messages.contains { if case .trackUpdate = $0 { true } else { false } })
+        #expect(messages.contains { if case .goodbye = $0 { true } else { false } })
+        let causes = messages.compactMap { message -> GapCause? in
+            if case .gap(let gap) = message { gap.cause } else { nil }
+        }
+        #expect(causes.contains(.encoderOverload))
+        #expect(causes.contains(.spoolFull))
+    }
+
+    @Test func `small records count with all that they take`() {
+        var agent = AgentHarness(memoryLimitBytes: 1 << 20, formats: [Fixtures.audio])
+        for _ in 0..<20_000 { agent.add(.audio, bytes: 10) }
+        #expect(agent.link.keptSamples < 8_000)
+        #expect(agent.link.memoryBytes <= 1 << 20)
+        for number in 0..<20_000 {
+            let loss = Loss(
+                track: number % 2 == 0 ? .audio : nil, cause: .overrun,
+                startNanoseconds: 0, durationNanoseconds: 1, samples: 1, text: "late")
+            agent.perform(agent.link.add(loss, to: 0, now: agent.now))
+        }
+        agent.connect()
+        agent.sent.removeAll()
+        agent.welcome(credit: .max)
+        #expect(agent.takeSent().count < 8_000)
+    }
+
+    @Test func `long texts are cut to what a collector takes`() {
+        var agent = AgentHarness()
+        agent.connect()
+        agent.welcome()
+        let text = String(repeating: "ä", count: 400)
+        let loss = Loss(
+            track: nil, cause: .overrun, startNanoseconds: 0, durationNanoseconds: 1, samples: 1,
+            text: text)
+        agent.perform(agent.link.add(loss, to: 0, now: agent.now))
+        agent.perform(agent.link.sayGoodbye(text, of: 0, now: agent.now))
+        // The harness reads whatever is sent with the collector's checks.
+        #expect(agent.takeSequences() == [1...1, 2...2])
+    }
+}

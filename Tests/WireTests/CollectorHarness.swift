@@ -1,0 +1,105 @@
+import Media
+import Testing
+
+@testable import Wire
+
+/// A collector's link with shorthands, and everything that it asked for sorted.
+struct CollectorHarness {
+    var link: CollectorLink
+    var now: Int64 = 1_000 * Fixtures.second
+    var sent: [(peer: PeerID, message: WireMessage)] = []
+    var events: [CollectorAction] = []
+    var logs: [LinkLog] = []
+
+    init(
+        settings: CollectorLinkSettings = CollectorLinkSettings(software: "tributary-collector 1"),
+        persisted: @escaping @Sendable (String, Identity) -> UInt64 = { _, _ in 0 }
+    ) {
+        link = CollectorLink(settings: settings, persisted: persisted)
+    }
+
+    static func peer(_ number: UInt8) -> PeerID { PeerID([0, number]) }
+
+    mutating func send(
+        _ message: WireMessage, from peer: UInt8 = 1, payload: Int? = nil, extraParts: Int = 0,
+        address: String? = nil
+    ) {
+        var payload = payload
+        if payload == nil, case .samples(let samples) = message {
+            payload = samples.payloadSizeBytes
+        }
+        send(
+            bytes: message.encoded(), from: peer, payload: payload, extraParts: extraParts,
+            address: address)
+    }
+
+    mutating func send(
+        bytes: [UInt8], from peer: UInt8 = 1, payload: Int? = nil, extraParts: Int = 0,
+        address: String? = nil
+    ) {
+        perform(
+            link.received(
+                IncomingMessage(
+                    peer: Self.peer(peer), address: address ?? "10.0.0.\(peer)", header: bytes,
+                    payloadSizeBytes: payload, extraParts: extraParts), now: now))
+    }
+
+    mutating func perform(_ actions: [CollectorAction]) {
+        for action in actions {
+            switch action {
+            case .send(let peer, let bytes):
+                guard let message = try? WireMessage(decoding: bytes) else {
+                    Issue.record("the collector sent what it would not read")
+                    continue
+                }
+                sent.append((peer, message))
+            case .log(let log): logs.append(log)
+            case .opened, .samples, .gap, .trackUpdate, .goodbye, .clockExchanges, .health, .closed:
+                events.append(action)
+            }
+        }
+    }
+
+    mutating func tick(milliseconds: Int64 = 0) {
+        now += milliseconds * 1_000_000
+        perform(link.tick(now: now))
+    }
+
+    /// What was asked for since the last call.
+    mutating func takeEvents() -> [CollectorAction] {
+        defer { events.removeAll() }
+        return events
+    }
+
+    /// What a peer got since the last call.
+    mutating func takeSent(to peer: UInt8 = 1) -> [WireMessage] {
+        defer { sent.removeAll { $0.peer == Self.peer(peer) } }
+        return sent.filter { $0.peer == Self.peer(peer) }.map(\.message)
+    }
+
+    /// The refusal that a peer got since the last look, if any.
+    mutating func takeRefusal(of peer: UInt8 = 1) -> Refusal? {
+        for case .refusal(let refusal) in takeSent(to: peer) { return refusal }
+        return nil
+    }
+
+    /// The state in the last Ack or Welcome that a peer got.
+    mutating func takeState(of peer: UInt8 = 1) -> SourceState? {
+        var state: SourceState?
+        for message in takeSent(to: peer) {
+            if case .acknowledgement(let ack) = message { state = ack.sources.first }
+            if case .welcome(let welcome) = message { state = welcome.sources.first }
+        }
+        return state
+    }
+
+    /// A greeted agent, and nothing left to look at.
+    static func greeted(hello: Hello = Fixtures.hello()) -> CollectorHarness {
+        var harness = CollectorHarness()
+        harness.send(.hello(hello))
+        harness.events.removeAll()
+        harness.sent.removeAll()
+        harness.logs.removeAll()
+        return harness
+    }
+}

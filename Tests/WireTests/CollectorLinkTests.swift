@@ -1,0 +1,532 @@
+import Media
+import Testing
+
+@testable import Wire
+
+struct `A greeting` {
+    @Test func `opens the sources and grants a window`() throws {
+        var collector = CollectorHarness()
+        var hello = Fixtures.hello()
+        hello.clockExchanges = [Fixtures.exchange()]
+        collector.send(.hello(hello))
+        let events = collector.takeEvents()
+        guard events.count == 2, case .opened(let source) = events[1] else {
+            Issue.record("\(events)")
+            return
+        }
+        #expect(
+            events[0] == .clockExchanges(epoch: Fixtures.epoch.identity, [Fixtures.exchange()]))
+        #expect(source.name == "camera1")
+        #expect(source.agent == "box7")
+        #expect(source.address == "10.0.0.1")
+        #expect(source.tracks == [Fixtures.video, Fixtures.audio])
+        #expect(source.missing == nil)
+        guard case .welcome(let welcome)? = collector.takeSent().first else {
+            Issue.record("no Welcome")
+            return
+        }
+        #expect(
+            welcome.sources == [
+                SourceState(source: 0, received: 0, persisted: 0, creditLimitBytes: 8 << 20)
+            ])
+    }
+
+    @Test func `resumes behind what the archive has`() {
+        var collector = CollectorHarness { name, _ in name == "camera1" ? 41 : 0 }
+        collector.send(.hello(Fixtures.hello(firstSequence: 30)))
+        let state = collector.takeState()
+        #expect(state?.received == 41)
+        #expect(state?.persisted == 41)
+        collector.send(.samples(Fixtures.samples(first: 42)))
+        #expect(collector.takeRefusal() == nil)
+    }
+
+    @Test func `says which records are nowhere any more`() {
+        var collector = CollectorHarness { _, _ in 9 }
+        collector.send(.hello(Fixtures.hello(firstSequence: 20)))
+        guard case .opened(let source)? = collector.takeEvents().first else {
+            Issue.record("not opened")
+            return
+        }
+        #expect(source.missing == 10...19)
+        collector.send(.samples(Fixtures.samples(first: 20)))
+        #expect(collector.takeRefusal() == nil)
+    }
+
+    @Test func `by the same agent over a new connection takes over at once`() {
+        var collector = CollectorHarness.greeted()
+        collector.send(.samples(Fixtures.samples()))
+        _ = collector.takeEvents()
+        collector.send(.hello(Fixtures.hello()), from: 2)
+        let events = collector.takeEvents()
+        #expect(events.first == .closed(source: "camera1", .replaced))
+        #expect(collector.takeState(of: 2)?.received == 3)
+        // What still comes over the old connection is not known any more.
+        collector.send(.samples(Fixtures.samples(first: 4)))
+        #expect(collector.takeRefusal()?.reason == .unknownConnection)
+    }
+
+    @Test func `with another spool numbers anew`() {
+        var collector = CollectorHarness.greeted()
+        collector.send(.samples(Fixtures.samples()))
+        collector.perform(collector.link.peerGone(CollectorHarness.peer(1), now: collector.now))
+        collector.send(.hello(Fixtures.hello(spool: 2)), from: 2)
+        #expect(collector.takeState(of: 2)?.received == 0)
+        collector.send(.samples(Fixtures.samples()), from: 2)
+        #expect(collector.takeRefusal(of: 2) == nil)
+    }
+
+    @Test func `keeps the formats that updates have brought`() {
+        var collector = CollectorHarness.greeted()
+        collector.send(
+            .trackUpdate(TrackUpdate(source: 0, sequence: 1, format: Fixtures.otherAudio)))
+        _ = collector.takeEvents()
+        // Offered from record 1 on, with the formats of that time.
+        collector.send(.hello(Fixtures.hello()), from: 2)
+        guard case .opened(let source)? = collector.takeEvents().last else {
+            Issue.record("not opened")
+            return
+        }
+        #expect(source.tracks.contains(Fixtures.otherAudio))
+        #expect(!source.tracks.contains(Fixtures.audio))
+    }
+
+    @Test func `is refused when too many agents are there`() {
+        var settings = CollectorLinkSettings(software: "")
+        settings.maximumConnections = 1
+        var collector = CollectorHarness(settings: settings)
+        collector.send(.hello(Fixtures.hello()))
+        collector.send(.hello(Fixtures.hello(spool: 2, sources: ["b"])), from: 2)
+        #expect(collector.takeRefusal(of: 2)?.reason == .limit)
+    }
+
+    @Test func `is refused when too many sources are remembered, unless some can be forgotten`() {
+        var settings = CollectorLinkSettings(software: "")
+        settings.maximumSources = 1
+        var collector = CollectorHarness(settings: settings)
+        collector.send(.hello(Fixtures.hello()))
+        collector.send(.hello(Fixtures.hello(spool: 2, sources: ["b"])), from: 2)
+        #expect(collector.takeRefusal(of: 2)?.reason == .limit)
+        collector.perform(collector.link.peerGone(CollectorHarness.peer(1), now: collector.now))
+        collector.send(.hello(Fixtures.hello(spool: 2, sources: ["b"])), from: 2)
+        #expect(collector.takeRefusal(of: 2) == nil)
+    }
+}
+
+struct `A source that another agent holds` {
+    private func contested() -> CollectorHarness {
+        var collector = CollectorHarness.greeted()
+        collector.send(.hello(Fixtures.hello(spool: 2, agent: "box8")), from: 2)
+        return collector
+    }
+
+    @Test func `stays with it when it answers`() {
+        var collector = contested()
+        #expect(collector.takeSent(to: 1) == [.ping])
+        #expect(collector.takeSent(to: 2) == [])
+        collector.send(.heartbeat(Heartbeat()))
+        let refusal = collector.takeRefusal(of: 2)
+        #expect(refusal?.reason == .sourceInUse)
+        #expect(refusal?.text.contains("camera1") == true)
+        #expect(refusal?.text.contains("box7 at 10.0.0.1") == true)
+        #expect(collector.takeRefusal(of: 1) == nil)
+    }
+
+    @Test func `stays with it when its samples keep coming`() {
+        var collector = contested()
+        collector.send(.samples(Fixtures.samples()))
+        // It may have been under way before the question.
+        #expect(collector.takeRefusal(of: 2) == nil)
+        collector.tick(milliseconds: 600)
+        collector.send(.samples(Fixtures.samples(first: 4)))
+        #expect(collector.takeRefusal(of: 2)?.reason == .sourceInUse)
+    }
+
+    @Test func `goes to the newcomer after two seconds of silence`() {
+        var collector = contested()
+        collector.tick(milliseconds: 1_900)
+        #expect(collector.takeEvents() == [])
+        collector.tick(milliseconds: 200)
+        let events = collector.takeEvents()
+        #expect(events.first == .closed(source: "camera1", .silent))
+        guard case .opened(let source)? = events.last else {
+            Issue.record("\(events)")
+            return
+        }
+        #expect(source.agent == "box8")
+        #expect(collector.takeState(of: 2) != nil)
+        collector.send(.heartbeat(Heartbeat()))
+        #expect(collector.takeRefusal(of: 1)?.reason == .unknownConnection)
+    }
+
+    @Test func `goes to the newcomer at once when its connection is gone`() {
+        var collector = contested()
+        collector.perform(collector.link.peerGone(CollectorHarness.peer(1), now: collector.now))
+        #expect(collector.takeState(of: 2) != nil)
+    }
+
+    @Test func `goes to the first of two newcomers`() {
+        var collector = contested()
+        collector.tick(milliseconds: 10)
+        collector.send(.hello(Fixtures.hello(spool: 3, agent: "box9")), from: 3)
+        collector.perform(collector.link.peerGone(CollectorHarness.peer(1), now: collector.now))
+        #expect(collector.takeState(of: 2) != nil)
+        #expect(collector.takeRefusal(of: 3)?.reason == .sourceInUse)
+    }
+
+    @Test func `is asked for once per newcomer`() {
+        var collector = contested()
+        collector.send(.hello(Fixtures.hello(spool: 2, agent: "box8")), from: 2)
+        #expect(collector.takeSent(to: 1) == [.ping])
+    }
+}
+
+struct `A record` {
+    @Test func `is handed on with its source's name`() {
+        var collector = CollectorHarness.greeted()
+        let samples = Fixtures.samples()
+        let update = TrackUpdate(source: 0, sequence: 7, format: Fixtures.otherAudio)
+        let goodbye = Goodbye(source: 0, sequence: 8, text: "stopped")
+        collector.send(.samples(samples))
+        collector.send(.gap(Fixtures.gap(4...6)))
+        collector.send(.trackUpdate(update))
+        collector.send(.goodbye(goodbye))
+        #expect(
+            collector.takeEvents() == [
+                .samples(source: "camera1", samples),
+                .gap(source: "camera1", Fixtures.gap(4...6)),
+                .trackUpdate(source: "camera1", update),
+                .goodbye(source: "camera1", goodbye),
+            ])
+    }
+
+    @Test func `that comes again is dropped and counted`() {
+        var collector = CollectorHarness.greeted()
+        collector.send(.samples(Fixtures.samples()))
+        _ = collector.takeEvents()
+        collector.send(.samples(Fixtures.samples()))
+        #expect(collector.takeEvents() == [])
+        #expect(collector.takeRefusal() == nil)
+        #expect(collector.link.duplicateRecords == 3)
+    }
+
+    @Test(arguments: [3...5, 5...5, 2...9] as [ClosedRange<UInt64>])
+    func `out of its place is refused`(sequences: ClosedRange<UInt64>) {
+        var collector = CollectorHarness.greeted()
+        collector.send(.samples(Fixtures.samples()))
+        _ = collector.takeEvents()
+        collector.send(.gap(Fixtures.gap(sequences)))
+        #expect(collector.takeRefusal()?.reason == .sequence)
+        #expect(collector.takeEvents() == [.closed(source: "camera1", .refused(.sequence))])
+    }
+
+    @Test func `behind a goodbye is refused`() {
+        var collector = CollectorHarness.greeted()
+        collector.send(.goodbye(Goodbye(source: 0, sequence: 1, text: "")))
+        collector.send(.samples(Fixtures.samples(first: 2)))
+        #expect(collector.takeRefusal()?.reason == .sequence)
+    }
+
+    @Test func `from a stranger is refused`() {
+        var collector = CollectorHarness()
+        collector.send(.samples(Fixtures.samples()))
+        #expect(collector.takeRefusal()?.reason == .unknownConnection)
+        collector.send(.heartbeat(Heartbeat()))
+        #expect(collector.takeRefusal()?.reason == .unknownConnection)
+    }
+
+    @Test func `of a source, an epoch or a track that was not announced is refused`() {
+        for (index, message) in [
+            WireMessage.samples(Fixtures.samples(source: 1)),
+            .samples(
+                Samples(
+                    source: 0, firstSequence: 1, epoch: 9,
+                    payloadDigest: [UInt8](repeating: 0, count: 32), runs: [Fixtures.run()])),
+            .samples(Fixtures.samples(runs: [Fixtures.run(.audio)])),
+        ].enumerated() {
+            var collector = CollectorHarness.greeted(
+                hello: Fixtures.hello(tracks: [Fixtures.video]))
+            collector.send(message)
+            #expect(collector.takeRefusal()?.reason == .malformed, "message \(index)")
+            #expect(collector.takeEvents() == [.closed(source: "camera1", .refused(.malformed))])
+        }
+    }
+
+    @Test func `in the wrong number of parts is refused`() {
+        var collector = CollectorHarness.greeted()
+        collector.send(bytes: WireMessage.samples(Fixtures.samples()).encoded())
+        #expect(collector.takeRefusal()?.reason == .malformed)
+        collector = .greeted()
+        collector.send(.samples(Fixtures.samples()), extraParts: 1)
+        #expect(collector.takeRefusal()?.reason == .malformed)
+        collector = .greeted()
+        collector.send(.gap(Fixtures.gap(1...1)), payload: 3)
+        #expect(collector.takeRefusal()?.reason == .malformed)
+    }
+
+    @Test func `whose payload has another size is refused`() {
+        var collector = CollectorHarness.greeted()
+        collector.send(.samples(Fixtures.samples()), payload: 6_499)
+        let refusal = collector.takeRefusal()
+        #expect(refusal?.reason == .malformed)
+        #expect(refusal?.text == "the payload has 6499 bytes, its samples 6500 together")
+    }
+
+    @Test func `can be taken back by who looks into the payload`() {
+        var collector = CollectorHarness.greeted()
+        collector.send(.samples(Fixtures.samples()))
+        collector.perform(
+            collector.link.refuse(
+                CollectorHarness.peer(1), .malformed, "NAL length", takingBack: Fixtures.samples(),
+                now: collector.now))
+        #expect(collector.takeRefusal()?.text == "NAL length")
+        collector.send(.hello(Fixtures.hello()), from: 2)
+        #expect(collector.takeState(of: 2)?.received == 0)
+        #expect(collector.link.sources["camera1"]?.outstandingBytes == 0)
+    }
+}
+
+struct `Credit` {
+    private let batch = Fixtures.run(sizes: [4 << 20])
+
+    @Test func `is not to be exceeded`() {
+        var collector = CollectorHarness.greeted()
+        collector.send(.samples(Fixtures.samples(first: 1, runs: [batch])))
+        #expect(collector.takeRefusal() == nil)
+        // Two payloads fit in the window, but not what their records cost besides.
+        collector.send(.samples(Fixtures.samples(first: 2, runs: [batch])))
+        #expect(collector.takeRefusal()?.reason == .limit)
+    }
+
+    @Test func `grows by what has reached the disk, and is told without waiting`() {
+        var collector = CollectorHarness.greeted()
+        collector.send(.samples(Fixtures.samples(first: 1, runs: [batch])))
+        collector.tick()
+        #expect(collector.takeState() == nil)
+        collector.link.released(bytes: 4 << 20, source: "camera1")
+        collector.tick()
+        #expect(collector.takeState()?.creditLimitBytes == (8 << 20) + (4 << 20) + 256)
+    }
+
+    @Test func `is less for who comes back while much is on its way to the disk`() {
+        var collector = CollectorHarness.greeted()
+        collector.send(.samples(Fixtures.samples(first: 1, runs: [batch])))
+        collector.send(.hello(Fixtures.hello()), from: 2)
+        #expect(collector.takeState(of: 2)?.creditLimitBytes == 4 << 20)
+        collector.link.released(bytes: 4 << 20, source: "camera1")
+        collector.tick()
+        #expect(collector.takeState(of: 2)?.creditLimitBytes == 8 << 20)
+    }
+
+    @Test func `is spent by records without payload too, and comes back with acks`() {
+        var collector = CollectorHarness.greeted()
+        var refused = false
+        for number in 1...40_000 as ClosedRange<UInt64> {
+            collector.send(.gap(Fixtures.gap(number...number)))
+            if collector.takeRefusal() != nil {
+                refused = true
+                #expect(number == (8 << 20) / 256 + 1)
+                break
+            }
+        }
+        #expect(refused)
+    }
+
+    @Test func `is spent by what comes again, and comes back at once`() {
+        var collector = CollectorHarness.greeted()
+        collector.send(.samples(Fixtures.samples(first: 1, runs: [batch])))
+        collector.link.released(bytes: 4 << 20, source: "camera1")
+        collector.send(.hello(Fixtures.hello()), from: 2)
+        _ = collector.takeSent(to: 2)
+        collector.send(.samples(Fixtures.samples(first: 1, runs: [batch])), from: 2)
+        collector.tick()
+        #expect(collector.takeState(of: 2)?.creditLimitBytes == (8 << 20) + (4 << 20) + 256)
+    }
+}
+
+struct `An Ack` {
+    @Test func `is one for everything that was persisted since the last`() {
+        var collector = CollectorHarness.greeted(hello: Fixtures.hello(sources: ["a", "b"]))
+        collector.send(.samples(Fixtures.samples(source: 0)))
+        collector.send(.samples(Fixtures.samples(source: 1)))
+        collector.link.persisted(source: "a", spool: Fixtures.identity(1), sequence: 2)
+        collector.link.persisted(source: "b", spool: Fixtures.identity(1), sequence: 3)
+        // Of another numbering: old news.
+        collector.link.persisted(source: "a", spool: Fixtures.identity(9), sequence: 3)
+        collector.tick()
+        let messages = collector.takeSent()
+        guard messages.count == 1, case .acknowledgement(let ack) = messages[0] else {
+            Issue.record("\(messages)")
+            return
+        }
+        #expect(ack.sources.map(\.persisted) == [2, 3])
+        #expect(ack.sources.map(\.received) == [3, 3])
+    }
+
+    @Test func `comes every heartbeat interval, and not more often without news`() {
+        var collector = CollectorHarness.greeted()
+        var count = 0
+        for _ in 0..<100 {
+            collector.tick(milliseconds: 100)
+            collector.send(.heartbeat(Heartbeat()))
+            count += collector.takeSent().count
+        }
+        #expect((9...10).contains(count))
+    }
+
+    @Test func `tells the session's name`() {
+        var collector = CollectorHarness.greeted()
+        collector.link.sessionBegan("2026-11-20")
+        collector.tick()
+        guard case .acknowledgement(let ack)? = collector.takeSent().first else {
+            Issue.record("no Ack")
+            return
+        }
+        #expect(ack.session == "2026-11-20")
+    }
+
+    @Test func `of everything up to goodbye completes the connection`() {
+        var collector = CollectorHarness.greeted()
+        collector.send(.samples(Fixtures.samples()))
+        collector.send(.goodbye(Goodbye(source: 0, sequence: 4, text: "")))
+        collector.link.persisted(source: "camera1", spool: Fixtures.identity(1), sequence: 3)
+        collector.tick()
+        #expect(!collector.takeEvents().contains(.closed(source: "camera1", .complete)))
+        collector.link.persisted(source: "camera1", spool: Fixtures.identity(1), sequence: 4)
+        collector.tick()
+        #expect(collector.takeState()?.persisted == 4)
+        #expect(collector.takeEvents() == [.closed(source: "camera1", .complete)])
+        // Its last word may have got lost: the agent asks again, and nothing is opened for that.
+        collector.send(.hello(Fixtures.hello(firstSequence: 4)), from: 2)
+        #expect(collector.takeState(of: 2)?.persisted == 4)
+        #expect(collector.takeEvents() == [])
+    }
+}
+
+struct `A connection` {
+    @Test func `that is silent for five intervals is closed`() {
+        var collector = CollectorHarness.greeted()
+        collector.tick(milliseconds: 4_900)
+        #expect(collector.takeEvents() == [])
+        collector.tick(milliseconds: 200)
+        #expect(collector.takeEvents() == [.closed(source: "camera1", .silent)])
+    }
+
+    @Test func `that talks too much is refused`() {
+        var collector = CollectorHarness.greeted()
+        for _ in 0..<120 { collector.send(.heartbeat(Heartbeat())) }
+        #expect(collector.takeRefusal() == nil)
+        collector.send(.heartbeat(Heartbeat()))
+        #expect(collector.takeRefusal()?.reason == .limit)
+    }
+
+    @Test func `reports health and exchanges`() {
+        var collector = CollectorHarness.greeted()
+        let health = SourceHealth(source: 0, keptBytes: 5, newestSequence: 9, lostSamples: 1)
+        collector.send(
+            .heartbeat(Heartbeat(clockExchanges: [Fixtures.exchange()], health: [health])))
+        #expect(
+            collector.takeEvents() == [
+                .clockExchanges(epoch: Fixtures.epoch.identity, [Fixtures.exchange()]),
+                .health(source: "camera1", health),
+            ])
+    }
+
+    @Test func `whose numbers went back is refused`() {
+        var collector = CollectorHarness.greeted()
+        collector.send(.samples(Fixtures.samples()))
+        let health = SourceHealth(source: 0, keptBytes: 0, newestSequence: 2, lostSamples: 0)
+        collector.send(.heartbeat(Heartbeat(health: [health])))
+        #expect(collector.takeRefusal()?.reason == .sequence)
+    }
+
+    @Test func `that names what it did not announce is refused`() {
+        var collector = CollectorHarness.greeted()
+        let health = SourceHealth(source: 1, keptBytes: 0, newestSequence: 0, lostSamples: 0)
+        collector.send(.heartbeat(Heartbeat(health: [health])))
+        #expect(collector.takeRefusal()?.reason == .malformed)
+        collector = .greeted()
+        let exchange = ReportedExchange(t1: 0, t2: 0, t3: 0, t4: 0, epoch: 7)
+        collector.send(.heartbeat(Heartbeat(clockExchanges: [exchange])))
+        #expect(collector.takeRefusal()?.reason == .malformed)
+    }
+
+    @Test func `that says what only collectors say is refused`() {
+        var collector = CollectorHarness.greeted()
+        collector.send(.ping)
+        #expect(collector.takeRefusal()?.reason == .malformed)
+    }
+
+    @Test func `is refused with a reason while the collector stops`() {
+        var collector = CollectorHarness.greeted()
+        collector.perform(collector.link.stop(now: collector.now))
+        #expect(collector.takeEvents() == [.closed(source: "camera1", .stopping)])
+        #expect(collector.takeRefusal()?.reason == .stopping)
+        collector.send(.hello(Fixtures.hello()), from: 2)
+        #expect(collector.takeRefusal(of: 2)?.reason == .stopping)
+    }
+}
+
+struct `Strangers` {
+    @Test func `with wrong magic are refused and logged with their address, once`() {
+        var collector = CollectorHarness()
+        for _ in 0..<50 {
+            collector.send(bytes: [0x0A, 5, 0x0D, 1, 2, 3, 4], address: "192.0.2.9")
+        }
+        #expect(collector.takeRefusal()?.reason == .malformed)
+        #expect(collector.logs.count == 1)
+        #expect(collector.logs.first?.metadata["address"] == "192.0.2.9")
+        collector.now += 11 * Fixtures.second
+        collector.send(bytes: [1, 2, 3], address: "192.0.2.9")
+        #expect(collector.logs.count == 2)
+        #expect(collector.logs.last?.text.contains("49 refusals before") == true)
+    }
+
+    @Test func `are answered so many times per second only`() {
+        var collector = CollectorHarness()
+        for _ in 0..<5_000 { collector.send(.heartbeat(Heartbeat())) }
+        #expect(collector.takeSent().count == 1_000)
+        collector.now += Fixtures.second
+        for _ in 0..<5_000 { collector.send(.heartbeat(Heartbeat())) }
+        #expect(collector.takeSent().count == 100)
+    }
+
+    @Test func `cannot fill the memory with addresses`() {
+        var gate = LogGate()
+        for number in 0..<5_000 { _ = gate.pass("\(number)", now: Int64(number)) }
+        #expect(gate.pass("0", now: 5_000) == 0)
+        #expect(gate.pass("4999", now: 5_000) == nil)
+    }
+
+    @Test(arguments: 0..<20 as Range<UInt64>)
+    func `that send anything in any order never trap the collector`(seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        var collector = CollectorHarness()
+        let messages: [WireMessage] = [
+            .hello(Fixtures.hello()), .hello(Fixtures.hello(spool: 2)),
+            .hello(Fixtures.hello(sources: ["a", "camera1"], firstSequence: 4)),
+            .samples(Fixtures.samples()), .samples(Fixtures.samples(first: 4)),
+            .samples(Fixtures.samples(first: 7, source: 1)), .gap(Fixtures.gap()),
+            .trackUpdate(TrackUpdate(source: 0, sequence: 4, format: Fixtures.otherAudio)),
+            .goodbye(Goodbye(source: 0, sequence: 7, text: "")), .heartbeat(Heartbeat()),
+            .clockProbe(ClockProbe(t1: 0)), .ping,
+        ]
+        for _ in 0..<2_000 {
+            let peer = UInt8.random(in: 1...4, using: &random)
+            switch Int.random(in: 0..<20, using: &random) {
+            case 0:
+                collector.perform(
+                    collector.link.peerGone(CollectorHarness.peer(peer), now: collector.now))
+            case 1...3:
+                collector.tick(milliseconds: .random(in: 0...3_000, using: &random))
+            default:
+                let message = messages.randomElement(using: &random) ?? .ping
+                collector.send(message, from: peer)
+            }
+            for (name, entry) in collector.link.sources {
+                guard let holder = entry.holder else { continue }
+                #expect(collector.link.connections[holder] != nil, "\(name), seed \(seed)")
+            }
+        }
+    }
+}
