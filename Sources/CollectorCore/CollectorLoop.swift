@@ -20,6 +20,8 @@ struct CollectorLoop {
     private var recorder: SessionRecorder<ReceivedPart>
     private var rates = RateMeter()
     private var jobs: [DiskJob<ReceivedPart>] = []
+    /// Of the jobs that have not been handed over.
+    private var pendingBytes = 0
     private var outgoing: [(peer: PeerID, header: [UInt8])] = []
     private var nextTick: Int64 = 0
     private var nextReport: Int64 = 0
@@ -85,7 +87,8 @@ extension CollectorLoop {
     mutating func tick() {
         let now = Instant.now()
         guard now.monotonic >= nextTick else {
-            submit()
+            // The disk is woken ten times a second, or for much.
+            if pendingBytes >= DiskWriter<ReceivedPart>.urgentBytes { submit() }
             return
         }
         nextTick = now.monotonic + Self.tickNanoseconds
@@ -225,6 +228,7 @@ extension CollectorLoop {
             switch action {
             case .job(let job):
                 jobs.append(job)
+                if case .append(_, let fragment) = job { pendingBytes += fragment.sizeBytes }
                 if case .open(let id, let path, _, _) = job {
                     logger.info("recording to \(path)", metadata: ["source": "\(id.source)"])
                 }
@@ -250,6 +254,7 @@ extension CollectorLoop {
     private mutating func submit() {
         disk.submit(jobs)
         jobs.removeAll(keepingCapacity: true)
+        pendingBytes = 0
     }
 
     private func log(_ line: LinkLog) {

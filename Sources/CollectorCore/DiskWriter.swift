@@ -18,6 +18,8 @@ import Threads
 final class DiskWriter<Payload: MediaPayload>: Sendable {
     /// How often grown files are made durable: what a power cut may cost besides the fragment being collected.
     static var commitInterval: Duration { .seconds(1) }
+    /// A quarter of one source's credit window.
+    static var urgentBytes: Int { 2 << 20 }
     private static var retryInterval: Duration { .seconds(1) }
 
     private struct Shared {
@@ -71,6 +73,7 @@ final class DiskWriter<Payload: MediaPayload>: Sendable {
         let clock = ContinuousClock()
         var nextCommit = clock.now + Self.commitInterval
         var nextRetry = clock.now + Self.retryInterval
+        var unannouncedBytes = 0
         while true {
             let (jobs, isStopping) = shared.withLock { shared in
                 defer { shared.jobs.removeAll(keepingCapacity: true) }
@@ -90,11 +93,26 @@ final class DiskWriter<Payload: MediaPayload>: Sendable {
             let events = worker.takeEvents()
             if !events.isEmpty {
                 shared.withLock { $0.events += events }
-                notify()
+                if isUrgent(events, &unannouncedBytes) || isStopping { notify() }
             }
             if isStopping { return }
             waitForWork(worker, clock: clock, nextCommit: nextCommit, nextRetry: nextRetry)
         }
+    }
+
+    /// Whether the receiving thread has to hear of the events at once. That bytes have been written gives agents credit, and
+    /// there is credit for a while: waking a thread for every fragment would cost more than writing it.
+    private func isUrgent(_ events: [DiskEvent], _ unannouncedBytes: inout Int) -> Bool {
+        for event in events {
+            guard case .written(_, let size) = event else {
+                unannouncedBytes = 0
+                return true
+            }
+            unannouncedBytes += size
+        }
+        guard unannouncedBytes >= Self.urgentBytes else { return false }
+        unannouncedBytes = 0
+        return true
     }
 
     private func waitForWork(

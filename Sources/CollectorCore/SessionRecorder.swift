@@ -127,10 +127,9 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         return endIfComplete(at: now)
     }
 
-    /// Agents of one boot of a box have measured our clock.
+    /// Agents of one boot of a box have measured our clock. Sources follow when they record next.
     mutating func exchanges(_ exchanges: [ReportedExchange], epoch: Identity) {
-        guard let change = clocks.add(exchanges, epoch: epoch) else { return }
-        for name in sources.keys { sources[name]?.intake.follow(change, of: epoch) }
+        clocks.add(exchanges, epoch: epoch)
     }
 
     mutating func samples(
@@ -207,34 +206,35 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
             state = .gathering(deadline: deadline, held: held + [(source, event)])
             return tick(at: now)
         case .recording(let manifest):
-            return apply(event, of: source, zero: manifest.zeroMonotonicNanoseconds, at: now)
-                + endIfComplete(at: now)
+            let actions = apply(
+                event, of: source, zero: manifest.zeroMonotonicNanoseconds, at: now)
+            guard case .goodbye = event else { return actions }
+            return actions + endIfComplete(at: now)
         }
     }
 
     private mutating func apply(
         _ event: Event, of source: String, zero: Int64, at now: Instant
     ) -> [Action] {
-        guard var recorder = sources[source] else { return [] }
         var actions: [Action] = []
-        if !recorder.isEnrolled, case .recording(let manifest) = state {
-            actions += recorder.enroll(in: manifest, at: now)
-            sources[source] = recorder
+        if sources[source]?.isEnrolled == false, case .recording(let manifest) = state {
+            actions += sources[source]?.enroll(in: manifest, at: now) ?? []
             actions.append(writeManifest())
         }
-        defer { sources[source] = recorder }
+        // Changed in place: a copy of a recorder would copy what it is collecting.
         switch event {
         case .samples(let samples, let payload):
-            return actions
-                + recorder.record(
-                    samples, payload: payload, clocks: clocks, zero: zero, at: now)
+            actions +=
+                sources[source]?.record(
+                    samples, payload: payload, clocks: clocks, zero: zero, at: now) ?? []
         case .gap(let gap):
-            return actions + recorder.record(gap, at: now)
+            actions += sources[source]?.record(gap, at: now) ?? []
         case .format(let update):
-            return actions + recorder.record(update, at: now)
+            actions += sources[source]?.record(update, at: now) ?? []
         case .goodbye(let goodbye):
-            return actions + recorder.record(goodbye, at: now)
+            actions += sources[source]?.record(goodbye, at: now) ?? []
         }
+        return actions
     }
 
     /// Counts a record that belongs to no session as durable: there is nothing to keep.

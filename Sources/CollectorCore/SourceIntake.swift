@@ -33,6 +33,7 @@ struct SourceIntake: Sendable {
 
     /// How far off a timeline may be that is guessed from arrival: more than any sane network takes.
     private static let guessBoundNanoseconds: Int64 = 10_000_000_000
+    private static let followIntervalNanoseconds: Int64 = 1_000_000_000
     /// Sound follows on itself as long as its stamps say so to within this many ticks (a tick is one sampling
     /// interval): rounding between clocks is not a gap.
     private static let soundToleranceTicks: Int64 = 2
@@ -51,6 +52,9 @@ struct SourceIntake: Sendable {
     private var timelines: [Identity: Timeline] = [:]
     /// Epochs whose timeline is a guess.
     private var guessed: Set<Identity> = []
+    /// When each timeline has followed its clock last, on the collector's.
+    private var followedNanoseconds: [Identity: Int64] = [:]
+    private var jumpsSeen: [Identity: Int] = [:]
     private var trackClocks: [TrackKind: TrackClock] = [:]
     private var notices: [Notice] = []
 
@@ -74,21 +78,30 @@ struct SourceIntake: Sendable {
         return notices
     }
 
-    /// Follows what has been learned of an agent's clock.
-    mutating func follow(_ change: AgentClocks.Change, of epoch: Identity) {
-        guard var timeline = timelines.removeValue(forKey: epoch) else { return }
+    /// Follows what has been learned of an agent's clock since the last time, at most once a second: a timeline is slewed
+    /// slowly anyway.
+    private mutating func follow(_ clocks: AgentClocks, _ epoch: Identity, now: Int64) {
+        guard now - (followedNanoseconds[epoch] ?? .min / 2) >= Self.followIntervalNanoseconds,
+            let change = clocks.change(of: epoch),
+            var timeline = timelines.removeValue(forKey: epoch)
+        else { return }
         defer { timelines[epoch] = timeline }
+        followedNanoseconds[epoch] = now
         let at = change.atNanoseconds
         let fresh = Timeline(
             sessionZeroNanoseconds: timeline.sessionZeroNanoseconds, model: change.model)
         if guessed.remove(epoch) != nil {
             let moved = fresh.sessionNanoseconds(at: at) - timeline.sessionNanoseconds(at: at)
             notices.append(.clockKnown(movedByNanoseconds: moved))
+            jumpsSeen[epoch] = change.jumps
             timeline = fresh
             return
         }
-        var jump = change.jumpNanoseconds
-        if jump == nil, case .discontinuity(let rest) = timeline.update(change.model, at: at) {
+        var jump: Int64?
+        if change.jumps > jumpsSeen[epoch, default: 0] {
+            jump = change.jumpNanoseconds
+            jumpsSeen[epoch] = change.jumps
+        } else if case .discontinuity(let rest) = timeline.update(change.model, at: at) {
             jump = rest
         }
         if let jump {
@@ -133,6 +146,10 @@ struct SourceIntake: Sendable {
             }
             timelines[epoch] = Timeline(
                 sessionZeroNanoseconds: zero, model: model ?? guess(samples, now: now))
+            followedNanoseconds[epoch] = model == nil ? nil : now
+            jumpsSeen[epoch] = clocks.change(of: epoch)?.jumps ?? 0
+        } else {
+            follow(clocks, epoch, now: now)
         }
         var sequence = samples.firstSequence
         var runs: [PlannedRun] = []
@@ -155,7 +172,7 @@ struct SourceIntake: Sendable {
         _ run: SampleRun, epoch: Identity, timescale: Timescale, firstSequence: UInt64,
         nowNanoseconds: Int64
     ) -> PlannedRun {
-        guard var timeline = timelines[epoch] else {
+        guard var timeline = timelines.removeValue(forKey: epoch) else {
             preconditionFailure("a timeline is made before samples are placed on it")
         }
         var clock = trackClock(run.track, timescale)

@@ -2,8 +2,8 @@ import Wire
 
 /// Decides when to ask for the collector's time, and makes exchanges of the answers. A value: sending is the caller's.
 ///
-/// A burst right after connecting gives the collector a first estimate before the first sample; then one probe a second
-/// keeps it. Where even the quickest round trip is slow, or delays are random, ten a second for the first minute find the quick
+/// A burst right after connecting gives the collector a first estimate before the first sample; then a probe every two
+/// seconds keeps it. Where even the quickest round trip is slow, or delays are random, ten a second for the first minute find the quick
 /// ones among them.
 struct ClockProber: Sendable {
     /// Probes of the burst: the quickest of them counts.
@@ -11,7 +11,7 @@ struct ClockProber: Sendable {
     /// How long the burst may take before the source begins without it.
     static let burstNanoseconds: Int64 = 300_000_000
     private static let burstPauseNanoseconds: Int64 = 5_000_000
-    private static let intervalNanoseconds: Int64 = 1_000_000_000
+    private static let intervalNanoseconds: Int64 = 2_000_000_000
     private static let searchNanoseconds: Int64 = 60_000_000_000
     private static let searchPauseNanoseconds: Int64 = 100_000_000
     /// A round trip as quick as this leaves half a millisecond open at most: nothing to search for.
