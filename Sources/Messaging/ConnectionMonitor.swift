@@ -22,20 +22,31 @@ package enum ConnectionEvent: Hashable, Sendable {
 /// Listens to the events of one socket (zmq_socket_monitor). Belongs to the thread that polls it.
 package struct ConnectionMonitor: ~Copyable {
     private let socket: Socket
+    /// Kept alive until it has stopped reporting.
+    private let monitored: Socket.Owner
 
     /// For the poller.
     var handle: UnsafeMutableRawPointer { socket.handle }
 
-    /// Begins to listen; make it before `socket` binds or connects, and let it go before the socket.
+    /// Begins to listen; make it before the socket binds or connects. The socket stays open as long as this is there.
     package init(of monitored: borrowing Socket, in context: Context) throws(MessagingError) {
         let number = Self.counter.add(1, ordering: .relaxed).newValue
         let endpoint = "inproc://monitor-\(number)"
-        let listener = try Socket(.pair, in: context)
+        var options = SocketOptions()
+        // libzmq's own threads would wait for room in a full queue.
+        options.receiveQueue = 0
+        let listener = try Socket(.pair, in: context, options: options)
         guard zmq_socket_monitor(monitored.handle, endpoint, ZMQ_EVENT_ALL) == 0 else {
             throw .last("monitor", "a socket")
         }
         try listener.connect(endpoint)
         socket = listener
+        self.monitored = monitored.owner
+    }
+
+    deinit {
+        // Events without a reader would block the threads that report them.
+        zmq_socket_monitor(monitored.handle, nil, 0)
     }
 
     /// The next event; nil when none is waiting. Never blocks.

@@ -47,7 +47,10 @@ package final class ReceivedPart: @unchecked Sendable {
     /// A property of the connection that it came over: "Peer-Address", "User-Id", "Socket-Type".
     package func metadata(_ property: String) -> String? {
         guard let value = zmq_msg_gets(message, property) else { return nil }
-        return String(cString: value)
+        let text = String(cString: value)
+        // How an IPv4 peer is called on a socket that understands IPv6 (RFC 4291 §2.5.5.2).
+        let mapped = "::ffff:"
+        return text.hasPrefix(mapped) ? String(text.dropFirst(mapped.count)) : text
     }
 }
 

@@ -30,9 +30,24 @@ package struct Socket: ~Copyable {
         case unreachable
     }
 
-    /// Part of this module only: pollers and monitors need it.
-    let handle: UnsafeMutableRawPointer
-    private let context: Context
+    /// Closes the socket when the last owner goes: this value, or the monitor that listens to it.
+    final class Owner {
+        let handle: UnsafeMutableRawPointer
+        private let context: Context
+
+        init(handle: UnsafeMutableRawPointer, context: Context) {
+            self.handle = handle
+            self.context = context
+        }
+
+        deinit {
+            zmq_close(handle)
+        }
+    }
+
+    let owner: Owner
+    /// Part of this module only: pollers need it.
+    var handle: UnsafeMutableRawPointer { owner.handle }
 
     /// A socket with its options set, neither bound nor connected.
     package init(
@@ -41,18 +56,9 @@ package struct Socket: ~Copyable {
         guard let handle = zmq_socket(context.handle, kind.type) else {
             throw .last("make", "a socket")
         }
-        do throws(MessagingError) {
-            try options.apply(to: handle, kind: kind)
-        } catch {
-            zmq_close(handle)
-            throw error
-        }
-        self.handle = handle
-        self.context = context
-    }
-
-    deinit {
-        zmq_close(handle)
+        let owner = Owner(handle: handle, context: context)
+        try options.apply(to: handle, kind: kind)
+        self.owner = owner
     }
 
     /// Listens; `tcp://127.0.0.1:*` takes any free port.

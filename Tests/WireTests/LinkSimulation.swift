@@ -332,7 +332,7 @@ struct LinkSimulation {
 }
 
 struct `Through any trouble` {
-    @Test(arguments: 0..<60 as Range<UInt64>)
+    @Test(arguments: 0..<20 as Range<UInt64>)
     func `every sample arrives once and in order, or is accounted for`(seed: UInt64) {
         var simulation = LinkSimulation(seed: seed)
         simulation.run()
