@@ -63,13 +63,17 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
 
     private enum State: Sendable {
         case idle
-        /// Samples have come; zero is the earliest of those that come until the deadline.
-        case gathering(deadline: Int64, held: [(source: String, event: Event)])
+        /// Samples have come and are held; zero is the earliest of those that come until the deadline.
+        case gathering(deadline: Int64)
         case recording(SessionManifest)
     }
 
     private let settings: SessionSettings
     private var state = State.idle
+    /// What waits for zero, in its order.
+    private var held: [(source: String, event: Event)] = []
+    /// Sources whose goodbye is held.
+    private var heldGoodbyes: Set<String> = []
     /// Those that are connected, and those that have a place in the session.
     private var sources: [String: SourceRecorder<Payload>] = [:]
     /// What is durable outlives sessions: the last acknowledgement of a source is due after its session has ended.
@@ -162,10 +166,10 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
 
     mutating func tick(at now: Instant) -> [Action] {
         var actions: [Action] = []
-        if case .gathering(let deadline, let held) = state,
-            now.monotonic >= deadline || allSaidGoodbye(held)
+        if case .gathering(let deadline) = state,
+            now.monotonic >= deadline || sources.keys.allSatisfy(heldGoodbyes.contains)
         {
-            actions += start(held, at: now)
+            actions += start(at: now)
         }
         for name in sources.keys.sorted() {
             actions += sources[name]?.tick(now: now.monotonic) ?? []
@@ -182,7 +186,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     /// Ends the session now: every file is finished.
     mutating func end(at now: Instant) -> [Action] {
         var actions: [Action] = []
-        if case .gathering(_, let held) = state { actions += start(held, at: now) }
+        if case .gathering = state { actions += start(at: now) }
         guard case .recording = state else { return actions }
         for name in sources.keys.sorted() { actions += sources[name]?.close() ?? [] }
         return actions + finish(at: now)
@@ -198,12 +202,12 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         case .idle:
             // What is no sample begins no session, but it is acknowledged: an agent that captured nothing may go.
             guard case .samples = event else { return acknowledgeUnrecorded(event, of: source) }
-            state = .gathering(
-                deadline: now.monotonic + settings.startWindowNanoseconds,
-                held: [(source, event)])
-            return tick(at: now)
-        case .gathering(let deadline, let held):
-            state = .gathering(deadline: deadline, held: held + [(source, event)])
+            state = .gathering(deadline: now.monotonic + settings.startWindowNanoseconds)
+            hold(event, of: source)
+            return []
+        case .gathering:
+            hold(event, of: source)
+            guard case .goodbye = event else { return [] }
             return tick(at: now)
         case .recording(let manifest):
             let actions = apply(
@@ -211,6 +215,11 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
             guard case .goodbye = event else { return actions }
             return actions + endIfComplete(at: now)
         }
+    }
+
+    private mutating func hold(_ event: Event, of source: String) {
+        held.append((source, event))
+        if case .goodbye = event { heldGoodbyes.insert(source) }
     }
 
     private mutating func apply(
@@ -253,9 +262,10 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     }
 
     /// Fixes zero and records what was held.
-    private mutating func start(
-        _ held: [(source: String, event: Event)], at now: Instant
-    ) -> [Action] {
+    private mutating func start(at now: Instant) -> [Action] {
+        let held = held
+        self.held = []
+        heldGoodbyes = []
         let video: TrackKind? = settings.startAt == .firstVideo ? .video : nil
         func earliest(_ kind: TrackKind?) -> Int64? {
             held.compactMap { source, event in
@@ -280,18 +290,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     }
 
     /// Whether something of the source waits for zero.
-    private func isHeld(_ source: String) -> Bool {
-        guard case .gathering(_, let held) = state else { return false }
-        return held.contains { $0.source == source }
-    }
-
-    private func allSaidGoodbye(_ held: [(source: String, event: Event)]) -> Bool {
-        var rest = Set(sources.keys)
-        for (source, event) in held {
-            if case .goodbye = event { rest.remove(source) }
-        }
-        return rest.isEmpty
-    }
+    private func isHeld(_ source: String) -> Bool { held.contains { $0.source == source } }
 
     private mutating func endIfComplete(at now: Instant) -> [Action] {
         guard case .recording = state, sources.values.allSatisfy(\.hasEnded) else { return [] }
