@@ -101,9 +101,6 @@ extension SampleRun {
         times.reserveCapacity(count)
         times.append(time)
         for step in steps {
-            guard step >= 0 else {
-                throw .malformed("Run.dts_steps goes back by \(step.magnitude) ns")
-            }
             let (next, overflow) = time.addingReportingOverflow(step)
             guard !overflow else { throw .malformed("Run.dts_steps leads past any clock") }
             time = try FieldChecks.time(next, "a decoding time")

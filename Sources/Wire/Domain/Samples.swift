@@ -48,7 +48,7 @@ package struct SampleRun: Hashable, Sendable {
     package var track: TrackKind
     /// Bytes of each sample, none 0: as many entries as there are samples.
     package var sizes: [UInt32]
-    /// Decoding time of each sample, nanoseconds of the agent's clock; never before the one in front of it.
+    /// Decoding time of each sample, nanoseconds of the agent's clock. They should grow; a damaged source's may not.
     package var dtsNanoseconds: [Int64]
     /// Presentation less decoding time of each sample, not negative; empty: all 0.
     package var ptsOffsetsNanoseconds: [Int64]

@@ -526,7 +526,7 @@ nonisolated struct Tributary_V1_Run: Sendable {
   /// Bytes of each sample, none 0: as many entries as there are samples.
   var sizes: [UInt32] = []
 
-  /// Decoding time of each sample but the first, less that of the one before it; not negative.
+  /// Decoding time of each sample but the first, less that of the one before it.
   var dtsSteps: [Int64] = []
 
   /// Presentation less decoding time of each sample, not negative. None: all 0.

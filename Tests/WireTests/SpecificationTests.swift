@@ -1,0 +1,136 @@
+import Foundation
+import Testing
+
+@testable import Wire
+
+/// The repository that these tests are in.
+private let root = URL(fileURLWithPath: #filePath)
+    .resolvingSymlinksInPath().deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent()
+
+private func text(_ path: String) throws -> String {
+    try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
+}
+
+struct `The protocol's text` {
+    @Test func `has every limit, with its value`() throws {
+        // name → value, from the table's rows: | `name` | value | of what |
+        let specification = try text("proto/README.md")
+        let section = try #require(specification.range(of: "## Limits"))
+        let rows = specification[section.upperBound...].split(separator: "\n")
+            .compactMap { line -> (String, String)? in
+                let cells = line.split(separator: "|").map {
+                    $0.trimmingCharacters(in: .whitespaces)
+                }
+                guard cells.count == 3, cells[0].hasPrefix("`"), cells[0].hasSuffix("`") else {
+                    return nil
+                }
+                return (cells[0].trimmingCharacters(in: ["`"]), cells[1])
+            }
+        let table = Dictionary(rows, uniquingKeysWith: { first, _ in first })
+        #expect(table == Self.limits)
+    }
+
+    @Test func `knows every constant that the code has`() throws {
+        let declared = try text("Sources/Wire/WireLimits.swift").matches(
+            of: /package static let (\w+)/
+        ).map { String($0.output.1) }
+        // What a Hello is known by is told where Hello is.
+        let versions: Set = ["magic", "major", "minor"]
+        #expect(Set(declared) == versions.union(Self.limits.keys))
+    }
+
+    @Test func `names every message and every reason for a refusal`() throws {
+        let specification = try text("proto/README.md")
+        let definition = try text("proto/tributary/v1/tributary.proto")
+        let envelope = definition.prefix(
+            upTo: try #require(definition.range(of: "reserved")).lowerBound)
+        let messages = envelope.matches(of: /\n    (\w+) \w+ = \d+;/).map { $0.output.1 }
+        #expect(messages.count == 12)
+        for message in messages {
+            #expect(specification.contains("`\(message)`"), "\(message)")
+        }
+        for reason in definition.matches(of: /REASON_(\w+) = [1-9]/) {
+            #expect(specification.contains("`REASON_\(reason.output.1)`"), "\(reason.output.1)")
+        }
+    }
+
+    private static let limits: [String: String] = [
+        "headerBytes": "\(WireLimits.headerBytes)",
+        "payloadBytes": "\(WireLimits.payloadBytes)",
+        "parts": "\(WireLimits.parts)",
+        "samplesPerBatch": "\(WireLimits.samplesPerBatch)",
+        "runsPerBatch": "\(WireLimits.runsPerBatch)",
+        "sourcesPerAgent": "\(WireLimits.sourcesPerAgent)",
+        "tracksPerSource": "\(WireLimits.tracksPerSource)",
+        "epochsPerAgent": "\(WireLimits.epochsPerAgent)",
+        "exchangesPerMessage": "\(WireLimits.exchangesPerMessage)",
+        "sequenceParameterSets": "\(WireLimits.sequenceParameterSets)",
+        "pictureParameterSets": "\(WireLimits.pictureParameterSets)",
+        "parameterSetBytes": "\(WireLimits.parameterSetBytes)",
+        "audioConfigurationBytes": "\(WireLimits.audioConfigurationBytes)",
+        "pictureSide": "\(WireLimits.pictureSide)",
+        "sampleRate": "\(WireLimits.sampleRate)",
+        "channels": "\(WireLimits.channels)",
+        "nameBytes": "\(WireLimits.nameBytes)",
+        "labelBytes": "\(WireLimits.labelBytes)",
+        "textBytes": "\(WireLimits.textBytes)",
+        "digestBytes": "\(WireLimits.digestBytes)",
+        "identityBytes": "\(WireLimits.identityBytes)",
+        "timeNanoseconds": "\(WireLimits.timeNanoseconds)",
+        "intervalNanoseconds": "\(WireLimits.intervalNanoseconds)",
+        "gapNanoseconds": "\(WireLimits.gapNanoseconds)",
+        "sequence": "\(WireLimits.sequence)",
+        "recordCostBytes": "\(WireLimits.recordCostBytes)",
+        "creditWindowBytes": "\(WireLimits.creditWindowBytes)",
+        "heartbeatMilliseconds": "\(WireLimits.heartbeatMilliseconds)",
+        "heartbeatMillisecondsRange": "\(WireLimits.heartbeatMillisecondsRange)",
+        "silentHeartbeats": "\(WireLimits.silentHeartbeats)",
+        "claimMilliseconds": "\(WireLimits.claimMilliseconds)",
+        "controlMessagesPerSecond": "\(WireLimits.controlMessagesPerSecond)",
+        "controlMessageBurst": "\(WireLimits.controlMessageBurst)",
+    ]
+}
+
+struct `The generated code` {
+    /// The plugin, if it has been built: named by the environment, or left by proto/generate.
+    private static let plugin: String? = {
+        let built = root.appendingPathComponent(".build/protoc-gen-swift/debug/protoc-gen-swift")
+        let candidates: [String?] = [
+            ProcessInfo.processInfo.environment["TRIBUTARY_PROTOC_GEN_SWIFT"], built.path,
+        ]
+        return candidates.compactMap { $0 }.first {
+            FileManager.default.isExecutableFile(atPath: $0)
+        }
+    }()
+
+    private static let hasProtoc = (ProcessInfo.processInfo.environment["PATH"] ?? "")
+        .split(separator: ":")
+        .contains { FileManager.default.isExecutableFile(atPath: "\($0)/protoc") }
+
+    @Test(
+        .enabled("protoc is not on the PATH") { hasProtoc },
+        .enabled("protoc-gen-swift has not been built; proto/generate builds it") {
+            plugin != nil
+        })
+    func `is what proto/generate makes`() throws {
+        let directory = FileManager.default.temporaryDirectory
+            .appendingPathComponent("tributary-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(
+            at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let process = Process()
+        process.executableURL = root.appendingPathComponent("proto/generate")
+        process.arguments = [directory.path]
+        process.environment = ProcessInfo.processInfo.environment.merging(
+            ["TRIBUTARY_PROTOC_GEN_SWIFT": Self.plugin ?? ""]) { $1 }
+        try process.run()
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+        let name = "tributary.pb.swift"
+        let made = try String(contentsOf: directory.appendingPathComponent(name), encoding: .utf8)
+        #expect(
+            try made == text("Sources/Wire/Generated/\(name)"),
+            "run proto/generate and commit the result")
+    }
+}
