@@ -90,16 +90,28 @@ let package = Package(
         program("tributary-collector", "CollectorCore", "Archive", "CLinux"),
         program("tributary", "Archive", "MP4", "Media"),
 
+        // The benchmarks' load: many sources from one file, over the real protocol.
+        .executableTarget(
+            name: "bench-load",
+            dependencies: [
+                "Devices", "Encoding", "Media", "Messaging", "Terminal", "Wire", argumentParser,
+                crypto,
+            ],
+            path: "Tests/Benchmarks/Load", swiftSettings: settings),
         .target(name: "TestMedia", path: "Tests/TestMedia", swiftSettings: settings),
-        tests("AgentCore", "AgentCore", "Devices", "Encoding", "Media", "TestMedia"),
+        tests(
+            "AgentCore", crypto, "AgentCore", "Devices", "Encoding", "Media", "Messaging",
+            "TestMedia", "Wire"),
         tests("Archive", "Archive", "Media", "MP4"),
         tests("CollectorCore", "Archive", "CollectorCore", "Media", "Wire"),
         tests("Devices", "Devices", "Media", "TestMedia"),
         tests("Encoding", "Devices", "Encoding", "Media"),
         tests("Media", "Media"),
+        tests("Messaging", "Messaging"),
         tests("MP4", "MP4", "Media"),
         tests("Repository"),
         tests("Terminal", argumentParser, logging, "Terminal"),
+        tests("Wire", protobuf, "Media", "Wire"),
         tests("Timing", "Media", "Timing"),
     ],
     swiftLanguageModes: [.v6]

@@ -1,0 +1,88 @@
+import Crypto
+import Media
+import Messaging
+import Testing
+import Wire
+
+@testable import AgentCore
+
+@Suite struct BatcherTests {
+    private let interval: Int64 = 100_000_000
+
+    private func sample(
+        _ track: TrackKind, at time: Int64, flags: SampleFlags = [], bytes: Int = 10,
+        fill: UInt8 = 1
+    ) -> EncodedSample {
+        EncodedSample(
+            track: track, ptsNanoseconds: time, dtsNanoseconds: time,
+            durationNanoseconds: 33_333_333, flags: flags,
+            data: [UInt8](repeating: fill, count: bytes))
+    }
+
+    @Test func `samples wait for company, and leave when their time has come`() {
+        var batcher = Batcher(intervalNanoseconds: interval)
+        #expect(batcher.add(sample(.video, at: 0), now: 0).isEmpty)
+        #expect(batcher.add(sample(.video, at: 33), now: 33_000_000).isEmpty)
+        #expect(batcher.takeDue(now: 99_999_999) == nil)
+        #expect(batcher.takeDue(now: 100_000_000)?.count == 2)
+        #expect(batcher.isEmpty)
+    }
+
+    @Test func `a batch ends before a picture at which decoding can start`() {
+        var batcher = Batcher(intervalNanoseconds: interval)
+        _ = batcher.add(sample(.video, at: 0), now: 0)
+        _ = batcher.add(sample(.audio, at: 5, flags: .keyframe), now: 1)
+        let batches = batcher.add(sample(.video, at: 33, flags: .keyframe), now: 2)
+        #expect(batches.map(\.count) == [2])
+        #expect(batcher.take()?.runs.map(\.track) == [.video])
+    }
+
+    @Test func `pictures come first, and the payload is in the order of the runs`() throws {
+        var batcher = Batcher(intervalNanoseconds: interval)
+        _ = batcher.add(sample(.audio, at: 0, bytes: 2, fill: 7), now: 0)
+        _ = batcher.add(sample(.video, at: 1, bytes: 3, fill: 8), now: 0)
+        _ = batcher.add(sample(.audio, at: 2, bytes: 1, fill: 9), now: 0)
+        let taken = batcher.take()
+        let batch = try #require(taken)
+        #expect(batch.runs.map(\.track) == [.video, .audio])
+        #expect(batch.runs.map(\.sizes) == [[3], [2, 1]])
+        let payload = batch.payload.withUnsafeBytes { Array($0) }
+        #expect(payload == [8, 8, 8, 7, 7, 9])
+        #expect(batch.digest == Array(SHA256.hash(data: payload)))
+    }
+
+    @Test func `without an interval each sample travels alone`() {
+        var batcher = Batcher(intervalNanoseconds: 0)
+        #expect(batcher.add(sample(.video, at: 0), now: 0).map(\.count) == [1])
+        #expect(batcher.add(sample(.audio, at: 0), now: 0).map(\.count) == [1])
+        #expect(batcher.isEmpty)
+    }
+
+    @Test func `a batch never grows past what a message may carry`() {
+        var batcher = Batcher(intervalNanoseconds: .max / 2)
+        var sizes: [Int] = []
+        for index in 0..<40 {
+            for batch in batcher.add(sample(.video, at: Int64(index), bytes: 100_000), now: 0) {
+                sizes.append(batch.payload.count)
+            }
+        }
+        #expect(!sizes.isEmpty)
+        #expect(sizes.allSatisfy { $0 <= Batcher.fullBytes })
+        // One that is larger than a batch by itself still travels.
+        let large = batcher.add(sample(.video, at: 99, bytes: 3 << 20), now: 0)
+        #expect(large.count == 1)
+        #expect(batcher.take()?.payload.count == 3 << 20)
+    }
+
+    @Test func `what is alike is said once`() throws {
+        var batcher = Batcher(intervalNanoseconds: interval)
+        for index in 0..<4 {
+            _ = batcher.add(
+                sample(.video, at: Int64(index), flags: index == 0 ? .keyframe : []), now: 0)
+        }
+        let taken = batcher.take()
+        let run = try #require(taken?.runs.first)
+        #expect(run.durationsNanoseconds.count == 1 && run.ptsOffsetsNanoseconds.isEmpty)
+        #expect(run.flags.count == 4)
+    }
+}
