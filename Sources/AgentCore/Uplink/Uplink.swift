@@ -66,8 +66,18 @@ package final class Uplink: Sendable {
         }
     }
 
-    /// One encoded sample.
+    /// One encoded sample. One that the protocol cannot carry becomes a loss that says so: no encoder's fault ends a
+    /// recording.
     package func offer(_ sample: EncodedSample) {
+        if let flaw = sample.flaw {
+            logger.warning("a \(sample.track) sample is lost: \(flaw)")
+            offer(
+                Loss(
+                    track: sample.track, cause: .damagedInput,
+                    startNanoseconds: sample.ptsNanoseconds, durationNanoseconds: 0, samples: 1,
+                    text: flaw))
+            return
+        }
         let isReady = inbox.withLock { inbox in
             let batches = inbox.batcher.add(sample, now: MonotonicClock().nowNanoseconds)
             inbox.events += batches.map { .batch($0) }
@@ -137,4 +147,28 @@ package final class Uplink: Sendable {
 /// Why an uplink could not be made.
 package struct UplinkError: Error, Hashable, CustomStringConvertible {
     package let description: String
+}
+
+extension EncodedSample {
+    /// What keeps the sample from being sent, in one line.
+    var flaw: String? {
+        if data.isEmpty { return "it is empty" }
+        if data.count > WireLimits.payloadBytes {
+            return
+                "it has \(data.count) bytes, more than the \(WireLimits.payloadBytes) of a message"
+        }
+        let delay = ptsNanoseconds.subtractingReportingOverflow(dtsNanoseconds)
+        if delay.overflow || delay.partialValue < 0
+            || delay.partialValue > WireLimits.intervalNanoseconds
+        {
+            return "it is presented at \(ptsNanoseconds) ns and decoded at \(dtsNanoseconds) ns"
+        }
+        if !(0...WireLimits.intervalNanoseconds).contains(durationNanoseconds) {
+            return "it lasts \(durationNanoseconds) ns"
+        }
+        if dtsNanoseconds.magnitude > WireLimits.timeNanoseconds.magnitude {
+            return "its decoding time is \(dtsNanoseconds) ns"
+        }
+        return nil
+    }
 }

@@ -85,4 +85,17 @@ import Wire
         #expect(run.durationsNanoseconds.count == 1 && run.ptsOffsetsNanoseconds.isEmpty)
         #expect(run.flags.count == 4)
     }
+
+    @Test func `what the protocol cannot carry is told before it is sent`() {
+        var late = sample(.video, at: 10)
+        #expect(late.flaw == nil)
+        late.dtsNanoseconds = 11
+        #expect(late.flaw?.contains("decoded at 11") == true)
+        var endless = sample(.audio, at: 0)
+        endless.durationNanoseconds = -1
+        #expect(endless.flaw != nil)
+        #expect(sample(.video, at: 0, bytes: WireLimits.payloadBytes + 1).flaw != nil)
+        #expect(sample(.video, at: 0, bytes: 0).flaw != nil)
+        #expect(sample(.video, at: .max).flaw != nil)
+    }
 }
