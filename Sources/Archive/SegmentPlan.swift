@@ -14,6 +14,8 @@ package struct SegmenterSettings: Hashable, Sendable {
     package var stragglerNanoseconds: Int64 = 2_000_000_000
     /// How far sound goes past a boundary before it is cut without waiting for a picture any longer.
     package var videoPatienceNanoseconds: Int64 = 10_000_000_000
+    /// A source that begins so little before a boundary begins at it.
+    package var toleranceNanoseconds: Int64 = 1_000_000
 
     /// - Precondition: `segmentNanoseconds` is positive.
     package init(segmentNanoseconds: Int64) {

@@ -217,8 +217,10 @@ extension Segmenter {
     /// Begins a segment with the samples at `instant`.
     private mutating func begin(at instant: Int64, offGrid: Bool = false) {
         let length = settings.segmentNanoseconds
-        var index = instant / length
-        if instant % length < 0 { index -= 1 }
+        // Two clocks agree to within their bounds, not to the nanosecond: a hair before a boundary is at it.
+        let settled = instant + settings.toleranceNanoseconds
+        var index = settled / length
+        if settled % length < 0 { index -= 1 }
         var origin = index * length
         if offGrid || usedOrigins.contains(origin) { origin = instant }
         // Names have milliseconds: two files of one source never share one.
@@ -244,9 +246,10 @@ extension Segmenter {
     private func firstPresented(_ piece: PlannedPiece<Payload>) -> Int64 {
         var earliest: Int64?
         for run in piece.runs {
-            let sample = run.samples.first { !$0.flags.contains(.priming) } ?? run.samples.first
-            guard let sample else { continue }
-            let instant = nanoseconds(sample.pts, run.track)
+            guard let last = run.samples.last else { continue }
+            // Priming alone announces what is presented right after it.
+            let first = run.samples.first { !$0.flags.contains(.priming) }
+            let instant = nanoseconds(first?.pts ?? last.pts + last.duration, run.track)
             earliest = min(earliest ?? instant, instant)
         }
         return earliest ?? 0

@@ -65,6 +65,9 @@ package final class Collector: Sendable {
                     try turn(&loop, &receiver)
                 }
             }
+            // The last jobs, then their end, then its news: agents hear that everything is durable before they hear that
+            // the collector goes.
+            loop.submit()
             disk.stop()
             loop.collectDiskEvents()
             loop.sayGoodbye()

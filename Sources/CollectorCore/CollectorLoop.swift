@@ -251,7 +251,8 @@ extension CollectorLoop {
         }
     }
 
-    private mutating func submit() {
+    /// Hands the disk what has been decided.
+    mutating func submit() {
         disk.submit(jobs)
         jobs.removeAll(keepingCapacity: true)
         pendingBytes = 0

@@ -178,6 +178,27 @@ private struct Files {
         #expect(files.samples(1, .video).count == 20)
     }
 
+    @Test func `priming that comes alone does not begin a segment before its sound`() {
+        var segmenter = Segmenter<ArrayPayload>(
+            settings: SegmenterSettings(segmentNanoseconds: 10_000_000_000),
+            formats: [Camera.formats[1]])
+        var files = Files()
+        for (index, dts) in [Int64(-1024), 0, 1024].enumerated() {
+            let packet = PlannedSample(
+                sizeBytes: 4, dts: dts, pts: dts, duration: 1024,
+                flags: dts < 0 ? [.keyframe, .priming] : .keyframe, agentDTSNanoseconds: 0)
+            let run = PlannedRun(
+                track: .audio, firstSequence: UInt64(index + 1), samples: [packet])
+            let piece = PlannedPiece(
+                payload: ArrayPayload([0, 0, 0, 0]), range: 0..<4, digest: .zero, runs: [run])
+            files.apply(segmenter.add(piece, context: Camera.context, now: 0))
+        }
+        files.apply(segmenter.end())
+        #expect(files.plans.values.map(\.originNanoseconds) == [0])
+        #expect(files.plans[1]?.tracks.first?.shiftTicks == 1024)
+        #expect(files.sequences == [1, 2, 3])
+    }
+
     @Test func `a changed format begins a file of its own at that instant`() {
         var camera = Camera()
         var segmenter = Segmenter<ArrayPayload>(

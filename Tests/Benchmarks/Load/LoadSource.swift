@@ -66,7 +66,9 @@ final class LoadSource {
     }
 
     /// When the next batch is to be sent; nil when there is none, or when it waits for credit and not for time.
-    var dueNanoseconds: Int64? { hasSaidGoodbye ? nil : origin + batchOrigin + batch.endNanoseconds }
+    var dueNanoseconds: Int64? {
+        hasSaidGoodbye ? nil : origin + batchOrigin + batch.endNanoseconds
+    }
 
     private var batch: Clip.Batch { clip.batches[nextBatch] }
     private var batchOrigin: Int64 { round * clip.lengthNanoseconds }
