@@ -10,6 +10,8 @@ final class LoadSource {
     /// How often the collector's clock is asked for, after the first few times at once.
     private static let probeNanoseconds: Int64 = 1_000_000_000
     private static let probesAtOnce = 8
+    /// How long the first answers may take.
+    private static let patienceNanoseconds: Int64 = 5_000_000_000
     /// What is handed to the link ahead of the credit: enough that the credit is always the limit.
     private static let keptBytes = 2 * Int(WireLimits.creditWindowBytes)
 
@@ -55,7 +57,12 @@ final class LoadSource {
     func start() throws {
         for _ in 0..<Self.probesAtOnce {
             try probe()
-            while try !takeClockReplies() { usleep(100) }
+            while try !takeClockReplies() {
+                guard now() < nextProbe + Self.patienceNanoseconds else {
+                    throw LoadError.ended(source: name, reason: "no collector answers")
+                }
+                usleep(100)
+            }
         }
         try perform(link.connected(now: now()))
     }
