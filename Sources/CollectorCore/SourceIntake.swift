@@ -110,7 +110,8 @@ struct SourceIntake: Sendable {
         }
     }
 
-    /// The collector's time of the first sample that is presented, for the choice of a session's zero.
+    /// The collector's time of the first sample that is presented, for the choice of a session's zero; of nothing but
+    /// priming, when that is over.
     /// - Parameter kind: only this track's samples count; none: all.
     func firstPresented(
         in samples: Samples, of kind: TrackKind?, clocks: AgentClocks, now: Int64
@@ -118,8 +119,11 @@ struct SourceIntake: Sendable {
         let model = clocks.model(of: epoch(samples), at: stamp(samples)) ?? guess(samples, now: now)
         var earliest: Int64?
         for run in samples.runs where kind == nil || run.track == kind {
-            for index in 0..<run.count where !run.flags(at: index).contains(.priming) {
-                let instant = model.collectorNanoseconds(at: run.ptsNanoseconds(at: index))
+            let presented = (0..<run.count).filter { !run.flags(at: $0).contains(.priming) }
+            let last = run.count - 1
+            let end = run.ptsNanoseconds(at: last) + run.durationNanoseconds(at: last)
+            for stamp in presented.isEmpty ? [end] : presented.map(run.ptsNanoseconds) {
+                let instant = model.collectorNanoseconds(at: stamp)
                 earliest = min(earliest ?? instant, instant)
             }
         }

@@ -84,9 +84,7 @@ struct UplinkLoop {
                 milliseconds: waitMilliseconds(now: MonotonicClock().nowNanoseconds))
             try takeClockMessages(connection)
             try takeEvents(connection)
-            while let message = try connection.nextMessage() {
-                perform(link.received(message, now: MonotonicClock().nowNanoseconds))
-            }
+            try takeMessages(connection)
             takeIn(now: MonotonicClock().nowNanoseconds)
             try sendProbes(connection)
             if case .pausing = phase { outgoing.removeAll() }
@@ -153,6 +151,8 @@ extension UplinkLoop {
             case .disconnected:
                 // Before the first success libzmq tries again by itself.
                 if case .connecting = phase { continue }
+                // What the collector said last, perhaps that everything is on disk, came before the end.
+                try takeMessages(connection)
                 perform(link.disconnected(now: MonotonicClock().nowNanoseconds))
             case .handshakeFailed(let endpoint, let code):
                 uplink.logger.warning(
@@ -160,6 +160,14 @@ extension UplinkLoop {
             case .connected, .accepted, .retrying, .other:
                 continue
             }
+        }
+    }
+
+    private mutating func takeMessages(
+        _ connection: borrowing UplinkConnection
+    ) throws(MessagingError) {
+        while let message = try connection.nextMessage() {
+            perform(link.received(message, now: MonotonicClock().nowNanoseconds))
         }
     }
 
