@@ -356,12 +356,16 @@ extension Segmenter {
             for piece in pieces.indices.reversed() {
                 for run in pieces[piece].runs.indices.reversed()
                 where pieces[piece].runs[run].track == track {
-                    for sample in pieces[piece].runs[run].samples.indices.reversed() {
-                        let dts = pieces[piece].runs[run].samples[sample].dts
-                        if let following, following > dts, following - dts <= Int64(UInt32.max) {
-                            pieces[piece].runs[run].samples[sample].duration = following - dts
+                    pieces[piece].runs[run].samples.withUnsafeMutableBufferPointer { samples in
+                        for index in samples.indices.reversed() {
+                            let dts = samples[index].dts
+                            if let following, following > dts,
+                                following - dts <= Int64(UInt32.max)
+                            {
+                                samples[index].duration = following - dts
+                            }
+                            following = dts
                         }
-                        following = dts
                     }
                 }
             }

@@ -14,6 +14,9 @@ struct AgentMessage: Sendable {
     /// Parts that no message of the protocol has.
     var extraParts: Int
 
+    /// Where it came from, for logs.
+    var address: String
+
     /// As the protocol wants to see it.
     var incoming: IncomingMessage {
         IncomingMessage(
@@ -21,24 +24,40 @@ struct AgentMessage: Sendable {
             extraParts: extraParts)
     }
 
-    /// Where it came from, for logs.
-    private var address: String {
-        guard let peer = header.metadata("Peer-Address") else { return "this machine" }
-        // For ipc:// libzmq gives "host:uid:gid:pid" of the peer.
-        let parts = peer.split(separator: ":")
-        if peer.hasPrefix("localhost:"), parts.count == 4 {
-            return "this machine, process \(parts[3])"
-        }
-        return withoutMapping(peer)
-    }
-
     /// The answer, if this is a clock probe: made before anything else is done, so that nothing delays it.
     func clockReply() -> [UInt8]? {
-        let received = Instant.now().monotonic
-        return header.withUnsafeBytes {
-            ClockReply.bytes(
-                answering: $0, receivedAt: received, sentAt: Instant.now().monotonic)
+        header.withUnsafeBytes { bytes in
+            guard ClockReply.mayAnswer(bytes) else { return nil }
+            let received = Instant.now().monotonic
+            return ClockReply.bytes(
+                answering: bytes, receivedAt: received, sentAt: Instant.now().monotonic)
         }
+    }
+}
+
+/// Addresses of peers: libzmq makes a string of one for every message that asks.
+private struct Addresses {
+    /// Far more than there are agents; strangers come and go.
+    private static let maximum = 8_192
+
+    private var byPeer: [PeerID: String] = [:]
+
+    mutating func address(of peer: PeerID, header: ReceivedPart) -> String {
+        if let known = byPeer[peer] { return known }
+        if byPeer.count >= Self.maximum { byPeer.removeAll() }
+        let address = Self.readable(header.metadata("Peer-Address"))
+        byPeer[peer] = address
+        return address
+    }
+
+    private static func readable(_ address: String?) -> String {
+        guard let address else { return "this machine" }
+        // For ipc:// libzmq gives "host:uid:gid:pid" of the peer.
+        let parts = address.split(separator: ":")
+        if address.hasPrefix("localhost:"), parts.count == 4 {
+            return "this machine, process \(parts[3])"
+        }
+        return withoutMapping(address)
     }
 }
 
@@ -55,6 +74,7 @@ struct Receiver: ~Copyable {
     private let socket: Socket
     private var poller = Poller()
     private let wakeUp: WakeUp
+    private var addresses = Addresses()
     /// Where it really listens.
     let endpoint: String
 
@@ -88,14 +108,16 @@ struct Receiver: ~Copyable {
     }
 
     /// The next message, if one is there.
-    func next() throws(MessagingError) -> AgentMessage? {
+    mutating func next() throws(MessagingError) -> AgentMessage? {
         while let message = try socket.receive(maximumParts: Self.partsPerMessage) {
             let parts = message.parts
             // A DEALER cannot send less; what has no header is nobody's message.
             guard parts.count > 1 else { continue }
+            let peer = PeerID(parts[0].bytes)
             return AgentMessage(
-                peer: PeerID(parts[0].bytes), header: parts[1],
-                payload: parts.count > 2 ? parts[2] : nil, extraParts: message.droppedParts)
+                peer: peer, header: parts[1], payload: parts.count > 2 ? parts[2] : nil,
+                extraParts: message.droppedParts,
+                address: addresses.address(of: peer, header: parts[1]))
         }
         return nil
     }

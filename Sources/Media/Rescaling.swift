@@ -34,24 +34,31 @@ package struct RescaleOverflow: Error, Hashable {
 
 /// `value` ticks of one timescale in ticks of another: the only place where a time changes its unit.
 ///
-/// The product is computed in 128 bits, so nothing is lost before the division.
+/// Exact: whole seconds and the rest of a second are scaled apart, so nothing is lost before the division.
 /// - Throws: ``RescaleOverflow`` when the result does not fit in 64 bits.
 package func rescale(
     _ value: Int64, from: Timescale, to: Timescale, rounding: Rounding = .nearest
 ) throws(RescaleOverflow) -> Int64 {
     if from == to { return value }
-    let divisor = Int128(from.ticksPerSecond)
-    let product = Int128(value) * Int128(to.ticksPerSecond)
-    var (quotient, remainder) = product.quotientAndRemainder(dividingBy: divisor)
+    // value = whole × from + rest, so value × to ÷ from = whole × to + rest × to ÷ from, and only the last part is rounded.
+    let (whole, rest) = value.quotientAndRemainder(dividingBy: Int64(from.ticksPerSecond))
+    // Both factors have at most 32 bits.
+    let product = rest.magnitude * UInt64(to.ticksPerSecond)
+    let divisor = UInt64(from.ticksPerSecond)
+    var (part, left) = product.quotientAndRemainder(dividingBy: divisor)
     switch rounding {
     case .nearest:
-        if 2 * remainder.magnitude >= divisor.magnitude { quotient += product < 0 ? -1 : 1 }
+        if 2 * left >= divisor { part += 1 }
     case .down:
-        if remainder < 0 { quotient -= 1 }
+        if left > 0 && rest < 0 { part += 1 }
     case .up:
-        if remainder > 0 { quotient += 1 }
+        if left > 0 && rest > 0 { part += 1 }
     }
-    guard let result = Int64(exactly: quotient) else {
+    // A part is at most one second of the new timescale: it fits.
+    let signedPart = rest < 0 ? -Int64(part) : Int64(part)
+    let (scaled, scaledOverflow) = whole.multipliedReportingOverflow(by: Int64(to.ticksPerSecond))
+    let (result, overflow) = scaled.addingReportingOverflow(signedPart)
+    guard !scaledOverflow, !overflow else {
         throw RescaleOverflow(value: value, from: from, to: to)
     }
     return result

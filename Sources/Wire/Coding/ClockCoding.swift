@@ -38,14 +38,19 @@ extension ClockReply {
     package static func bytes(
         answering header: UnsafeRawBufferPointer, receivedAt: Int64, sentAt: Int64
     ) -> [UInt8]? {
-        // Field 6 of the envelope, length-delimited: nearly every message is told apart by this byte.
-        let probeTag: UInt8 = 6 << 3 | 2
         guard
-            header.first == probeTag, header.count <= maximumProbeBytes,
+            mayAnswer(header),
             case .clockProbe(let probe)? = try? WireMessage(decoding: Array(header))
         else { return nil }
         return WireMessage.clockReply(ClockReply(t1: probe.t1, t2: receivedAt, t3: sentAt))
             .encoded()
+    }
+
+    /// Whether a header can be that of a clock probe: its first byte, field 6 of the envelope and length-delimited, tells
+    /// nearly every other message apart.
+    package static func mayAnswer(_ header: UnsafeRawBufferPointer) -> Bool {
+        let probeTag: UInt8 = 6 << 3 | 2
+        return header.first == probeTag && header.count <= maximumProbeBytes
     }
 
     /// Far more than a probe needs, for additions.
