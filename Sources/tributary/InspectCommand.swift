@@ -19,6 +19,9 @@ struct InspectCommand: ParsableCommand {
     var json = false
 
     func run() throws {
+        guard FileSystem.exists(file), !FileSystem.isDirectory(file) else {
+            throw Failure("no file '\(file)'")
+        }
         do {
             try DescriptorSource.withFile(file) { source in
                 let tree = try BoxTree(of: source, entersMediaData: fragments)
