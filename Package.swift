@@ -106,6 +106,9 @@ let package = Package(
         tests("CollectorCore", "Archive", "CollectorCore", "Media", "Wire"),
         tests("Devices", "Devices", "Media", "TestMedia"),
         tests("Encoding", "Devices", "Encoding", "Media"),
+        tests(
+            "EndToEnd", "Archive", "Devices", "Media", "Messaging", "TestMedia", "Wire",
+            "tributary", "tributary-agent", "tributary-collector"),
         tests("Media", "Media"),
         tests("Messaging", "Messaging"),
         tests("MP4", "MP4", "Media"),

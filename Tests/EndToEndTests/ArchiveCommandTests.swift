@@ -1,0 +1,99 @@
+import Foundation
+import Testing
+
+extension EndToEnd.TwoCameraTests {
+    /// What `tributary` says of an archive, to people and to programs.
+    @Suite struct ArchiveCommandTests {
+        private let cameras: TwoCameras
+
+        init() throws {
+            cameras = try #require(TwoCameras.current)
+        }
+
+        /// Runs `tributary` on the recording; it must succeed silently.
+        private func tributary(_ words: String...) async throws -> String {
+            let outcome = try await cameras.stage.start(.archive, words).succeeds()
+            #expect(outcome.complaints.isEmpty)
+            return outcome.output
+        }
+
+        private func object(_ text: String) throws -> [String: Any] {
+            try #require(
+                JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+        }
+
+        private func list(_ text: String) throws -> [[String: Any]] {
+            try #require(
+                JSONSerialization.jsonObject(with: Data(text.utf8)) as? [[String: Any]])
+        }
+
+        @Test func `ls lists sessions, and a session's segments`() async throws {
+            let archive = cameras.stage.archive
+            let text = try await tributary("ls", "--archive", archive)
+            #expect(text.contains("door stage"))
+            let sessions = try list(try await tributary("ls", "--json", "--archive", archive))
+            let session = try #require(sessions.first?["session"] as? String)
+            #expect(sessions.count == 1)
+            #expect(sessions.first?["sources"] as? [String] == ["door", "stage"])
+            let segments = try list(
+                try await tributary("ls", session, "--json", "--archive", archive))
+            #expect(
+                try Set(segments.map { try #require($0["path"] as? String) })
+                    == Set(cameras.files.values.map(\.path)))
+            let names = try await tributary("ls", "latest", "--names", "--archive", archive)
+            #expect(names.split(separator: "\n").count == 2)
+        }
+
+        @Test func `show says what a session holds`() async throws {
+            let archive = cameras.stage.archive
+            let text = try await tributary("show", "latest", "--archive", archive)
+            #expect(text.contains("nothing missing"))
+            #expect(text.contains("video 1280×720 H.264"))
+            let report = try object(
+                try await tributary("show", "latest", "--json", "--archive", archive))
+            let sources = try #require(report["sources"] as? [[String: Any]])
+            #expect(sources.map { $0["name"] as? String } == ["door", "stage"])
+            #expect(sources.allSatisfy { $0["isComplete"] as? Bool == true })
+        }
+
+        @Test func `verify says that a recording is what was sent`() async throws {
+            let archive = cameras.stage.archive
+            let text = try await tributary("verify", "--archive", archive)
+            #expect(text.contains("300 pictures"))
+            #expect(text.contains(": sound"))
+            let report = try object(try await tributary("verify", "--json", "--archive", archive))
+            #expect(report["sound"] as? Bool == true)
+        }
+
+        @Test func `inspect shows a file's boxes`() async throws {
+            let file = try #require(cameras.files["door"])
+            let text = try await tributary("inspect", file.path)
+            #expect(text.hasPrefix("ftyp at 0"))
+            let tree = try object(try await tributary("inspect", "--json", file.path))
+            let boxes = try #require(tree["boxes"] as? [[String: Any]])
+            #expect(
+                boxes.compactMap { $0["type"] as? String }
+                    == (try TopLevelBoxes(of: file).types))
+        }
+
+        @Test(arguments: [0.02, 0.3, 0.6, 0.97])
+        func `verify finds one flipped bit, wherever it is`(_ place: Double) async throws {
+            try await Stage.with { stage in
+                try FileManager.default.copyItem(
+                    atPath: cameras.stage.archive, toPath: stage.archive)
+                let file = try stage.recording("door")
+                var bytes = try Data(contentsOf: file)
+                bytes[Int(Double(bytes.count) * place)] ^= 0x10
+                try bytes.write(to: file)
+                let outcome = try await stage.run(.archive, "verify", "--archive", stage.archive)
+                #expect(outcome.status == 1)
+                #expect(outcome.output.contains("DAMAGED"))
+                #expect(outcome.output.contains(file.path))
+                let machine = try await stage.run(
+                    .archive, "verify", "--json", "--archive", stage.archive)
+                #expect(machine.status == 1)
+                #expect(try object(machine.output)["sound"] as? Bool == false)
+            }
+        }
+    }
+}

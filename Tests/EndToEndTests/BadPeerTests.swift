@@ -1,0 +1,151 @@
+import Foundation
+import Testing
+import Wire
+
+extension EndToEnd {
+    /// Peers that break the protocol: they are refused with a reason, and nobody else is hurt.
+    @Suite struct BadPeerTests {
+        /// What a peer does wrong.
+        enum Misdeed: String, CaseIterable, Sendable, CustomTestStringConvertible {
+            case wrongMagic, garbage, helloCutShort, payloadCutShort, payloadMissing
+            case oversizedHeader, unknownVersion, unknownConnection
+            case sequenceStraddles, sequenceSkips, countGoesBack, longNALUnit
+
+            var testDescription: String { rawValue }
+
+            /// What it is refused for, and words of the refusal.
+            var answer: (reason: RefusalReason, text: String) {
+                switch self {
+                case .wrongMagic: (.malformed, "this is no tributary agent")
+                case .garbage, .helloCutShort: (.malformed, "not a protocol buffer")
+                case .payloadCutShort: (.malformed, "the payload has 7 bytes")
+                case .payloadMissing: (.malformed, "Samples came in 1 parts")
+                case .oversizedHeader: (.limit, "a header of 262145 bytes")
+                case .unknownVersion: (.version, "protocol version 2 is not spoken here")
+                case .unknownConnection: (.unknownConnection, "say Hello")
+                case .sequenceStraddles: (.sequence, "straddle 2")
+                case .sequenceSkips: (.sequence, "record 7 came where 3 was due")
+                case .countGoesBack: (.sequence, "its numbers went back")
+                case .longNALUnit: (.malformed, "record 3")
+                }
+            }
+
+            /// Does it, over a connection of its own.
+            func commit(to endpoint: String) throws -> Refusal? {
+                var stranger = try Stranger(to: endpoint)
+                let hello = Stranger.hello(source: rawValue)
+                switch self {
+                case .wrongMagic:
+                    try stranger.send(patched(hello, [0x0D, 0x42, 0x49, 0x52, 0x54], at: 1))
+                case .unknownVersion:
+                    // The field behind the magic: major, 1.
+                    try stranger.send(patched(hello, [0x54, 0x10, 0x01], at: 2, to: 2))
+                case .garbage:
+                    try stranger.send([UInt8](repeating: 0xFF, count: 64))
+                case .helloCutShort:
+                    try stranger.send(Array(hello.prefix(hello.count / 2)))
+                case .oversizedHeader:
+                    try stranger.send(
+                        [UInt8](repeating: 0, count: WireLimits.headerBytes + 1))
+                case .unknownConnection:
+                    let (header, payload) = Stranger.samples([Stranger.picture], from: 1)
+                    try stranger.send(header, payload)
+                case .payloadCutShort, .payloadMissing, .sequenceStraddles, .sequenceSkips,
+                    .countGoesBack, .longNALUnit:
+                    try misbehave(&stranger, after: hello)
+                }
+                return try stranger.refusal()
+            }
+
+            /// What only a peer that has been let in can do: it sends records 1 and 2 first.
+            private func misbehave(_ stranger: inout Stranger, after hello: [UInt8]) throws {
+                try stranger.send(hello)
+                let welcome = try #require(try stranger.answer())
+                guard case .welcome = welcome else {
+                    throw StageFailure(description: "no Welcome, but \(welcome)")
+                }
+                let first = Stranger.samples([Stranger.picture, Stranger.picture], from: 1)
+                try stranger.send(first.header, first.payload)
+                let next = Stranger.samples([Stranger.picture], from: 3)
+                switch self {
+                case .payloadCutShort:
+                    try stranger.send(next.header, Array(next.payload.dropLast()))
+                case .payloadMissing:
+                    try stranger.send(next.header)
+                case .sequenceStraddles:
+                    let back = Stranger.samples([Stranger.picture, Stranger.picture], from: 2)
+                    try stranger.send(back.header, back.payload)
+                case .sequenceSkips:
+                    let ahead = Stranger.samples([Stranger.picture], from: 7)
+                    try stranger.send(ahead.header, ahead.payload)
+                case .countGoesBack:
+                    let health = SourceHealth(
+                        source: 0, keptBytes: 0, newestSequence: 1, lostSamples: 0)
+                    try stranger.send(
+                        WireMessage.heartbeat(Heartbeat(health: [health])).encoded())
+                case .longNALUnit:
+                    var picture = Stranger.picture
+                    picture[3] = 200
+                    let long = Stranger.samples([picture], from: 3)
+                    try stranger.send(long.header, long.payload)
+                case .wrongMagic, .garbage, .helloCutShort, .oversizedHeader, .unknownVersion,
+                    .unknownConnection:
+                    preconditionFailure("\(self) needs no welcome")
+                }
+            }
+
+            /// `bytes` with another value at an offset into where `pattern` is.
+            private func patched(
+                _ bytes: [UInt8], _ pattern: [UInt8], at offset: Int, to value: UInt8 = 0xEE
+            ) throws -> [UInt8] {
+                let start = try #require(Data(bytes).range(of: Data(pattern))?.lowerBound)
+                var changed = bytes
+                changed[start + offset] = value
+                return changed
+            }
+        }
+
+        @Test(arguments: Misdeed.allCases)
+        func `a peer that breaks the protocol is refused, and the log says so once`(
+            _ misdeed: Misdeed
+        ) async throws {
+            try await Stage.with { stage in
+                let collector = try await stage.collector()
+                let refusal = try #require(try misdeed.commit(to: stage.endpoint))
+                #expect(refusal.reason == misdeed.answer.reason)
+                #expect(refusal.text.contains(misdeed.answer.text))
+                try await collector.says("refused: ")
+                let lines = try collector.complaints.split(separator: "\n")
+                    .filter { $0.contains(misdeed.answer.text) }
+                #expect(lines.count == 1)
+                #expect(collector.isRunning)
+            }
+        }
+
+        @Test func `an agent's recording is sound, whatever others send meanwhile`() async throws {
+            try await Stage.with { stage in
+                let collector = try await stage.collector()
+                let agent = try stage.testAgent("camera", "--duration", "4s")
+                let file = try await stage.holds(1, of: "camera")
+                for misdeed in Misdeed.allCases { _ = try misdeed.commit(to: stage.endpoint) }
+                do {
+                    // Past what the socket takes: libzmq ends the connection without a word.
+                    let stranger = try Stranger(to: stage.endpoint)
+                    try stranger.send(
+                        Stranger.hello(source: "flood"),
+                        [UInt8](repeating: 0, count: WireLimits.payloadBytes + 1))
+                }
+                try await agent.succeeds()
+                collector.signal(SIGTERM)
+                // The strangers' records were not all taken: that is a failure of the whole, and it is said.
+                let outcome = try await collector.outcome()
+                #expect(outcome.status == 1)
+                #expect(
+                    outcome.complaintLines.last?.contains("not everything was recorded") == true)
+                #expect(outcome.complaints.contains("120 pictures"))
+                #expect(try TopLevelBoxes(of: file).areOrdinary)
+                try await expectSound(stage)
+            }
+        }
+    }
+}

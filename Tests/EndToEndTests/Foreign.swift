@@ -1,0 +1,139 @@
+import Foundation
+import Media
+
+/// Programs of other makers that judge recordings; a test that needs one is skipped where it is missing.
+enum Foreign {
+    static let hasFFmpeg = path(of: "ffmpeg") != nil && path(of: "ffprobe") != nil
+    static let hasGStreamer = path(of: "gst-launch-1.0") != nil
+    static let hasMediaInfo = path(of: "mediainfo") != nil
+
+    private static func path(of name: String) -> URL? {
+        (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
+            .map { URL(filePath: "\($0)/\(name)") }
+            .first { FileManager.default.isExecutableFile(atPath: $0.path) }
+    }
+
+    /// Runs a program that must succeed without a word on standard error; what it wrote.
+    static func quiet(
+        _ name: String, _ arguments: [String], on stage: Stage
+    ) async throws -> Data {
+        guard let executable = path(of: name) else {
+            throw StageFailure(description: "\(name) is not installed")
+        }
+        let outcome = try await stage.start(at: executable, arguments).outcome()
+        guard outcome.status == 0, outcome.complaints.isEmpty else {
+            throw StageFailure(
+                description: "\(name) \(arguments.joined(separator: " ")) ended with "
+                    + "\(outcome.status): \(outcome.complaints)")
+        }
+        return outcome.outputData
+    }
+
+    /// Runs `ffmpeg` with an input and an output; it must not warn of anything; what comes out.
+    static func ffmpeg(_ file: URL, _ arguments: String..., on stage: Stage) async throws -> Data {
+        try await quiet(
+            "ffmpeg", ["-nostdin", "-v", "warning", "-i", file.path] + arguments, on: stage)
+    }
+
+    /// Everything in a file, decoded and thrown away.
+    ///
+    /// Times stay in the file's own ticks: rounded to a guessed picture rate, two pictures may fall on one.
+    static func decode(_ file: URL, on stage: Stage) async throws {
+        _ = try await ffmpeg(file, "-enc_time_base", "-1", "-f", "null", "-", on: stage)
+    }
+
+    /// The digests of a file's coded tracks: `0,v,SHA256=…`.
+    static func streamHash(_ file: URL, on stage: Stage) async throws -> String {
+        let output = try await ffmpeg(
+            file, "-map", "0", "-c", "copy", "-f", "streamhash", "-", on: stage)
+        return String(decoding: output, as: UTF8.self)
+    }
+
+    /// Reads a file with `ffprobe`.
+    static func probe(_ file: URL, on stage: Stage) async throws -> Probe {
+        let output = try await quiet(
+            "ffprobe",
+            [
+                "-v", "warning", "-of", "json", "-show_data_hash", "md5", "-show_entries",
+                "packet=stream_index,pts,dts,flags,data_hash"
+                    + ":stream=index,codec_type,codec_name,time_base,start_time,width,height",
+                file.path,
+            ], on: stage)
+        return try JSONDecoder().decode(Probe.self, from: output)
+    }
+}
+
+/// What `ffprobe` says of a file.
+struct Probe: Decodable, Sendable {
+    struct Stream: Decodable, Sendable {
+        var index: Int
+        var codecType: String
+        var codecName: String
+        var timeBase: String
+        var startTime: String
+        var width: Int?
+        var height: Int?
+
+        private enum CodingKeys: String, CodingKey {
+            case index, width, height
+            case codecType = "codec_type"
+            case codecName = "codec_name"
+            case timeBase = "time_base"
+            case startTime = "start_time"
+        }
+    }
+
+    /// A packet as `ffprobe` shows it, times in ticks of its stream.
+    struct Entry: Decodable, Sendable {
+        var streamIndex: Int
+        var pts: Int64
+        var dts: Int64
+        var flags: String
+        var digest: String
+
+        private enum CodingKeys: String, CodingKey {
+            case pts, dts, flags
+            case streamIndex = "stream_index"
+            case digest = "data_hash"
+        }
+    }
+
+    /// A packet with its times in nanoseconds.
+    struct Packet: Hashable, Sendable {
+        var ptsNanoseconds: Int64
+        var dtsNanoseconds: Int64
+        var isKeyframe: Bool
+        var digest: String
+    }
+
+    var streams: [Stream]
+    var packets: [Entry]
+
+    /// The track of a kind.
+    func stream(_ kind: TrackKind) throws -> Stream {
+        guard let stream = streams.first(where: { $0.codecType == "\(kind)" }) else {
+            throw StageFailure(description: "ffprobe sees no \(kind) track")
+        }
+        return stream
+    }
+
+    /// The packets of a kind, in decoding order.
+    func packets(_ kind: TrackKind) throws -> [Packet] {
+        let stream = try stream(kind)
+        let parts = stream.timeBase.split(separator: "/").compactMap { Int64($0) }
+        guard parts.count == 2 else {
+            throw StageFailure(description: "'\(stream.timeBase)' is no time base")
+        }
+        func nanoseconds(_ ticks: Int64) -> Int64 { ticks * 1_000_000_000 * parts[0] / parts[1] }
+        return packets.filter { $0.streamIndex == stream.index }.map { entry in
+            Packet(
+                ptsNanoseconds: nanoseconds(entry.pts), dtsNanoseconds: nanoseconds(entry.dts),
+                isKeyframe: entry.flags.contains("K"), digest: entry.digest)
+        }
+    }
+
+    /// When the first picture is presented.
+    var firstPictureNanoseconds: Int64 {
+        get throws { try packets(.video).map(\.ptsNanoseconds).min() ?? 0 }
+    }
+}

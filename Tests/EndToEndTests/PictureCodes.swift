@@ -1,0 +1,75 @@
+import Devices
+import Foundation
+import Media
+
+/// What the pictures of a recording say of when they were captured.
+struct PictureCodes {
+    /// One picture.
+    struct Code: Hashable {
+        var presentationNanoseconds: Int64
+        /// Of the agent's `CLOCK_MONOTONIC`; nil where it cannot be read.
+        var captureNanoseconds: Int64?
+    }
+
+    /// In the order of presentation.
+    private(set) var codes: [Code] = []
+
+    /// Decodes a recording of the test pattern with FFmpeg, and reads every picture's top eighth.
+    init(of file: URL, on stage: Stage) async throws {
+        let probe = try await Foreign.probe(file, on: stage)
+        let stream = try probe.stream(.video)
+        guard let width = stream.width, let height = stream.height else {
+            throw StageFailure(description: "\(file.path): the pictures have no size")
+        }
+        let times = try probe.packets(.video).map(\.ptsNanoseconds).sorted()
+        let luma = try await Foreign.ffmpeg(
+            file, "-map", "0:v", "-vf", "crop=iw:ih/8:0:0,extractplanes=y", "-enc_time_base", "-1",
+            "-fps_mode",
+            "passthrough", "-f", "rawvideo", "-", on: stage)
+        let sizeBytes = width * (height / 8)
+        guard luma.count == times.count * sizeBytes else {
+            throw StageFailure(
+                description: "\(luma.count / sizeBytes) pictures come out of \(times.count)")
+        }
+        for (index, time) in times.enumerated() {
+            let band = LumaBand(luma[index * sizeBytes..<(index + 1) * sizeBytes])
+            // Of the picture's height only the top eighth is there, and read.
+            let frame = RawFrame(
+                format: .yuv420p, width: width, height: height,
+                planes: [RawFrame.Plane(baseAddress: band.start, bytesPerRow: width)],
+                colour: nil, captureNanoseconds: 0, durationNanoseconds: 0, owner: band)
+            codes.append(
+                Code(
+                    presentationNanoseconds: time,
+                    captureNanoseconds: TimeCode(readingLumaOf: frame).map {
+                        Int64($0.captureNanoseconds)
+                    }))
+        }
+    }
+
+    /// Capture less presentation time of each picture that can be read: one number, if time is honest.
+    var offsetsNanoseconds: [Int64] {
+        codes.compactMap { code in
+            code.captureNanoseconds.map { $0 - code.presentationNanoseconds }
+        }
+    }
+
+    /// When the readable pictures were captured.
+    var captureNanoseconds: [Int64] { codes.compactMap(\.captureNanoseconds) }
+}
+
+/// The luma of a picture's top.
+// @unchecked: written before anyone else sees it, only read from then on.
+private final class LumaBand: @unchecked Sendable {
+    let start: UnsafeMutableRawPointer
+
+    init(_ bytes: Data) {
+        start = .allocate(byteCount: bytes.count, alignment: 1)
+        bytes.withUnsafeBytes { source in
+            guard let base = source.baseAddress else { return }
+            start.copyMemory(from: base, byteCount: source.count)
+        }
+    }
+
+    deinit { start.deallocate() }
+}

@@ -1,0 +1,108 @@
+import Foundation
+
+/// What a test could not do, and what the programs said meanwhile.
+struct StageFailure: Error, CustomStringConvertible {
+    let description: String
+}
+
+/// How a program ended.
+struct Outcome: Sendable {
+    /// The exit status; the signal's number less 256 when a signal ended it.
+    var status: Int32
+    /// What it wrote to standard output.
+    var outputData: Data
+    /// What it wrote to standard error.
+    var complaints: String
+
+    /// The same as text.
+    var output: String { String(decoding: outputData, as: UTF8.self) }
+
+    /// Lines on standard error.
+    var complaintLines: [Substring] { complaints.split(separator: "\n") }
+}
+
+/// A program, while it runs and afterwards.
+final class Running: Sendable {
+    /// Nothing here takes that long: it only keeps a broken program from hanging the tests.
+    static let patience = Duration.seconds(60)
+
+    let name: String
+    private let outputFile: URL
+    private let complaintsFile: URL
+    private let process: Process
+
+    /// Starts `executable`; what it writes goes to files in `directory`.
+    init(_ executable: URL, _ arguments: [String], in directory: URL) throws {
+        name = executable.lastPathComponent
+        outputFile = directory.appending(path: "\(name)-\(UUID().uuidString).out")
+        complaintsFile = outputFile.deletingPathExtension().appendingPathExtension("err")
+        process = Process()
+        process.executableURL = executable
+        process.arguments = arguments
+        // Options that whoever runs the tests has in the environment are not for these programs.
+        process.environment = ProcessInfo.processInfo.environment.filter {
+            !$0.key.hasPrefix("TRIBUTARY_")
+        }
+        process.standardInput = FileHandle.nullDevice
+        for file in [outputFile, complaintsFile] { try Data().write(to: file) }
+        process.standardOutput = try FileHandle(forWritingTo: outputFile)
+        process.standardError = try FileHandle(forWritingTo: complaintsFile)
+        try process.run()
+    }
+
+    var isRunning: Bool { process.isRunning }
+
+    /// What it has written to standard error so far.
+    var complaints: String {
+        get throws { String(decoding: try Data(contentsOf: complaintsFile), as: UTF8.self) }
+    }
+
+    /// Sends it a signal.
+    func signal(_ number: Int32) {
+        kill(process.processIdentifier, number)
+    }
+
+    /// Waits until it has written `text` to standard error, so many times.
+    func says(_ text: String, times: Int = 1) async throws {
+        try await eventually("\(name) says \"\(text)\"") {
+            let said = try complaints.components(separatedBy: text).count - 1
+            if said >= times { return true }
+            guard isRunning else {
+                throw StageFailure(
+                    description: "\(name) ended without saying \"\(text)\":\n\(try complaints)")
+            }
+            return false
+        }
+    }
+
+    /// Waits until it has ended.
+    func outcome() async throws -> Outcome {
+        try await eventually("\(name) ends") { !process.isRunning }
+        let isKilled = process.terminationReason == .uncaughtSignal
+        return Outcome(
+            status: isKilled ? process.terminationStatus - 256 : process.terminationStatus,
+            outputData: try Data(contentsOf: outputFile), complaints: try complaints)
+    }
+
+    /// Waits until it has ended, which it must do with success.
+    @discardableResult
+    func succeeds() async throws -> Outcome {
+        let outcome = try await outcome()
+        guard outcome.status == 0 else {
+            throw StageFailure(
+                description: "\(name) ended with \(outcome.status):\n\(outcome.complaints)")
+        }
+        return outcome
+    }
+}
+
+/// Looks again and again until something is so.
+func eventually(_ what: String, _ isSo: () throws -> Bool) async throws {
+    let deadline = ContinuousClock.now + Running.patience
+    while !(try isSo()) {
+        guard ContinuousClock.now < deadline else {
+            throw StageFailure(description: "waited too long until \(what)")
+        }
+        try await Task.sleep(for: .milliseconds(10))
+    }
+}

@@ -1,0 +1,147 @@
+import Foundation
+import Synchronization
+
+/// A directory of its own with an archive and a place to listen, and the programs that run there.
+final class Stage: Sendable {
+    let directory: URL
+    private let running = Mutex<[Running]>([])
+
+    /// Where the collector listens, unless a test says otherwise.
+    var endpoint: String { "ipc://\(directory.path)/collector" }
+    var archive: String { directory.appending(path: "archive").path }
+
+    private init() throws {
+        directory = FileManager.default.temporaryDirectory
+            .appending(path: "tributary-e2e-\(UUID().uuidString.prefix(8))")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    }
+
+    /// Sets a stage up, and takes it down again with everything that still runs there.
+    static func with<Result>(_ body: (Stage) async throws -> Result) async throws -> Result {
+        let stage = try Stage()
+        defer { stage.clear() }
+        return try await body(stage)
+    }
+
+    private func clear() {
+        for program in running.withLock({ $0 }) where program.isRunning {
+            program.signal(SIGKILL)
+        }
+        do {
+            try FileManager.default.removeItem(at: directory)
+        } catch {
+            print("left behind \(directory.path): \(error)")
+        }
+    }
+
+    // MARK: Programs
+
+    /// Starts one of this package's programs.
+    func start(_ program: Executable, _ arguments: [String]) throws -> Running {
+        try start(at: program.url, arguments)
+    }
+
+    /// Starts a program that stands somewhere.
+    func start(at executable: URL, _ arguments: [String]) throws -> Running {
+        let started = try Running(executable, arguments, in: directory)
+        running.withLock { $0.append(started) }
+        return started
+    }
+
+    /// Runs one of this package's programs to its end.
+    func run(_ program: Executable, _ arguments: String...) async throws -> Outcome {
+        try await start(program, arguments).outcome()
+    }
+
+    /// A collector that listens and records here.
+    func collector(_ arguments: String...) async throws -> Running {
+        let collector = try start(
+            .collector, ["--listen", endpoint, "--archive", archive] + arguments)
+        try await collector.says("listening on")
+        return collector
+    }
+
+    /// An agent that sends to this stage's collector.
+    func agent(_ source: String, _ arguments: String...) throws -> Running {
+        try start(.agent, ["--collector", endpoint, "--source", source] + arguments)
+    }
+
+    /// An agent with a small test pattern and test sound.
+    func testAgent(_ source: String, _ arguments: String...) throws -> Running {
+        try start(
+            .agent,
+            [
+                "--collector", endpoint, "--source", source, "--video", "test", "--audio", "test",
+                "--size", "320x180", "--keyframe-interval", "1s",
+            ] + arguments)
+    }
+
+    // MARK: Recordings
+
+    /// The sessions' directories, oldest first.
+    var sessions: [URL] {
+        get throws { try contents(of: URL(filePath: archive).appending(path: "sessions")) }
+    }
+
+    /// A source's files in every session, oldest first.
+    func recordings(_ source: String) throws -> [URL] {
+        try sessions.map { $0.appending(path: source) }
+            .filter { FileManager.default.fileExists(atPath: $0.path) }
+            .flatMap { try contents(of: $0) }
+            .filter { $0.pathExtension == "mp4" }
+    }
+
+    /// A source's only file.
+    func recording(_ source: String) throws -> URL {
+        let files = try recordings(source)
+        guard let file = files.first, files.count == 1 else {
+            throw StageFailure(description: "\(source) has \(files.count) files, not one")
+        }
+        return file
+    }
+
+    /// Waits until a source's first file holds so many fragments.
+    func holds(_ fragments: Int, of source: String) async throws -> URL {
+        try await eventually("\(source)'s file holds \(fragments) fragments") {
+            guard FileManager.default.fileExists(atPath: archive + "/sessions"),
+                let file = try recordings(source).first
+            else { return false }
+            return try Data(contentsOf: file).count(of: "moof") >= fragments
+        }
+        return try recordings(source)[0]
+    }
+
+    private func contents(of directory: URL) throws -> [URL] {
+        try FileManager.default.contentsOfDirectory(
+            at: directory, includingPropertiesForKeys: nil
+        ).sorted { $0.path < $1.path }
+    }
+}
+
+/// One of this package's programs.
+enum Executable: String, Sendable {
+    case agent = "tributary-agent"
+    case collector = "tributary-collector"
+    case archive = "tributary"
+
+    /// Where the programs are: `TRIBUTARY_BIN`, or beside the tests.
+    private static let directory =
+        ProcessInfo.processInfo.environment["TRIBUTARY_BIN"].map { URL(filePath: $0) }
+        ?? URL(filePath: CommandLine.arguments[0]).resolvingSymlinksInPath()
+        .deletingLastPathComponent()
+
+    var url: URL { Self.directory.appending(path: rawValue) }
+}
+
+extension Data {
+    /// How often a word of ASCII letters occurs.
+    func count(of word: String) -> Int {
+        var count = 0
+        var rest = startIndex..<endIndex
+        while let found = range(of: Data(word.utf8), in: rest) {
+            count += 1
+            rest = found.upperBound..<endIndex
+        }
+        return count
+    }
+}

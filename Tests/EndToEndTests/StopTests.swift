@@ -1,0 +1,116 @@
+import Foundation
+import Media
+import Testing
+
+extension EndToEnd {
+    /// What becomes of recordings when programs end before their time.
+    @Suite struct StopTests {
+        @Test(.enabled(if: Foreign.hasFFmpeg, "ffmpeg is not installed"))
+        func `a growing file plays, and a collector that is asked to end finishes it`() async throws
+        {
+            try await Stage.with { stage in
+                let collector = try await stage.collector()
+                let agent = try stage.testAgent("camera")
+                let file = try await stage.holds(3, of: "camera")
+                #expect(try !TopLevelBoxes(of: file).areOrdinary)
+                try await Foreign.decode(file, on: stage)
+                #expect(try await Foreign.probe(file, on: stage).packets(.video).count >= 30)
+
+                collector.signal(SIGTERM)
+                try await collector.succeeds()
+                #expect(try TopLevelBoxes(of: file).areOrdinary)
+                try await Foreign.decode(file, on: stage)
+                try await expectSound(stage)
+
+                // Nobody is there any more: the agent keeps what it has until it is told twice not to.
+                try await agent.says("keeping samples, trying again")
+                agent.signal(SIGINT)
+                try await agent.says("capture ended (stopped)")
+                agent.signal(SIGINT)
+                let outcome = try await agent.outcome()
+                #expect(outcome.status == 1)
+                #expect(outcome.complaintLines.last?.contains("given up: ") == true)
+            }
+        }
+
+        @Test(.enabled(if: Foreign.hasFFmpeg, "ffmpeg is not installed"))
+        func `a collector is killed, and the next one has every picture that it had not`()
+            async throws
+        {
+            try await Stage.with { stage in
+                let collector = try await stage.collector()
+                let agent = try stage.testAgent("camera", "--fps", "25", "--duration", "6s")
+                let left = try await stage.holds(3, of: "camera")
+                collector.signal(SIGKILL)
+                #expect(try await collector.outcome().status == SIGKILL - 256)
+                try await agent.says("lost the collector")
+                try await Foreign.decode(left, on: stage)
+
+                let next = try await stage.collector("--once")
+                try await agent.succeeds()
+                try await next.succeeds()
+                #expect(try stage.sessions.count == 2)
+                try await expectSound(stage)
+                var captured: Set<Int64> = []
+                for file in try stage.recordings("camera") {
+                    let codes = try await PictureCodes(of: file, on: stage)
+                    #expect(codes.captureNanoseconds.count == codes.codes.count)
+                    captured.formUnion(codes.captureNanoseconds)
+                }
+                #expect(captured.count == 150)
+                #expect(try Numbers(of: "camera", on: stage).missing == [])
+            }
+        }
+
+        @Test(.enabled(if: Foreign.hasFFmpeg, "ffmpeg is not installed"))
+        func `an agent is killed, and comes back to the same session`() async throws {
+            try await Stage.with { stage in
+                let collector = try await stage.collector("--once")
+                let agent = try stage.testAgent("camera")
+                let left = try await stage.holds(2, of: "camera")
+                agent.signal(SIGKILL)
+                _ = try await agent.outcome()
+                try await collector.says("waiting for it")
+                #expect(
+                    try collector.complaints.split(separator: "\n").contains {
+                        $0.contains("warning") && $0.contains("camera")
+                    })
+                try await Foreign.decode(left, on: stage)
+
+                let again = try stage.testAgent("camera", "--duration", "2s")
+                for program in [again, collector] { try await program.succeeds() }
+                #expect(try stage.sessions.count == 1)
+                for file in try stage.recordings("camera") {
+                    #expect(try TopLevelBoxes(of: file).areOrdinary)
+                    try await Foreign.decode(file, on: stage)
+                }
+                try await expectSound(stage)
+            }
+        }
+
+        @Test func `a second agent of one name is turned away, and the first goes on`() async throws
+        {
+            try await Stage.with { stage in
+                let collector = try await stage.collector("--once")
+                let first = try stage.testAgent("camera", "--duration", "4s")
+                _ = try await stage.holds(1, of: "camera")
+                let second = try await stage.testAgent("camera").outcome()
+                #expect(second.status == 1)
+                #expect(second.complaintLines.last?.contains("camera is being sent by") == true)
+                #expect(try collector.complaints.contains("refused: the source camera"))
+                for program in [first, collector] { try await program.succeeds() }
+                try await expectSound(stage)
+                #expect(try collector.complaints.contains("120 pictures"))
+                #expect(try stage.recordings("camera").count == 1)
+            }
+        }
+    }
+}
+
+/// `tributary verify` finds nothing wrong with a stage's archive.
+func expectSound(_ stage: Stage, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+    let outcome = try await stage.run(.archive, "verify", "--archive", stage.archive)
+    #expect(
+        outcome.status == 0, "\(outcome.output)\(outcome.complaints)",
+        sourceLocation: sourceLocation)
+}

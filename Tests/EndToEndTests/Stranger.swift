@@ -1,0 +1,92 @@
+import Archive
+import Dispatch
+import Media
+import Messaging
+import Wire
+
+/// A peer that speaks to a collector as it likes.
+struct Stranger: ~Copyable {
+    private static let spool = Identity.random()
+    private static let epoch = Epoch(number: 1, identity: .random())
+    /// How long an answer may take before there is none.
+    private static let patienceMilliseconds = 5_000
+
+    private let socket: Socket
+    private var poller = Poller()
+
+    init(to endpoint: String) throws {
+        var options = SocketOptions()
+        options.lingerMilliseconds = 1_000
+        let socket = try Socket(.dealer, in: Context(), options: options)
+        try socket.connect(endpoint)
+        _ = poller.add(socket)
+        self.socket = socket
+    }
+
+    func send(_ parts: [UInt8]...) throws {
+        _ = try socket.send(parts.map { .bytes($0) })
+    }
+
+    /// The next thing that the collector says, Acks aside; nil when it keeps silent.
+    mutating func answer() throws -> WireMessage? {
+        while try poller.wait(milliseconds: Self.patienceMilliseconds) {
+            guard let part = try socket.receive(maximumParts: 1)?.parts.first else { continue }
+            let message = try WireMessage(decoding: part.bytes)
+            if case .acknowledgement = message { continue }
+            return message
+        }
+        return nil
+    }
+
+    /// The refusal that comes sooner or later; nil when none does.
+    mutating func refusal() throws -> Refusal? {
+        while let message = try answer() {
+            if case .refusal(let refusal) = message { return refusal }
+        }
+        return nil
+    }
+
+    // MARK: What an agent would say
+
+    /// A greeting that is right in every field.
+    static func hello(source: String) -> [UInt8] {
+        let track = TrackFormat.h264(
+            H264Format(
+                sequenceParameterSets: [
+                    [
+                        0x67, 0x64, 0x00, 0x1F, 0xAC, 0xD9, 0x40, 0x50, 0x05, 0xBB, 0x01, 0x10,
+                        0x00, 0x00, 0x03, 0x00, 0x10, 0x00, 0x00, 0x03, 0x03, 0xC0, 0xF1, 0x83,
+                        0x19, 0x60,
+                    ]
+                ],
+                pictureParameterSets: [[0x68, 0xEB, 0xE3, 0xCB, 0x22, 0xC0]], width: 1280,
+                height: 720))
+        return WireMessage.hello(
+            Hello(
+                software: "stranger", agent: "stranger", spool: spool, epochs: [epoch],
+                sources: [SourceOffer(name: source, tracks: [track], firstSequence: 1)])
+        ).encoded()
+    }
+
+    /// Pictures with these bytes, from this number on.
+    static func samples(_ pictures: [[UInt8]], from sequence: UInt64) -> (
+        header: [UInt8], payload: [UInt8]
+    ) {
+        let payload = Array(pictures.joined())
+        let now = Int64(DispatchTime.now().uptimeNanoseconds)
+        let samples = Samples(
+            source: 0, firstSequence: sequence, epoch: epoch.number,
+            payloadDigest: Digest(of: payload).bytes,
+            runs: [
+                SampleRun(
+                    track: .video, sizes: pictures.map { UInt32($0.count) },
+                    dtsNanoseconds: pictures.indices.map { now + Int64($0) * 40_000_000 },
+                    ptsOffsetsNanoseconds: [], durationsNanoseconds: [40_000_000],
+                    flags: pictures.indices.map { $0 == 0 ? .keyframe : [] })
+            ])
+        return (WireMessage.samples(samples).encoded(), payload)
+    }
+
+    /// An access unit of one NAL unit, an IDR slice that nobody decodes.
+    static let picture: [UInt8] = [0, 0, 0, 4, 0x65, 0x88, 0x84, 0x00]
+}

@@ -1,0 +1,76 @@
+import Foundation
+import Media
+import Testing
+
+extension EndToEnd {
+    /// The test pattern's promise: a recording says of itself whether its times are right.
+    @Suite(.twoCameras)
+    struct TwoCameraTests {
+        private let cameras: TwoCameras
+
+        init() throws {
+            cameras = try #require(TwoCameras.current)
+        }
+
+        private func file(_ name: String) throws -> URL {
+            try #require(cameras.files[name])
+        }
+
+        @Test(
+            .enabled(if: Foreign.hasFFmpeg, "ffmpeg is not installed"), arguments: TwoCameras.names)
+        func `every picture is there and says when it was captured`(_ name: String) async throws {
+            let codes = try await PictureCodes(of: file(name), on: cameras.stage)
+            #expect(codes.codes.count == TwoCameras.pictures)
+            #expect(codes.captureNanoseconds.count == TwoCameras.pictures)
+            #expect(Set(codes.captureNanoseconds).count == TwoCameras.pictures)
+        }
+
+        @Test(
+            .enabled(if: Foreign.hasFFmpeg, "ffmpeg is not installed"), arguments: TwoCameras.names)
+        func `pictures are as far apart as they were captured`(_ name: String) async throws {
+            let codes = try await PictureCodes(of: file(name), on: cameras.stage)
+            let steps = zip(codes.codes, codes.codes.dropFirst()).map { earlier, later in
+                abs(
+                    (later.captureNanoseconds ?? 0) - (earlier.captureNanoseconds ?? 0)
+                        - (later.presentationNanoseconds - earlier.presentationNanoseconds))
+            }
+            #expect(try #require(steps.max()) <= 1_000_000)
+            let offsets = codes.offsetsNanoseconds
+            #expect(try #require(offsets.max()) - (try #require(offsets.min())) <= 1_000_000)
+        }
+
+        @Test(
+            .enabled(if: Foreign.hasFFmpeg, "ffmpeg is not installed"), arguments: TwoCameras.names)
+        func `beeps begin at whole seconds of the pictures' clock`(_ name: String) async throws {
+            let codes = try await PictureCodes(of: file(name), on: cameras.stage)
+            let beeps = try await Beeps(of: file(name), on: cameras.stage)
+            let offset = try #require(codes.offsetsNanoseconds.first)
+            #expect((9...10).contains(beeps.startsNanoseconds.count))
+            for start in beeps.startsNanoseconds {
+                let phase = (start + offset) % 1_000_000_000
+                #expect(
+                    min(phase, 1_000_000_000 - phase) <= 5_000_000,
+                    "\(phase) ns past a whole second")
+            }
+        }
+
+        @Test(.enabled(if: Foreign.hasFFmpeg, "ffmpeg is not installed"))
+        func `files of one name start together`() async throws {
+            let files = try TwoCameras.names.map(file)
+            #expect(Set(files.map(\.lastPathComponent)).count == 1)
+            var offsets: [Int64] = []
+            for file in files {
+                let codes = try await PictureCodes(of: file, on: cameras.stage)
+                offsets.append(try #require(codes.offsetsNanoseconds.first))
+            }
+            // Both agents read one clock: where its zero lies in one file, it lies in the other.
+            #expect(abs(offsets[0] - offsets[1]) <= 1_000_000)
+        }
+
+        @Test(arguments: TwoCameras.names)
+        func `a finished file is an ordinary MP4`(_ name: String) throws {
+            let boxes = try TopLevelBoxes(of: file(name))
+            #expect(boxes.areOrdinary, "\(boxes.types)")
+        }
+    }
+}

@@ -1,0 +1,132 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// What is asked for and cannot be: one line that says so, and a true exit status.
+    @Suite struct UsageTests {
+        /// A command line that cannot be granted.
+        struct Wish: Sendable, CustomTestStringConvertible {
+            var program: Executable
+            var arguments: String
+            var status: Int32
+            /// What the line must say.
+            var text: String
+
+            init(_ program: Executable, _ arguments: String, _ status: Int32, _ text: String) {
+                self.program = program
+                self.arguments = arguments
+                self.status = status
+                self.text = text
+            }
+
+            var testDescription: String { "\(program.rawValue) \(arguments)" }
+        }
+
+        private static let wishes: [Wish] = [
+            Wish(.agent, "--video test --colour red", 64, "Unknown option '--colour'"),
+            Wish(.agent, "", 64, "--video"),
+            Wish(.agent, "--video test --size 640", 64, "'640'"),
+            Wish(.agent, "--video test --size 641x360", 64, "'641x360'"),
+            Wish(.agent, "--video test --size 32x32", 64, "160×90"),
+            Wish(.agent, "--video test --fps 0", 64, "'0'"),
+            Wish(.agent, "--video test --duration soon", 64, "'soon'"),
+            Wish(.agent, "--video test --source ../etc", 64, "'../etc' cannot be a name"),
+            Wish(.agent, "--video test --collector http://box", 64, "'http://box' is no endpoint"),
+            Wish(.agent, "--video none --audio none", 64, "none"),
+            Wish(.agent, "--video /dev/video0", 64, "devices is not built yet"),
+            Wish(.agent, "--video test --audio hw:0", 64, "devices is not built yet"),
+            Wish(.agent, "--video test --encoder copy", 64, "copy"),
+            Wish(.agent, "--video test --encoder h266", 1, "\"h266\""),
+            Wish(.collector, "--lissen tcp://127.0.0.1:5550", 64, "Unknown option '--lissen'"),
+            Wish(.collector, "--listen 5550", 64, "'5550' is no endpoint"),
+            Wish(.collector, "--listen tcp://0.0.0.0:5550", 64, "--insecure"),
+            Wish(.collector, "--segment 0s", 64, "0s is too short"),
+            Wish(.collector, "--start-at noon", 64, "'noon'"),
+            Wish(.archive, "lss", 64, "'lss'"),
+            Wish(.archive, "ls --archive /nowhere", 1, "no archive at /nowhere"),
+            Wish(.archive, "verify /nowhere/a.mp4", 1, "no file '/nowhere/a.mp4'"),
+            Wish(.archive, "inspect /nowhere/a.mp4", 1, "no file '/nowhere/a.mp4'"),
+        ]
+
+        @Test(arguments: wishes)
+        func `a wish that cannot be granted is answered in one line`(_ wish: Wish) async throws {
+            try await Stage.with { stage in
+                let words = wish.arguments.split(separator: " ").map(String.init)
+                let outcome = try await stage.start(wish.program, words).outcome()
+                #expect(outcome.status == wish.status)
+                #expect(outcome.complaintLines.count == 1)
+                #expect(outcome.complaints.hasPrefix("\(wish.program.rawValue): "))
+                #expect(outcome.complaints.contains(wish.text))
+                #expect(outcome.output.isEmpty)
+            }
+        }
+
+        @Test(arguments: [Executable.agent, .collector, .archive])
+        func `help and version are given on standard output`(_ program: Executable) async throws {
+            try await Stage.with { stage in
+                for word in ["--help", "--version"] {
+                    let outcome = try await stage.run(program, word)
+                    #expect(outcome.status == 0)
+                    #expect(outcome.complaints.isEmpty)
+                    #expect(!outcome.output.isEmpty)
+                }
+            }
+        }
+
+        @Test func `a port that is taken is named`() async throws {
+            try await Stage.with { stage in
+                let first = try stage.start(
+                    .collector, ["--listen", "tcp://127.0.0.1:*", "--archive", stage.archive])
+                try await first.says("listening on")
+                let endpoint = try #require(
+                    first.complaints.firstMatch(of: /tcp:\/\/127\.0\.0\.1:\d+/)?.output)
+                let second = try await stage.run(
+                    .collector, "--listen", "\(endpoint)", "--archive", stage.archive)
+                #expect(second.status == 1)
+                #expect(second.complaintLines.count == 1)
+                #expect(second.complaints.contains("\(endpoint) is in use"))
+                #expect(first.isRunning)
+            }
+        }
+
+        @Test func `an archive that cannot be written is named`() async throws {
+            try await Stage.with { stage in
+                let file = stage.directory.appending(path: "file")
+                try Data().write(to: file)
+                let outcome = try await stage.run(
+                    .collector, "--listen", stage.endpoint, "--archive", "\(file.path)/archive")
+                #expect(outcome.status == 1)
+                #expect(outcome.complaintLines.count == 1)
+                #expect(outcome.complaints.contains("cannot record into \(file.path)/archive"))
+            }
+        }
+
+        @Test func `an agent without a collector waits, says so, and is told twice to give up`()
+            async throws
+        {
+            try await Stage.with { stage in
+                let agent = try stage.testAgent("camera")
+                try await agent.says("no collector at \(stage.endpoint)")
+                agent.signal(SIGINT)
+                try await agent.says("waiting until the collector has everything")
+                #expect(agent.isRunning)
+                agent.signal(SIGINT)
+                let outcome = try await agent.outcome()
+                #expect(outcome.status == 1)
+                #expect(outcome.complaintLines.last?.contains("had not reached") == true)
+            }
+        }
+
+        @Test func `a collector that begins later gets everything from the start`() async throws {
+            try await Stage.with { stage in
+                let agent = try stage.testAgent("camera", "--duration", "3s")
+                try await agent.says("no collector at")
+                let collector = try await stage.collector("--once")
+                for program in [agent, collector] { try await program.succeeds() }
+                #expect(try collector.complaints.contains("90 pictures"))
+                #expect(try Numbers(of: "camera", on: stage).missing == [])
+                try await expectSound(stage)
+            }
+        }
+    }
+}
