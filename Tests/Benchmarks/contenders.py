@@ -55,12 +55,11 @@ def product():
     return Contender(
         "tributary",
         receive=lambda place, load: [[
-            place.product("tributary-collector"), "--listen", endpoint, "--archive", place.output,
-            "--once"]],
+            place.product("tributary-collector"), "--listen", endpoint, "--archive", place.output]],
         send=lambda place, load: [[
             place.product("bench-load"), "--collector", endpoint, "--media", place.clip,
             "--sources", load.sources, "--seconds", load.seconds, *([] if load.paced else ["--fast"])]],
-        suffix=None,
+        suffix=None, ends_by_itself=False,
         null_environment=lambda place: {"LD_PRELOAD": place.devnull})
 
 

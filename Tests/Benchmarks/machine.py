@@ -89,7 +89,7 @@ class Processes:
         while self.poll():
             if time.monotonic() > deadline:
                 return False
-            time.sleep(0.01)
+            time.sleep(0.02)
         return True
 
 
