@@ -14,7 +14,7 @@ package struct SegmenterSettings: Hashable, Sendable {
     package var stragglerNanoseconds: Int64 = 2_000_000_000
     /// How far sound goes past a boundary before it is cut without waiting for a picture any longer.
     package var videoPatienceNanoseconds: Int64 = 10_000_000_000
-    /// A source that begins so little before a boundary begins at it.
+    /// What is presented so little before a boundary is at it: two clocks agree to within their bounds.
     package var toleranceNanoseconds: Int64 = 1_000_000
 
     /// - Precondition: `segmentNanoseconds` is positive.

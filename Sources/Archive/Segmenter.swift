@@ -151,7 +151,8 @@ extension Segmenter {
         if let video = piece.runs.first(where: { $0.track == .video })?.samples.first {
             guard video.flags.contains(.keyframe) else { return nil }
             let instant = nanoseconds(video.pts, .video)
-            return instant >= segment.endNanoseconds ? instant : nil
+            return instant + settings.toleranceNanoseconds >= segment.endNanoseconds
+                ? instant : nil
         }
         // Sound alone decides where there are no pictures, or none any more.
         var end = segment.endNanoseconds

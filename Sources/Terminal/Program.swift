@@ -58,7 +58,8 @@ package enum Program {
             let message = Command.message(for: error).split(separator: "\n")
                 .map { $0.trimmingPrefix("Error: ") }.joined(separator: " ")
             complain(
-                "\(name): \(message)\(message.hasSuffix(".") ? "" : ".") See '\(name) --help'.")
+                "\(name): \(message)\(message.hasSuffix(".") || message.hasSuffix("?") ? "" : ".") See '\(name) --help'."
+            )
             exit(code == .validationFailure ? ExitStatus.usage : code.rawValue)
         }
     }
