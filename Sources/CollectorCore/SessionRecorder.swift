@@ -90,9 +90,8 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     }
 
     /// The session's zero on the collector's monotonic clock, nanoseconds.
-    var sessionZero: Int64? {
-        if case .recording(let manifest) = state { manifest.zeroMonotonicNanoseconds } else { nil }
-    }
+    // Stored, not computed from the state: Swift 6.3.1's optimiser fails on the latter once it is inlined.
+    private(set) var sessionZero: Int64?
 
     /// What each source has done so far, by name.
     var progress: [SourceProgress] {
@@ -281,6 +280,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
             startAt: settings.startAt, startWindowNanoseconds: settings.startWindowNanoseconds,
             segmentNanoseconds: settings.segmentNanoseconds, software: settings.software)
         state = .recording(manifest)
+        sessionZero = zero
         var actions: [Action] = [
             .job(.makeDirectory(settings.layout.session(manifest.session))),
             .sessionStarted(name: manifest.session),
@@ -303,6 +303,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         manifest.state = .finished
         let path = settings.layout.manifest(manifest.session)
         state = .idle
+        sessionZero = nil
         sources = sources.filter { !$0.value.isEnrolled }
         return [
             .job(.manifest(path: path, manifest.encoded())), .sessionEnded(name: manifest.session),
