@@ -56,13 +56,14 @@ package final class Collector: Sendable {
         var loop = CollectorLoop(
             settings: settings, layout: layout, disk: disk, logger: logger, report: report)
         loop.logListening(at: receiver.endpoint)
+        var inbox = Inbox()
         do throws(MessagingError) {
             while !loop.isDone {
                 if isStopping.load(ordering: .acquiring) {
                     loop.stop()
                 } else {
-                    try receiver.wait(milliseconds: loop.millisecondsToNextTick())
-                    try turn(&loop, &receiver)
+                    let wasWoken = try receiver.wait(milliseconds: loop.millisecondsToNextTick())
+                    try turn(&loop, &receiver, &inbox, isDue: wasWoken)
                 }
             }
             // The last jobs, then their end, then its news: agents hear that everything is durable before they hear that
@@ -79,18 +80,16 @@ package final class Collector: Sendable {
         return CollectorOutcome(failures: loop.failures)
     }
 
-    /// Takes in what has arrived, and does what has become due.
+    /// Takes in what has arrived, and when it is time does what it asks for and what has become due.
     private func turn(
-        _ loop: inout CollectorLoop, _ receiver: inout Receiver
+        _ loop: inout CollectorLoop, _ receiver: inout Receiver, _ inbox: inout Inbox, isDue: Bool
     ) throws(MessagingError) {
-        for _ in 0..<Receiver.messagesPerTurn {
-            guard let message = try receiver.next() else { break }
-            if let reply = message.clockReply() {
-                _ = try receiver.send(reply, to: message.peer)
-            } else {
-                loop.receive(message)
-                if loop.hasOutgoing { try deliver(&loop, receiver) }
-            }
+        try receiver.takeIn(&inbox)
+        guard isDue || inbox.isUrgent || loop.isTickDue else { return }
+        let now = Instant.now()
+        for message in inbox.take() {
+            loop.receive(message, takenInBy: now)
+            if loop.hasOutgoing { try deliver(&loop, receiver) }
         }
         loop.collectDiskEvents()
         loop.tick()

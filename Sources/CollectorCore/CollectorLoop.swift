@@ -23,6 +23,9 @@ struct CollectorLoop {
     /// Of the jobs that have not been handed over.
     private var pendingBytes = 0
     private var outgoing: [(peer: PeerID, header: [UInt8])] = []
+    private var addresses = PeerAddresses()
+    /// The protocol's time never goes back.
+    private var latest: Int64 = 0
     private var nextTick: Int64 = 0
     private var nextReport: Int64 = 0
     /// Where to send what concerns a source: the connection that writes it.
@@ -70,16 +73,27 @@ struct CollectorLoop {
 }
 
 extension CollectorLoop {
-    /// Takes in one message.
-    mutating func receive(_ message: AgentMessage) {
-        let now = Instant.now()
-        let actions = link.received(message.incoming, now: now.monotonic)
-        perform(actions, payload: message.payload, peer: message.peer, at: now)
+    /// Whether ``tick()`` has something to do.
+    var isTickDue: Bool { Instant.nanoseconds(CLOCK_MONOTONIC) >= nextTick }
+
+    /// Does what one message asks for.
+    /// - Parameter now: an instant after it has arrived.
+    mutating func receive(_ message: AgentMessage, takenInBy now: Instant) {
+        let arrival = now.earlier(message.arrivedNanoseconds)
+        latest = max(latest, arrival.monotonic)
+        let peer = message.peer
+        let incoming = IncomingMessage(
+            peer: peer, address: addresses.address(of: peer, header: message.header),
+            header: message.header.bytes, payloadSizeBytes: message.payload?.count,
+            extraParts: message.extraParts)
+        let actions = link.received(incoming, now: latest)
+        perform(actions, payload: message.payload, peer: peer, at: arrival)
     }
 
     /// A peer could not be reached any more.
     mutating func lost(_ peer: PeerID) {
         let now = Instant.now()
+        latest = now.monotonic
         perform(link.peerGone(peer, now: now.monotonic), payload: nil, peer: peer, at: now)
     }
 
@@ -92,6 +106,7 @@ extension CollectorLoop {
             return
         }
         nextTick = now.monotonic + Self.tickNanoseconds
+        latest = now.monotonic
         perform(link.tick(now: now.monotonic), payload: nil, peer: nil, at: now)
         record(recorder.tick(at: now))
         submit()
@@ -281,7 +296,14 @@ extension Instant {
             utc: UTCTime(nanoseconds: nanoseconds(CLOCK_REALTIME)))
     }
 
-    private static func nanoseconds(_ clock: clockid_t) -> Int64 {
+    /// An instant a little before, by its monotonic time.
+    func earlier(_ monotonic: Int64) -> Instant {
+        Instant(
+            monotonic: monotonic,
+            utc: UTCTime(nanoseconds: utc.nanoseconds - (self.monotonic - monotonic)))
+    }
+
+    static func nanoseconds(_ clock: clockid_t) -> Int64 {
         var time = timespec()
         clock_gettime(clock, &time)
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)

@@ -1,6 +1,7 @@
 import CZeroMQ
+import Glibc
 
-/// Waits for sockets and descriptors, several at once (zmq_poll).
+/// Waits for sockets and descriptors, several at once.
 ///
 /// Sockets are watched by handle: a poller must not outlive them. Pollers are cheap; when a socket is replaced, so is
 /// the poller.
@@ -10,54 +11,99 @@ package struct Poller: ~Copyable {
         fileprivate let index: Int
     }
 
-    private var items: [zmq_pollitem_t] = []
+    private struct Item {
+        /// None for a plain descriptor.
+        var socket: UnsafeMutableRawPointer?
+        /// What is waited for, and of that what is ready (ZMQ_POLLIN, ZMQ_POLLOUT).
+        var events: Int32
+        var ready: Int32 = 0
+    }
+
+    private var items: [Item] = []
+    /// One for each item, in their order; a socket's becomes readable when its state may have changed.
+    private var descriptors: [pollfd] = []
 
     package init() {}
 
     /// Watches a socket for messages to receive, and for room to send if asked.
     package mutating func add(_ socket: borrowing Socket, forSending: Bool = false) -> Token {
         let events = ZMQ_POLLIN | (forSending ? ZMQ_POLLOUT : 0)
-        return add(zmq_pollitem_t(socket: socket.handle, fd: 0, events: Int16(events), revents: 0))
+        return add(socket: socket.handle, events: events)
     }
 
     /// Watches a monitor for events.
     package mutating func add(_ monitor: borrowing ConnectionMonitor) -> Token {
-        add(
-            zmq_pollitem_t(
-                socket: monitor.handle, fd: 0, events: Int16(ZMQ_POLLIN), revents: 0))
+        add(socket: monitor.handle, events: ZMQ_POLLIN)
     }
 
     /// Watches a file descriptor for something to read.
     package mutating func add(descriptor: Int32) -> Token {
-        add(zmq_pollitem_t(socket: nil, fd: descriptor, events: Int16(ZMQ_POLLIN), revents: 0))
+        add(Item(socket: nil, events: ZMQ_POLLIN), descriptor: descriptor)
     }
 
     /// Blocks until something is ready or the time is over; says whether something is.
     ///
-    /// Without a time it waits for ever. A signal handler may end the wait early.
+    /// Without a time it waits for ever. It may end early with nothing ready: a signal handler ran, or libzmq had something
+    /// to do of its own. (zmq_poll(3) would go on waiting, but asks the kernel twice each time.)
     package mutating func wait(milliseconds: Int?) throws(MessagingError) -> Bool {
-        let ready = zmq_poll(&items, Int32(items.count), milliseconds ?? -1)
-        if ready >= 0 { return ready > 0 }
-        let errno = zmq_errno()
-        guard errno == EINTR else {
-            throw .system(operation: "wait for", subject: "sockets", errno: errno)
+        // A socket's descriptor tells of changes only: what is ready already has to be asked for.
+        if try readEvents() { return true }
+        let timeout = Int32(clamping: milliseconds ?? -1)
+        if poll(&descriptors, nfds_t(descriptors.count), timeout) < 0 {
+            guard errno == EINTR else {
+                throw .system(operation: "wait for", subject: "sockets", errno: errno)
+            }
+            for index in descriptors.indices { descriptors[index].revents = 0 }
         }
-        for index in items.indices { items[index].revents = 0 }
-        return false
+        return try readEvents()
+    }
+
+    /// What is ready now, without waiting.
+    private mutating func readEvents() throws(MessagingError) -> Bool {
+        var isAnyReady = false
+        for index in items.indices {
+            let item = items[index]
+            let events: Int32
+            if let socket = item.socket {
+                var value: Int32 = 0
+                var size = MemoryLayout<Int32>.size
+                while zmq_getsockopt(socket, ZMQ_EVENTS, &value, &size) < 0 {
+                    let errno = zmq_errno()
+                    if errno == EINTR { continue }
+                    throw .system(operation: "ask for", subject: "a socket's events", errno: errno)
+                }
+                events = value & item.events
+            } else {
+                events = descriptors[index].revents == 0 ? 0 : ZMQ_POLLIN
+                descriptors[index].revents = 0
+            }
+            items[index].ready = events
+            isAnyReady = isAnyReady || events != 0
+        }
+        return isAnyReady
     }
 
     /// Whether there is something to receive or read.
     package func isReadable(_ token: Token) -> Bool {
-        Int32(items[token.index].revents) & (ZMQ_POLLIN | ZMQ_POLLERR) != 0
+        items[token.index].ready & ZMQ_POLLIN != 0
     }
 
     /// Whether there is room to send.
     package func isWritable(_ token: Token) -> Bool {
-        Int32(items[token.index].revents) & ZMQ_POLLOUT != 0
+        items[token.index].ready & ZMQ_POLLOUT != 0
     }
 
-    private mutating func add(_ item: zmq_pollitem_t) -> Token {
+    private mutating func add(socket: UnsafeMutableRawPointer, events: Int32) -> Token {
+        var descriptor: Int32 = -1
+        var size = MemoryLayout<Int32>.size
+        let result = zmq_getsockopt(socket, ZMQ_FD, &descriptor, &size)
+        precondition(result == 0, "a socket that is open has a descriptor")
+        return add(Item(socket: socket, events: events), descriptor: descriptor)
+    }
+
+    private mutating func add(_ item: Item, descriptor: Int32) -> Token {
         items.append(item)
+        descriptors.append(pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0))
         return Token(index: items.count - 1)
     }
 }

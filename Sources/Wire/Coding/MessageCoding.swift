@@ -34,6 +34,15 @@ extension WireMessage {
             throw .limit(
                 "a header of \(header.count) bytes; \(WireLimits.headerBytes) are allowed")
         }
+        if let fields = SamplesFields(header: header) {
+            self = .samples(try Samples(fields))
+            return
+        }
+        try self.init(decodingAny: header)
+    }
+
+    /// The general decoder: for every message, in every encoding that is allowed.
+    init(decodingAny header: [UInt8]) throws(WireError) {
         let envelope: Tributary_V1_Envelope
         do {
             envelope = try Tributary_V1_Envelope(serializedBytes: header)
@@ -55,6 +64,12 @@ extension WireMessage {
         case .ping: self = .ping
         case nil: self = .unknown
         }
+    }
+
+    /// Whether a header can be that of a message whose sender does not wait for an answer, told by its first byte: samples and
+    /// heartbeats, so nearly all there are.
+    package static func mayWait(_ header: UnsafeRawBufferPointer) -> Bool {
+        header.first == EnvelopeTag.samples || header.first == EnvelopeTag.heartbeat
     }
 
     /// The message's name in the protocol's definition.

@@ -14,25 +14,35 @@ extension Samples {
     }
 
     init(decoding message: Tributary_V1_Samples) throws(WireError) {
-        source = try FieldChecks.sourceIndex(message.source, "Samples.source")
+        try self.init(
+            SamplesFields(
+                source: message.source, firstSequence: message.firstSequence,
+                epoch: message.epoch, payloadSHA256: Array(message.payloadSha256),
+                runs: message.runs))
+    }
+
+    /// Checks the fields of a message, whoever read them.
+    init(_ fields: SamplesFields) throws(WireError) {
+        source = try FieldChecks.sourceIndex(fields.source, "Samples.source")
         firstSequence = try FieldChecks.sequence(
-            message.firstSequence, "Samples.first_sequence")
-        epoch = message.epoch
-        guard message.payloadSha256.count == WireLimits.digestBytes else {
+            fields.firstSequence, "Samples.first_sequence")
+        epoch = fields.epoch
+        guard fields.payloadSHA256.count == WireLimits.digestBytes else {
             throw .malformed(
-                "Samples.payload_sha256 has \(message.payloadSha256.count) bytes; "
+                "Samples.payload_sha256 has \(fields.payloadSHA256.count) bytes; "
                     + "\(WireLimits.digestBytes) needed")
         }
-        payloadDigest = Array(message.payloadSha256)
-        try FieldChecks.count(message.runs.count, "Samples.runs", 1...WireLimits.runsPerBatch)
-        let count = message.runs.reduce(0) { $0 + $1.sizes.count }
+        payloadDigest = fields.payloadSHA256
+        try FieldChecks.count(fields.runs.count, "Samples.runs", 1...WireLimits.runsPerBatch)
+        let count = fields.runs.reduce(0) { $0 + $1.sizes.count }
         guard count <= WireLimits.samplesPerBatch else {
             throw .limit(
                 "a batch of \(count) samples; \(WireLimits.samplesPerBatch) are allowed")
         }
         runs = []
         var sizeBytes = 0
-        for message in message.runs {
+        runs.reserveCapacity(fields.runs.count)
+        for message in fields.runs {
             let run = try SampleRun(decoding: message)
             guard !runs.contains(where: { $0.track == run.track }) else {
                 throw .malformed("Samples has two runs of \(run.track)")

@@ -1,6 +1,6 @@
 /// The collector's side of the protocol, for all its connections: a value that owns no socket, no clock and no task.
 ///
-/// Feed it every message but clock probes (those are answered at once, ``ClockReply/bytes(answering:receivedAt:sentAt:)``)
+/// Feed it every message but clock probes (those are answered at once, ``ClockReply/bytes(answering:receivedAt:now:)``)
 /// and carry out what it returns, in order. After each round of messages, and every 100 ms at least, call
 /// ``tick(now:)``: acks leave there, one per connection however much happened.
 ///

@@ -1,0 +1,66 @@
+import Archive
+import Glibc
+import Messaging
+import Wire
+
+extension ReceivedPart: MediaPayload {
+    package var memory: UnsafeRawBufferPointer { withUnsafeBytes { $0 } }
+}
+
+/// A message from an agent: its header, and the payload if it has one.
+struct AgentMessage: Sendable {
+    /// The routing identity of the connection that it came over.
+    var sender: ReceivedPart
+    var header: ReceivedPart
+    var payload: ReceivedPart?
+    /// Parts that no message of the protocol has.
+    var extraParts: Int
+    /// The collector's monotonic clock when it was taken in.
+    var arrivedNanoseconds: Int64
+
+    var peer: PeerID { PeerID(sender.bytes) }
+
+    /// The answer, if this is a clock probe.
+    func clockReply() -> [UInt8]? {
+        header.withUnsafeBytes { bytes in
+            ClockReply.bytes(answering: bytes, receivedAt: arrivedNanoseconds) {
+                Instant.nanoseconds(CLOCK_MONOTONIC)
+            }
+        }
+    }
+}
+
+/// Messages that have arrived and wait for the collector's next turn.
+///
+/// To do everything that a message asks for as soon as it comes would cost several times as much: with messages that come one by one,
+/// each finds cold caches. So what need not be answered at once waits for the next tick, and is done together.
+struct Inbox: Sendable {
+    /// A quarter of one source's credit window: no agent waits for credit because of the wait here.
+    private static let urgentBytes = 2 << 20
+    private static let urgentMessages = 1_024
+
+    private var messages: [AgentMessage] = []
+    private var sizeBytes = 0
+    private var hasUrgent = false
+
+    /// Whether something waits that should not.
+    var isUrgent: Bool {
+        hasUrgent || sizeBytes >= Self.urgentBytes || messages.count >= Self.urgentMessages
+    }
+
+    mutating func append(_ message: AgentMessage) {
+        sizeBytes += message.payload?.count ?? 0
+        if !message.header.withUnsafeBytes(WireMessage.mayWait) { hasUrgent = true }
+        messages.append(message)
+    }
+
+    /// What waits, in its order.
+    mutating func take() -> [AgentMessage] {
+        defer {
+            messages.removeAll(keepingCapacity: true)
+            sizeBytes = 0
+            hasUrgent = false
+        }
+        return messages
+    }
+}
