@@ -84,11 +84,12 @@ let package = Package(
             "CollectorCore", logging, "Archive", "CLinux", "Media", "Messaging", "Threads",
             "Timing",
             "Wire"),
+        library("SyncCheck", "Archive", "Devices", "Encoding", "Media", "MP4"),
 
         // Level 4: the programs.
         program("tributary-agent", "AgentCore", "Encoding", "Devices", "Media"),
         program("tributary-collector", "CollectorCore", "Archive", "CLinux"),
-        program("tributary", "Archive", "MP4", "Media"),
+        program("tributary", "Archive", "Encoding", "MP4", "Media", "SyncCheck"),
 
         // The benchmarks' load: many sources from one file, over the real protocol.
         .executableTarget(
@@ -113,6 +114,7 @@ let package = Package(
         tests("Messaging", "Messaging"),
         tests("MP4", "MP4", "Media"),
         tests("Repository"),
+        tests("SyncCheck", "Media", "SyncCheck"),
         tests("Terminal", argumentParser, logging, "Terminal"),
         tests("Wire", protobuf, "Media", "Wire"),
         tests("Timing", "Media", "Timing"),

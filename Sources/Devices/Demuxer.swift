@@ -3,12 +3,21 @@ import Media
 
 /// One opened media file, read from front to back through libavformat.
 ///
-/// Owns the handle; used by one thread at a time. Times are nanoseconds after the earliest time that the file
-/// presents, which keeps the distance between its tracks.
+/// Owns the handle; used by one thread at a time. All tracks' times have one zero, which keeps the distance between
+/// them.
 struct Demuxer: ~Copyable {
+    /// What a file is read for.
+    enum Use {
+        /// To be played as a camera would: zero is the earliest time that it presents, and it has to be whole.
+        case playing
+        /// To be looked at: times are the file's own, and a growing file ends where it ends.
+        case inspecting
+    }
+
     let tracks: [FormatHandle.Track]
     private let handle: FormatHandle
-    /// The file's earliest presented time.
+    private let use: Use
+    /// The file's own time of zero.
     private let originNanoseconds: Int64
     /// Packets read of each of ``tracks``.
     private var packetsRead: [Int]
@@ -17,11 +26,13 @@ struct Demuxer: ~Copyable {
     private var endNanoseconds: Int64 = 0
 
     /// Opens the file and finds its best track of each of `kinds`.
-    init(path: String, kinds: [TrackKind]) throws(DeviceError) {
+    init(path: String, kinds: [TrackKind], use: Use) throws(DeviceError) {
         let handle = try FormatHandle(path: path)
         var tracks: [FormatHandle.Track] = []
         for kind in kinds { tracks.append(try handle.bestTrack(kind)) }
-        originNanoseconds = try handle.select(tracks)
+        let earliest = try handle.select(tracks)
+        originNanoseconds = use == .playing ? earliest : 0
+        self.use = use
         packetsRead = tracks.map { _ in 0 }
         self.tracks = tracks
         self.handle = handle
@@ -40,7 +51,7 @@ struct Demuxer: ~Copyable {
             let box = PacketBox()
             let result = av_read_frame(handle.context, box.packet)
             if result == CFFmpeg_ERROR_EOF {
-                try checkIsComplete()
+                if use == .playing { try checkIsComplete() }
                 return nil
             }
             guard result >= 0 else {
@@ -52,7 +63,7 @@ struct Demuxer: ~Copyable {
             try notePresence(of: box.packet.pointee)
             // Cut short by the end of the file, not by its writer.
             let isCorrupt = box.packet.pointee.flags & AV_PKT_FLAG_CORRUPT != 0
-            if isCorrupt, let io = handle.context.pointee.pb, avio_feof(io) != 0 {
+            if isCorrupt, use == .playing, let io = handle.context.pointee.pb, avio_feof(io) != 0 {
                 throw .truncated(path: handle.path, atNanoseconds: lastNanoseconds)
             }
             guard let track = tracks.firstIndex(where: { $0.index == index }) else { continue }

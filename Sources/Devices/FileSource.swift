@@ -15,6 +15,7 @@ package struct FileSource: ~Copyable {
 
     private let kinds: [TrackKind]
     private let loops: Bool
+    private let use: Demuxer.Use
     private var demuxer: Demuxer
     private var order: PacketOrder
     private var roundStart: Int64 = 0
@@ -24,10 +25,23 @@ package struct FileSource: ~Copyable {
 
     /// Opens the file's best track of each of `kinds`.
     package init(path: String, kinds: [TrackKind], loops: Bool) throws(DeviceError) {
+        try self.init(path, kinds: kinds, loops: loops, use: .playing)
+    }
+
+    /// Opens a file to look at its times: they stay the file's own, and a file that is still being written ends where
+    /// it ends.
+    package init(inspecting path: String, kinds: [TrackKind]) throws(DeviceError) {
+        try self.init(path, kinds: kinds, loops: false, use: .inspecting)
+    }
+
+    private init(
+        _ path: String, kinds: [TrackKind], loops: Bool, use: Demuxer.Use
+    ) throws(DeviceError) {
         self.path = path
         self.kinds = kinds
         self.loops = loops
-        demuxer = try Demuxer(path: path, kinds: kinds)
+        self.use = use
+        demuxer = try Demuxer(path: path, kinds: kinds, use: use)
         tracks = demuxer.tracks.map(\.description)
         order = PacketOrder(tracks: kinds)
         for track in kinds { decodingTimes[track] = DecodingTimes() }
@@ -79,7 +93,7 @@ package struct FileSource: ~Copyable {
         }
         roundStart += roundEnd
         roundEnd = 0
-        demuxer = try Demuxer(path: path, kinds: kinds)
+        demuxer = try Demuxer(path: path, kinds: kinds, use: use)
         for track in kinds { decodingTimes[track] = DecodingTimes() }
     }
 

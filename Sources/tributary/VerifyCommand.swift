@@ -2,7 +2,7 @@ import Archive
 import ArgumentParser
 import Terminal
 
-/// `tributary verify`: whether recordings are what was sent, without decoding anything.
+/// `tributary verify`: whether recordings are what was sent, without decoding anything; with `--sync`, whether their time is.
 struct VerifyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",
@@ -10,12 +10,19 @@ struct VerifyCommand: ParsableCommand {
         discussion: """
             WHAT is a session, 'latest', or an MP4 file. Exit status 1 means damage. A file that is still growing, or that \
             a crash left behind, is sound as far as it goes.
+
+            With --sync the recordings of the test pattern are decoded instead, and time is measured: each source against \
+            the timeline that all share, sources against each other, sound against picture. Files that are named are taken to \
+            begin together. Exit status 1 means that no code can be read, that --max-error is exceeded, or that the \
+            recordings' own bounds are.
             """)
 
     @OptionGroup var archive: ArchiveOptions
 
     @Argument(help: ArgumentHelp("Sessions or files; none: every session.", valueName: "what"))
     var what: [String] = []
+
+    @OptionGroup(title: "Measuring time") var time: SyncOptions
 
     @Flag(help: "Print JSON.")
     var json = false
@@ -28,6 +35,7 @@ struct VerifyCommand: ParsableCommand {
     }
 
     func run() throws {
+        if time.sync { return try measure() }
         let report = try withArchiveErrors { try check() }
         if json {
             try JSONOutput.print(report)
@@ -35,6 +43,12 @@ struct VerifyCommand: ParsableCommand {
             show(report)
         }
         if !report.sound { throw ExitCode(ExitStatus.failure) }
+    }
+
+    private func measure() throws {
+        let verification = SyncVerification(options: time, archive: archive)
+        let isAccepted = try withArchiveErrors { try verification.run(what, json: json) }
+        if !isAccepted { throw ExitCode(ExitStatus.failure) }
     }
 
     private func check() throws -> Report {

@@ -1,0 +1,81 @@
+import Archive
+import Media
+import MP4
+
+/// What a recording's fragments say of how far off their times may be.
+package struct RecordedBounds: Sendable {
+    private struct Entry {
+        var startNanoseconds: Int64
+        var boundNanoseconds: Int64
+    }
+
+    /// In the order of their starts.
+    private var entries: [Entry] = []
+    /// The file's origin on its session's timeline, nanoseconds; nil when it has no record.
+    package private(set) var originNanoseconds: Int64?
+
+    package init() {}
+
+    /// Reads a file's records; a file without any gives none.
+    /// - Throws: when the file cannot be read.
+    package init(readingFile path: String) throws {
+        do {
+            try DescriptorSource.withFile(path) { try read($0) }
+        } catch MP4Error.notARecording {
+            return
+        }
+    }
+
+    private mutating func read(_ source: DescriptorSource) throws {
+        var scanner = try FragmentScanner(source)
+        let movie = scanner.layout.initialMovie
+        while let fragment = try scanner.next() {
+            guard
+                let box = fragment.userBoxes.first(where: { $0.userType == FragmentRecord.userType }
+                ),
+                let run = fragment.runs.first, let first = run.samples.first,
+                let track = movie.track(run.track)
+            else { continue }
+            let record = try FragmentRecord(parsing: box.payload)
+            let origin = originNanoseconds ?? record.segmentOriginNanoseconds
+            originNanoseconds = origin
+            let start = try rescale(
+                first.dts - track.mediaTimeShift, from: track.timescale, to: .nanoseconds)
+            entries.append(
+                Entry(
+                    startNanoseconds: origin + start,
+                    boundNanoseconds: Int64(clamping: record.clock.boundNanoseconds)))
+        }
+    }
+
+    /// The same for the file by itself, whose timeline begins with it.
+    package func movedToZero() -> RecordedBounds {
+        var moved = self
+        let origin = originNanoseconds ?? 0
+        moved.entries = entries.map { entry in
+            Entry(
+                startNanoseconds: entry.startNanoseconds - origin,
+                boundNanoseconds: entry.boundNanoseconds)
+        }
+        return moved
+    }
+
+    /// Adds those of another file of the same source, which lies elsewhere on the timeline.
+    package mutating func add(_ other: RecordedBounds) {
+        entries.append(contentsOf: other.entries)
+        entries.sort { $0.startNanoseconds < $1.startNanoseconds }
+    }
+
+    /// The bound of what is presented then, nanoseconds; nil when nothing is recorded.
+    package func bound(at presentation: Int64) -> Int64? {
+        let next = entries.partitioningIndex { $0.startNanoseconds > presentation }
+        return entries.isEmpty ? nil : entries[max(0, next - 1)].boundNanoseconds
+    }
+
+    /// The smallest and the largest, nanoseconds.
+    package var range: ClosedRange<Int64>? {
+        let bounds = entries.map(\.boundNanoseconds)
+        guard let least = bounds.min(), let most = bounds.max() else { return nil }
+        return least...most
+    }
+}

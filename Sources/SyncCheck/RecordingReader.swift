@@ -1,0 +1,183 @@
+package import Devices
+package import Encoding
+import Media
+
+/// Why a recording's time could not be measured.
+package enum SyncCheckError: Error, Hashable, CustomStringConvertible {
+    /// The file cannot be opened or read, or nothing in it can be.
+    case unreadable(DeviceError)
+    /// There is no decoder for what is in it.
+    case undecodable(path: String, EncodingError)
+
+    package var description: String {
+        switch self {
+        case .unreadable(let error): error.description
+        case .undecodable(let path, let error): "cannot decode \(path): \(error)"
+        }
+    }
+}
+
+/// Decodes a file from front to back and notes what its pictures and beeps say.
+///
+/// The file is read as a player reads it, by libavformat and libavcodec: nothing of the recorder's own reading is believed, so
+/// that an error which our writer and our reader share would show.
+package struct RecordingReader: ~Copyable {
+    /// Formats whose first plane is luma, a byte per pixel.
+    private static let lumaFormats: Set<String> = [
+        "yuv420p", "nv12", "nv21", "yuv422p", "yuv444p", "yuvj422p", "yuvj444p", "gray",
+    ]
+
+    private let path: String
+    private let originNanoseconds: Int64
+    private var source: FileSource
+    private var video: VideoDecoder?
+    private var audio: SoundDecoder?
+    private var listener = SoundListener()
+    private var observations = Observations()
+
+    /// Reads all of a file; a growing one as far as it goes.
+    ///
+    /// - Parameters:
+    ///   - originNanoseconds: where the file's zero is on the timeline that sources share.
+    ///   - observations: what is found is added here.
+    package static func read(
+        _ path: String, originNanoseconds: Int64, into observations: inout Observations
+    ) throws(SyncCheckError) {
+        let source = try open(path)
+        let tracks = source.tracks
+        var reader = RecordingReader(
+            path: path, originNanoseconds: originNanoseconds, source: source,
+            video: try videoDecoder(tracks, path: path),
+            audio: try soundDecoder(tracks, path: path))
+        try reader.run()
+        let found = reader.observations
+        observations.pictures += found.pictures
+        observations.unreadablePictures += found.unreadablePictures
+        observations.damagedPackets += found.damagedPackets
+        observations.beeps += reader.listener.beeps.map { $0 + originNanoseconds }
+    }
+
+    private init(
+        path: String, originNanoseconds: Int64, source: consuming FileSource,
+        video: consuming VideoDecoder?, audio: consuming SoundDecoder?
+    ) {
+        self.path = path
+        self.originNanoseconds = originNanoseconds
+        self.source = source
+        self.video = video
+        self.audio = audio
+    }
+
+    private static func videoDecoder(
+        _ tracks: [CodedTrack], path: String
+    ) throws(SyncCheckError) -> VideoDecoder? {
+        guard let track = tracks.first(where: { $0.kind == .video }) else { return nil }
+        do throws(EncodingError) {
+            return try VideoDecoder(track, threads: 0)
+        } catch {
+            throw .undecodable(path: path, error)
+        }
+    }
+
+    private static func soundDecoder(
+        _ tracks: [CodedTrack], path: String
+    ) throws(SyncCheckError) -> SoundDecoder? {
+        guard let track = tracks.first(where: { $0.kind == .audio }) else { return nil }
+        do throws(EncodingError) {
+            return try SoundDecoder(track)
+        } catch {
+            throw .undecodable(path: path, error)
+        }
+    }
+
+    /// Opens whatever of picture and sound is there.
+    private static func open(_ path: String) throws(SyncCheckError) -> FileSource {
+        var missing: Set<TrackKind> = []
+        while true {
+            let kinds = TrackKind.allCases.filter { !missing.contains($0) }
+            do throws(DeviceError) {
+                return try FileSource(inspecting: path, kinds: kinds)
+            } catch {
+                guard case .noTrack(let kind, _) = error, kinds.count > 1 else {
+                    throw .unreadable(error)
+                }
+                missing.insert(kind)
+            }
+        }
+    }
+
+    private mutating func run() throws(SyncCheckError) {
+        while let packet = try next() {
+            do throws(EncodingError) {
+                switch packet.track {
+                case .video: try decodePicture(packet)
+                case .audio: try decodeSound(packet)
+                }
+            } catch {
+                guard case .damagedPacket = error else {
+                    throw .undecodable(path: path, error)
+                }
+                observations.damagedPackets += 1
+            }
+        }
+        do throws(EncodingError) {
+            try decodePicture(nil)
+            try decodeSound(nil)
+        } catch {
+            throw .undecodable(path: path, error)
+        }
+    }
+
+    private mutating func next() throws(SyncCheckError) -> CodedPacket? {
+        do throws(DeviceError) {
+            return try source.next()
+        } catch {
+            throw .unreadable(error)
+        }
+    }
+
+    private mutating func decodePicture(_ packet: CodedPacket?) throws(EncodingError) {
+        let origin = originNanoseconds
+        var found = Observations()
+        defer {
+            observations.pictures += found.pictures
+            observations.unreadablePictures += found.unreadablePictures
+        }
+        let note = { (frame: RawFrame) throws(EncodingError) in
+            if let coded = Self.code(of: frame) {
+                found.pictures.append(
+                    Observations.Picture(
+                        presentationNanoseconds: origin + frame.captureNanoseconds,
+                        codedNanoseconds: coded))
+            } else {
+                found.unreadablePictures += 1
+            }
+        }
+        if let packet {
+            try video?.decode(packet, emit: note)
+        } else {
+            try video?.finish(emit: note)
+        }
+    }
+
+    private mutating func decodeSound(_ packet: CodedPacket?) throws(EncodingError) {
+        var listener = listener
+        defer { self.listener = listener }
+        let note = { (sound: RawSound) throws(EncodingError) in listener.add(sound) }
+        if let packet {
+            try audio?.decode(packet, emit: note)
+        } else {
+            try audio?.finish(emit: note)
+        }
+    }
+
+    /// Nanoseconds of the source's clock; nil when the picture has no code, or one that no clock shows.
+    private static func code(of frame: RawFrame) -> Int64? {
+        guard lumaFormats.contains(frame.format.name),
+            frame.width >= TimeCode.columns, frame.height >= 8 * TimeCode.rows
+        else { return nil }
+        return withExtendedLifetime(frame.owner) {
+            TimeCode(readingLumaOf: frame).flatMap { Int64(exactly: $0.captureNanoseconds) }
+        }
+    }
+}

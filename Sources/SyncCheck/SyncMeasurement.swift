@@ -1,0 +1,190 @@
+/// Measures sources against the timeline that they share, and against each other.
+///
+/// A picture carries the time of its source's clock at which it was captured, and has a time at which it is presented. In a perfect
+/// recording the two differ by one number for all pictures of all sources whose clock is the same: it is minus what that
+/// clock showed at the session's zero. Every error is a difference between two such numbers, so that zero itself need not be known, and
+/// nothing that the recorder says of its own clocks is used.
+package struct SyncMeasurement {
+    private let stretches: [Stretch]
+    private let limitNanoseconds: Int64?
+    /// Indices into ``stretches`` by clock, those of one clock together.
+    private let groups: [[Int]]
+
+    /// - Parameter limitNanoseconds: the largest error that is accepted; nil: any.
+    package static func measure(
+        _ sources: [ObservedSource], limitNanoseconds: Int64? = nil
+    ) -> SyncReport {
+        SyncMeasurement(sources, limitNanoseconds: limitNanoseconds).report()
+    }
+
+    private init(_ sources: [ObservedSource], limitNanoseconds: Int64?) {
+        let stretches = sources.flatMap(Stretch.stretches)
+        self.stretches = stretches
+        self.limitNanoseconds = limitNanoseconds
+        groups = Self.groups(stretches)
+    }
+
+    /// Sources whose deviations are close to each other are coded by one clock.
+    private static func groups(_ stretches: [Stretch]) -> [[Int]] {
+        let deviations = stretches.indices.filter { !stretches[$0].trace.points.isEmpty }
+            .map { (index: $0, deviation: stretches[$0].trace.medianDeviation) }
+            .sorted { $0.deviation < $1.deviation }
+        var groups: [[Int]] = []
+        var last: Int64?
+        for (index, deviation) in deviations {
+            if let last, deviation - last <= Stretch.sameClockNanoseconds {
+                groups[groups.count - 1].append(index)
+            } else {
+                groups.append([index])
+            }
+            last = deviation
+        }
+        return groups.map { $0.sorted() }.sorted { $0[0] < $1[0] }
+    }
+
+    private func report() -> SyncReport {
+        var sources = stretches.map(source)
+        var pairs: [MeasuredPair] = []
+        for (number, group) in groups.enumerated() {
+            let timeline = sharedTimeline(group)
+            for index in group {
+                sources[index].clock = number + 1
+                sources[index].error = Spread(
+                    stretches[index].trace.points.map {
+                        $0.deviation - timeline.deviation(at: $0.reference)
+                    })
+            }
+            for (place, first) in group.enumerated() {
+                for second in group[(place + 1)...] {
+                    if let pair = pair(stretches[first], stretches[second]) { pairs.append(pair) }
+                }
+            }
+        }
+        var report = SyncReport(
+            sources: sources, pairs: pairs, limitNanoseconds: limitNanoseconds, failures: [],
+            notes: [])
+        report.worstNanoseconds = worst(report)
+        judge(&report)
+        return report
+    }
+
+    private func source(_ stretch: Stretch) -> MeasuredSource {
+        let own = stretch.pictures.map {
+            Line.Point(
+                instant: $0.codedNanoseconds,
+                deviation: $0.presentationNanoseconds - $0.codedNanoseconds)
+        }
+        return MeasuredSource(
+            name: stretch.name, files: stretch.source.files, pictures: stretch.pictures.count,
+            unreadablePictures: stretch.source.observations.unreadablePictures,
+            beeps: stretch.beeps.count, deviationNanoseconds: stretch.trace.points.first?.deviation,
+            pictureDrift: MeasuredSource.Drift(own), beepDrift: stretch.beepDrift,
+            soundSkew: Spread(stretch.soundSkews),
+            recordedBoundNanoseconds: stretch.source.bounds.range.map {
+                [$0.lowerBound, $0.upperBound]
+            })
+    }
+
+    /// The line closest to all sources of a clock, each of which counts as much as any other.
+    ///
+    /// It may run faster or slower than the reference: that is the reference's affair, or the session's, and the same for all.
+    private func sharedTimeline(_ group: [Int]) -> Line {
+        Line(
+            group.flatMap { index in
+                let points = stretches[index].trace.points
+                return points.map {
+                    Line.Point(
+                        instant: $0.reference, deviation: $0.deviation,
+                        weight: 1 / Double(points.count))
+                }
+            })
+    }
+
+    /// Nil when the two never recorded at one time.
+    private func pair(_ first: Stretch, _ second: Stretch) -> MeasuredPair? {
+        var errors: [Int64] = []
+        var beyond = 0
+        var largest: Int64?
+        for point in first.trace.points {
+            guard let other = second.trace.deviation(at: point.reference) else { continue }
+            let error = point.deviation - other
+            errors.append(error)
+            if let bound = first.source.bounds.bound(at: point.presentation),
+                let otherBound = second.source.bounds.bound(at: point.presentation - error)
+            {
+                let sum = bound.addingReportingOverflow(otherBound)
+                let allowed = sum.overflow ? .max : sum.partialValue
+                largest = max(largest ?? 0, allowed)
+                if error.magnitude > allowed.magnitude { beyond += 1 }
+            }
+        }
+        guard let alignment = Spread(errors) else { return nil }
+        return MeasuredPair(
+            first: first.name, second: second.name, alignment: alignment,
+            driftPPM: first.trace.line.driftPPM - second.trace.line.driftPPM,
+            recordedBoundNanoseconds: largest,
+            picturesBeyondBound: largest == nil ? nil : beyond)
+    }
+}
+
+// MARK: - The verdict
+
+extension SyncMeasurement {
+    private func worst(_ report: SyncReport) -> Int64? {
+        let alone = groups.filter { $0.count == 1 }
+            .compactMap { report.sources[$0[0]].error?.worstNanoseconds }
+        let between = report.pairs.map(\.alignment.worstNanoseconds)
+        let sound = report.sources.compactMap(\.soundSkew?.worstNanoseconds)
+        return (alone + between + sound).max()
+    }
+
+    private func judge(_ report: inout SyncReport) {
+        for stretch in stretches where stretch.pictures.isEmpty && stretch.beeps.count < 2 {
+            report.failures.append(
+                "\(stretch.name): no time code and no beeps can be read; only recordings of the "
+                    + "test pattern can be measured")
+        }
+        for source in report.sources where source.unreadablePictures > 0 && source.pictures > 0 {
+            report.notes.append(
+                "\(source.name): \(source.unreadablePictures) pictures without a readable code")
+        }
+        for source in stretches.map(\.source) where source.observations.damagedPackets > 0 {
+            report.notes.append(
+                "\(source.name): the decoder refused \(source.observations.damagedPackets) packets")
+        }
+        for pair in report.pairs {
+            guard let beyond = pair.picturesBeyondBound, beyond > 0 else { continue }
+            report.failures.append(
+                "\(pair.first) and \(pair.second): \(beyond) pictures are further apart than the "
+                    + "recording's own bounds allow")
+        }
+        if groups.count > 1 {
+            let names = groups.map { $0.map { stretches[$0].name }.joined(separator: ", ") }
+            let text =
+                "the codes are of \(groups.count) clocks (\(names.joined(separator: " | "))): sources of "
+                + "different ones are not compared; say how they differ with --clock"
+            if limitNanoseconds == nil {
+                report.notes.append(text)
+            } else {
+                report.failures.append(text)
+            }
+        }
+        if let limit = limitNanoseconds, let worst = report.worstNanoseconds, worst > limit {
+            report.failures.append(
+                "the largest error is \(NanosecondText(worst)), more than the \(NanosecondText(limit)) allowed"
+            )
+        }
+    }
+}
+
+/// A short time for people: `0.012 ms`.
+package struct NanosecondText: CustomStringConvertible {
+    package let description: String
+
+    package init(_ nanoseconds: Int64) {
+        let thousandths = (nanoseconds.magnitude + 500) / 1_000
+        let rest = String(thousandths % 1_000 + 1_000).dropFirst()
+        let sign = nanoseconds < 0 && thousandths > 0 ? "-" : ""
+        description = "\(sign)\(thousandths / 1_000).\(rest) ms"
+    }
+}

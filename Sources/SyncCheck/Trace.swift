@@ -1,0 +1,64 @@
+/// How far a source's pictures lie from the reference clock, over that clock.
+///
+/// A picture's *deviation* is its presentation time less the reference's time of its capture. In a perfect recording it is the same
+/// number for every picture of every source: minus the reference's time of the session's zero.
+struct Trace: Sendable {
+    struct Point: Hashable, Sendable {
+        var reference: Int64
+        var presentation: Int64
+
+        var deviation: Int64 { presentation - reference }
+    }
+
+    /// Pictures further apart than this say nothing of what was between them, nanoseconds.
+    private static let farthestNanoseconds: Int64 = 1_000_000_000
+
+    /// In the order of the reference's time.
+    let points: [Point]
+
+    init(_ pictures: [Observations.Picture], clock: ReferenceClock) {
+        points = pictures.map { picture in
+            Point(
+                reference: clock.nanoseconds(at: picture.codedNanoseconds),
+                presentation: picture.presentationNanoseconds)
+        }.sorted { $0.reference < $1.reference }
+    }
+
+    /// The deviation at an instant of the reference, between the pictures around it; nil where there are none close by.
+    func deviation(at reference: Int64) -> Int64? {
+        let next = points.partitioningIndex { $0.reference >= reference }
+        guard next < points.count else { return nil }
+        let after = points[next]
+        if after.reference == reference { return after.deviation }
+        guard next > 0 else { return nil }
+        let before = points[next - 1]
+        let length = after.reference - before.reference
+        guard length <= Self.farthestNanoseconds else { return nil }
+        let part = Double(reference - before.reference) / Double(length)
+        return before.deviation
+            + Int64((part * Double(after.deviation - before.deviation)).rounded())
+    }
+
+    /// The line through the trace.
+    var line: Line {
+        Line(points.map { Line.Point(instant: $0.reference, deviation: $0.deviation) })
+    }
+
+    /// Of the deviations.
+    var medianDeviation: Int64 {
+        points.map(\.deviation).sorted()[points.count / 2]
+    }
+}
+
+extension Array {
+    /// Where the first element is that satisfies what all after it satisfy too.
+    func partitioningIndex(where belongs: (Element) -> Bool) -> Int {
+        var low = 0
+        var high = count
+        while low < high {
+            let middle = (low + high) / 2
+            if belongs(self[middle]) { high = middle } else { low = middle + 1 }
+        }
+        return low
+    }
+}

@@ -1,0 +1,69 @@
+import ArgumentParser
+import SyncCheck
+import Terminal
+
+/// The options of `verify --sync`.
+struct SyncOptions: ParsableArguments {
+    @Flag(
+        help: """
+            Measure time instead: decode recordings of the test pattern and compare what their pictures and beeps \
+            say with when they are presented.
+            """)
+    var sync = false
+
+    @Option(
+        help: ArgumentHelp(
+            "With --sync: the largest error that is accepted, between sources and of sound against picture.",
+            valueName: "time"))
+    var maxError: TimeSpan?
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            With --sync: how a source's clock differs from the one that sources are compared on: what that one shows when \
+            this one shows zero, and by how many ppm this one is faster. Repeat it for each source.
+            """, valueName: "source=offset[@ppm]"))
+    var clock: [ClockOption] = []
+
+    func validate() throws {
+        guard !sync, maxError != nil || !clock.isEmpty else { return }
+        throw ValidationError("--max-error and --clock measure time: add --sync")
+    }
+}
+
+/// `stage=-500s@12.5`: a source, and how its clock differs from the reference.
+struct ClockOption: ExpressibleByArgument {
+    let source: String
+    let clock: ReferenceClock
+
+    init?(argument: String) {
+        guard let mark = argument.lastIndex(of: "="), mark != argument.startIndex else {
+            return nil
+        }
+        source = String(argument[..<mark])
+        let parts = argument[argument.index(after: mark)...].split(
+            separator: "@", omittingEmptySubsequences: false)
+        guard let offset = Self.signed(parts[0], TimeSpan.init(argument:))?.nanoseconds,
+            parts.count <= 2
+        else { return nil }
+        let sign: Int64 = parts[0].hasPrefix("-") ? -1 : 1
+        var skew: Int64 = 0
+        if parts.count == 2 {
+            // A millionth of a second per second is a nanosecond per thousandth: the same digits.
+            let magnitude = Self.signed(parts[1]) { TimeSpan(argument: $0 + "us") }
+            guard let magnitude, magnitude.nanoseconds <= ReferenceClock.maximumSkewPPB else {
+                return nil
+            }
+            skew = parts[1].hasPrefix("-") ? -magnitude.nanoseconds : magnitude.nanoseconds
+        }
+        clock = ReferenceClock(offsetNanoseconds: sign * offset, skewPPB: skew)
+    }
+
+    /// What follows the sign.
+    private static func signed(
+        _ text: Substring, _ parse: (String) -> TimeSpan?
+    ) -> TimeSpan? {
+        let hasSign = text.hasPrefix("-") || text.hasPrefix("+")
+        return parse(String(hasSign ? text.dropFirst() : text))
+    }
+}

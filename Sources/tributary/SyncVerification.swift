@@ -1,0 +1,128 @@
+import Archive
+import Encoding
+import SyncCheck
+import Terminal
+
+/// `tributary verify --sync`: what recordings of the test pattern say of their own time.
+struct SyncVerification {
+    /// What was measured together: a session, or the files of one command line.
+    struct Measured: Encodable {
+        var subject: String
+        var report: SyncReport
+    }
+
+    private struct Report: Encodable {
+        var accepted: Bool
+        var measured: [Measured]
+    }
+
+    private struct File {
+        var path: String
+        /// Where its zero is on the timeline that sources share, nanoseconds.
+        var originNanoseconds: Int64
+        var bounds: RecordedBounds
+    }
+
+    let options: SyncOptions
+    let archive: ArchiveOptions
+
+    /// Measures and prints; whether everything is accepted.
+    func run(_ what: [String], json: Bool) throws -> Bool {
+        CodecLibrary.keepOffTerminal()
+        var measured: [Measured] = []
+        let wanted = what.isEmpty ? try archive.openLayout().sessionNames() : what
+        if wanted.isEmpty { throw Failure("no session in \(archive.archive)") }
+        var files: [String] = []
+        for name in wanted {
+            if name.contains("/") || name.hasSuffix(ArchiveLayout.segmentSuffix) {
+                guard FileSystem.exists(name), !FileSystem.isDirectory(name) else {
+                    throw Failure("no file '\(name)'")
+                }
+                files.append(name)
+            } else {
+                measured.append(try measure(session: archive.session(named: name)))
+            }
+        }
+        if !files.isEmpty { measured.append(try measure(files: files)) }
+        let unused = options.clock.map(\.source).filter { name in
+            !measured.flatMap(\.report.sources).contains { $0.name == name }
+        }
+        if let name = unused.first {
+            throw Failure("--clock names '\(name)', and no source is called that")
+        }
+        let accepted = measured.allSatisfy(\.report.isAccepted)
+        if json {
+            try JSONOutput.print(Report(accepted: accepted, measured: measured))
+        } else {
+            for each in measured { SyncText.lines(each.subject, each.report).forEach { print($0) } }
+        }
+        return accepted
+    }
+
+    /// A session's sources lie on its timeline: a file's zero is where its segment begins.
+    private func measure(session: String) throws -> Measured {
+        let layout = archive.layout
+        let zero = try SessionManifest.read(layout.manifest(session)).zeroTime
+        var sources: [ObservedSource] = []
+        for name in try layout.sourceNames(session) {
+            let files = try layout.segmentPaths(session, name).map { path in
+                try file(path, sessionZero: zero)
+            }
+            sources.append(try observe(name, files))
+        }
+        guard !sources.isEmpty else { throw Failure("session \(session) has no recording yet") }
+        return Measured(subject: "session \(session)", report: measured(sources))
+    }
+
+    /// Files that are named are taken to begin together, as players take them.
+    private func measure(files: [String]) throws -> Measured {
+        let sources = try files.map { path in
+            try observe(
+                path,
+                [File(path: path, originNanoseconds: 0, bounds: try bounds(path).movedToZero())])
+        }
+        return Measured(subject: "files that begin together", report: measured(sources))
+    }
+
+    private func measured(_ sources: [ObservedSource]) -> SyncReport {
+        SyncMeasurement.measure(sources, limitNanoseconds: options.maxError?.nanoseconds)
+    }
+
+    private func file(_ path: String, sessionZero: UTCTime) throws -> File {
+        let bounds = try bounds(path)
+        let name = path.split(separator: "/").last.map(String.init) ?? path
+        let begins = UTCTime(fileName: name.dropLast(ArchiveLayout.segmentSuffix.count))
+        guard
+            let origin = bounds.originNanoseconds
+                ?? begins.map({ $0.nanoseconds - sessionZero.nanoseconds })
+        else { throw Failure("\(path): neither its name nor its content says when it begins") }
+        return File(path: path, originNanoseconds: origin, bounds: bounds)
+    }
+
+    private func bounds(_ path: String) throws -> RecordedBounds {
+        do {
+            return try RecordedBounds(readingFile: path)
+        } catch {
+            throw Failure("cannot read \(path): \(error)")
+        }
+    }
+
+    private func observe(_ name: String, _ files: [File]) throws -> ObservedSource {
+        var source = ObservedSource(
+            name: name, files: files.map(\.path), observations: Observations())
+        for file in files {
+            do throws(SyncCheckError) {
+                try RecordingReader.read(
+                    file.path, originNanoseconds: file.originNanoseconds,
+                    into: &source.observations)
+            } catch {
+                throw Failure("\(error)")
+            }
+            source.bounds.add(file.bounds)
+        }
+        if let option = options.clock.last(where: { $0.source == name }) {
+            source.clock = option.clock
+        }
+        return source
+    }
+}

@@ -1,0 +1,117 @@
+import SyncCheck
+import Testing
+
+@Suite struct SyncMeasurementTests {
+    private static let second: Int64 = 1_000_000_000
+
+    /// Ten seconds of 25 pictures per second, captured from `start` of the source's clock on.
+    ///
+    /// - Parameter presented: session time of a picture that was captured so long after the first.
+    private func source(
+        _ name: String, start: Int64, clock: ReferenceClock = .itself, beeps: [Int64] = [],
+        presented: (Int64) -> Int64 = { $0 }
+    ) -> ObservedSource {
+        var observations = Observations()
+        for picture in Int64(0)..<250 {
+            observations.pictures.append(
+                Observations.Picture(
+                    presentationNanoseconds: presented(picture * 40_000_000),
+                    codedNanoseconds: start + picture * 40_000_000))
+        }
+        observations.beeps = beeps
+        return ObservedSource(name: name, files: [], observations: observations, clock: clock)
+    }
+
+    @Test func `sources that are perfectly placed have no error`() throws {
+        let start = 1_000 * Self.second
+        let report = SyncMeasurement.measure([source("a", start: start), source("b", start: start)])
+        #expect(report.isAccepted)
+        #expect(report.worstNanoseconds == 0)
+        #expect(try #require(report.pairs.first).alignment.count == 250)
+        #expect(report.sources.map(\.clock) == [1, 1])
+    }
+
+    @Test func `a source that is presented late is that much later than the other`() throws {
+        let report = SyncMeasurement.measure([
+            source("a", start: 0) { $0 + 300_000 },
+            // Its pictures fall between those of the other one.
+            source("b", start: 13_000_000) { $0 + 13_000_000 },
+        ])
+        let pair = try #require(report.pairs.first)
+        #expect(pair.alignment.medianNanoseconds == 300_000)
+        #expect(pair.alignment.p99Nanoseconds == 300_000)
+        // Against what they share, each is half of it off.
+        let errors = report.sources.compactMap(\.error?.medianNanoseconds)
+        try #require(errors.count == 2)
+        #expect(abs(errors[0] - 150_000) < 100 && abs(errors[1] + 150_000) < 100)
+    }
+
+    @Test func `clocks of other zeros and rates are compared on the one they are said to follow`()
+        throws
+    {
+        // 200 ppm fast: what it calls 40 ms are 8 µs less.
+        let clock = ReferenceClock(offsetNanoseconds: 500 * Self.second, skewPPB: 200_000)
+        let start: Int64 = 100 * Self.second
+        let zero = clock.nanoseconds(at: start)
+        let fast = source("fast", start: start, clock: clock) {
+            clock.nanoseconds(at: start + $0) - zero + 70_000
+        }
+        let report = SyncMeasurement.measure([fast, source("true", start: zero)])
+        let pair = try #require(report.pairs.first)
+        #expect((69_990...70_010).contains(pair.alignment.medianNanoseconds))
+        #expect(abs(pair.driftPPM) < 0.01)
+        #expect(abs(try #require(report.sources[0].pictureDrift).driftPPM + 199.96) < 0.01)
+    }
+
+    @Test func `a drift between two sources is measured in ppm`() throws {
+        let report = SyncMeasurement.measure([
+            source("a", start: 0) { $0 + $0 / 20_000 }, source("b", start: 0),
+        ])
+        #expect(abs(try #require(report.pairs.first).driftPPM - 50) < 0.01)
+    }
+
+    @Test func `sources of unknown clocks are not compared, and a limit then refuses`() {
+        let sources = [source("a", start: 0), source("b", start: 400 * Self.second)]
+        let open = SyncMeasurement.measure(sources)
+        #expect(open.pairs.isEmpty && open.isAccepted)
+        #expect(open.notes.contains { $0.contains("--clock") })
+        let limited = SyncMeasurement.measure(sources, limitNanoseconds: Self.second)
+        #expect(!limited.isAccepted)
+    }
+
+    @Test func `a limit is exceeded by one picture`() {
+        let late = source("a", start: 0) { $0 == 4_000_000_000 ? $0 + 2_000_000 : $0 }
+        let sources = [late, source("b", start: 0)]
+        #expect(SyncMeasurement.measure(sources, limitNanoseconds: 2_000_000).isAccepted)
+        #expect(!SyncMeasurement.measure(sources, limitNanoseconds: 1_999_999).isAccepted)
+    }
+
+    @Test func `beeps are late by what lies between them and the picture of their second`() throws {
+        // The clock shows 7.25 s at zero; whole seconds are presented at 0.75 s, 1.75 s …
+        let beeps = (0..<9).map { $0 * Self.second + 750_000_000 + 3_000_000 }
+        let report = SyncMeasurement.measure([
+            source("a", start: 7_250_000_000, beeps: beeps)
+        ])
+        let skew = try #require(report.sources[0].soundSkew)
+        #expect(skew.count == 9)
+        #expect(skew.minNanoseconds == 3_000_000 && skew.maxNanoseconds == 3_000_000)
+        #expect(report.worstNanoseconds == 3_000_000)
+    }
+
+    @Test func `a clock that begins anew is measured as a source of its own`() {
+        var rebooted = source("a", start: 900 * Self.second)
+        let again = source("a", start: 3 * Self.second) { $0 + 20 * Self.second }
+        rebooted.observations.pictures += again.observations.pictures
+        let report = SyncMeasurement.measure([rebooted])
+        #expect(report.sources.map(\.name) == ["a", "a#2"])
+        #expect(report.sources.map(\.pictures) == [250, 250])
+        #expect(report.worstNanoseconds == 0)
+    }
+
+    @Test func `a recording without any code is refused`() {
+        let report = SyncMeasurement.measure([
+            ObservedSource(name: "film", files: [], observations: Observations())
+        ])
+        #expect(report.failures.contains { $0.contains("film: no time code") })
+    }
+}
