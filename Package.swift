@@ -103,8 +103,8 @@ let package = Package(
         tests(
             "AgentCore", crypto, "AgentCore", "Devices", "Encoding", "Media", "Messaging",
             "TestMedia", "Wire"),
-        tests("Archive", "Archive", "Media", "MP4"),
-        tests("CollectorCore", "Archive", "CollectorCore", "Media", "Wire"),
+        tests("Archive", "Archive", "Media", "MP4", "Timing"),
+        tests("CollectorCore", "Archive", "CollectorCore", "Media", "Timing", "Wire"),
         tests("Devices", "Devices", "Media", "TestMedia"),
         tests("Encoding", "Devices", "Encoding", "Media"),
         tests(

@@ -1,4 +1,5 @@
 package import Media
+package import Timing
 
 /// A sample's place in a recording, before it is written. All times are ticks of its track's timescale on the session's
 /// timeline.
@@ -11,10 +12,12 @@ package struct PlannedSample: Hashable, Sendable {
     package var flags: SampleFlags
     /// Decoding time as the agent stamped it, nanoseconds of its clock.
     package var agentDTSNanoseconds: Int64
+    /// Clock offset (collector − agent) with which that was mapped.
+    package var appliedOffsetNanoseconds: Int64
 
     package init(
         sizeBytes: UInt32, dts: Int64, pts: Int64, duration: Int64, flags: SampleFlags,
-        agentDTSNanoseconds: Int64
+        agentDTSNanoseconds: Int64, appliedOffsetNanoseconds: Int64
     ) {
         self.sizeBytes = sizeBytes
         self.dts = dts
@@ -22,6 +25,7 @@ package struct PlannedSample: Hashable, Sendable {
         self.duration = duration
         self.flags = flags
         self.agentDTSNanoseconds = agentDTSNanoseconds
+        self.appliedOffsetNanoseconds = appliedOffsetNanoseconds
     }
 }
 
@@ -115,11 +119,20 @@ package struct FragmentContext: Hashable, Sendable {
     package var epoch: [UInt8]
     /// How that clock was mapped.
     package var clock: FragmentRecord.Clock
+    /// The session's zero on the collector's clock, nanoseconds.
+    package var collectorZeroNanoseconds: Int64
+    /// What has been learned of the epoch's clock since the fragment before; at most
+    /// ``FragmentRecord/maximumExchanges``.
+    package var exchanges: [ClockExchange] = []
 
-    package init(spool: [UInt8], epoch: [UInt8], clock: FragmentRecord.Clock) {
+    package init(
+        spool: [UInt8], epoch: [UInt8], clock: FragmentRecord.Clock,
+        collectorZeroNanoseconds: Int64
+    ) {
         self.spool = spool
         self.epoch = epoch
         self.clock = clock
+        self.collectorZeroNanoseconds = collectorZeroNanoseconds
     }
 }
 

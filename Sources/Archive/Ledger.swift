@@ -13,6 +13,14 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
         case format
         /// Times could not be kept as they came.
         case time
+        /// Samples of one run of the box's clock begin or end; `cause` says which.
+        case epoch
+        /// How an epoch's clock is taken to run from `startNanoseconds` on, until the next such line of the epoch or its end.
+        case clock
+        /// Session times of an epoch's later samples go on with an offset that differs by `offsetNanoseconds`.
+        case discontinuity
+        /// Clock exchanges: those that are in no fragment, or how many were not believed.
+        case exchanges
     }
 
     package var kind: Kind
@@ -27,11 +35,29 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
     package var track: String?
     /// Why: `driver-drop`, `overrun`, `encoder-overload`, `spool-full`, …
     package var cause: String?
-    /// Session time of the loss's start, nanoseconds.
+    /// Session time of the loss's start, or from when on something holds, nanoseconds.
     package var startNanoseconds: Int64?
     package var durationNanoseconds: UInt64?
     /// How many samples are missing; none: nobody knows.
     package var samples: UInt64?
+    /// Whose clock it is about, hexadecimal.
+    package var epoch: String?
+    /// A moment of that clock: where `offsetNanoseconds` holds.
+    package var agentNanoseconds: Int64?
+    /// Collector − agent; of a discontinuity, how much that changed.
+    package var offsetNanoseconds: Int64?
+    /// How much the offset grows, parts per billion of the agent's time.
+    package var skewPartsPerBillion: Int64?
+    /// How far off the offset may be.
+    package var boundNanoseconds: UInt64?
+    /// The session's zero on the collector's clock.
+    package var collectorZeroNanoseconds: Int64?
+    /// t1, t2, t3 and t4 of each exchange.
+    package var exchanges: [[Int64]]?
+    /// Exchanges of the epoch so far that cannot have happened as they say.
+    package var rejectedExchanges: UInt64?
+    /// Exchanges of the epoch so far that contradicted all others.
+    package var outlyingExchanges: UInt64?
     /// For people.
     package var text: String?
 

@@ -124,13 +124,15 @@ package final class SegmentWriter {
                         primingSamples: UInt8(
                             clamping: run.samples.prefix { $0.flags.contains(.priming) }.count),
                         samples: UInt32(run.samples.count), firstSequence: run.firstSequence,
-                        firstDTSNanoseconds: run.samples.first?.agentDTSNanoseconds ?? 0)
+                        firstDTSNanoseconds: run.samples.first?.agentDTSNanoseconds ?? 0,
+                        appliedOffsetNanoseconds: run.samples.first?.appliedOffsetNanoseconds ?? 0)
                 })
         }
         return FragmentRecord(
             spool: fragment.context.spool, epoch: fragment.context.epoch,
-            clock: fragment.context.clock,
-            sessionZero: sessionZero, segmentOriginNanoseconds: plan.originNanoseconds,
-            chain: chain, pieces: pieces)
+            clock: fragment.context.clock, sessionZero: sessionZero,
+            collectorZeroNanoseconds: fragment.context.collectorZeroNanoseconds,
+            segmentOriginNanoseconds: plan.originNanoseconds, chain: chain, pieces: pieces,
+            exchanges: fragment.context.exchanges)
     }
 }

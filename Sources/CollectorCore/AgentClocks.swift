@@ -1,8 +1,12 @@
+import Archive
 import Timing
 import Wire
 
 /// What is known of the agents' clocks, each by its epoch's identity.
 struct AgentClocks: Sendable {
+    /// Exchanges kept until they are in a recording: half a minute of fast probing. Of a clock whose sources record
+    /// nothing, the oldest go: leaving an exchange out makes a bound wider, never wrong.
+    static let maximumUnrecorded = FragmentRecord.maximumExchanges
     /// Enough for every box of a large site to reboot a few times; the one heard of longest ago goes first.
     private static let maximumEpochs = 4_096
 
@@ -10,6 +14,10 @@ struct AgentClocks: Sendable {
     private struct Clock: Sendable {
         var estimator = ClockEstimator()
         var change: Change?
+        /// The latest exchanges that can have happened, believed or not, oldest first.
+        var latest: [ClockExchange] = []
+        /// How many such exchanges there have been.
+        var possible = 0
     }
 
     private var clocks: [Identity: Clock] = [:]
@@ -23,6 +31,8 @@ struct AgentClocks: Sendable {
         /// How often the clock has jumped, and how far it did last.
         var jumps = 0
         var jumpNanoseconds: Int64 = 0
+        /// Agent's clock at the first exchange after the last jump.
+        var jumpedAtNanoseconds: Int64?
     }
 
     /// Learns from exchanges, oldest first.
@@ -39,27 +49,50 @@ struct AgentClocks: Sendable {
         defer { clocks[epoch] = clock }
         var jumps = clock.change?.jumps ?? 0
         var jump = clock.change?.jumpNanoseconds ?? 0
+        var jumpedAt = clock.change?.jumpedAtNanoseconds
         var believed: Int64?
-        for exchange in exchanges {
-            let verdict = clock.estimator.add(
-                ClockExchange(
-                    t1Nanoseconds: exchange.t1, t2Nanoseconds: exchange.t2,
-                    t3Nanoseconds: exchange.t3, t4Nanoseconds: exchange.t4))
-            switch verdict {
+        for reported in exchanges {
+            let exchange = ClockExchange(
+                t1Nanoseconds: reported.t1, t2Nanoseconds: reported.t2,
+                t3Nanoseconds: reported.t3, t4Nanoseconds: reported.t4)
+            switch clock.estimator.add(exchange) {
             case .accepted, .skewChanged:
-                believed = exchange.t4
+                believed = reported.t4
             case .jump(let distance):
-                believed = exchange.t4
+                believed = reported.t4
                 jumps += 1
                 jump = distance
-            case .rejected, .repeated, .outlier:
+                // All that the estimator knows now is from after the jump.
+                jumpedAt =
+                    clock.estimator.model(at: reported.t4)?.validFromAgentNanoseconds
+                    ?? reported.t1
+            case .outlier:
+                break
+            case .rejected, .repeated:
                 continue
             }
+            clock.possible += 1
+            clock.latest.append(exchange)
         }
+        let surplus = clock.latest.count - Self.maximumUnrecorded
+        if surplus > 0 { clock.latest.removeFirst(surplus) }
         guard let at = believed, let model = clock.estimator.model(at: at) else { return }
         clock.change = Change(
-            model: model, atNanoseconds: at, jumps: jumps, jumpNanoseconds: jump)
+            model: model, atNanoseconds: at, jumps: jumps, jumpNanoseconds: jump,
+            jumpedAtNanoseconds: jumpedAt)
     }
+
+    /// The exchanges of a clock after the first `known` ones, as far as they are still kept, and how many there have been in
+    /// all.
+    func exchanges(
+        of epoch: Identity, after known: Int
+    ) -> (exchanges: ArraySlice<ClockExchange>, count: Int) {
+        guard let clock = clocks[epoch] else { return ([], known) }
+        return (clock.latest.suffix(max(0, clock.possible - known)), clock.possible)
+    }
+
+    /// What has become of a clock's exchanges; nil when there were none.
+    func counts(of epoch: Identity) -> ClockEstimator.Counts? { clocks[epoch]?.estimator.counts }
 
     /// The newest change of a clock.
     func change(of epoch: Identity) -> Change? { clocks[epoch]?.change }

@@ -156,7 +156,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     /// A source will not come back: it was refused for good.
     mutating func giveUp(_ source: String, at now: Instant) -> [Action] {
         guard var recorder = sources[source] else { return [] }
-        let actions = recorder.close()
+        let actions = recorder.close(clocks: clocks, at: now)
         sources[source] = recorder.isEnrolled || isHeld(source) ? recorder : nil
         return actions + endIfComplete(at: now)
     }
@@ -171,7 +171,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
             actions += start(at: now)
         }
         for name in sources.keys.sorted() {
-            actions += sources[name]?.tick(now: now.monotonic) ?? []
+            actions += sources[name]?.tick(clocks: clocks, at: now) ?? []
         }
         return actions
     }
@@ -187,7 +187,9 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         var actions: [Action] = []
         if case .gathering = state { actions += start(at: now) }
         guard case .recording = state else { return actions }
-        for name in sources.keys.sorted() { actions += sources[name]?.close() ?? [] }
+        for name in sources.keys.sorted() {
+            actions += sources[name]?.close(clocks: clocks, at: now) ?? []
+        }
         return actions + finish(at: now)
     }
 
@@ -240,7 +242,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         case .format(let update):
             actions += sources[source]?.record(update, at: now) ?? []
         case .goodbye(let goodbye):
-            actions += sources[source]?.record(goodbye, at: now) ?? []
+            actions += sources[source]?.record(goodbye, clocks: clocks, at: now) ?? []
         }
         return actions
     }

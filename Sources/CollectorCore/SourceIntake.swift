@@ -5,32 +5,6 @@ import Wire
 
 /// Puts one source's samples on the session's timeline: the agent's stamps go in, ticks of session time come out.
 struct SourceIntake: Sendable {
-    /// What is worth a line in the log and in the ledger.
-    enum Notice: Hashable, Sendable, CustomStringConvertible {
-        /// The clocks moved apart by more than slewing can take: times continue with the new offset.
-        case clockJump(byNanoseconds: Int64)
-        /// Samples came before any clock exchange: their place is a guess from when they arrived.
-        case clockUnknown
-        /// The first exchange has come after all: times go on with what was measured.
-        case clockKnown(movedByNanoseconds: Int64)
-        /// Stamps that could not be kept as they came.
-        case badStamps(TrackKind, StampFault, samples: Int)
-
-        var description: String {
-            switch self {
-            case .clockJump(let nanoseconds):
-                "the clocks moved apart by \(nanoseconds / 1_000_000) ms at once; times continue "
-                    + "with the new offset"
-            case .clockUnknown:
-                "samples came before any clock exchange; their times are a guess from their arrival"
-            case .clockKnown(let nanoseconds):
-                "the clock has been measured; times move by \(nanoseconds / 1_000_000) ms"
-            case .badStamps(let track, let fault, let samples):
-                "\(samples) \(track) samples with times that could not be kept (\(fault.rawValue))"
-            }
-        }
-    }
-
     /// How far off a timeline may be that is guessed from arrival: more than any sane network takes.
     private static let guessBoundNanoseconds: Int64 = 10_000_000_000
     private static let followIntervalNanoseconds: Int64 = 1_000_000_000
@@ -49,14 +23,14 @@ struct SourceIntake: Sendable {
 
     private var spool: [UInt8]
     private var epochs: [UInt32: Identity]
-    private var timelines: [Identity: Timeline] = [:]
+    private var timelines: [Identity: EpochTimelines] = [:]
     /// Epochs whose timeline is a guess.
     private var guessed: Set<Identity> = []
     /// When each timeline has followed its clock last, on the collector's.
     private var followedNanoseconds: [Identity: Int64] = [:]
     private var jumpsSeen: [Identity: Int] = [:]
     private var trackClocks: [TrackKind: TrackClock] = [:]
-    private var notices: [Notice] = []
+    private var notices: [IntakeNotice] = []
 
     init(spool: [UInt8], epochs: [Epoch]) {
         self.spool = spool
@@ -73,7 +47,7 @@ struct SourceIntake: Sendable {
         self.epochs = Self.byNumber(epochs)
     }
 
-    mutating func takeNotices() -> [Notice] {
+    mutating func takeNotices() -> [IntakeNotice] {
         defer { notices.removeAll() }
         return notices
     }
@@ -91,22 +65,28 @@ struct SourceIntake: Sendable {
         let fresh = Timeline(
             sessionZeroNanoseconds: timeline.sessionZeroNanoseconds, model: change.model)
         if guessed.remove(epoch) != nil {
-            let moved = fresh.sessionNanoseconds(at: at) - timeline.sessionNanoseconds(at: at)
-            notices.append(.clockKnown(movedByNanoseconds: moved))
+            let session = fresh.sessionNanoseconds(at: at)
+            let moved = session &- timeline.timeline(at: at).sessionNanoseconds(at: at)
+            notices.append(
+                .clockKnown(
+                    epoch: epoch, movedByNanoseconds: moved, sessionNanoseconds: session))
             jumpsSeen[epoch] = change.jumps
-            timeline = fresh
+            timeline = EpochTimelines(fresh)
             return
         }
-        var jump: Int64?
+        var jump: (byNanoseconds: Int64, sinceNanoseconds: Int64)?
         if change.jumps > jumpsSeen[epoch, default: 0] {
-            jump = change.jumpNanoseconds
+            jump = (change.jumpNanoseconds, change.jumpedAtNanoseconds ?? at)
             jumpsSeen[epoch] = change.jumps
         } else if case .discontinuity(let rest) = timeline.update(change.model, at: at) {
-            jump = rest
+            jump = (rest, at)
         }
         if let jump {
-            notices.append(.clockJump(byNanoseconds: jump))
-            timeline = fresh
+            timeline.begin(fresh, since: jump.sinceNanoseconds)
+            notices.append(
+                .clockJump(
+                    epoch: epoch, byNanoseconds: jump.byNanoseconds,
+                    sessionNanoseconds: fresh.sessionNanoseconds(at: jump.sinceNanoseconds)))
         }
     }
 
@@ -148,8 +128,9 @@ struct SourceIntake: Sendable {
                 notices.append(.clockUnknown)
                 guessed.insert(epoch)
             }
-            timelines[epoch] = Timeline(
-                sessionZeroNanoseconds: zero, model: model ?? guess(samples, now: now))
+            timelines[epoch] = EpochTimelines(
+                Timeline(
+                    sessionZeroNanoseconds: zero, model: model ?? guess(samples, now: now)))
             followedNanoseconds[epoch] = model == nil ? nil : now
             jumpsSeen[epoch] = clocks.change(of: epoch)?.jumps ?? 0
         } else {
@@ -181,14 +162,16 @@ struct SourceIntake: Sendable {
         }
         var clock = trackClock(run.track, timescale)
         var faults: [StampFault: Int] = [:]
+        let zero = timeline.sessionZeroNanoseconds
         var placed: [PlannedSample] = []
         placed.reserveCapacity(run.count)
         for index in 0..<run.count {
             let dts = run.dtsNanoseconds[index]
+            let mapped = timeline.map(dts)
             let placement = clock.place(
                 SampleStamps(
                     ptsNanoseconds: timeline.map(run.ptsNanoseconds(at: index)),
-                    dtsNanoseconds: timeline.map(dts),
+                    dtsNanoseconds: mapped,
                     durationNanoseconds: run.durationNanoseconds(at: index)),
                 nowNanoseconds: nowNanoseconds)
             for fault in placement.faults { faults[fault, default: 0] += 1 }
@@ -196,7 +179,8 @@ struct SourceIntake: Sendable {
                 PlannedSample(
                     sizeBytes: run.sizes[index], dts: placement.dtsTicks, pts: placement.ptsTicks,
                     duration: placement.durationTicks, flags: run.flags(at: index),
-                    agentDTSNanoseconds: dts))
+                    agentDTSNanoseconds: dts,
+                    appliedOffsetNanoseconds: mapped &- dts &+ zero))
         }
         timelines[epoch] = timeline
         trackClocks[run.track] = clock
@@ -223,17 +207,23 @@ struct SourceIntake: Sendable {
 
     /// Session time of one of the agent's stamps; none before the first sample of its epoch.
     func sessionNanoseconds(_ stamp: Int64, epoch: UInt32) -> Int64? {
-        epochs[epoch].flatMap { timelines[$0] }?.sessionNanoseconds(at: stamp)
+        epochs[epoch].flatMap { sessionNanoseconds(stamp, epoch: $0) }
+    }
+
+    /// The same for an epoch known by its identity.
+    func sessionNanoseconds(_ stamp: Int64, epoch: Identity) -> Int64? {
+        timelines[epoch]?.timeline(at: stamp).sessionNanoseconds(at: stamp)
     }
 
     private func context(_ epoch: Identity, at stamp: Int64) -> FragmentContext {
-        let timeline = timelines[epoch]
+        let timeline = timelines[epoch]?.timeline(at: stamp)
         return FragmentContext(
             spool: spool, epoch: epoch.bytes,
             clock: FragmentRecord.Clock(
                 offsetNanoseconds: timeline?.appliedOffsetNanoseconds(at: stamp) ?? 0,
                 boundNanoseconds: UInt64(clamping: timeline?.boundNanoseconds(at: stamp) ?? .max),
-                skewPartsPerBillion: timeline?.model(at: stamp).skewPPB ?? 0))
+                skewPartsPerBillion: timeline?.model(at: stamp).skewPPB ?? 0),
+            collectorZeroNanoseconds: timeline?.sessionZeroNanoseconds ?? 0)
     }
 
     /// Where no exchange has been made: the newest sample has just been captured.

@@ -11,6 +11,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
     private var introduction: SourceIntroduction
     private var segmenter: Segmenter<Payload>
     var intake: SourceIntake
+    private var diary = ClockDiary()
     private(set) var progress: SourceProgress
     /// The session it has a place in.
     private var session: (name: String, zeroUTC: UTCTime, zero: Int64)?
@@ -69,8 +70,10 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
             samples, payload: payload, formats: segmenter.upcomingTracks, clocks: clocks,
             zero: zero, now: now.monotonic)
         count(placed.piece)
-        return noticed(at: now)
-            + actions(segmenter.add(placed.piece, context: placed.context, now: now.monotonic))
+        return noticed(intake.takeNotices(), at: now)
+            + actions(
+                segmenter.add(placed.piece, context: placed.context, now: now.monotonic),
+                clocks: clocks, at: now)
     }
 
     /// Samples are missing, and the agent says why.
@@ -106,8 +109,10 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
     }
 
     /// The source is complete.
-    mutating func record(_ goodbye: Goodbye, at now: Instant) -> [Action] {
-        let actions = close()
+    mutating func record(
+        _ goodbye: Goodbye, clocks: AgentClocks, at now: Instant
+    ) -> [Action] {
+        let actions = close(clocks: clocks, at: now)
         return actions + [
             ledger(.goodbye, at: now, sequences: goodbye.sequence...goodbye.sequence) {
                 $0.text = goodbye.text
@@ -117,15 +122,18 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
     }
 
     /// Writes what is pending where it has waited too long.
-    mutating func tick(now: Int64) -> [Action] {
-        isEnrolled ? actions(segmenter.tick(now: now)) : []
+    mutating func tick(clocks: AgentClocks, at now: Instant) -> [Action] {
+        guard isEnrolled else { return [] }
+        return actions(segmenter.tick(now: now.monotonic), clocks: clocks, at: now)
     }
 
     /// Finishes the source's files.
-    mutating func close() -> [Action] {
+    mutating func close(clocks: AgentClocks, at now: Instant) -> [Action] {
         isComplete = true
         progress.isComplete = true
-        return actions(segmenter.end())
+        let last = actions(segmenter.end(), clocks: clocks, at: now)
+        guard isEnrolled else { return last }
+        return last + noticed(diary.close(clocks), at: now)
     }
 }
 
@@ -146,34 +154,55 @@ extension SourceRecorder {
         }
     }
 
-    /// What the intake noticed, as lines.
-    private mutating func noticed(at now: Instant) -> [Action] {
-        intake.takeNotices().flatMap { notice in
-            [
-                ledger(.time, at: now) { $0.text = notice.description },
-                note(.warning, notice.description),
-            ]
+    /// What was noticed of clocks and stamps, as lines.
+    private func noticed(_ notices: [IntakeNotice], at now: Instant) -> [Action] {
+        notices.flatMap { notice in
+            let line = ledger(notice.kind, at: now, notice.fill)
+            return notice.isWarning ? [line, note(.warning, notice.text)] : [line]
         }
     }
 
-    private func actions(_ steps: [Segmenter<Payload>.Action]) -> [Action] {
+    /// Gives a fragment what has been learned of its clock since the one before; what is worth a line comes back.
+    private mutating func writeDown(
+        _ clocks: AgentClocks, in fragment: inout FragmentPlan<Payload>, at now: Instant
+    ) -> [Action] {
+        guard let epoch = Identity(fragment.context.epoch) else {
+            preconditionFailure("an epoch's identity has as many bytes on the wire as on disk")
+        }
+        var notices = diary.turn(to: epoch, zero: fragment.context.collectorZeroNanoseconds)
+        fragment.context.exchanges = diary.takeExchanges(of: epoch, clocks)
+        if let stamp = fragment.pieces.last?.runs.last?.samples.last?.agentDTSNanoseconds,
+            let session = intake.sessionNanoseconds(stamp, epoch: epoch)
+        {
+            notices += diary.notices(of: epoch, clocks, at: stamp, session: session)
+        }
+        return noticed(notices, at: now)
+    }
+
+    private mutating func actions(
+        _ steps: [Segmenter<Payload>.Action], clocks: AgentClocks, at now: Instant
+    ) -> [Action] {
         guard let session else { return [] }
-        return steps.map { step in
+        return steps.flatMap { step -> [Action] in
             switch step {
             case .open(let number, let plan):
                 let origin = UTCTime(
                     nanoseconds: session.zeroUTC.nanoseconds + plan.originNanoseconds)
                 let path = settings.layout.segment(session.name, name, origin: origin)
-                return .job(
-                    .open(
-                        SegmentID(session: session.name, source: name, number: number), path: path,
-                        plan: plan, sessionZero: session.zeroUTC))
-            case .append(let number, let fragment):
+                return [
+                    .job(
+                        .open(
+                            SegmentID(session: session.name, source: name, number: number),
+                            path: path, plan: plan, sessionZero: session.zeroUTC))
+                ]
+            case .append(let number, var fragment):
                 let id = SegmentID(session: session.name, source: name, number: number)
-                return .job(.append(id, fragment))
+                let lines = writeDown(clocks, in: &fragment, at: now)
+                return [.job(.append(id, fragment))] + lines
             case .finish(let number):
-                return .job(
-                    .finish(SegmentID(session: session.name, source: name, number: number)))
+                return [
+                    .job(.finish(SegmentID(session: session.name, source: name, number: number)))
+                ]
             }
         }
     }

@@ -110,8 +110,9 @@ package struct Timeline: Sendable {
         return .slewing(restNanoseconds: rest)
     }
 
-    /// Not before what has been mapped, unless that was stamped absurdly far ahead.
-    private mutating func startOfUpdate(at agentNanoseconds: Int64) -> Int64 {
+    /// Where an update at a moment of the agent's clock begins: not before what has been mapped, unless that was
+    /// stamped absurdly far ahead.
+    package mutating func startOfUpdate(at agentNanoseconds: Int64) -> Int64 {
         let latest = agentNanoseconds.clampedAdding(Self.plausibleLeadNanoseconds)
         if let reached = reachedNanoseconds, reached > latest {
             reachedNanoseconds = agentNanoseconds

@@ -103,13 +103,16 @@ struct InspectedBox: Encodable {
             return
         }
         fields = [
-            Field(name: "fragment record", text: "version \(FragmentRecord.version)"),
+            Field(
+                name: "fragment record",
+                text: record.collectorZeroNanoseconds == nil ? "version 1" : "version 2"),
             Field(name: "spool", text: hexadecimal(record.spool)),
             Field(name: "epoch", text: hexadecimal(record.epoch)),
             Field(name: "clock offset", text: "\(record.clock.offsetNanoseconds) ns"),
             Field(name: "clock bound", text: "\(record.clock.boundNanoseconds) ns"),
             Field(name: "clock skew", text: "\(record.clock.skewPartsPerBillion) ppb"),
             Field(name: "session zero", text: "\(record.sessionZero)"),
+            Field(name: "clock exchanges", text: "\(record.exchanges.count)"),
             Field(name: "segment origin", text: "\(record.segmentOriginNanoseconds) ns"),
             Field(name: "chain", text: "\(record.chain)"),
         ]

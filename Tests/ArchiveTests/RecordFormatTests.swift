@@ -1,6 +1,7 @@
 import Archive
 import Media
 import Testing
+import Timing
 
 @Suite struct FragmentRecordTests {
     private let record = FragmentRecord(
@@ -8,6 +9,7 @@ import Testing
         clock: FragmentRecord.Clock(
             offsetNanoseconds: -5, boundNanoseconds: 250_000, skewPartsPerBillion: -200_000),
         sessionZero: UTCTime(nanoseconds: 1_790_000_000_000_000_000),
+        collectorZeroNanoseconds: 123_456_789_000,
         segmentOriginNanoseconds: -600_000_000_000, chain: Digest(of: [1, 2, 3]),
         pieces: [
             FragmentRecord.Piece(
@@ -15,12 +17,62 @@ import Testing
                 runs: [
                     FragmentRecord.Run(
                         track: .video, primingSamples: 0, samples: 3, firstSequence: 7,
-                        firstDTSNanoseconds: -1),
+                        firstDTSNanoseconds: -1, appliedOffsetNanoseconds: -1_000_000),
                     FragmentRecord.Run(
                         track: .audio, primingSamples: 1, samples: 5, firstSequence: 10,
-                        firstDTSNanoseconds: 5),
+                        firstDTSNanoseconds: 5, appliedOffsetNanoseconds: .max),
                 ])
+        ],
+        exchanges: [
+            ClockExchange(
+                t1Nanoseconds: 1_000_000, t2Nanoseconds: 6_050_000, t3Nanoseconds: 6_051_000,
+                t4Nanoseconds: 1_101_000),
+            // A lie is kept as it was told.
+            ClockExchange(
+                t1Nanoseconds: .max, t2Nanoseconds: .min, t3Nanoseconds: -1, t4Nanoseconds: 0),
+            ClockExchange(
+                t1Nanoseconds: 2_000_000, t2Nanoseconds: 7_050_000, t3Nanoseconds: 7_051_000,
+                t4Nanoseconds: 2_101_000),
         ])
+
+    /// The same as version 1 wrote it: without the collector's zero, the runs' offsets and the exchanges.
+    private static let version1 = """
+        010000000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20ffffffff
+        fffffffb000000000003d090fffffffffffcf2c018d75b8423f30000ffffff744d369000039058c6
+        f2c0cb492c533b0a4d14ef77cc0f78abccced5287d84a1a2011cfb810001000003e800e52d9c508c
+        502347344d8c07ad91cbd6068afc75ff6292f062a09ca381c89e7102010000000003000000000000
+        0007ffffffffffffffff020100000005000000000000000a0000000000000005
+        """
+
+    /// What is in the text as hexadecimal digits.
+    private static func bytes(_ text: String) -> [UInt8] {
+        let digits = text.compactMap(\.hexDigitValue)
+        return stride(from: 0, to: digits.count, by: 2).map {
+            UInt8(digits[$0] << 4 | digits[$0 + 1])
+        }
+    }
+
+    @Test func `a record of version 1 still reads`() throws {
+        let old = try FragmentRecord(parsing: Self.bytes(Self.version1))
+        #expect(old.collectorZeroNanoseconds == nil && old.exchanges.isEmpty)
+        #expect(old.clock == record.clock && old.sequences == record.sequences)
+        #expect(old.chain == record.chain && old.sessionZero == record.sessionZero)
+        #expect(old.pieces.flatMap(\.runs).map(\.appliedOffsetNanoseconds) == [-5, -5])
+        #expect(old.pieces.flatMap(\.runs).map(\.firstDTSNanoseconds) == [-1, 5])
+    }
+
+    @Test func `an exchange takes a dozen bytes of a record`() {
+        var many = record
+        let few = record.encoded().count
+        many.exchanges += (0..<100).map { (index: Int64) in
+            let t1 = 5_000_000_000_000 + index * 2_000_000_000
+            return ClockExchange(
+                t1Nanoseconds: t1, t2Nanoseconds: t1 + 77_000_050_000 + index * 31,
+                t3Nanoseconds: t1 + 77_000_052_000 + index * 31,
+                t4Nanoseconds: t1 + 102_000 + index * 17)
+        }
+        #expect(many.encoded().count - few < 100 * 14)
+    }
 
     @Test func `a record reads back as it was written`() throws {
         #expect(try FragmentRecord(parsing: record.encoded()) == record)

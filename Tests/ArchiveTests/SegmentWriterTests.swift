@@ -40,7 +40,8 @@ final class TemporaryDirectory {
     private static let context = FragmentContext(
         spool: [UInt8](repeating: 1, count: 16), epoch: [UInt8](repeating: 2, count: 16),
         clock: FragmentRecord.Clock(
-            offsetNanoseconds: 0, boundNanoseconds: 1_000, skewPartsPerBillion: 0))
+            offsetNanoseconds: 0, boundNanoseconds: 1_000, skewPartsPerBillion: 0),
+        collectorZeroNanoseconds: 0)
 
     /// Ten pictures of 25 bytes each: a length, and a slice.
     private func fragment(_ index: Int) -> FragmentPlan<ArrayPayload> {
@@ -54,7 +55,8 @@ final class TemporaryDirectory {
             samples.append(
                 PlannedSample(
                     sizeBytes: 25, dts: time, pts: time, duration: 9_000,
-                    flags: isKeyframe ? .keyframe : [], agentDTSNanoseconds: time))
+                    flags: isKeyframe ? .keyframe : [], agentDTSNanoseconds: time,
+                    appliedOffsetNanoseconds: 0))
         }
         let run = PlannedRun(
             track: .video, firstSequence: UInt64(index * 10 + 1), samples: samples)

@@ -14,7 +14,8 @@ private struct Camera {
     static let context = FragmentContext(
         spool: [UInt8](repeating: 1, count: 16), epoch: [UInt8](repeating: 2, count: 16),
         clock: FragmentRecord.Clock(
-            offsetNanoseconds: 0, boundNanoseconds: 0, skewPartsPerBillion: 0))
+            offsetNanoseconds: 0, boundNanoseconds: 0, skewPartsPerBillion: 0),
+        collectorZeroNanoseconds: 0)
 
     var keyframeEvery = 10
     /// How much later than its instant sound arrives, in batches of 100 ms (negative: pictures are late).
@@ -33,7 +34,7 @@ private struct Camera {
         let picture = PlannedSample(
             sizeBytes: 10, dts: pictureTime, pts: pictureTime, duration: 9_000,
             flags: index % keyframeEvery == 0 ? .keyframe : [],
-            agentDTSNanoseconds: Int64(index) * 100_000_000)
+            agentDTSNanoseconds: Int64(index) * 100_000_000, appliedOffsetNanoseconds: 0)
         var runs = [PlannedRun(track: .video, firstSequence: sequence, samples: [picture])]
         sequence += 1
         var soundPackets = nextSoundPacket ?? Int64(index) * 4_800 / 1024
@@ -43,7 +44,8 @@ private struct Camera {
             packets.append(
                 PlannedSample(
                     sizeBytes: 4, dts: soundPackets * 1024, pts: soundPackets * 1024,
-                    duration: 1024, flags: .keyframe, agentDTSNanoseconds: 0))
+                    duration: 1024, flags: .keyframe, agentDTSNanoseconds: 0,
+                    appliedOffsetNanoseconds: 0))
             soundPackets += 1
         }
         nextSoundPacket = soundPackets
@@ -186,7 +188,8 @@ private struct Files {
         for (index, dts) in [Int64(-1024), 0, 1024].enumerated() {
             let packet = PlannedSample(
                 sizeBytes: 4, dts: dts, pts: dts, duration: 1024,
-                flags: dts < 0 ? [.keyframe, .priming] : .keyframe, agentDTSNanoseconds: 0)
+                flags: dts < 0 ? [.keyframe, .priming] : .keyframe, agentDTSNanoseconds: 0,
+                appliedOffsetNanoseconds: 0)
             let run = PlannedRun(
                 track: .audio, firstSequence: UInt64(index + 1), samples: [packet])
             let piece = PlannedPiece(
@@ -236,7 +239,7 @@ private struct Files {
                 PlannedSample(
                     sizeBytes: 4, dts: Int64(index * 5 + offset) * 1024,
                     pts: Int64(index * 5 + offset) * 1024, duration: 1024, flags: .keyframe,
-                    agentDTSNanoseconds: 0)
+                    agentDTSNanoseconds: 0, appliedOffsetNanoseconds: 0)
             }
             let run = PlannedRun(
                 track: .audio, firstSequence: UInt64(index * 5 + 1), samples: packets)

@@ -1,0 +1,206 @@
+import Media
+import Timing
+
+extension FragmentRecord {
+    /// The payload of the `uuid` box.
+    package func encoded() -> [UInt8] {
+        guard let zero = collectorZeroNanoseconds else {
+            preconditionFailure("only records of version 1 have no zero, and those are only read")
+        }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(136 + pieces.count * 90 + exchanges.count * 16)
+        bytes.appendBigEndian(UInt32(Self.version) << 24)
+        bytes += spool
+        bytes += epoch
+        bytes.appendBigEndian(UInt64(bitPattern: clock.offsetNanoseconds))
+        bytes.appendBigEndian(clock.boundNanoseconds)
+        bytes.appendBigEndian(UInt64(bitPattern: clock.skewPartsPerBillion))
+        bytes.appendBigEndian(UInt64(bitPattern: sessionZero.nanoseconds))
+        bytes.appendBigEndian(UInt64(bitPattern: zero))
+        bytes.appendBigEndian(UInt64(bitPattern: segmentOriginNanoseconds))
+        bytes += chain.bytes
+        bytes.appendBigEndian(UInt16(pieces.count))
+        for piece in pieces {
+            bytes.appendBigEndian(piece.sizeBytes)
+            bytes.append(piece.digestOrigin.rawValue)
+            bytes += piece.digest.bytes
+            bytes.append(UInt8(piece.runs.count))
+            for run in piece.runs {
+                bytes.append(run.track.rawValue)
+                bytes.append(run.primingSamples)
+                bytes.appendBigEndian(run.samples)
+                bytes.appendBigEndian(run.firstSequence)
+                bytes.appendBigEndian(UInt64(bitPattern: run.firstDTSNanoseconds))
+                bytes.appendVarint(run.appliedOffsetNanoseconds &- clock.offsetNanoseconds)
+            }
+        }
+        bytes.appendBigEndian(UInt16(exchanges.count))
+        var last = ClockExchange.zero
+        for exchange in exchanges {
+            bytes.appendVarint(exchange.t1Nanoseconds &- last.t1Nanoseconds)
+            bytes.appendVarint(exchange.thereNanoseconds &- last.thereNanoseconds)
+            bytes.appendVarint(exchange.answerNanoseconds)
+            bytes.appendVarint(
+                exchange.t4Nanoseconds &- exchange.t1Nanoseconds &- exchange.answerNanoseconds)
+            last = exchange
+        }
+        return bytes
+    }
+
+    /// Why a record could not be read.
+    package struct Malformed: Error, Hashable, CustomStringConvertible {
+        package let description: String
+    }
+
+    /// Reads the payload of a `uuid` box. Never trusts a count: every read is checked against what is there.
+    package init(parsing payload: [UInt8]) throws(Malformed) {
+        var reader = RecordReader(payload)
+        let version = try reader.integer(UInt8.self)
+        guard (1...Self.version).contains(version) else {
+            throw Malformed(description: "a fragment record of an unknown version")
+        }
+        _ = try reader.bytes(3)
+        spool = try reader.bytes(16)
+        epoch = try reader.bytes(16)
+        clock = Clock(
+            offsetNanoseconds: Int64(bitPattern: try reader.integer(UInt64.self)),
+            boundNanoseconds: try reader.integer(UInt64.self),
+            skewPartsPerBillion: Int64(bitPattern: try reader.integer(UInt64.self)))
+        sessionZero = UTCTime(nanoseconds: Int64(bitPattern: try reader.integer(UInt64.self)))
+        collectorZeroNanoseconds =
+            version == 1 ? nil : Int64(bitPattern: try reader.integer(UInt64.self))
+        segmentOriginNanoseconds = Int64(bitPattern: try reader.integer(UInt64.self))
+        chain = try reader.digest()
+        pieces = []
+        for _ in 0..<(try reader.integer(UInt16.self)) {
+            let size = try reader.integer(UInt32.self)
+            guard let origin = DigestOrigin(rawValue: try reader.integer(UInt8.self)) else {
+                throw Malformed(description: "a digest from an unknown place")
+            }
+            let digest = try reader.digest()
+            var runs: [Run] = []
+            for _ in 0..<(try reader.integer(UInt8.self)) {
+                var run = try reader.run()
+                run.appliedOffsetNanoseconds = clock.offsetNanoseconds
+                if version > 1 { run.appliedOffsetNanoseconds &+= try reader.varint() }
+                runs.append(run)
+            }
+            pieces.append(
+                Piece(sizeBytes: size, digestOrigin: origin, digest: digest, runs: runs))
+        }
+        exchanges = version == 1 ? [] : try reader.exchanges()
+        guard reader.isAtEnd else {
+            throw Malformed(description: "a fragment record with bytes after its end")
+        }
+    }
+}
+
+/// Reads big-endian values from bytes that nobody vouches for.
+private struct RecordReader {
+    private let bytes: [UInt8]
+    private var position = 0
+
+    init(_ bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    var isAtEnd: Bool { position == bytes.count }
+
+    mutating func bytes(_ count: Int) throws(FragmentRecord.Malformed) -> [UInt8] {
+        guard count <= bytes.count - position else {
+            throw FragmentRecord.Malformed(
+                description: "a fragment record cut short at byte \(bytes.count)")
+        }
+        defer { position += count }
+        return Array(bytes[position..<position + count])
+    }
+
+    mutating func integer<Integer: FixedWidthInteger & UnsignedInteger>(
+        _: Integer.Type
+    ) throws(FragmentRecord.Malformed) -> Integer {
+        try bytes(Integer.bitWidth / 8).reduce(0) { $0 << 8 | Integer($1) }
+    }
+
+    mutating func digest() throws(FragmentRecord.Malformed) -> Digest {
+        guard let digest = Digest(try bytes(Digest.byteCount)) else {
+            throw FragmentRecord.Malformed(description: "a digest of another size")
+        }
+        return digest
+    }
+
+    mutating func run() throws(FragmentRecord.Malformed) -> FragmentRecord.Run {
+        guard let track = TrackKind(rawValue: try integer(UInt8.self)) else {
+            throw FragmentRecord.Malformed(description: "a run of an unknown track")
+        }
+        let run = FragmentRecord.Run(
+            track: track, primingSamples: try integer(UInt8.self),
+            samples: try integer(UInt32.self), firstSequence: try integer(UInt64.self),
+            firstDTSNanoseconds: Int64(bitPattern: try integer(UInt64.self)),
+            appliedOffsetNanoseconds: 0)
+        let (_, overflow) = run.firstSequence.addingReportingOverflow(UInt64(run.samples))
+        guard !overflow else {
+            throw FragmentRecord.Malformed(description: "sequence numbers past 64 bits")
+        }
+        return run
+    }
+
+    mutating func varint() throws(FragmentRecord.Malformed) -> Int64 {
+        var folded: UInt64 = 0
+        for shift in stride(from: UInt64(0), to: 70, by: 7) {
+            let group = UInt64(try integer(UInt8.self))
+            let bits = group & 0x7F
+            guard shift < 63 || bits <= 1 else { break }
+            folded |= bits << shift
+            if group & 0x80 == 0 {
+                return Int64(bitPattern: folded >> 1) ^ -Int64(bitPattern: folded & 1)
+            }
+        }
+        throw FragmentRecord.Malformed(description: "a number past 64 bits")
+    }
+
+    mutating func exchanges() throws(FragmentRecord.Malformed) -> [ClockExchange] {
+        let count = Int(try integer(UInt16.self))
+        guard count <= FragmentRecord.maximumExchanges else {
+            throw FragmentRecord.Malformed(description: "\(count) clock exchanges")
+        }
+        var exchanges: [ClockExchange] = []
+        var last = ClockExchange.zero
+        for _ in 0..<count {
+            let t1 = last.t1Nanoseconds &+ (try varint())
+            let there = last.thereNanoseconds &+ (try varint())
+            let answer = try varint()
+            let delay = try varint()
+            last = ClockExchange(
+                t1Nanoseconds: t1, t2Nanoseconds: t1 &+ there, t3Nanoseconds: t1 &+ there &+ answer,
+                t4Nanoseconds: t1 &+ answer &+ delay)
+            exchanges.append(last)
+        }
+        return exchanges
+    }
+}
+
+extension ClockExchange {
+    /// What the first exchange of a record is told from.
+    fileprivate static let zero = ClockExchange(
+        t1Nanoseconds: 0, t2Nanoseconds: 0, t3Nanoseconds: 0, t4Nanoseconds: 0)
+
+    fileprivate var thereNanoseconds: Int64 { t2Nanoseconds &- t1Nanoseconds }
+    fileprivate var answerNanoseconds: Int64 { t3Nanoseconds &- t2Nanoseconds }
+}
+
+extension [UInt8] {
+    /// Appends an integer, most significant byte first.
+    fileprivate mutating func appendBigEndian<Integer: FixedWidthInteger>(_ value: Integer) {
+        Swift.withUnsafeBytes(of: value.bigEndian) { append(contentsOf: $0) }
+    }
+
+    /// Appends a signed number in groups of seven bits.
+    fileprivate mutating func appendVarint(_ value: Int64) {
+        var folded = UInt64(bitPattern: (value << 1) ^ (value >> 63))
+        while folded > 0x7F {
+            append(UInt8(truncatingIfNeeded: folded) | 0x80)
+            folded >>= 7
+        }
+        append(UInt8(folded))
+    }
+}

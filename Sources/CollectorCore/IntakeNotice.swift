@@ -1,0 +1,109 @@
+import Archive
+import Media
+import Timing
+import Wire
+
+/// Something about a source's clock or stamps that is worth a line in the ledger, and perhaps in the log.
+enum IntakeNotice: Hashable, Sendable {
+    /// The first samples of an epoch have come.
+    case epochOpened(epoch: Identity, collectorZeroNanoseconds: Int64)
+    /// Samples of another epoch have come, or the source has ended.
+    case epochClosed(epoch: Identity)
+    /// How an epoch's clock is taken to run from here on.
+    case model(epoch: Identity, ClockModel, sessionNanoseconds: Int64)
+    /// The clocks moved apart by more than slewing can take: times continue with the new offset.
+    case clockJump(epoch: Identity, byNanoseconds: Int64, sessionNanoseconds: Int64)
+    /// Samples came before any clock exchange: their place is a guess from when they arrived.
+    case clockUnknown
+    /// The first exchange has come after all: times go on with what was measured.
+    case clockKnown(epoch: Identity, movedByNanoseconds: Int64, sessionNanoseconds: Int64)
+    /// Clock exchanges that cannot be true, or contradict all others; how many so far in the epoch.
+    case doubtfulExchanges(epoch: Identity, rejected: Int, outliers: Int, reasons: String)
+    /// Exchanges that no fragment will hold any more.
+    case exchanges(epoch: Identity, collectorZeroNanoseconds: Int64, [ClockExchange])
+    /// Stamps that could not be kept as they came.
+    case badStamps(TrackKind, StampFault, samples: Int)
+
+    /// Whether people should hear of it at once.
+    var isWarning: Bool {
+        switch self {
+        case .epochOpened, .epochClosed, .model, .exchanges: false
+        case .clockJump, .clockUnknown, .clockKnown, .doubtfulExchanges, .badStamps: true
+        }
+    }
+
+    /// How it is called in the ledger.
+    var kind: LedgerEntry.Kind {
+        switch self {
+        case .epochOpened, .epochClosed: .epoch
+        case .model: .clock
+        case .clockJump, .clockKnown: .discontinuity
+        case .exchanges, .doubtfulExchanges: .exchanges
+        case .clockUnknown, .badStamps: .time
+        }
+    }
+
+    /// One line for people.
+    var text: String {
+        switch self {
+        case .epochOpened: "samples of another run of the box's clock begin"
+        case .epochClosed: "no more samples of this run of the box's clock"
+        case .model(_, let model, _):
+            "offset \(model.offsetNanoseconds) ns ± \(model.boundNanoseconds) ns, "
+                + "skew \(model.skewPPB) ppb"
+        case .clockJump(_, let nanoseconds, _):
+            "the clocks moved apart by \(nanoseconds / 1_000_000) ms at once; times continue "
+                + "with the new offset"
+        case .clockUnknown:
+            "samples came before any clock exchange; their times are a guess from their arrival"
+        case .clockKnown(_, let nanoseconds, _):
+            "the clock has been measured; times move by \(nanoseconds / 1_000_000) ms"
+        case .doubtfulExchanges(_, let rejected, let outliers, let reasons):
+            "of the clock exchanges so far, \(rejected) cannot have happened as they say"
+                + (reasons.isEmpty ? "" : " (\(reasons))")
+                + " and \(outliers) contradicted the others"
+        case .exchanges(_, _, let exchanges):
+            "the last \(exchanges.count) clock exchanges"
+        case .badStamps(let track, let fault, let samples):
+            "\(samples) \(track) samples with times that could not be kept (\(fault.rawValue))"
+        }
+    }
+
+    /// Puts what is to be read by programs into a line.
+    func fill(_ entry: inout LedgerEntry) {
+        entry.text = text
+        switch self {
+        case .epochOpened(let epoch, let zero):
+            entry.cause = "opened"
+            entry.epoch = epoch.description
+            entry.collectorZeroNanoseconds = zero
+        case .epochClosed(let epoch):
+            entry.cause = "closed"
+            entry.epoch = epoch.description
+        case .model(let epoch, let model, let start):
+            entry.epoch = epoch.description
+            entry.startNanoseconds = start
+            entry.agentNanoseconds = model.referenceAgentNanoseconds
+            entry.offsetNanoseconds = model.offsetNanoseconds
+            entry.skewPartsPerBillion = model.skewPPB
+            entry.boundNanoseconds = UInt64(clamping: model.boundNanoseconds)
+        case .clockJump(let epoch, let distance, let start),
+            .clockKnown(let epoch, let distance, let start):
+            entry.epoch = epoch.description
+            entry.startNanoseconds = start
+            entry.offsetNanoseconds = distance
+        case .doubtfulExchanges(let epoch, let rejected, let outliers, _):
+            entry.epoch = epoch.description
+            entry.rejectedExchanges = UInt64(rejected)
+            entry.outlyingExchanges = UInt64(outliers)
+        case .exchanges(let epoch, let zero, let exchanges):
+            entry.epoch = epoch.description
+            entry.collectorZeroNanoseconds = zero
+            entry.exchanges = exchanges.map {
+                [$0.t1Nanoseconds, $0.t2Nanoseconds, $0.t3Nanoseconds, $0.t4Nanoseconds]
+            }
+        case .clockUnknown, .badStamps:
+            break
+        }
+    }
+}
