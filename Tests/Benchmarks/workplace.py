@@ -86,7 +86,7 @@ class Workplace:
 
 def build():
     """Builds the programs, optimised; returns where they are."""
-    base = ["swift", "build", "-c", "release", "--package-path", PROJECT]
+    base = ["swift", "build", "-c", "release", "--static-swift-stdlib", "--package-path", PROJECT]
     for product in PRODUCTS:
         call([*base, "--product", product])
     return subprocess.check_output([*base, "--show-bin-path"], text=True).strip()
