@@ -49,6 +49,8 @@ let package = Package(
     targets: [
         // Level C: module maps and the thinnest shims.
         .systemLibrary(
+            name: "CALSA", pkgConfig: "alsa", providers: [.apt(["libasound2-dev"])]),
+        .systemLibrary(
             name: "CFFmpeg",
             pkgConfig: "libavformat libavcodec libswscale libswresample libavutil",
             providers: [
@@ -70,7 +72,7 @@ let package = Package(
         library("Timing", "Media"),
         library("Wire", protobuf, "Media"),
         library("MP4", "Media"),
-        library("Devices", "CFFmpeg", "CLinux", "Media"),
+        library("Devices", "CALSA", "CFFmpeg", "CLinux", "Media"),
         library("Encoding", "CFFmpeg", "Media"),
 
         // Level 2: recordings on disk.
@@ -106,7 +108,7 @@ let package = Package(
         tests("Archive", "Archive", "Media", "MP4", "Timing"),
         tests("CollectorCore", "Archive", "CollectorCore", "Media", "Timing", "Wire"),
         tests("Devices", "Devices", "Media", "TestMedia"),
-        tests("Encoding", "Devices", "Encoding", "Media"),
+        tests("Encoding", "Devices", "Encoding", "Media", "TestMedia"),
         tests(
             "EndToEnd", "Archive", "Devices", "Media", "Messaging", "TestMedia", "Wire",
             "tributary", "tributary-agent", "tributary-collector"),

@@ -82,9 +82,14 @@ private final class UplinkSink: CaptureSink {
     func sample(_ sample: EncodedSample) { uplink.offer(sample) }
 
     func lost(_ loss: CaptureLoss) {
-        logger.warning("\(loss.samples) \(loss.track) samples lost: \(loss.text)")
+        let count = loss.samples > 0 ? "\(loss.samples) \(loss.track) samples" : "\(loss.track)"
+        logger.warning("\(count) lost: \(loss.text)")
         uplink.offer(Loss(loss))
     }
+
+    func noted(_ line: String) { logger.warning("\(line)") }
+
+    func heard(_ report: SoundReport) {}
 
     func ended(_ end: CaptureEnd) {
         ending.withLock { $0 = end }
@@ -107,6 +112,9 @@ extension Loss {
             switch loss.cause {
             case .encoderOverload: .encoderOverload
             case .damagedInput: .damagedInput
+            case .driverDrop: .driverDrop
+            case .overrun: .overrun
+            case .deviceLost: .deviceLost
             }
         self.init(
             track: loss.track, cause: cause, startNanoseconds: loss.startNanoseconds,

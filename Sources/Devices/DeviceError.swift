@@ -12,6 +12,16 @@ package enum DeviceError: Error, Hashable, CustomStringConvertible {
     case unreadable(path: String, atNanoseconds: Int64, reason: String)
     /// A time that cannot be expressed in nanoseconds.
     case timeOutOfRange(path: String)
+    /// No sound device has that name; these are there.
+    case noSoundDevice(String, available: [String])
+    /// Somebody else has the sound device; `holder` says who, if that is known.
+    case soundDeviceBusy(String, holder: String?)
+    /// This user may not use sound devices.
+    case soundDeviceDenied(String)
+    /// The sound device cannot do what is needed.
+    case soundDeviceRefused(String, reason: String)
+    /// The sound device was there, and is not any more.
+    case soundDeviceLost(String, reason: String)
 
     package var description: String {
         switch self {
@@ -25,6 +35,21 @@ package enum DeviceError: Error, Hashable, CustomStringConvertible {
             "cannot read \(path) past \(seconds(time)): \(reason)"
         case .timeOutOfRange(let path):
             "\(path) is damaged: it has a timestamp that is out of range"
+        case .noSoundDevice(let name, let available):
+            "there is no sound device \"\(name)\"; "
+                + (available.isEmpty
+                    ? "this machine has none to capture from: plug one in, or use test, file:PATH or none"
+                    : "there is \(available.joined(separator: ", "))")
+        case .soundDeviceBusy(let name, let holder):
+            "the sound device \(name) is busy: \(holder ?? "another program") has it; end that, "
+                + "or choose another device"
+        case .soundDeviceDenied(let name):
+            "no permission to use the sound device \(name): add this user to the group audio "
+                + "(usermod -aG audio USER), and log in again"
+        case .soundDeviceRefused(let name, let reason):
+            "the sound device \(name) cannot be used: \(reason)"
+        case .soundDeviceLost(let name, let reason):
+            "the sound device \(name) is gone: \(reason)"
         }
     }
 

@@ -5,10 +5,23 @@ import Media
 ///
 /// Output frame 0 is of the same time as input frame 0. Owns the handle; belongs to one thread.
 struct SoundConverter: ~Copyable {
+    /// Whether the ratio of the two rates may be changed while it works.
+    enum Pace {
+        /// As the two layouts say. Nothing is resampled where the rates are equal.
+        case fixed
+        /// As ``SoundConverter/stretch(byPPB:)`` says.
+        case adjustable
+    }
+
+    /// A stretch holds for so many output frames, unless another is set: longer than any run of sound.
+    private static let stretchedFrames: Int32 = 1 << 24
+
     let source: SoundLayout
     private let context: OpaquePointer
 
-    init(from source: SoundLayout, toRate rate: Int, channels: Int) throws(EncodingError) {
+    init(
+        from source: SoundLayout, toRate rate: Int, channels: Int, pace: Pace = .fixed
+    ) throws(EncodingError) {
         var context: OpaquePointer?
         var from = AVChannelLayout()
         var to = AVChannelLayout()
@@ -17,6 +30,13 @@ struct SoundConverter: ~Copyable {
         let allocated = swr_alloc_set_opts2(
             &context, &to, AV_SAMPLE_FMT_FLTP, Int32(rate), &from, source.libraryFormat,
             Int32(source.sampleRate), 0, nil)
+        if pace == .adjustable, let context {
+            // Any ratio at any time, and between two phases of the filter what lies between them.
+            let object = UnsafeMutableRawPointer(context)
+            av_opt_set_int(object, "flags", Int64(SWR_FLAG_RESAMPLE), 0)
+            av_opt_set_int(object, "exact_rational", 0, 0)
+            av_opt_set_int(object, "linear_interp", 1, 0)
+        }
         guard allocated >= 0, let context, swr_init(context) >= 0 else {
             swr_free(&context)
             throw .noConversion(
@@ -40,6 +60,18 @@ struct SoundConverter: ~Copyable {
     /// Output frames, at the target's rate, that are still inside.
     func delay(atRate rate: Int) -> Int64 {
         swr_get_delay(context, Int64(rate))
+    }
+
+    /// How long the sound is that is still inside, nanoseconds.
+    var delayNanoseconds: Int64 { swr_get_delay(context, 1_000_000_000) }
+
+    /// From the next frames on, this much more comes out than the two rates say; in steps of a millionth or less.
+    ///
+    /// - Precondition: its pace is adjustable.
+    mutating func stretch(byPPB stretch: Double) {
+        let frames = (stretch * 1e-9 * Double(Self.stretchedFrames)).rounded()
+        let result = swr_set_compensation(context, Int32(frames), Self.stretchedFrames)
+        precondition(result >= 0, "this converter has one pace")
     }
 
     /// Converts a run of sound, or with nil gives what is still inside; the number of frames written.

@@ -10,8 +10,8 @@ struct CaptureOptions: ParsableArguments {
 
     @Option(
         help: """
-            Where sound comes from: test, file:PATH or none. (default: from where the pictures come, if there is \
-            sound)
+            Where sound comes from: a sound device of ALSA (default, hw:CARD=NAME,DEV=0, or first for the first there \
+            is), test, file:PATH or none. (default: from where the pictures come, if there is sound)
             """)
     var audio: String?
 

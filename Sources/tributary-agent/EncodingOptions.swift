@@ -44,10 +44,10 @@ struct EncodingOptions: ParsableArguments {
     @Option(help: "Bits per second of the sound.")
     var audioBitrate = Bitrate(bitsPerSecond: 96_000)
 
-    @Option(help: "Sound samples per second. (default: 48000, or the file's own)")
+    @Option(help: "Sound samples per second. (default: 48000, or the file's or device's own)")
     var sampleRate: Int?
 
-    @Option(help: "Sound channels. (default: 2, or the file's own)")
+    @Option(help: "Sound channels. (default: 2, or the file's or device's own)")
     var channels: Int?
 
     func validate() throws {

@@ -1,3 +1,4 @@
+import Devices
 import Encoding
 import Media
 
@@ -25,6 +26,12 @@ enum CaptureDescription {
 
     static func sound(_ plan: SoundEncoderSettings, from source: String) -> String {
         "\(sound(plan)) from \(source)"
+    }
+
+    /// "audio 48 kHz, 2 channels, AAC 96 kbit/s from hw:CARD=Device,DEV=0 (S16), 44.1 kHz, 1 channel".
+    static func sound(_ plan: SoundEncoderSettings, from input: any SoundInput) -> String {
+        let own = sound(rate: input.layout.sampleRate, channels: input.layout.channels)
+        return "\(sound(plan)) from \(input.summary), \(own)"
     }
 
     /// "video 768×432 at 12.5 fps, H.264 copied".

@@ -41,6 +41,12 @@ final class CaptureOutput: Sendable {
     /// Passes on what was lost.
     func lost(_ loss: CaptureLoss) { deliver { $0.lost(loss) } }
 
+    /// Passes on what people may want to know.
+    func noted(_ line: String) { deliver { $0.noted(line) } }
+
+    /// Passes on how sound does.
+    func heard(_ report: SoundReport) { deliver { $0.heard(report) } }
+
     /// The last word of each thread. The first failure stops the others, and is how the capture ended.
     func laneEnded(_ end: CaptureEnd) {
         state.withLock { state in
@@ -68,6 +74,9 @@ final class CaptureOutput: Sendable {
 
     /// The time of the capture's clock, nanoseconds.
     var nowNanoseconds: Int64 { clock.nowNanoseconds }
+
+    /// The thread is to come to an end.
+    var isToStop: Bool { isStopping.load(ordering: .relaxed) }
 
     /// Sleeps until then; false when the capture is to stop instead.
     func wait(untilNanoseconds: Int64) -> Bool {

@@ -78,6 +78,8 @@ package final class CaptureSession: Sendable {
             switch audio {
             case .none: break
             case .test: lanes.append(try TestSoundLane(settings))
+            case .device(let name):
+                lanes.append(try SoundDeviceLane(alsa: name, settings: settings))
             case .file(let path), .fileIfPresent(let path):
                 lanes.append(try FileLane(path: path, kinds: [.audio], settings: settings))
             }

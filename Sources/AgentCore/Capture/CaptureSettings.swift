@@ -17,6 +17,8 @@ package enum SoundChoice: Hashable, Sendable {
     case file(path: String)
     /// The file's sound, if it has any.
     case fileIfPresent(path: String)
+    /// A sound device, by ALSA's name; "first" is the first there is.
+    case device(String)
 }
 
 /// Who turns pictures and sound into H.264 and AAC.
@@ -79,9 +81,9 @@ package struct CaptureSettings: Hashable, Sendable {
 
     /// Bits per second.
     package var audioBitrate = 96_000
-    /// Hz. Nil: 48000 for the test sound, a file's own for a file.
+    /// Hz. Nil: 48000 for the test sound, a device's or a file's own for those.
     package var sampleRate: Int?
-    /// Nil: 2 for the test sound, a file's own for a file.
+    /// Nil: 2 for the test sound, a device's (2 at most) or a file's own for those.
     package var channels: Int?
 
     /// Ends after this much captured time.
@@ -106,6 +108,10 @@ extension CaptureSettings {
         guard encoder == .copy else { return }
         if video == .test {
             throw .settings("the test pattern has nothing to copy; leave --encoder copy out")
+        }
+        if case .device = audio {
+            throw .settings(
+                "a sound device has nothing to copy: leave --encoder copy out, or use --audio none")
         }
         if size != nil || frameRate != nil {
             throw .settings("--encoder copy leaves pictures as they are: no --size, no --fps")

@@ -1,3 +1,4 @@
+package import Encoding
 package import Media
 
 /// Why something that was due is missing.
@@ -6,6 +7,12 @@ package enum CaptureLossCause: Hashable, Sendable {
     case encoderOverload
     /// The source's data was damaged.
     case damagedInput
+    /// The device left something out.
+    case driverDrop
+    /// The sound device's buffer ran over.
+    case overrun
+    /// The device was gone.
+    case deviceLost
 }
 
 /// Samples that were due and never came to be.
@@ -33,6 +40,19 @@ package struct CaptureLoss: Hashable, Sendable {
     }
 }
 
+/// How sound does, about once a second.
+package struct SoundReport: Hashable, Sendable {
+    /// Of each channel since the last report.
+    package var levels: [SoundLevel]
+    /// How much faster the device is than it says, ppm; nil where there is no device.
+    package var skewPPM: Double?
+
+    package init(levels: [SoundLevel], skewPPM: Double?) {
+        self.levels = levels
+        self.skewPPM = skewPPM
+    }
+}
+
 /// How a capture ended.
 package enum CaptureEnd: Hashable, Sendable {
     /// As it should; the text says why ("end of file", "stopped").
@@ -52,6 +72,10 @@ package protocol CaptureSink: AnyObject, Sendable {
     func sample(_ sample: EncodedSample)
     /// Something is missing.
     func lost(_ loss: CaptureLoss)
+    /// Something happened that people may want to know at once: one line.
+    func noted(_ line: String)
+    /// How sound does.
+    func heard(_ report: SoundReport)
     /// The last call, exactly once, after all tracks gave their last sample.
     func ended(_ end: CaptureEnd)
 }

@@ -6,17 +6,21 @@ extension VideoChoice {
         case .none: self = .none
         case .test: self = .test
         case .file(let path): self = .file(path: path)
+        case .device:
+            throw .settings(
+                "capturing from cameras is not built yet; use --video test or --video file:PATH")
         }
     }
 }
 
 extension SoundChoice {
-    /// Reads `none`, `test` or `file:PATH`.
+    /// Reads `none`, `test`, `file:PATH`, or the name of a sound device.
     package init(argument: String) throws(CaptureError) {
         switch try SourceArgument(argument, option: "--audio") {
         case .none: self = .none
         case .test: self = .test
         case .file(let path): self = .file(path: path)
+        case .device(let name): self = .device(name)
         }
     }
 }
@@ -37,6 +41,7 @@ private enum SourceArgument {
     case none
     case test
     case file(String)
+    case device(String)
 
     private static let filePrefix = "file:"
 
@@ -48,10 +53,10 @@ private enum SourceArgument {
             throw .settings("\(option) file: needs the path of a file behind the colon")
         case _ where argument.hasPrefix(Self.filePrefix):
             self = .file(String(argument.dropFirst(Self.filePrefix.count)))
+        case "":
+            throw .settings("\(option) needs a word: test, file:PATH, none or a device")
         default:
-            throw .settings(
-                "capturing from devices is not built yet; use \(option) test or \(option) file:PATH"
-            )
+            self = .device(argument)
         }
     }
 }

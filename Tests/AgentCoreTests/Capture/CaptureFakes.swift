@@ -39,6 +39,8 @@ final class CollectingSink: CaptureSink {
         var changes: [TrackFormat] = []
         var samples: [EncodedSample] = []
         var losses: [CaptureLoss] = []
+        var notes: [String] = []
+        var reports: [SoundReport] = []
         var ends: [CaptureEnd] = []
         /// A call came before the formats or after the end.
         var isOutOfOrder = false
@@ -74,6 +76,10 @@ final class CollectingSink: CaptureSink {
     }
 
     func lost(_ loss: CaptureLoss) { result.withLock { $0.losses.append(loss) } }
+
+    func noted(_ line: String) { result.withLock { $0.notes.append(line) } }
+
+    func heard(_ report: SoundReport) { result.withLock { $0.reports.append(report) } }
 
     func ended(_ end: CaptureEnd) {
         result.withLock { $0.ends.append(end) }

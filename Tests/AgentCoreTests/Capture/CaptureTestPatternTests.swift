@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("/dev/video0", "capturing from devices is not built yet"), ("file:", "needs the path"),
+        ("/dev/video0", "capturing from cameras is not built yet"), ("file:", "needs the path"),
     ])
     func `a choice that cannot be met says what to do`(argument: String, words: String) {
         let error = #expect(throws: CaptureError.self) {

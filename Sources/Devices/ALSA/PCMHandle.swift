@@ -1,0 +1,43 @@
+import CALSA
+import Glibc
+
+/// A PCM device of ALSA that is open for capture; freed with this value. Belongs to one thread.
+struct PCMHandle: ~Copyable {
+    let pcm: OpaquePointer
+
+    /// Opens the device of that name; the error is ALSA's, a negative errno. Does not wait for a busy one.
+    init(_ name: String) throws(ALSAError) {
+        CALSA_keep_off_terminal()
+        var pcm: OpaquePointer?
+        let result = snd_pcm_open(&pcm, name, SND_PCM_STREAM_CAPTURE, SND_PCM_NONBLOCK)
+        guard result >= 0, let pcm else { throw .call(result) }
+        self.pcm = pcm
+    }
+
+    deinit { snd_pcm_close(pcm) }
+}
+
+/// What went wrong within ALSA.
+enum ALSAError: Error, Hashable {
+    /// A call returned this negative errno.
+    case call(Int32)
+    /// The device has no sample format that we know.
+    case noFormat
+
+    /// Throws what a call has returned, if it is an error.
+    @discardableResult
+    static func check(_ result: Int32) throws(ALSAError) -> Int32 {
+        if result < 0 { throw .call(result) }
+        return result
+    }
+
+    /// In a few words.
+    var reason: String {
+        switch self {
+        case .call(let code): String(cString: snd_strerror(code))
+        case .noFormat:
+            "its sample formats are none of "
+                + SampleFormat.allCases.map(\.name).joined(separator: ", ")
+        }
+    }
+}

@@ -1,0 +1,62 @@
+import Glibc
+package import Media
+
+/// How loud one channel was.
+package struct SoundLevel: Hashable, Sendable {
+    /// The largest sample and the root of the mean square, of full scale: 0 … 1, more when it was clipped.
+    package var peak: Double
+    package var rms: Double
+
+    package init(peak: Double, rms: Double) {
+        self.peak = peak
+        self.rms = rms
+    }
+
+    /// An amplitude in hundredths of a decibel: 0 is full scale, −12000 is silence, or as good as.
+    package static func millibels(_ amplitude: Double) -> Int {
+        guard amplitude > 1e-6 else { return -12_000 }
+        return Int((2_000 * log10(amplitude)).rounded())
+    }
+}
+
+/// Measures how loud sound is, channel by channel, between two looks.
+package struct SoundMeter: Sendable {
+    private var peaks: [Float]
+    private var squares: [Double]
+    private var frames = 0
+
+    package init(channels: Int) {
+        peaks = Array(repeating: 0, count: channels)
+        squares = Array(repeating: 0, count: channels)
+    }
+
+    /// Takes planar floats of as many channels.
+    package mutating func add(_ sound: RawSound) {
+        precondition(sound.layout.isPlanar && sound.layout.sampleType == .float)
+        withExtendedLifetime(sound.owner) {
+            for (channel, plane) in sound.planes.enumerated() {
+                let samples = UnsafeBufferPointer(
+                    start: plane.assumingMemoryBound(to: Float.self), count: sound.frameCount)
+                var peak: Float = 0
+                var sum: Float = 0
+                for sample in samples {
+                    peak = max(peak, abs(sample))
+                    sum += sample * sample
+                }
+                peaks[channel] = max(peaks[channel], peak)
+                squares[channel] += Double(sum)
+            }
+        }
+        frames += sound.frameCount
+    }
+
+    /// What was measured since the last look, and begins anew; nil if there was no sound.
+    package mutating func take() -> [SoundLevel]? {
+        guard frames > 0 else { return nil }
+        let levels = zip(peaks, squares).map { peak, square in
+            SoundLevel(peak: Double(peak), rms: (square / Double(frames)).squareRoot())
+        }
+        self = SoundMeter(channels: peaks.count)
+        return levels
+    }
+}

@@ -1,0 +1,28 @@
+import Devices
+import Encoding
+import Media
+import Testing
+
+@Suite struct SoundMeterTests {
+    @Test func `a tone's peak and mean are told for each channel, and once`() throws {
+        var sound = TestSound(sampleRate: 48_000, channels: 2, startNanoseconds: 0)
+        var meter = SoundMeter(channels: 2)
+        // The beep lasts 960 frames, and silence as long.
+        for _ in 0..<2 { meter.add(sound.next(960)) }
+        let levels = try #require(meter.take())
+        #expect(levels.count == 2)
+        for level in levels {
+            #expect(abs(SoundLevel.millibels(level.peak) - -600) <= 1)
+            // A sine is 3.01 dB below its peak, and half of the time as much again.
+            #expect(abs(SoundLevel.millibels(level.rms) - -1_202) <= 2)
+        }
+        #expect(meter.take() == nil)
+        meter.add(sound.next(960))
+        #expect(meter.take() == [SoundLevel(peak: 0, rms: 0), SoundLevel(peak: 0, rms: 0)])
+    }
+
+    @Test(arguments: [(1.0, 0), (2.0, 602), (0.5, -602), (0, -12_000), (1e-9, -12_000)])
+    func `amplitudes are told in hundredths of a decibel`(_ amplitude: Double, _ level: Int) {
+        #expect(SoundLevel.millibels(amplitude) == level)
+    }
+}
