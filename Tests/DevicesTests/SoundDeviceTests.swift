@@ -7,7 +7,9 @@ import Testing
     @Test func `three bytes become the upper ones of four, in place`() {
         let memory = UnsafeMutableRawPointer.allocate(byteCount: 16, alignment: 16)
         defer { memory.deallocate() }
-        let packed: [UInt8] = [0x01, 0x02, 0x03, 0xff, 0xff, 0xff, 0x00, 0x00, 0x80, 0x56, 0x34, 0x12]
+        let packed: [UInt8] = [
+            0x01, 0x02, 0x03, 0xff, 0xff, 0xff, 0x00, 0x00, 0x80, 0x56, 0x34, 0x12,
+        ]
         memory.copyMemory(from: packed, byteCount: packed.count)
         SampleFormat.widen(memory, count: 4)
         let samples = (0..<4).map { memory.load(fromByteOffset: 4 * $0, as: Int32.self) }

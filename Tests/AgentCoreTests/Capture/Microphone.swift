@@ -96,7 +96,9 @@ final class SoundRecord {
 
     /// The number of the sample at that time.
     func sample(atNanoseconds time: Int64) -> Int {
-        Int((Double(time - (startNanoseconds ?? 0)) * 1e-9 * Double(Microphone.sampleRate)).rounded())
+        Int(
+            (Double(time - (startNanoseconds ?? 0)) * 1e-9 * Double(Microphone.sampleRate))
+                .rounded())
     }
 
     /// How far sound lies from where it was captured, at most, in that range of samples; nanoseconds.
