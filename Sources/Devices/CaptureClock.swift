@@ -1,3 +1,5 @@
+// `timespec` is in the headers of both, and the compiler takes it for either's.
+import CALSA
 import Glibc
 
 /// The clock that captures are paced and stamped by.
