@@ -1,3 +1,4 @@
+import Encoding
 package import Logging
 import Media
 import Synchronization
@@ -89,7 +90,13 @@ private final class UplinkSink: CaptureSink {
 
     func noted(_ line: String) { logger.warning("\(line)") }
 
-    func heard(_ report: SoundReport) {}
+    func heard(_ report: SoundReport) {
+        let health = SoundHealth(report)
+        let levels = health.levels.map { "\(Double($0.peakMillibels) / 100)" }
+        let skew = report.skewPPM.map { ", device \($0.rounded()) ppm off" } ?? ""
+        logger.debug("sound peaks at \(levels.joined(separator: ", ")) dBFS\(skew)")
+        uplink.report(health)
+    }
 
     func ended(_ end: CaptureEnd) {
         ending.withLock { $0 = end }
@@ -102,6 +109,21 @@ private final class UplinkSink: CaptureSink {
             logger.error("capture ended early: \(line)")
             uplink.finish("failed: \(line)")
         }
+    }
+}
+
+extension SoundHealth {
+    /// A report in the protocol's words.
+    fileprivate init(_ report: SoundReport) {
+        func level(_ amplitude: Double) -> Int32 {
+            let range = WireLimits.levelMillibels
+            let millibels = Int32(clamping: SoundLevel.millibels(amplitude))
+            return min(max(millibels, range.lowerBound), range.upperBound)
+        }
+        self.init(
+            levels: report.levels.map {
+                Level(peakMillibels: level($0.peak), rmsMillibels: level($0.rms))
+            }, skewPPB: report.skewPPM.map { Int32(clamping: Int64(($0 * 1000).rounded())) })
     }
 }
 

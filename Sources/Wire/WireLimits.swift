@@ -5,7 +5,7 @@ package enum WireLimits {
     /// The protocol's major version; another one is refused.
     package static let major: UInt32 = 1
     /// The protocol's minor version: additions that old peers skip.
-    package static let minor: UInt32 = 0
+    package static let minor: UInt32 = 1
 
     /// Bytes of a header part: 4096 samples with every column full take half of it.
     package static let headerBytes = 256 * 1024
@@ -58,6 +58,8 @@ package enum WireLimits {
     package static let intervalNanoseconds: Int64 = 3_600_000_000_000
     /// Nanoseconds that a gap may last: ten years.
     package static let gapNanoseconds: Int64 = 315_360_000_000_000_000
+    /// A sound level, hundredths of a decibel of full scale: from silence to twice what can be heard unclipped.
+    package static let levelMillibels: ClosedRange<Int32> = -12_000...600
     /// The highest record number: arithmetic on numbers cannot overflow.
     package static let sequence: UInt64 = 1 << 62
 

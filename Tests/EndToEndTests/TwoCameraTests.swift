@@ -49,7 +49,7 @@ extension EndToEnd {
             for start in beeps.startsNanoseconds {
                 let phase = (start + offset) % 1_000_000_000
                 #expect(
-                    min(phase, 1_000_000_000 - phase) <= 5_000_000,
+                    min(phase, 1_000_000_000 - phase) <= 1_000_000,
                     "\(phase) ns past a whole second")
             }
         }

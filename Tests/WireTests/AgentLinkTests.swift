@@ -142,6 +142,23 @@ struct `An agent` {
         #expect(agent.takeSent().count == 1)
     }
 
+    @Test func `tells how the sound does, and tells it once`() {
+        var agent = AgentHarness()
+        agent.connect()
+        agent.welcome()
+        let sound = SoundHealth(
+            levels: [.init(peakMillibels: -600, rmsMillibels: -903)], skewPPB: 312_000)
+        agent.link.setSound(sound, of: 0)
+        var told: [SoundHealth?] = []
+        for _ in 0..<2 {
+            agent.sent.removeAll()
+            agent.tick(milliseconds: 1_000)
+            guard case .heartbeat(let heartbeat)? = agent.takeSent().first else { continue }
+            told += heartbeat.health.map(\.sound)
+        }
+        #expect(told == [sound, nil])
+    }
+
     @Test func `looks for another connection when the collector is silent`() {
         var agent = AgentHarness()
         agent.connect()

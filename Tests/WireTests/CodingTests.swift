@@ -37,7 +37,14 @@ private let everyMessage: [WireMessage] = [
         Heartbeat(
             clockExchanges: [Fixtures.exchange(3)],
             health: [
-                SourceHealth(source: 2, keptBytes: 1 << 40, newestSequence: 8, lostSamples: 9)
+                SourceHealth(source: 2, keptBytes: 1 << 40, newestSequence: 8, lostSamples: 9),
+                SourceHealth(
+                    source: 3, keptBytes: 0, newestSequence: 8, lostSamples: 0,
+                    sound: SoundHealth(
+                        levels: [
+                            .init(peakMillibels: 0, rmsMillibels: -301),
+                            .init(peakMillibels: -12_000, rmsMillibels: -12_000),
+                        ], skewPPB: -312_000)),
             ])),
     .welcome(
         Welcome(
@@ -100,6 +107,25 @@ struct `What a message says` {
         #expect(run.durationNanoseconds(at: 1) == 7)
         #expect(run.flags(at: 1) == [])
         #expect(run.sizeBytes == 2)
+    }
+}
+
+struct `A Heartbeat` {
+    @Test(arguments: [Int32(601), -12_001, .max])
+    func `has levels that there are`(_ level: Int32) {
+        let sound = SoundHealth(
+            levels: [.init(peakMillibels: 0, rmsMillibels: level)], skewPPB: nil)
+        let health = SourceHealth(
+            source: 0, keptBytes: 0, newestSequence: 0, lostSamples: 0, sound: sound)
+        #expect(malformed(.heartbeat(Heartbeat(health: [health])))?.reason == .malformed)
+    }
+
+    @Test func `has no more levels than there are channels`() {
+        let level = SoundHealth.Level(peakMillibels: 0, rmsMillibels: 0)
+        let sound = SoundHealth(levels: Array(repeating: level, count: 65), skewPPB: nil)
+        let health = SourceHealth(
+            source: 0, keptBytes: 0, newestSequence: 0, lostSamples: 0, sound: sound)
+        #expect(malformed(.heartbeat(Heartbeat(health: [health])))?.reason == .limit)
     }
 }
 

@@ -80,6 +80,7 @@ struct `The protocol's text` {
         "timeNanoseconds": "\(WireLimits.timeNanoseconds)",
         "intervalNanoseconds": "\(WireLimits.intervalNanoseconds)",
         "gapNanoseconds": "\(WireLimits.gapNanoseconds)",
+        "levelMillibels": "\(WireLimits.levelMillibels)",
         "sequence": "\(WireLimits.sequence)",
         "recordCostBytes": "\(WireLimits.recordCostBytes)",
         "creditWindowBytes": "\(WireLimits.creditWindowBytes)",

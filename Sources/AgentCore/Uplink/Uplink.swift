@@ -23,6 +23,8 @@ package final class Uplink: Sendable {
 
         var batcher: Batcher
         var events: [Event] = []
+        /// How the sound does, if that is news.
+        var sound: SoundHealth?
         var hasBegun = false
         var hasEnded = false
         /// When to give up, on the monotonic clock.
@@ -89,6 +91,9 @@ package final class Uplink: Sendable {
     /// Something that never became a sample.
     package func offer(_ loss: Loss) { add(.loss(loss)) }
 
+    /// How the sound does, for the next heartbeat.
+    package func report(_ sound: SoundHealth) { inbox.withLock { $0.sound = sound } }
+
     /// From the next sample on, a track has this format.
     package func formatChanged(_ format: TrackFormat) { add(.format(format)) }
 
@@ -128,6 +133,14 @@ package final class Uplink: Sendable {
             }
             defer { inbox.events.removeAll(keepingCapacity: true) }
             return (inbox.events, inbox.deadline)
+        }
+    }
+
+    /// How the sound does, if that is news.
+    func takeSound() -> SoundHealth? {
+        inbox.withLock { inbox in
+            defer { inbox.sound = nil }
+            return inbox.sound
         }
     }
 

@@ -124,6 +124,7 @@ extension UplinkLoop {
                 perform(link.sayGoodbye(text, of: 0, now: now))
             }
         }
+        if let sound = uplink.takeSound() { link.setSound(sound, of: 0) }
         perform(link.tick(now: now))
         if outcome == nil, let deadline, now >= deadline {
             outcome = .failed(

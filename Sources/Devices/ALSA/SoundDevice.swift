@@ -25,6 +25,13 @@ package final class SoundDevice: SoundInput {
         let name = try address.currentName()
         do throws(ALSAError) {
             handle = try PCMHandle(name)
+        } catch .call(-EINVAL) {
+            // A number that no card can have, or words that are no name.
+            throw .noSoundDevice(name, available: SoundCards.names())
+        } catch {
+            throw DeviceError(opening: name, error)
+        }
+        do throws(ALSAError) {
             agreement = try handle.agree(on: wish)
         } catch {
             throw DeviceError(opening: name, error)

@@ -35,6 +35,8 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     /// What the last Hello said of the formats.
     private var announcedFormats: [[TrackFormat]] = []
     private var exchanges: [ReportedExchange] = []
+    /// How each source's sound does, since the last heartbeat.
+    private var soundHealth: [Int: SoundHealth] = [:]
     private var heartbeatNanoseconds =
         Int64(WireLimits.heartbeatMilliseconds) * 1_000_000
     private var failedAttempts = 0
@@ -100,6 +102,11 @@ package struct AgentLink<Payload: Sendable>: Sendable {
             ).encoded()
         }
         return pump(now: now)
+    }
+
+    /// How a source's sound does: told with the next heartbeat.
+    package mutating func setSound(_ sound: SoundHealth, of source: Int) {
+        soundHealth[source] = sound
     }
 
     /// The source is complete.
@@ -328,8 +335,10 @@ extension AgentLink {
         let health = outboxes.enumerated().map { index, outbox in
             SourceHealth(
                 source: index, keptBytes: UInt64(outbox.keptBytes),
-                newestSequence: outbox.nextSequence - 1, lostSamples: outbox.lostSamples)
+                newestSequence: outbox.nextSequence - 1, lostSamples: outbox.lostSamples,
+                sound: soundHealth[index])
         }
+        soundHealth.removeAll()
         let message = Heartbeat(clockExchanges: takeExchanges(), health: health)
         return [.send(header: WireMessage.heartbeat(message).encoded(), payload: nil)]
     }

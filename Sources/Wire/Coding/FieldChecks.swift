@@ -31,6 +31,15 @@ enum FieldChecks {
         return Int(index)
     }
 
+    /// A sound level.
+    static func level(_ millibels: Int32, _ field: String) throws(WireError) -> Int32 {
+        guard WireLimits.levelMillibels.contains(millibels) else {
+            throw .malformed(
+                "\(field) is \(millibels); levels are from \(WireLimits.levelMillibels)")
+        }
+        return millibels
+    }
+
     /// A record's number.
     static func sequence(_ sequence: UInt64, _ field: String) throws(WireError) -> UInt64 {
         guard (1...WireLimits.sequence).contains(sequence) else {

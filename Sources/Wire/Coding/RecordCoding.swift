@@ -80,6 +80,7 @@ extension Heartbeat {
             encoded.keptBytes = health.keptBytes
             encoded.newestSequence = health.newestSequence
             encoded.lostSamples = health.lostSamples
+            if let sound = health.sound { encoded.sound = sound.encoded() }
             return encoded
         }
         return message
@@ -98,7 +99,37 @@ extension Heartbeat {
                     keptBytes: entry.keptBytes,
                     newestSequence: try FieldChecks.watermark(
                         entry.newestSequence, "SourceHealth.newest_sequence"),
-                    lostSamples: entry.lostSamples))
+                    lostSamples: entry.lostSamples,
+                    sound: entry.hasSound ? try SoundHealth(decoding: entry.sound) : nil))
         }
+    }
+}
+
+extension SoundHealth {
+    func encoded() -> Tributary_V1_SoundHealth {
+        var message = Tributary_V1_SoundHealth()
+        message.levels = levels.map { level in
+            var encoded = Tributary_V1_SoundLevel()
+            encoded.peakMillibels = level.peakMillibels
+            encoded.rmsMillibels = level.rmsMillibels
+            return encoded
+        }
+        if let skewPPB { message.skewPpb = skewPPB }
+        return message
+    }
+
+    init(decoding message: Tributary_V1_SoundHealth) throws(WireError) {
+        try FieldChecks.count(
+            message.levels.count, "SoundHealth.levels", 0...Int(WireLimits.channels))
+        levels = []
+        for level in message.levels {
+            levels.append(
+                Level(
+                    peakMillibels: try FieldChecks.level(
+                        level.peakMillibels, "SoundLevel.peak_millibels"),
+                    rmsMillibels: try FieldChecks.level(
+                        level.rmsMillibels, "SoundLevel.rms_millibels")))
+        }
+        skewPPB = message.hasSkewPpb ? message.skewPpb : nil
     }
 }

@@ -124,11 +124,41 @@ package struct SourceHealth: Hashable, Sendable {
     package var newestSequence: UInt64
     /// Samples lost since the agent started.
     package var lostSamples: UInt64
+    /// Nil: no sound is captured, or it is copied.
+    package var sound: SoundHealth?
 
-    package init(source: Int, keptBytes: UInt64, newestSequence: UInt64, lostSamples: UInt64) {
+    package init(
+        source: Int, keptBytes: UInt64, newestSequence: UInt64, lostSamples: UInt64,
+        sound: SoundHealth? = nil
+    ) {
         self.source = source
         self.keptBytes = keptBytes
         self.newestSequence = newestSequence
         self.lostSamples = lostSamples
+        self.sound = sound
+    }
+}
+
+/// How a source's sound does.
+package struct SoundHealth: Hashable, Sendable {
+    /// How loud one channel was since the last report: hundredths of a decibel, 0 is full scale.
+    package struct Level: Hashable, Sendable {
+        package var peakMillibels: Int32
+        package var rmsMillibels: Int32
+
+        package init(peakMillibels: Int32, rmsMillibels: Int32) {
+            self.peakMillibels = peakMillibels
+            self.rmsMillibels = rmsMillibels
+        }
+    }
+
+    /// One for each channel.
+    package var levels: [Level]
+    /// How much faster the sound device runs than it says, parts per billion; nil while that is not known.
+    package var skewPPB: Int32?
+
+    package init(levels: [Level], skewPPB: Int32?) {
+        self.levels = levels
+        self.skewPPB = skewPPB
     }
 }

@@ -747,6 +747,58 @@ nonisolated struct Tributary_V1_SourceHealth: Sendable {
   /// Samples lost since the agent started.
   var lostSamples: UInt64 = 0
 
+  /// How the sound does; absent where none is captured. Since minor 1.
+  var sound: Tributary_V1_SoundHealth {
+    get {_sound ?? Tributary_V1_SoundHealth()}
+    set {_sound = newValue}
+  }
+  /// Returns true if `sound` has been explicitly set.
+  var hasSound: Bool {self._sound != nil}
+  /// Clears the value of `sound`. Subsequent reads from it will return its default value.
+  mutating func clearSound() {self._sound = nil}
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+
+  fileprivate var _sound: Tributary_V1_SoundHealth? = nil
+}
+
+nonisolated struct Tributary_V1_SoundHealth: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// Of each channel, since the last report.
+  var levels: [Tributary_V1_SoundLevel] = []
+
+  /// How much faster the sound device runs than it says, parts per billion; absent while that is not known.
+  var skewPpb: Int32 {
+    get {_skewPpb ?? 0}
+    set {_skewPpb = newValue}
+  }
+  /// Returns true if `skewPpb` has been explicitly set.
+  var hasSkewPpb: Bool {self._skewPpb != nil}
+  /// Clears the value of `skewPpb`. Subsequent reads from it will return its default value.
+  mutating func clearSkewPpb() {self._skewPpb = nil}
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+
+  fileprivate var _skewPpb: Int32? = nil
+}
+
+/// Hundredths of a decibel: 0 is full scale, -12000 silence.
+nonisolated struct Tributary_V1_SoundLevel: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var peakMillibels: Int32 = 0
+
+  var rmsMillibels: Int32 = 0
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -1846,7 +1898,7 @@ nonisolated extension Tributary_V1_Heartbeat: SwiftProtobuf.Message, SwiftProtob
 
 nonisolated extension Tributary_V1_SourceHealth: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".SourceHealth"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}source\0\u{3}kept_bytes\0\u{3}newest_sequence\0\u{3}lost_samples\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}source\0\u{3}kept_bytes\0\u{3}newest_sequence\0\u{3}lost_samples\0\u{1}sound\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1858,12 +1910,17 @@ nonisolated extension Tributary_V1_SourceHealth: SwiftProtobuf.Message, SwiftPro
       case 2: try { try decoder.decodeSingularUInt64Field(value: &self.keptBytes) }()
       case 3: try { try decoder.decodeSingularUInt64Field(value: &self.newestSequence) }()
       case 4: try { try decoder.decodeSingularUInt64Field(value: &self.lostSamples) }()
+      case 5: try { try decoder.decodeSingularMessageField(value: &self._sound) }()
       default: break
       }
     }
   }
 
   func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if self.source != 0 {
       try visitor.visitSingularUInt32Field(value: self.source, fieldNumber: 1)
     }
@@ -1876,6 +1933,9 @@ nonisolated extension Tributary_V1_SourceHealth: SwiftProtobuf.Message, SwiftPro
     if self.lostSamples != 0 {
       try visitor.visitSingularUInt64Field(value: self.lostSamples, fieldNumber: 4)
     }
+    try { if let v = self._sound {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1884,6 +1944,81 @@ nonisolated extension Tributary_V1_SourceHealth: SwiftProtobuf.Message, SwiftPro
     if lhs.keptBytes != rhs.keptBytes {return false}
     if lhs.newestSequence != rhs.newestSequence {return false}
     if lhs.lostSamples != rhs.lostSamples {return false}
+    if lhs._sound != rhs._sound {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Tributary_V1_SoundHealth: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".SoundHealth"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}levels\0\u{3}skew_ppb\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedMessageField(value: &self.levels) }()
+      case 2: try { try decoder.decodeSingularSInt32Field(value: &self._skewPpb) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if !self.levels.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.levels, fieldNumber: 1)
+    }
+    try { if let v = self._skewPpb {
+      try visitor.visitSingularSInt32Field(value: v, fieldNumber: 2)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: Tributary_V1_SoundHealth, rhs: Tributary_V1_SoundHealth) -> Bool {
+    if lhs.levels != rhs.levels {return false}
+    if lhs._skewPpb != rhs._skewPpb {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Tributary_V1_SoundLevel: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".SoundLevel"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}peak_millibels\0\u{3}rms_millibels\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularSInt32Field(value: &self.peakMillibels) }()
+      case 2: try { try decoder.decodeSingularSInt32Field(value: &self.rmsMillibels) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.peakMillibels != 0 {
+      try visitor.visitSingularSInt32Field(value: self.peakMillibels, fieldNumber: 1)
+    }
+    if self.rmsMillibels != 0 {
+      try visitor.visitSingularSInt32Field(value: self.rmsMillibels, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: Tributary_V1_SoundLevel, rhs: Tributary_V1_SoundLevel) -> Bool {
+    if lhs.peakMillibels != rhs.peakMillibels {return false}
+    if lhs.rmsMillibels != rhs.rmsMillibels {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
