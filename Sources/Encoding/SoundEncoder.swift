@@ -45,6 +45,7 @@ package struct SoundEncoder: ~Copyable {
     private var framesIn: Int64 = 0
     private var framesSent: Int64 = 0
     private var packetsOut: Int64 = 0
+    private var meter: SoundMeter
 
     /// Opens the encoder.
     package init(_ settings: SoundEncoderSettings) throws(EncodingError) {
@@ -59,6 +60,7 @@ package struct SoundEncoder: ~Copyable {
         self.settings = settings
         self.handle = handle
         queue = SoundQueue(channels: settings.channels)
+        meter = SoundMeter(channels: settings.channels)
     }
 
     /// Takes sound that follows the sound before it; `emit` gets what is ready.
@@ -69,6 +71,11 @@ package struct SoundEncoder: ~Copyable {
         guard aligned.frameCount > 0 else { return }
         try append(aligned)
         try sendFullPackets(emit: emit)
+    }
+
+    /// How loud each channel was since the last time that this was told: about once in a second of sound, nil otherwise.
+    package mutating func takeLevels() -> [SoundLevel]? {
+        meter.frames >= settings.sampleRate ? meter.take() : nil
     }
 
     /// Ends the stream; `emit` gets what was still on its way, the last packet padded with silence.
@@ -171,13 +178,13 @@ package struct SoundEncoder: ~Copyable {
         let allocated = av_frame_get_buffer(frame, 0)
         precondition(allocated >= 0, "out of memory")
         guard let planes = frame.pointee.extended_data else { preconditionFailure() }
-        queue.take(
-            frames: frames,
-            into: (0..<settings.channels).compactMap { channel in
-                planes[channel].map {
-                    UnsafeMutableRawPointer($0).assumingMemoryBound(to: Float.self)
-                }
-            })
+        let targets = (0..<settings.channels).compactMap { channel in
+            planes[channel].map {
+                UnsafeMutableRawPointer($0).assumingMemoryBound(to: Float.self)
+            }
+        }
+        queue.take(frames: frames, into: targets)
+        meter.add(targets, frames: frames)
         framesSent += Int64(frames)
         let result = avcodec_send_frame(handle.context, frame)
         av_frame_unref(frame)

@@ -1,5 +1,4 @@
 import Glibc
-package import Media
 
 /// How loud one channel was.
 package struct SoundLevel: Hashable, Sendable {
@@ -23,31 +22,28 @@ package struct SoundLevel: Hashable, Sendable {
 package struct SoundMeter: Sendable {
     private var peaks: [Float]
     private var squares: [Double]
-    private var frames = 0
+    /// Frames since the last look.
+    package private(set) var frames = 0
 
     package init(channels: Int) {
         peaks = Array(repeating: 0, count: channels)
         squares = Array(repeating: 0, count: channels)
     }
 
-    /// Takes planar floats of as many channels.
-    package mutating func add(_ sound: RawSound) {
-        precondition(sound.layout.isPlanar && sound.layout.sampleType == .float)
-        withExtendedLifetime(sound.owner) {
-            for (channel, plane) in sound.planes.enumerated() {
-                let samples = UnsafeBufferPointer(
-                    start: plane.assumingMemoryBound(to: Float.self), count: sound.frameCount)
-                var peak: Float = 0
-                var sum: Float = 0
-                for sample in samples {
-                    peak = max(peak, abs(sample))
-                    sum += sample * sample
-                }
-                peaks[channel] = max(peaks[channel], peak)
-                squares[channel] += Double(sum)
+    /// Takes so many frames, one plane per channel.
+    package mutating func add(_ planes: [UnsafeMutablePointer<Float>], frames count: Int) {
+        precondition(planes.count == peaks.count)
+        for (channel, plane) in planes.enumerated() {
+            var peak: Float = 0
+            var sum: Float = 0
+            for sample in UnsafeBufferPointer(start: plane, count: count) {
+                peak = max(peak, abs(sample))
+                sum += sample * sample
             }
+            peaks[channel] = max(peaks[channel], peak)
+            squares[channel] += Double(sum)
         }
-        frames += sound.frameCount
+        frames += count
     }
 
     /// What was measured since the last look, and begins anew; nil if there was no sound.

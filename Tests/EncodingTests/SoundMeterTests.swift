@@ -7,8 +7,17 @@ import Testing
     @Test func `a tone's peak and mean are told for each channel, and once`() throws {
         var sound = TestSound(sampleRate: 48_000, channels: 2, startNanoseconds: 0)
         var meter = SoundMeter(channels: 2)
+        func meterNext() {
+            let run = sound.next(960)
+            withExtendedLifetime(run.owner) {
+                meter.add(
+                    run.planes.map {
+                        UnsafeMutableRawPointer(mutating: $0).assumingMemoryBound(to: Float.self)
+                    }, frames: run.frameCount)
+            }
+        }
         // The beep lasts 960 frames, and silence as long.
-        for _ in 0..<2 { meter.add(sound.next(960)) }
+        for _ in 0..<2 { meterNext() }
         let taken = meter.take()
         let levels = try #require(taken)
         #expect(levels.count == 2)
@@ -19,7 +28,7 @@ import Testing
         }
         let again = meter.take()
         #expect(again == nil)
-        meter.add(sound.next(960))
+        meterNext()
         let silence = meter.take()
         #expect(silence == [SoundLevel(peak: 0, rms: 0), SoundLevel(peak: 0, rms: 0)])
     }

@@ -120,5 +120,8 @@ final class EncodedSound: PacketStage {
     private func encode(_ sound: RawSound, _ output: CaptureOutput) throws(EncodingError) {
         let part = limit.part(of: sound)
         if part.frameCount > 0 { try encoder.encode(part, emit: output.sample) }
+        if let levels = encoder.takeLevels() {
+            output.heard(SoundReport(levels: levels, skewPPM: nil))
+        }
     }
 }

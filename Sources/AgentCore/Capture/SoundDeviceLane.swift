@@ -18,7 +18,6 @@ final class SoundDeviceLane: CaptureLane, @unchecked Sendable {
     private static let silentNanoseconds: Int64 = 2_000_000_000
     /// A device that is gone is looked for that often.
     private static let searchNanoseconds: Int64 = 500_000_000
-    private static let reportSeconds = 1.0
 
     private enum State {
         case capturing(any SoundInput)
@@ -34,9 +33,7 @@ final class SoundDeviceLane: CaptureLane, @unchecked Sendable {
     private var limit: CaptureLimit
     private var encoder: SoundEncoder
     private var sound: DeviceSound
-    private var meter: SoundMeter
     private var isDone = false
-    private var unreportedFrames = 0
     /// Of the device, as far as it is known.
     private var skewPPM: Double?
     /// Why the device cannot be opened again, as it was last said.
@@ -70,7 +67,6 @@ final class SoundDeviceLane: CaptureLane, @unchecked Sendable {
         sound = DeviceSound(
             sampleRate: plan.sampleRate, channels: plan.channels, deviceRate: layout.sampleRate,
             startNanoseconds: 0)
-        meter = SoundMeter(channels: plan.channels)
         formats = [.aac(encoder.format)]
         descriptions = [CaptureDescription.sound(plan, from: input)]
     }
@@ -201,13 +197,8 @@ final class SoundDeviceLane: CaptureLane, @unchecked Sendable {
         // What is left after the last whole frame is none.
         isDone = isDone || limit.isReached(atNanoseconds: end + frameNanoseconds)
         guard part.frameCount > 0 else { return }
-        meter.add(part)
-        unreportedFrames += part.frameCount
         try encoder.encode(part, emit: output.sample)
-        if Double(unreportedFrames) >= Self.reportSeconds * Double(plan.sampleRate),
-            let levels = meter.take()
-        {
-            unreportedFrames = 0
+        if let levels = encoder.takeLevels() {
             output.heard(SoundReport(levels: levels, skewPPM: skewPPM))
         }
     }

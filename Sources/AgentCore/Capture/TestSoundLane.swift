@@ -56,6 +56,9 @@ final class TestSoundLane: CaptureLane, @unchecked Sendable {
                 return .stopped
             }
             try encoder.encode(sound.next(Int(count)), emit: output.sample)
+            if let levels = encoder.takeLevels() {
+                output.heard(SoundReport(levels: levels, skewPPM: nil))
+            }
         }
     }
 }

@@ -1,4 +1,5 @@
 import AgentCore
+import Encoding
 import Media
 import Synchronization
 import Testing
@@ -83,6 +84,15 @@ import Testing
                     + "keyframe every 2 s from test pattern",
                 "audio 48 kHz, 2 channels, AAC 96 kbit/s from test sound",
             ])
+    }
+
+    @Test func `the test sound is metered once a second`() throws {
+        let result = try capture(quickSettings(video: .none, seconds: 5))
+        #expect(result.reports.count == 4)
+        for report in result.reports {
+            #expect(report.levels.count == 2 && report.skewPPM == nil)
+            #expect(abs(SoundLevel.millibels(try #require(report.levels.first).peak) - -600) < 5)
+        }
     }
 
     @Test(arguments: [
