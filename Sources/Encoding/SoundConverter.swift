@@ -33,9 +33,12 @@ struct SoundConverter: ~Copyable {
         if pace == .adjustable, let context {
             // Any ratio at any time, and between two phases of the filter what lies between them.
             let object = UnsafeMutableRawPointer(context)
-            av_opt_set_int(object, "flags", Int64(SWR_FLAG_RESAMPLE), 0)
-            av_opt_set_int(object, "exact_rational", 0, 0)
-            av_opt_set_int(object, "linear_interp", 1, 0)
+            for (option, value) in [
+                ("flags", Int64(SWR_FLAG_RESAMPLE)), ("exact_rational", 0), ("linear_interp", 1),
+            ] {
+                let result = av_opt_set_int(object, option, value, 0)
+                precondition(result >= 0, "libswresample has no option \(option)")
+            }
         }
         guard allocated >= 0, let context, swr_init(context) >= 0 else {
             swr_free(&context)
