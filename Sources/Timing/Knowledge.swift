@@ -152,7 +152,7 @@ struct Knowledge: Sendable {
     }
 
     /// How far a clock may be from its own tangent after so many seconds.
-    private static func slack(_ seconds: Double, share: Double) -> Double {
+    static func slack(_ seconds: Double, share: Double) -> Double {
         let step = Double(ClockLimits.skewStepPPB) * abs(seconds)
         let wander = Double(ClockLimits.wanderPPBPerSecond) * seconds * seconds / 2
         return share * (step + wander)

@@ -1,0 +1,110 @@
+/// All exchanges of one epoch, as they are known when everything is over: what they say of a moment comes from both
+/// sides of it.
+///
+/// A ``ClockEstimator`` knows the past. Afterwards, the exchanges that followed a moment tell as much about it as those
+/// before: the same limits of ``ClockLimits`` hold backwards. The history judges exchanges as the estimator did, in
+/// the order in which they came, and is divided where the clock jumped.
+package struct ClockHistory: Sendable {
+    /// The clock between two jumps.
+    struct Stretch: Sendable {
+        /// Agent's clock at the first exchange; the first stretch also reaches back for ever.
+        var sinceNanoseconds: Int64
+        /// Agent's clock at the end of the last exchange.
+        var lastNanoseconds: Int64
+        /// What no offset was above, and what none was below; each in the order of time.
+        var above: [OffsetEnvelope.Point] = []
+        var below: [OffsetEnvelope.Point] = []
+
+        init(_ exchange: ClockExchange) {
+            sinceNanoseconds = exchange.t1Nanoseconds
+            lastNanoseconds = exchange.t4Nanoseconds
+            append(exchange)
+        }
+
+        mutating func append(_ exchange: ClockExchange) {
+            lastNanoseconds = max(lastNanoseconds, exchange.t4Nanoseconds)
+            above.append(
+                OffsetEnvelope.Point(
+                    agentNanoseconds: exchange.t1Nanoseconds,
+                    offsetNanoseconds: exchange.highestOffsetNanoseconds))
+            below.append(
+                OffsetEnvelope.Point(
+                    agentNanoseconds: exchange.t4Nanoseconds,
+                    offsetNanoseconds: exchange.lowestOffsetNanoseconds))
+        }
+
+        mutating func sort() {
+            above.sort { $0.agentNanoseconds < $1.agentNanoseconds }
+            below.sort { $0.agentNanoseconds < $1.agentNanoseconds }
+        }
+    }
+
+    /// At least one; in the order of their starts.
+    private(set) var stretches: [Stretch] = []
+
+    /// How many exchanges were believed.
+    package private(set) var believed = 0
+
+    /// Judges exchanges in the order in which they came; nil when none can be believed.
+    package init?(_ exchanges: some Sequence<ClockExchange>) {
+        var estimator = ClockEstimator()
+        var suspects: [ClockExchange] = []
+        for exchange in exchanges {
+            switch estimator.add(exchange) {
+            case .rejected:
+                continue
+            case .outlier:
+                suspects.append(exchange)
+            case .repeated:
+                // No news to who came before, but true all the same.
+                add(exchange)
+            case .accepted, .skewChanged:
+                suspects.removeAll(keepingCapacity: true)
+                add(exchange)
+            case .jump:
+                // The suspects that agree with this one are the last ones.
+                let confirmed =
+                    suspects.suffix(ClockEstimator.suspectsForJump - 1) + [exchange]
+                suspects.removeAll(keepingCapacity: true)
+                begin(Array(confirmed))
+            }
+        }
+        guard !stretches.isEmpty else { return nil }
+        for index in stretches.indices { stretches[index].sort() }
+    }
+
+    private mutating func add(_ exchange: ClockExchange) {
+        believed += 1
+        if stretches.isEmpty {
+            stretches.append(Stretch(exchange))
+        } else {
+            stretches[stretches.count - 1].append(exchange)
+        }
+    }
+
+    private mutating func begin(_ confirmed: [ClockExchange]) {
+        guard let first = confirmed.first else { return }
+        var stretch = Stretch(first)
+        for exchange in confirmed.dropFirst() { stretch.append(exchange) }
+        believed += confirmed.count
+        stretches.append(stretch)
+    }
+
+    /// Where the clock has jumped: agent's clock at the first exchange after each.
+    package var jumpsNanoseconds: [Int64] { stretches.dropFirst().map(\.sinceNanoseconds) }
+
+    /// The stretch that a moment of the agent's clock is taken to belong to.
+    ///
+    /// A jump happened between two exchanges, nobody knows when: what lies between them is taken to be before it.
+    func stretch(at agentNanoseconds: Int64) -> Int {
+        var index = stretches.count - 1
+        while index > 0, stretches[index].sinceNanoseconds > agentNanoseconds { index -= 1 }
+        return index
+    }
+
+    /// Whether it is not known on which side of a jump a moment lies.
+    func isBetweenStretches(_ agentNanoseconds: Int64) -> Bool {
+        let index = stretch(at: agentNanoseconds)
+        return index + 1 < stretches.count && agentNanoseconds > stretches[index].lastNanoseconds
+    }
+}

@@ -1,0 +1,140 @@
+/// What all exchanges around one moment of an agent's clock say of the offset there.
+///
+/// The clock's tangent at the moment is a line in the plane of offset and skew. Every reading, before or after, cuts away the
+/// lines that it makes impossible, widened by what the skew may have done between the two moments (as in ``Knowledge``, but to
+/// both sides). The bound is the furthest corner of what is left.
+struct SmoothedMoment: Sendable {
+    /// Readings further away than this say nothing that nearer ones do not say better.
+    static let windowNanoseconds: Int64 = OffsetEnvelope.windowNanoseconds
+    /// But the nearest so many on each side always count: they are what is left around an outage.
+    static let leastReadings = 32
+    let agentNanoseconds: Int64
+    let offsetNanoseconds: Int64
+    /// The lowest and the highest offset that are possible, less ``offsetNanoseconds``: so many nanoseconds before the moment,
+    /// at it, and as many after it, each along straight lines.
+    let before: ClosedRange<Double>
+    let here: ClosedRange<Double>
+    let after: ClosedRange<Double>
+
+    /// - Parameter reach: how far from the moment ``before`` and ``after`` lie, nanoseconds.
+    init(
+        _ stretch: ClockHistory.Stretch, at agentNanoseconds: Int64, reach: Int64
+    ) {
+        self.agentNanoseconds = agentNanoseconds
+        var window = Self.windowNanoseconds
+        var readings = Readings(stretch, around: agentNanoseconds, within: window)
+        var possible = readings.lines(share: 1)
+        // A clock that was steered harder than assumed: what is nearer may still agree.
+        while possible.isEmpty, window > reach {
+            window /= 8
+            readings = Readings(stretch, around: agentNanoseconds, within: window, least: 1)
+            possible = readings.lines(share: 1)
+        }
+        if possible.isEmpty { possible = readings.box }
+        var centre = possible.centre
+        for share in Knowledge.calmness where share < 1 {
+            if let calm = readings.lines(share: share).centre {
+                centre = calm
+                break
+            }
+        }
+        let estimate = (centre?.offset ?? 0).rounded()
+        offsetNanoseconds = readings.originNanoseconds.clampedAdding(
+            Int64(exactly: estimate) ?? 0)
+        func range(after seconds: Double) -> ClosedRange<Double> {
+            let values = possible.corners.map { $0.offset(after: seconds) - estimate }
+            return (values.min() ?? 0)...(values.max() ?? 0)
+        }
+        let seconds = Double(reach) * 1e-9
+        before = range(after: -seconds)
+        here = range(after: 0)
+        after = range(after: seconds)
+    }
+
+    /// How wrong ``offsetNanoseconds`` may be.
+    var boundNanoseconds: Int64 {
+        Int64(max(-here.lowerBound, here.upperBound).rounded(.up)).clampedAdding(2)
+    }
+}
+
+/// The readings of a stretch that matter at one moment.
+private struct Readings {
+    /// Offsets are relative to this.
+    let originNanoseconds: Int64
+    private let above: [(seconds: Double, offset: Double)]
+    private let below: [(seconds: Double, offset: Double)]
+
+    init(
+        _ stretch: ClockHistory.Stretch, around moment: Int64, within window: Int64,
+        least: Int = SmoothedMoment.leastReadings
+    ) {
+        let high = Self.select(stretch.above, around: moment, within: window, least: least)
+        let low = Self.select(stretch.below, around: moment, within: window, least: least)
+        let nearest = high.min {
+            distance(from: moment, to: $0.agentNanoseconds)
+                < distance(from: moment, to: $1.agentNanoseconds)
+        }
+        let origin = nearest?.offsetNanoseconds ?? 0
+        originNanoseconds = origin
+        /// The nearest first: they cut away the most.
+        func relative(_ points: ArraySlice<OffsetEnvelope.Point>) -> [(Double, Double)] {
+            points.map { point in
+                (
+                    Double(point.agentNanoseconds.clampedSubtracting(moment)) * 1e-9,
+                    Double(point.offsetNanoseconds.clampedSubtracting(origin))
+                )
+            }.sorted { abs($0.0) < abs($1.0) }
+        }
+        above = relative(high)
+        below = relative(low)
+    }
+
+    private static func select(
+        _ points: [OffsetEnvelope.Point], around moment: Int64, within window: Int64, least: Int
+    ) -> ArraySlice<OffsetEnvelope.Point> {
+        let middle = firstIndex(in: points, at: moment)
+        let from = firstIndex(in: points, at: moment.clampedSubtracting(window))
+        let to = firstIndex(in: points, at: moment.clampedAdding(window))
+        let lower = max(0, min(from, middle - least))
+        return points[lower..<min(points.count, max(to, middle + least))]
+    }
+
+    /// The index of the first point at or after a moment.
+    private static func firstIndex(in points: [OffsetEnvelope.Point], at moment: Int64) -> Int {
+        var low = 0
+        var high = points.count
+        while low < high {
+            let middle = (low + high) / 2
+            if points[middle].agentNanoseconds < moment {
+                low = middle + 1
+            } else {
+                high = middle
+            }
+        }
+        return low
+    }
+
+    /// What the skew limit alone leaves.
+    var box: FeasibleLines {
+        let limit = Double(ClockLimits.skewPPB)
+        let high = above.reduce(Double.infinity) { min($0, $1.offset + limit * abs($1.seconds)) }
+        let low = below.reduce(-Double.infinity) { max($0, $1.offset - limit * abs($1.seconds)) }
+        return FeasibleLines(
+            offsets: min(low, high)...max(low, high), skewLimit: Double(ClockLimits.skewPPB))
+    }
+
+    /// The lines that no reading makes impossible when the skew changes by this share of the limits.
+    func lines(share: Double) -> FeasibleLines {
+        var lines = box
+        for (side, points) in [(OffsetEnvelope.Side.above, above), (.below, below)] {
+            for point in points {
+                let slack = Knowledge.slack(point.seconds, share: share)
+                lines.cut(
+                    side, offset: side == .above ? point.offset + slack : point.offset - slack,
+                    seconds: point.seconds)
+                if lines.isEmpty { return lines }
+            }
+        }
+        return lines
+    }
+}
