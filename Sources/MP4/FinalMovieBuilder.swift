@@ -38,10 +38,14 @@ package struct FinalMovieBuilder: Sendable {
 
     /// The box, to be written behind the last fragment.
     ///
-    /// - Parameter primingSamples: for each track, leading samples that are decoded but not presented.
+    /// - Parameters:
+    ///   - primingSamples: for each track, leading samples that are decoded but not presented.
+    ///   - trailingBox: a whole box that becomes the last child of `moov`; may be empty.
     /// - Returns: a whole `moov`, whose offsets count from the beginning of the file.
     /// - Throws: ``MP4Error/noSamples`` when there is nothing to present.
-    package func movie(primingSamples: [TrackKind: Int] = [:]) throws(MP4Error) -> [UInt8] {
+    package func movie(
+        primingSamples: [TrackKind: Int] = [:], trailingBox: [UInt8] = []
+    ) throws(MP4Error) -> [UInt8] {
         let present = TrackKind.allCases.compactMap { tracks[$0] }.filter { $0.count > 0 }
         guard !present.isEmpty else { throw .noSamples }
         let timescale = Self.movieTimescale(for: present.map(\.timescale))
@@ -52,7 +56,7 @@ package struct FinalMovieBuilder: Sendable {
                     priming: primingSamples[track.kind] ?? 0, movieTimescale: timescale))
         }
         let samples = present.reduce(0) { $0 + $1.count }
-        var writer = BoxWriter(reserving: 4_096 + 20 * samples)
+        var writer = BoxWriter(reserving: 4_096 + trailingBox.count + 20 * samples)
         writer.box("moov") { writer in
             boxes.writeMovieHeader(
                 timescale: timescale,
@@ -70,6 +74,7 @@ package struct FinalMovieBuilder: Sendable {
                         tables: track.writeTables)
                 }
             }
+            writer.raw(trailingBox)
         }
         return writer.bytes
     }

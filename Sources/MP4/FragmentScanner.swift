@@ -45,7 +45,8 @@ package struct FragmentScanner<Source: ByteSource> {
     package enum Stop: Hashable, Sendable {
         /// The file, or the big `mdat` of a finished one, ends where a fragment ends.
         case end
-        /// The final `moov` lies behind the fragments, but the placeholder has not become `mdat` yet.
+        /// A final `moov` lies behind the fragments: in a growing file, the placeholder has not become `mdat` yet; in a
+        /// finished one, another index has taken its place (``IndexReplacement``).
         case finalMovie(at: Int64)
         /// The last write did not get all of its bytes into the file.
         case torn(at: Int64)
@@ -105,7 +106,7 @@ package struct FragmentScanner<Source: ByteSource> {
         var bytes = try source.read(
             at: validEnd, count: Int(min(Self.windowSize, end - validEnd)))
         let moof = try BoxHeader(parsing: bytes[...], at: validEnd, limit: end)
-        if moof.type == "moov", !layout.isFinished {
+        if moof.type == "moov" {
             stop = .finalMovie(at: validEnd)
             return nil
         }

@@ -23,10 +23,15 @@ package struct InPlaceFinish: Hashable, Sendable {
         movieOffset = validEnd
         self.movie = movie
         headerOffset = layout.placeholderOffset
+        header = Self.header(from: layout.placeholderOffset, to: validEnd)
+    }
+
+    /// The header of the `mdat` that begins in the placeholder's place and ends at `end`.
+    static func header(from start: Int64, to end: Int64) -> [UInt8] {
         var writer = BoxWriter(reserving: FragmentedHeader.placeholderSizeBytes)
         writer.u32(1)
         writer.fourCC("mdat")
-        writer.i64(validEnd - layout.placeholderOffset)
-        header = writer.bytes
+        writer.i64(end - start)
+        return writer.bytes
     }
 }

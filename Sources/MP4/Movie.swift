@@ -16,6 +16,8 @@ package struct Movie: Sendable {
     /// It has `mvex`: samples may come in fragments.
     package var isFragmented: Bool
     package var tracks: [MovieTrack]
+    /// Its `uuid` boxes.
+    package var userBoxes: [UserBox]
 
     package func track(_ kind: TrackKind) -> MovieTrack? {
         tracks.first { $0.kind == kind }
@@ -62,6 +64,13 @@ package struct Movie: Sendable {
         for trex in try mvex?.children() ?? [] where trex.type == "trex" {
             let (id, values) = try FragmentDefaults.parse(trex)
             defaults[id] = values
+        }
+        userBoxes = []
+        for child in children {
+            guard let userType = child.userType else { continue }
+            var payload = child.fields
+            userBoxes.append(
+                UserBox(userType: userType, payload: try payload.raw(payload.bytesLeft)))
         }
         tracks = []
         for trak in children where trak.type == "trak" {
