@@ -274,6 +274,7 @@ extension Segmenter {
     private mutating func append(_ piece: PlannedPiece<Payload>, now: Int64) {
         pending.pieces.append(piece)
         pending.sizeBytes += piece.range.count
+        pending.add(context)
         if pending.sinceNanoseconds == nil { pending.sinceNanoseconds = now }
         for run in piece.runs {
             guard let first = run.samples.first, let last = run.samples.last else { continue }
@@ -309,7 +310,9 @@ extension Segmenter {
     private mutating func closePending(
         next: PlannedPiece<Payload>? = nil, into actions: inout [Action]
     ) {
-        guard !pending.pieces.isEmpty, let context, var current = segment else { return }
+        guard !pending.pieces.isEmpty, let context = pending.context, var current = segment else {
+            return
+        }
         var carried: [PlannedPiece<Payload>] = []
         let since = pending.sinceNanoseconds
         if let next, !isKeyframe(next), let videoEnd = lastVideoEndNanoseconds,
@@ -408,6 +411,14 @@ private struct PendingFragment<Payload: Sendable>: Sendable {
     var startNanoseconds: [TrackKind: Int64] = [:]
     /// When its first piece came, on the caller's clock.
     var sinceNanoseconds: Int64?
+    /// That of its newest piece, with the widest bound of all.
+    private(set) var context: FragmentContext?
+
+    mutating func add(_ new: FragmentContext?) {
+        let widest = context?.clock.boundNanoseconds ?? 0
+        context = new
+        context?.clock.boundNanoseconds = max(widest, new?.clock.boundNanoseconds ?? 0)
+    }
 }
 
 /// A rescale whose result is kept within 64 bits: times that far away have been refused long before.
