@@ -48,13 +48,11 @@ extension FragmentRecord {
     }
 
     /// Why a record could not be read.
-    package struct Malformed: Error, Hashable, CustomStringConvertible {
-        package let description: String
-    }
+    package typealias Malformed = MalformedRecord
 
     /// Reads the payload of a `uuid` box. Never trusts a count: every read is checked against what is there.
     package init(parsing payload: [UInt8]) throws(Malformed) {
-        var reader = RecordReader(payload)
+        var reader = RecordReader(payload, what: "a fragment record")
         let version = try reader.integer(UInt8.self)
         guard (1...Self.version).contains(version) else {
             throw Malformed(description: "a fragment record of an unknown version")
@@ -95,40 +93,8 @@ extension FragmentRecord {
     }
 }
 
-/// Reads big-endian values from bytes that nobody vouches for.
-private struct RecordReader {
-    private let bytes: [UInt8]
-    private var position = 0
-
-    init(_ bytes: [UInt8]) {
-        self.bytes = bytes
-    }
-
-    var isAtEnd: Bool { position == bytes.count }
-
-    mutating func bytes(_ count: Int) throws(FragmentRecord.Malformed) -> [UInt8] {
-        guard count <= bytes.count - position else {
-            throw FragmentRecord.Malformed(
-                description: "a fragment record cut short at byte \(bytes.count)")
-        }
-        defer { position += count }
-        return Array(bytes[position..<position + count])
-    }
-
-    mutating func integer<Integer: FixedWidthInteger & UnsignedInteger>(
-        _: Integer.Type
-    ) throws(FragmentRecord.Malformed) -> Integer {
-        try bytes(Integer.bitWidth / 8).reduce(0) { $0 << 8 | Integer($1) }
-    }
-
-    mutating func digest() throws(FragmentRecord.Malformed) -> Digest {
-        guard let digest = Digest(try bytes(Digest.byteCount)) else {
-            throw FragmentRecord.Malformed(description: "a digest of another size")
-        }
-        return digest
-    }
-
-    mutating func run() throws(FragmentRecord.Malformed) -> FragmentRecord.Run {
+extension RecordReader {
+    fileprivate mutating func run() throws(FragmentRecord.Malformed) -> FragmentRecord.Run {
         guard let track = TrackKind(rawValue: try integer(UInt8.self)) else {
             throw FragmentRecord.Malformed(description: "a run of an unknown track")
         }
@@ -144,21 +110,7 @@ private struct RecordReader {
         return run
     }
 
-    mutating func varint() throws(FragmentRecord.Malformed) -> Int64 {
-        var folded: UInt64 = 0
-        for shift in stride(from: UInt64(0), to: 70, by: 7) {
-            let group = UInt64(try integer(UInt8.self))
-            let bits = group & 0x7F
-            guard shift < 63 || bits <= 1 else { break }
-            folded |= bits << shift
-            if group & 0x80 == 0 {
-                return Int64(bitPattern: folded >> 1) ^ -Int64(bitPattern: folded & 1)
-            }
-        }
-        throw FragmentRecord.Malformed(description: "a number past 64 bits")
-    }
-
-    mutating func exchanges() throws(FragmentRecord.Malformed) -> [ClockExchange] {
+    fileprivate mutating func exchanges() throws(FragmentRecord.Malformed) -> [ClockExchange] {
         let count = Int(try integer(UInt16.self))
         guard count <= FragmentRecord.maximumExchanges else {
             throw FragmentRecord.Malformed(description: "\(count) clock exchanges")
@@ -186,21 +138,4 @@ extension ClockExchange {
 
     fileprivate var thereNanoseconds: Int64 { t2Nanoseconds &- t1Nanoseconds }
     fileprivate var answerNanoseconds: Int64 { t3Nanoseconds &- t2Nanoseconds }
-}
-
-extension [UInt8] {
-    /// Appends an integer, most significant byte first.
-    fileprivate mutating func appendBigEndian<Integer: FixedWidthInteger>(_ value: Integer) {
-        Swift.withUnsafeBytes(of: value.bigEndian) { append(contentsOf: $0) }
-    }
-
-    /// Appends a signed number in groups of seven bits.
-    fileprivate mutating func appendVarint(_ value: Int64) {
-        var folded = UInt64(bitPattern: (value << 1) ^ (value >> 63))
-        while folded > 0x7F {
-            append(UInt8(truncatingIfNeeded: folded) | 0x80)
-            folded >>= 7
-        }
-        append(UInt8(folded))
-    }
 }

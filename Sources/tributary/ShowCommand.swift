@@ -61,10 +61,43 @@ struct ShowCommand: ParsableCommand {
             ])
         }
         table.lines().forEach { print($0) }
+        show(source.clock, source.files)
         if source.gaps.isEmpty {
             print("  nothing missing")
         }
         for gap in source.gaps { print("  missing: \(Self.text(gap))") }
+    }
+
+    private func show(_ clock: ClockSummary, _ files: [FileReport]) {
+        for epoch in clock.epochs {
+            let offset = epoch.offsetNanoseconds
+            let skew = epoch.skewPartsPerBillion
+            let bound = epoch.boundNanoseconds
+            print(
+                "  clock \(epoch.identity.prefix(8)): offset \(ClockText.duration(offset.median)), "
+                    + "skew \(ClockText.skew(skew.median)), known to within "
+                    + "\(ClockText.duration(bound.least)) to \(ClockText.duration(bound.greatest)), "
+                    + "median \(ClockText.duration(bound.median)), by \(epoch.exchanges) exchanges")
+        }
+        for jump in clock.discontinuities {
+            let when = jump.startNanoseconds.map { " from \(Self.seconds(Double($0) / 1e9)) on" }
+            let distance = jump.offsetNanoseconds.map { " by \(ClockText.duration($0))" } ?? ""
+            print("  discontinuity\(when ?? "")\(distance)")
+        }
+        if clock.rejectedExchanges + clock.outlyingExchanges > 0 {
+            print(
+                "  clock exchanges not believed: \(clock.rejectedExchanges) impossible, "
+                    + "\(clock.outlyingExchanges) against all others")
+        }
+        let retimed = files.compactMap(\.retiming)
+        if let least = retimed.map(\.boundAfter.leastNanoseconds).min(),
+            let greatest = retimed.map(\.boundAfter.greatestNanoseconds).max()
+        {
+            print(
+                "  retimed, \(retimed.count) of \(files.count) segments: now known to within "
+                    + "\(ClockText.duration(Int64(clamping: least))) to "
+                    + "\(ClockText.duration(Int64(clamping: greatest)))")
+        }
     }
 
     private static func text(_ gap: LedgerEntry) -> String {

@@ -14,6 +14,7 @@ struct TributaryCommand: ParsableCommand {
         version: Version.number,
         subcommands: [
             ListCommand.self, ShowCommand.self, VerifyCommand.self, InspectCommand.self,
+            RetimeCommand.self,
         ])
 
     static func main() {

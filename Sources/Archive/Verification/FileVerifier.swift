@@ -11,15 +11,17 @@ package struct FileVerifier {
     private static let maximumFindings = 100
 
     private let path: String
-    private var report: FileReport
+    var report: FileReport
     /// The sequence numbers that the file holds, by spool.
     package private(set) var sequences: [[UInt8]: [ClosedRange<UInt64>]] = [:]
+    /// What its fragments say of the source's clock.
+    private(set) var clocks: [ClockSummary.Reading] = []
     private var expectedChain: Digest?
-    private var tracks: [TrackKind: WalkedTrack] = [:]
-    private var priming = PrimingCounter()
+    private(set) var tracks: [TrackKind: WalkedTrack] = [:]
+    private(set) var priming = PrimingCounter()
 
     /// A track as the fragments tell it.
-    private struct WalkedTrack {
+    struct WalkedTrack {
         var samples: [ScannedSample] = []
         var shift: Int64 = 0
         var format: TrackFormat
@@ -35,6 +37,12 @@ package struct FileVerifier {
     package static func verify(
         _ path: String
     ) -> (report: FileReport, sequences: [[UInt8]: [ClosedRange<UInt64>]]) {
+        let verifier = examine(path)
+        return (verifier.report, verifier.sequences)
+    }
+
+    /// Checks a file; the verifier knows what was found.
+    static func examine(_ path: String) -> FileVerifier {
         var verifier = FileVerifier(path: path)
         do {
             try DescriptorSource.withFile(path) { source in
@@ -46,7 +54,7 @@ package struct FileVerifier {
         } catch {
             verifier.damage("cannot be read: \(error)")
         }
-        return (verifier.report, verifier.sequences)
+        return verifier
     }
 
     private mutating func run(_ source: DescriptorSource) throws(MP4Error) {
@@ -71,7 +79,9 @@ package struct FileVerifier {
             if report.findings.count >= Self.maximumFindings { break }
         }
         conclude(scanner.stop, validEnd: scanner.validEnd)
-        if scanner.layout.isFinished { try compareIndex(source) }
+        if scanner.layout.isFinished {
+            try compareIndices(source, scanner.layout, fragmentsEnd: scanner.validEnd)
+        }
         describeTracks()
     }
 
@@ -172,6 +182,9 @@ extension FileVerifier {
         if report.originSeconds == nil {
             report.originSeconds = Double(record.segmentOriginNanoseconds) / 1e9
         }
+        clocks.append(
+            ClockSummary.Reading(
+                epoch: record.epoch, clock: record.clock, exchanges: record.exchanges.count))
         let bound = Double(record.clock.boundNanoseconds) / 1e6
         report.clockBoundMilliseconds = [report.clockBoundMilliseconds.first ?? bound, bound]
     }
@@ -225,7 +238,10 @@ extension FileVerifier {
         case .end, nil:
             if report.fragments == 0 { note("no samples yet") }
         case .finalMovie(let offset):
-            note("finished but for its last write; it plays as it is", at: offset)
+            // In a finished file, this index has been replaced by another one.
+            if report.state == .growing {
+                note("finished but for its last write; it plays as it is", at: offset)
+            }
         case .torn(let offset):
             if report.state == .finished {
                 damage("the file ends before its index says so", at: offset)
@@ -241,55 +257,9 @@ extension FileVerifier {
     }
 }
 
-// MARK: - The index
+// MARK: - Tracks
 
 extension FileVerifier {
-    /// Compares the final `moov` with the fragments, sample by sample.
-    private mutating func compareIndex(_ source: DescriptorSource) throws(MP4Error) {
-        let movie = try Movie.read(from: source)
-        if movie.isFragmented { damage("finished, but its index says it is fragmented") }
-        for (kind, walked) in tracks where !walked.samples.isEmpty {
-            guard let track = movie.track(kind) else {
-                damage("the index has no \(kind) track")
-                continue
-            }
-            if track.format != walked.format {
-                damage("the index describes another \(kind) format")
-            }
-            let table = track.samples
-            guard table.count == walked.samples.count else {
-                damage(
-                    "the index has \(table.count) \(kind) samples, the fragments "
-                        + "\(walked.samples.count)")
-                continue
-            }
-            if let index = firstDifference(table, walked.samples) {
-                damage(
-                    "the index and the fragments differ at \(kind) sample \(index + 1)",
-                    at: walked.samples[index].offset)
-            }
-        }
-    }
-
-    private func firstDifference(_ table: SampleTable, _ samples: [ScannedSample]) -> Int? {
-        let start = samples.first?.dts ?? 0
-        var syncs = table.syncSamples?[...]
-        for (index, sample) in samples.enumerated() {
-            var isSync = true
-            if syncs != nil {
-                isSync = syncs?.first == index
-                if isSync { syncs?.removeFirst() }
-            }
-            let same =
-                table.offsets[index] == sample.offset
-                && table.sizesBytes[index] == sample.sizeBytes
-                && table.dts[index] == sample.dts - start
-                && table.pts(index) == sample.pts - start && isSync == sample.isSync
-            if !same { return index }
-        }
-        return nil
-    }
-
     private mutating func describeTracks() {
         for kind in TrackKind.allCases {
             guard let track = tracks[kind] else { continue }
@@ -342,12 +312,12 @@ extension FileVerifier {
         }
     }
 
-    private mutating func damage(_ text: String, at offset: Int64? = nil) {
+    mutating func damage(_ text: String, at offset: Int64? = nil) {
         guard report.findings.count < Self.maximumFindings else { return }
         report.findings.append(Finding(.damage, path, at: offset, text))
     }
 
-    private mutating func note(_ text: String, at offset: Int64? = nil) {
+    mutating func note(_ text: String, at offset: Int64? = nil) {
         guard report.findings.count < Self.maximumFindings else { return }
         report.findings.append(Finding(.note, path, at: offset, text))
     }

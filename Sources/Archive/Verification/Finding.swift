@@ -57,6 +57,20 @@ package struct FileReport: Codable, Hashable, Sendable {
     package var findings: [Finding] = []
     /// The segment's origin on the session's timeline, seconds; none without records.
     package var originSeconds: Double?
+    /// What computing its times again has changed; none when they are as recorded.
+    package struct Retiming: Codable, Hashable, Sendable {
+        package var boundBefore: RetimingReport.Bounds
+        package var boundAfter: RetimingReport.Bounds
+        /// Corners of the mapping, all tracks together.
+        package var knots: Int
+
+        init(_ record: RetimingRecord) {
+            boundBefore = RetimingReport.Bounds(record.before)
+            boundAfter = RetimingReport.Bounds(record.after)
+            knots = record.tracks.reduce(0) { $0 + $1.knots.count }
+        }
+    }
+    package var retiming: Retiming?
     /// How well the agent's clock was known when the first and the last fragment were written, milliseconds.
     package var clockBoundMilliseconds: [Double] = []
 
@@ -79,6 +93,7 @@ package struct SessionReport: Codable, Hashable, Sendable {
         /// Samples that the ledger explains.
         package var lostSamples: UInt64
         package var gaps: [LedgerEntry]
+        package var clock: ClockSummary
         /// Whether it said goodbye.
         package var isComplete: Bool
     }

@@ -48,10 +48,12 @@ package struct SessionVerifier {
     private mutating func source(_ name: String) throws(ArchiveError) -> SessionReport.Source {
         var numbers = RecordNumbers()
         var files: [FileReport] = []
+        var clocks: [ClockSummary.Reading] = []
         for path in try layout.segmentPaths(session, name) {
-            let (report, sequences) = FileVerifier.verify(path)
-            files.append(report)
-            for (spool, ranges) in sequences {
+            let file = FileVerifier.examine(path)
+            files.append(file.report)
+            clocks += file.clocks
+            for (spool, ranges) in file.sequences {
                 for range in ranges { numbers.insert(range, spool: hexadecimal(spool)) }
             }
         }
@@ -77,6 +79,7 @@ package struct SessionVerifier {
         return SessionReport.Source(
             name: name, files: files, recordedSamples: recorded,
             lostSamples: gaps.reduce(0) { $0 + ($1.samples ?? 0) }, gaps: gaps,
+            clock: ClockSummary(clocks, ledger.entries),
             isComplete: ledger.entries.last { $0.kind == .goodbye || $0.kind == .opened }?.kind
                 == .goodbye)
     }

@@ -1,0 +1,68 @@
+import CLinux
+import Glibc
+import MP4
+
+/// Does the steps of an ``IndexReplacement`` to a file.
+struct IndexEditor: ~Copyable {
+    private let path: String
+    private let descriptor: Int32
+
+    init(path: String) throws(ArchiveError) {
+        self.path = path
+        descriptor = CLinux_open(path, O_RDWR | O_CLOEXEC, 0)
+        guard descriptor >= 0 else {
+            throw .system(operation: "open", path: path, errno: errno)
+        }
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    func perform(_ steps: [FileStep]) throws(ArchiveError) {
+        for step in steps {
+            switch step {
+            case .write(let bytes, let offset):
+                try write(bytes, at: offset)
+            case .resize(let size):
+                guard ftruncate(descriptor, off_t(size)) == 0 else {
+                    throw .system(operation: "resize", path: path, errno: errno)
+                }
+            case .synchronize:
+                guard fdatasync(descriptor) == 0 else {
+                    throw .system(operation: "synchronise", path: path, errno: errno)
+                }
+            case .check(let bytes, let offset):
+                try check(bytes, at: offset)
+            }
+        }
+    }
+
+    private func write(_ bytes: [UInt8], at offset: Int64) throws(ArchiveError) {
+        var done = 0
+        while done < bytes.count {
+            let count = bytes.withUnsafeBytes {
+                pwrite(
+                    descriptor, $0.baseAddress?.advanced(by: done), $0.count - done,
+                    off_t(offset) + off_t(done))
+            }
+            if count < 0 && errno == EINTR { continue }
+            guard count > 0 else {
+                throw .system(
+                    operation: "write", path: path, errno: count < 0 ? errno : ENOSPC)
+            }
+            done += count
+        }
+    }
+
+    private func check(_ bytes: [UInt8], at offset: Int64) throws(ArchiveError) {
+        do throws(MP4Error) {
+            let source = try DescriptorSource(descriptor: descriptor)
+            guard try source.read(at: offset, count: bytes.count) == bytes else {
+                throw .invalid(box: "moov", offset: offset, reason: "not what was written")
+            }
+        } catch {
+            throw .malformed(path: path, reason: "the index does not read back: \(error)")
+        }
+    }
+}

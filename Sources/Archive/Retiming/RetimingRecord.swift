@@ -1,0 +1,143 @@
+package import Media
+
+/// What a timeline that was computed again did to a file's times: a `uuid` box that is the last child of the
+/// final `moov` (ISO/IEC 14496-12 §11.1). With it, the tables of that `moov` are the fragments' times and this mapping, nothing else.
+///
+/// Layout of the box's payload, big-endian:
+///
+///     u8 version = 1, u8 number of tracks, 2 bytes 0
+///     3 × u64 least, median and greatest bound before (ns), 3 × u64 the same afterwards
+///     each track:
+///         u8 track, 3 bytes 0, u32 number of knots
+///         i64 decoding time of the first sample (ticks of the file's media timeline)
+///         each knot: i64 decoding time as recorded (ticks of the file's media timeline),
+///             i64 what it moves by (ns), u64 bound until the next knot (ns)
+///     8 bytes: the first of the SHA-256 of all before
+///
+/// Between two knots, what a time moves by lies on a straight line; before the first and behind the last it is theirs.
+package struct RetimingRecord: Hashable, Sendable {
+    /// The `uuid` box's user type.
+    package static let userType: [UInt8] = [
+        0x0E, 0x5B, 0x2A, 0x8D, 0x61, 0xF4, 0x4D, 0x0C, 0x9B, 0x37, 0x54, 0x52, 0x49, 0x42, 0x55,
+        0xF2,
+    ]
+    private static let version: UInt8 = 1
+    private static let checkBytes = 8
+
+    /// A corner of the mapping.
+    package struct Knot: Hashable, Sendable {
+        /// Decoding time as recorded, ticks of the file's media timeline.
+        package var ticks: Int64
+        package var shiftNanoseconds: Int64
+        /// How wrong times are from here to the next knot, at most.
+        package var boundNanoseconds: UInt64
+    }
+
+    /// A track's mapping.
+    package struct Track: Hashable, Sendable {
+        package var kind: TrackKind
+        /// Where the first sample is decoded now, ticks of the file's media timeline.
+        package var startTicks: Int64
+        /// At least one, in the order of their times.
+        package var knots: [Knot]
+    }
+
+    /// How well times are known, nanoseconds.
+    package struct Bounds: Hashable, Sendable {
+        package var least: UInt64
+        package var median: UInt64
+        package var greatest: UInt64
+
+        /// Of some values; nil without any.
+        package init?(_ values: some Collection<UInt64>) {
+            let sorted = values.sorted()
+            guard let first = sorted.first, let last = sorted.last else { return nil }
+            (least, median, greatest) = (first, sorted[sorted.count / 2], last)
+        }
+
+        fileprivate init(least: UInt64, median: UInt64, greatest: UInt64) {
+            (self.least, self.median, self.greatest) = (least, median, greatest)
+        }
+    }
+
+    package var before: Bounds
+    package var after: Bounds
+    package var tracks: [Track]
+
+    package init(before: Bounds, after: Bounds, tracks: [Track]) {
+        precondition(tracks.allSatisfy { !$0.knots.isEmpty }, "a mapping has a knot")
+        self.before = before
+        self.after = after
+        self.tracks = tracks
+    }
+
+    package func track(_ kind: TrackKind) -> Track? { tracks.first { $0.kind == kind } }
+
+    /// The payload of the `uuid` box.
+    package func encoded() -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.appendBigEndian(UInt32(Self.version) << 24 | UInt32(tracks.count) << 16)
+        for bounds in [before, after] {
+            for value in [bounds.least, bounds.median, bounds.greatest] {
+                bytes.appendBigEndian(value)
+            }
+        }
+        for track in tracks {
+            bytes.appendBigEndian(UInt32(track.kind.rawValue) << 24)
+            bytes.appendBigEndian(UInt32(track.knots.count))
+            bytes.appendBigEndian(track.startTicks)
+            for knot in track.knots {
+                bytes.appendBigEndian(knot.ticks)
+                bytes.appendBigEndian(knot.shiftNanoseconds)
+                bytes.appendBigEndian(knot.boundNanoseconds)
+            }
+        }
+        return bytes + Digest(of: bytes).bytes.prefix(Self.checkBytes)
+    }
+
+    /// Reads the payload of a `uuid` box. Never trusts a count: every read is checked against what is there.
+    package init(parsing payload: [UInt8]) throws(MalformedRecord) {
+        let body = Array(payload.dropLast(Self.checkBytes))
+        guard
+            Array(payload.suffix(Self.checkBytes))
+                == Array(Digest(of: body).bytes.prefix(Self.checkBytes))
+        else { throw MalformedRecord(description: "not what was written") }
+        var reader = RecordReader(body, what: "a record of retiming")
+        guard try reader.integer(UInt8.self) == Self.version else {
+            throw MalformedRecord(description: "of an unknown version")
+        }
+        let count = try reader.integer(UInt8.self)
+        _ = try reader.bytes(2)
+        before = Bounds(
+            least: try reader.integer(UInt64.self), median: try reader.integer(UInt64.self),
+            greatest: try reader.integer(UInt64.self))
+        after = Bounds(
+            least: try reader.integer(UInt64.self), median: try reader.integer(UInt64.self),
+            greatest: try reader.integer(UInt64.self))
+        tracks = []
+        for _ in 0..<count { tracks.append(try Self.track(&reader)) }
+        guard reader.isAtEnd, Set(tracks.map(\.kind)).count == tracks.count else {
+            throw MalformedRecord(description: "more in it than it says")
+        }
+    }
+
+    private static func track(_ reader: inout RecordReader) throws(MalformedRecord) -> Track {
+        guard let kind = TrackKind(rawValue: try reader.integer(UInt8.self)) else {
+            throw MalformedRecord(description: "an unknown track")
+        }
+        _ = try reader.bytes(3)
+        let count = try reader.integer(UInt32.self)
+        var track = Track(kind: kind, startTicks: try reader.signed(), knots: [])
+        for _ in 0..<count {
+            let knot = Knot(
+                ticks: try reader.signed(), shiftNanoseconds: try reader.signed(),
+                boundNanoseconds: try reader.integer(UInt64.self))
+            guard knot.ticks > track.knots.last?.ticks ?? .min else {
+                throw MalformedRecord(description: "knots out of order")
+            }
+            track.knots.append(knot)
+        }
+        guard !track.knots.isEmpty else { throw MalformedRecord(description: "no knots") }
+        return track
+    }
+}

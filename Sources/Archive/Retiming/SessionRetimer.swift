@@ -1,0 +1,170 @@
+import MP4
+import Timing
+
+/// Computes a finished session's timeline again from the raw stamps, with all clock exchanges known, and rewrites only the files'
+/// indices; or takes that back.
+package struct SessionRetimer: ~Copyable {
+    private let layout: ArchiveLayout
+    private let session: String
+    private let lock: DirectoryLock
+
+    /// - Throws: when the session is still being recorded, or another program retimes it.
+    package init(_ session: String, in layout: ArchiveLayout) throws(ArchiveError) {
+        guard ArchiveLayout.isValidName(session) else { throw .badName(session) }
+        let path = layout.session(session)
+        let lock = try DirectoryLock(
+            path, busy: "is being retimed by another program; wait for it")
+        let manifest = try SessionManifest.read(layout.manifest(session))
+        guard manifest.state == .finished else {
+            throw .malformed(
+                path: path,
+                reason: "still being recorded; retime it when it is finished (a collector that was "
+                    + "killed finishes its session when it is started again)")
+        }
+        self.layout = layout
+        self.session = session
+        self.lock = lock
+    }
+
+    /// Computes every source's timeline again.
+    /// - Parameter isDryRun: only say what would change.
+    /// - Throws: before anything is written when a file is not finished, or not whole; or when a file cannot be written, and then
+    ///   those before it are retimed, and the same command goes on where it stopped.
+    package func retime(isDryRun: Bool) throws(ArchiveError) -> RetimingReport {
+        var exchanges: [String: [(clock: ClockKey, exchange: ClockExchange)]] = [:]
+        let sources = try layout.sourceNames(session)
+        for source in sources { exchanges[source] = try self.exchanges(of: source) }
+        var report = RetimingReport(session: session, isDryRun: isDryRun, sources: [])
+        for source in sources {
+            var retimer = SourceRetimer(exchanges: exchanges[source] ?? [])
+            var files: [RetimingReport.File] = []
+            for path in try layout.segmentPaths(session, source) {
+                files.append(try retime(path, &retimer, isDryRun: isDryRun))
+            }
+            report.sources.append(
+                RetimingReport.Source(
+                    name: source, exchanges: retimer.exchanges,
+                    believedExchanges: retimer.believedExchanges, files: files))
+        }
+        return report
+    }
+
+    /// Puts the index that each file was finished with in force again: byte for byte what it was.
+    package func undo(isDryRun: Bool) throws(ArchiveError) -> RetimingReport {
+        var report = RetimingReport(session: session, isDryRun: isDryRun, sources: [])
+        for source in try layout.sourceNames(session) {
+            var files: [RetimingReport.File] = []
+            for path in try layout.segmentPaths(session, source) {
+                let steps = try withEvidence(path) { source, evidence throws(MP4Error) in
+                    try replacement(source, evidence).stepsBack
+                }
+                if !isDryRun, !steps.isEmpty { try IndexEditor(path: path).perform(steps) }
+                files.append(
+                    RetimingReport.File(
+                        path: path, outcome: steps.isEmpty ? .unchanged : .restored))
+            }
+            report.sources.append(
+                RetimingReport.Source(
+                    name: source, exchanges: 0, believedExchanges: 0, files: files))
+        }
+        return report
+    }
+
+    /// All exchanges of a source, in the order in which they came, from files and ledger.
+    private func exchanges(
+        of source: String
+    ) throws(ArchiveError) -> [(clock: ClockKey, exchange: ClockExchange)] {
+        var exchanges: [(clock: ClockKey, exchange: ClockExchange)] = []
+        for path in try layout.segmentPaths(session, source) {
+            exchanges += try withEvidence(path) { _, evidence throws(MP4Error) in
+                evidence.exchanges
+            }
+        }
+        for entry in try Ledger.read(layout.ledger(session, source)).entries {
+            guard let clock = ClockKey(entry) else { continue }
+            for stamps in entry.exchanges ?? [] where stamps.count == 4 {
+                exchanges.append(
+                    (
+                        clock,
+                        ClockExchange(
+                            t1Nanoseconds: stamps[0], t2Nanoseconds: stamps[1],
+                            t3Nanoseconds: stamps[2], t4Nanoseconds: stamps[3])
+                    ))
+            }
+        }
+        return exchanges
+    }
+
+    private func retime(
+        _ path: String, _ retimer: inout SourceRetimer, isDryRun: Bool
+    ) throws(ArchiveError) -> RetimingReport.File {
+        var file = RetimingReport.File(path: path, outcome: .withoutExchanges)
+        var steps: [FileStep] = []
+        var next = retimer
+        let index = try withEvidence(path) { source, evidence throws(ArchiveError) in
+            let index = try next.index(of: source, evidence, path: path)
+            guard let index else { return index }
+            do throws(MP4Error) {
+                let replacement = try replacement(source, evidence)
+                let current = try source.read(
+                    at: replacement.current.offset, count: Int(replacement.current.sizeBytes))
+                if current != index.movie || replacement.hasRemainder {
+                    steps = replacement.steps(replacingWith: index.movie)
+                }
+            } catch {
+                throw .malformed(path: path, reason: "cannot be retimed: \(error)")
+            }
+            return index
+        }
+        retimer = next
+        guard let index else { return file }
+        file.outcome = steps.isEmpty ? .unchanged : .retimed
+        let shifts = index.shifts
+        file.medianShiftNanoseconds = shifts.isEmpty ? 0 : shifts[shifts.count / 2]
+        file.greatestShiftNanoseconds = shifts.last ?? 0
+        file.boundBefore = RetimingReport.Bounds(index.record.before)
+        file.boundAfter = RetimingReport.Bounds(index.record.after)
+        if !isDryRun, !steps.isEmpty { try IndexEditor(path: path).perform(steps) }
+        return file
+    }
+}
+
+private func replacement(
+    _ source: DescriptorSource, _ evidence: ClockEvidence
+) throws(MP4Error) -> IndexReplacement {
+    try IndexReplacement(
+        of: source, layout: evidence.layout, fragmentsEnd: evidence.fragmentsEnd)
+}
+
+/// A file and what its fragments say, while `body` runs.
+private func withEvidence<Result>(
+    _ path: String,
+    _ body: (DescriptorSource, ClockEvidence) throws -> Result
+) throws(ArchiveError) -> Result {
+    do {
+        return try DescriptorSource.withFile(path) { source in
+            try body(source, ClockEvidence(source, path: path))
+        }
+    } catch let error as ArchiveError {
+        throw error
+    } catch {
+        throw .malformed(path: path, reason: "cannot be retimed: \(error)")
+    }
+}
+
+extension ClockKey {
+    /// Of a ledger's line about exchanges.
+    fileprivate init?(_ entry: LedgerEntry) {
+        guard entry.kind == .exchanges, let zero = entry.collectorZeroNanoseconds,
+            let epoch = entry.epoch.flatMap(Self.bytes)
+        else { return nil }
+        self.init(epoch: epoch, collectorZeroNanoseconds: zero)
+    }
+
+    /// What is in 32 hexadecimal digits.
+    private static func bytes(_ text: String) -> [UInt8]? {
+        let digits = text.compactMap(\.hexDigitValue)
+        guard digits.count == 32, text.utf8.count == 32 else { return nil }
+        return stride(from: 0, to: 32, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
+    }
+}

@@ -1,0 +1,151 @@
+import Media
+import MP4
+import Timing
+
+/// Computes the times of one source's files again, in the order of their segments.
+///
+/// What goes from file to file is only where each track has ended, so that sound that was end to end across a cut stays so.
+struct SourceRetimer {
+    private var timelines: [ClockKey: RetroTimeline] = [:]
+    /// Where each track ended in the file before, ticks of the session's timeline: as recorded, and now.
+    private var ends: [TrackKind: (recordedTicks: Int64, ticks: Int64)] = [:]
+    private(set) var exchanges = 0
+    private(set) var believedExchanges = 0
+
+    /// - Parameter exchanges: all that the source's recording holds, in the order in which they came.
+    init(exchanges all: [(clock: ClockKey, exchange: ClockExchange)]) {
+        var byClock: [ClockKey: [ClockExchange]] = [:]
+        for (clock, exchange) in all { byClock[clock, default: []].append(exchange) }
+        for (clock, exchanges) in byClock {
+            self.exchanges += exchanges.count
+            guard let history = ClockHistory(exchanges) else { continue }
+            believedExchanges += history.believed
+            timelines[clock] = RetroTimeline(
+                sessionZeroNanoseconds: clock.collectorZeroNanoseconds, history: history)
+        }
+    }
+
+    /// A file's new index.
+    struct Index {
+        var movie: [UInt8]
+        var record: RetimingRecord
+        /// What runs move by, nanoseconds, sorted.
+        var shifts: [UInt64]
+    }
+
+    /// The index of the next file; nil when nothing is known of its clocks, or it holds nothing.
+    mutating func index(
+        of source: DescriptorSource, _ evidence: ClockEvidence, path: String
+    ) throws(ArchiveError) -> Index? {
+        guard let record = mapping(evidence) else {
+            ends.removeAll()
+            return nil
+        }
+        var retiming = FileRetiming(record, movie: evidence.layout.initialMovie)
+        var shifts: [UInt64] = []
+        do throws(MP4Error) {
+            var scanner = try FragmentScanner(source)
+            var builder = try FinalMovieBuilder(initialMovie: evidence.layout.initialMovie)
+            while var fragment = try scanner.next() {
+                let before = fragment.runs.map { ($0.track, $0.samples.first?.dts ?? 0) }
+                retiming.apply(to: &fragment)
+                for (run, (kind, dts)) in zip(fragment.runs, before) {
+                    guard let scale = evidence.tracks[kind]?.timescale,
+                        let moved = run.samples.first?.dts
+                    else { continue }
+                    shifts.append(Self.nanoseconds(moved &- dts, scale).magnitude)
+                }
+                try builder.append(fragment)
+            }
+            keepEnds(retiming, evidence)
+            return Index(
+                movie: try builder.movie(
+                    primingSamples: retiming.primingSamples,
+                    trailingBox: UserBox(
+                        userType: RetimingRecord.userType, payload: record.encoded()
+                    ).bytes), record: record, shifts: shifts.sorted())
+        } catch {
+            if case .noSamples = error { return nil }
+            throw .malformed(path: path, reason: "cannot be retimed: \(error)")
+        }
+    }
+
+    private mutating func mapping(_ evidence: ClockEvidence) -> RetimingRecord? {
+        let clocks = evidence.tracks.values.flatMap { $0.runs.compactMap(\.clock) }
+        guard clocks.contains(where: { timelines[$0] != nil }),
+            let before = RetimingRecord.Bounds(evidence.boundsNanoseconds)
+        else { return nil }
+        var tracks: [RetimingRecord.Track] = []
+        for kind in TrackKind.allCases {
+            guard let track = evidence.tracks[kind], let first = track.runs.first else { continue }
+            let builder = MappingBuilder(
+                kind, track, originNanoseconds: evidence.originNanoseconds,
+                boundBefore: before.greatest)
+            guard let knots = builder.mapping(&timelines) else { continue }
+            tracks.append(
+                RetimingRecord.Track(
+                    kind: kind,
+                    startTicks: start(of: first, kind, track, evidence, knots[0].shiftNanoseconds),
+                    knots: knots))
+        }
+        guard let after = RetimingRecord.Bounds(tracks.flatMap(\.knots).map(\.boundNanoseconds))
+        else { return nil }
+        return RetimingRecord(before: before, after: after, tracks: tracks)
+    }
+
+    /// Where a file's first sample of a track is decoded: by the same rule as if it were not the first, and not before the file.
+    private func start(
+        of run: RecordedRun, _ kind: TrackKind, _ track: ClockEvidence.Track,
+        _ evidence: ClockEvidence, _ shift: Int64
+    ) -> Int64 {
+        let base = sessionBase(track, evidence)
+        var mapping = RetimingRecord.Track(
+            kind: kind, startTicks: 0,
+            knots: [
+                RetimingRecord.Knot(
+                    ticks: run.firstTicks, shiftNanoseconds: shift, boundNanoseconds: 0)
+            ])
+        mapping.startTicks = TrackRetiming.target(
+            run.firstTicks, shiftNanoseconds: shift, timescale: track.timescale)
+        var place = mapping.startTicks
+        if let end = ends[kind], run.firstTicks > end.recordedTicks &- base {
+            var retiming = TrackRetiming(
+                mapping, timescale: track.timescale, mediaTimeShift: track.mediaTimeShift,
+                after: (end.recordedTicks &- base, end.ticks &- base))
+            place = retiming.place(
+                run.firstTicks, compositionOffset: run.compositionOffset, isFirstPresented: false)
+        }
+        guard !run.isPriming else { return place }
+        return max(
+            place,
+            TrackRetiming.earliest(
+                originTicks: track.mediaTimeShift, compositionOffset: run.compositionOffset))
+    }
+
+    private mutating func keepEnds(_ retiming: FileRetiming, _ evidence: ClockEvidence) {
+        for (kind, track) in evidence.tracks {
+            guard let last = retiming.last(kind) else { continue }
+            let base = sessionBase(track, evidence)
+            ends[kind] = (last.recordedTicks &+ base, last.ticks &+ base)
+        }
+    }
+
+    /// What is added to a tick of the file's media timeline to get one of the session's.
+    private func sessionBase(_ track: ClockEvidence.Track, _ evidence: ClockEvidence) -> Int64 {
+        do {
+            return try rescale(
+                evidence.originNanoseconds, from: .nanoseconds, to: track.timescale)
+                &- track.mediaTimeShift
+        } catch {
+            return 0
+        }
+    }
+
+    private static func nanoseconds(_ ticks: Int64, _ scale: Timescale) -> Int64 {
+        do {
+            return try rescale(ticks, from: scale, to: .nanoseconds)
+        } catch {
+            return ticks < 0 ? .min : .max
+        }
+    }
+}

@@ -1,0 +1,143 @@
+import Media
+import MP4
+
+/// Moves the decoding times of one track of a file along a mapping.
+///
+/// The rules are those of ``TrackClock``: times grow by a tick at least, and packets of sound keep their distances as long as the
+/// mapping is within two ticks of that, so that sound that was end to end stays so; past it they move by whole ticks. How far
+/// after its decoding a picture is presented stays as it was: over so short a time two mappings do not differ.
+struct TrackRetiming: Sendable {
+    /// How far the mapping may be from where sound runs on.
+    private static let soundToleranceTicks: Int64 = 2
+
+    private let mapping: RetimingRecord.Track
+    private let timescale: Timescale
+    /// Ticks of the media timeline at the file's beginning: what is presented lies behind it.
+    private let originTicks: Int64
+    private var knot = 0
+    private(set) var last: (recordedTicks: Int64, ticks: Int64)?
+
+    /// - Parameter last: where the track has ended before, ticks of the file's media timeline; none at a file's beginning.
+    init(
+        _ mapping: RetimingRecord.Track, timescale: Timescale, mediaTimeShift: Int64,
+        after last: (recordedTicks: Int64, ticks: Int64)? = nil
+    ) {
+        self.mapping = mapping
+        self.timescale = timescale
+        self.last = last
+        originTicks = mediaTimeShift
+    }
+
+    /// Where a sample would be if none had been before it.
+    static func target(
+        _ dts: Int64, shiftNanoseconds: Int64, timescale: Timescale
+    ) -> Int64 {
+        do {
+            return dts &+ (try rescale(shiftNanoseconds, from: .nanoseconds, to: timescale))
+        } catch {
+            return dts
+        }
+    }
+
+    /// The earliest place of a track's first presented sample: nothing is presented before its file begins.
+    static func earliest(originTicks: Int64, compositionOffset: Int32) -> Int64 {
+        originTicks - Int64(compositionOffset)
+    }
+
+    /// The decoding time of the track's next sample.
+    mutating func place(
+        _ dts: Int64, compositionOffset: Int32, isFirstPresented: Bool
+    ) -> Int64 {
+        var place = mapping.startTicks
+        if let last {
+            let target = Self.target(
+                dts, shiftNanoseconds: shift(at: dts), timescale: timescale)
+            let end = last.ticks + (dts - last.recordedTicks)
+            if mapping.kind == .audio, abs(target &- end) <= Self.soundToleranceTicks {
+                place = end
+            } else {
+                place = max(target, last.ticks + 1)
+            }
+            if isFirstPresented {
+                place = max(
+                    place,
+                    Self.earliest(
+                        originTicks: originTicks, compositionOffset: compositionOffset))
+            }
+        }
+        last = (dts, place)
+        return place
+    }
+
+    /// What a time moves by, nanoseconds; asked in the order of times.
+    private mutating func shift(at ticks: Int64) -> Int64 {
+        let knots = mapping.knots
+        while knot + 1 < knots.count, knots[knot + 1].ticks <= ticks { knot += 1 }
+        let from = knots[knot]
+        guard knot + 1 < knots.count, ticks > from.ticks else { return from.shiftNanoseconds }
+        return RetimingRecord.Knot.shift(between: from, and: knots[knot + 1], at: ticks)
+    }
+}
+
+extension RetimingRecord.Knot {
+    /// What a time between two knots moves by, nanoseconds, rounded down.
+    static func shift(between from: Self, and to: Self, at ticks: Int64) -> Int64 {
+        let rise = Int128(to.shiftNanoseconds) - Int128(from.shiftNanoseconds)
+        let run = Int128(to.ticks) - Int128(from.ticks)
+        let part = rise * (Int128(ticks) - Int128(from.ticks))
+        let floor = part / run - (part % run < 0 ? 1 : 0)
+        return Int64(clamping: Int128(from.shiftNanoseconds) + floor)
+    }
+}
+
+/// Moves all times of a file.
+struct FileRetiming {
+    private var tracks: [TrackKind: TrackRetiming] = [:]
+    private var priming = PrimingCounter()
+    private var counts: [TrackKind: Int] = [:]
+    private var presented: Set<TrackKind> = []
+
+    init(_ record: RetimingRecord, movie: Movie) {
+        for track in movie.tracks {
+            guard let kind = track.kind, let mapping = record.track(kind) else { continue }
+            tracks[kind] = TrackRetiming(
+                mapping, timescale: track.timescale, mediaTimeShift: track.mediaTimeShift)
+        }
+    }
+
+    /// Leading samples that are decoded but not presented, so far.
+    var primingSamples: [TrackKind: Int] { priming.counts }
+
+    /// Where a track has ended, ticks of the file's media timeline: as recorded, and now.
+    func last(_ kind: TrackKind) -> (recordedTicks: Int64, ticks: Int64)? { tracks[kind]?.last }
+
+    /// Moves the times of the next fragment.
+    mutating func apply(to fragment: inout ScannedFragment) {
+        priming.add(fragment)
+        for run in fragment.runs.indices {
+            let kind = fragment.runs[run].track
+            guard var track = tracks.removeValue(forKey: kind) else { continue }
+            for index in fragment.runs[run].samples.indices {
+                let sample = fragment.runs[run].samples[index]
+                let isFirst = isFirstPresented(kind, isSync: sample.isSync)
+                fragment.runs[run].samples[index].dts = track.place(
+                    sample.dts, compositionOffset: sample.compositionOffset,
+                    isFirstPresented: isFirst)
+            }
+            tracks[kind] = track
+        }
+    }
+
+    private mutating func isFirstPresented(_ kind: TrackKind, isSync: Bool) -> Bool {
+        let index = counts[kind, default: 0]
+        counts[kind] = index + 1
+        guard !presented.contains(kind) else { return false }
+        let isPresented =
+            switch kind {
+            case .video: isSync
+            case .audio: index >= priming.counts[kind, default: 0]
+            }
+        if isPresented { presented.insert(kind) }
+        return isPresented
+    }
+}

@@ -1,0 +1,74 @@
+/// How a source's clock was mapped, over all of its recording.
+package struct ClockSummary: Codable, Hashable, Sendable {
+    /// The least, the median and the greatest of some values.
+    package struct Spread: Codable, Hashable, Sendable {
+        package var least: Int64
+        package var median: Int64
+        package var greatest: Int64
+
+        /// Nil without any values.
+        init?(_ values: [Int64]) {
+            let sorted = values.sorted()
+            guard let first = sorted.first, let last = sorted.last else { return nil }
+            (least, median, greatest) = (first, sorted[sorted.count / 2], last)
+        }
+    }
+
+    /// One run of the box's clock.
+    package struct Epoch: Codable, Hashable, Sendable {
+        /// Hexadecimal.
+        package var identity: String
+        package var fragments: Int
+        /// Clock exchanges that are in the fragments.
+        package var exchanges: Int
+        /// Collector − agent, as it was applied.
+        package var offsetNanoseconds: Spread
+        /// How much the offset grew, parts per billion of the agent's time.
+        package var skewPartsPerBillion: Spread
+        /// How far off the offset may have been.
+        package var boundNanoseconds: Spread
+    }
+
+    /// In the order in which they are first in the recording.
+    package var epochs: [Epoch] = []
+    /// The ledger's lines about them.
+    package var discontinuities: [LedgerEntry] = []
+    /// Clock exchanges that were not believed, as the ledger tells it.
+    package var rejectedExchanges: UInt64 = 0
+    package var outlyingExchanges: UInt64 = 0
+
+    /// What one fragment says.
+    struct Reading {
+        var epoch: [UInt8]
+        var clock: FragmentRecord.Clock
+        var exchanges: Int
+    }
+
+    init(_ readings: [Reading], _ ledger: [LedgerEntry]) {
+        var order: [[UInt8]] = []
+        for reading in readings where !order.contains(reading.epoch) { order.append(reading.epoch) }
+        let byEpoch = Dictionary(grouping: readings, by: \.epoch)
+        epochs = order.compactMap { identity in
+            let own = byEpoch[identity] ?? []
+            guard let offset = Spread(own.map(\.clock.offsetNanoseconds)),
+                let skew = Spread(own.map(\.clock.skewPartsPerBillion)),
+                let bound = Spread(own.map { Int64(clamping: $0.clock.boundNanoseconds) })
+            else { return nil }
+            return Epoch(
+                identity: hexadecimal(identity), fragments: own.count,
+                exchanges: own.reduce(0) { $0 + $1.exchanges }, offsetNanoseconds: offset,
+                skewPartsPerBillion: skew, boundNanoseconds: bound)
+        }
+        discontinuities = ledger.filter { $0.kind == .discontinuity }
+        // Lines count from an epoch's beginning: its last one tells.
+        var rejected: [String: (UInt64, UInt64)] = [:]
+        for entry in ledger where entry.kind == .exchanges {
+            guard let epoch = entry.epoch, entry.rejectedExchanges != nil else { continue }
+            rejected[epoch] = (entry.rejectedExchanges ?? 0, entry.outlyingExchanges ?? 0)
+        }
+        for (one, other) in rejected.values {
+            rejectedExchanges &+= one
+            outlyingExchanges &+= other
+        }
+    }
+}

@@ -1,0 +1,135 @@
+import Media
+import MP4
+
+extension FileVerifier {
+    /// Compares the final `moov` with the fragments, sample by sample. Where another index has taken its place, that one must say
+    /// what the fragments and its own mapping say, and the one it replaced what the fragments say.
+    mutating func compareIndices(
+        _ source: DescriptorSource, _ layout: RecordingLayout, fragmentsEnd: Int64
+    ) throws(MP4Error) {
+        let indices: IndexReplacement
+        do throws(MP4Error) {
+            indices = try IndexReplacement(of: source, layout: layout, fragmentsEnd: fragmentsEnd)
+        } catch {
+            damage("\(error)", at: fragmentsEnd)
+            return
+        }
+        if indices.hasRemainder {
+            note(
+                "an interrupted 'retime' left something behind the index; it plays as it is",
+                at: indices.current.end)
+        }
+        let recorded = tracks.mapValues(\.samples)
+        compare(try Movie(reading: indices.original, from: source), with: recorded, nil)
+        guard indices.isReplaced else { return }
+        let current = try Movie(reading: indices.current, from: source)
+        guard let box = current.userBoxes.first(where: { $0.userType == RetimingRecord.userType })
+        else {
+            damage("another index without its mapping", at: indices.current.offset)
+            return
+        }
+        do throws(MalformedRecord) {
+            let record = try RetimingRecord(parsing: box.payload)
+            report.retiming = FileReport.Retiming(record)
+            compare(current, with: recorded, record)
+        } catch {
+            damage("the record of its retiming is \(error)", at: indices.current.offset)
+        }
+    }
+
+    /// Compares an index with samples of fragments, moved along a mapping when there is one.
+    private mutating func compare(
+        _ movie: Movie, with recorded: [TrackKind: [ScannedSample]], _ record: RetimingRecord?
+    ) {
+        if movie.isFragmented { damage("finished, but its index says it is fragmented") }
+        for (kind, walked) in tracks where !walked.samples.isEmpty {
+            guard let track = movie.track(kind) else {
+                damage("the index has no \(kind) track")
+                continue
+            }
+            if track.format != walked.format {
+                damage("the index describes another \(kind) format")
+            }
+            var samples = recorded[kind] ?? []
+            if let mapping = record?.track(kind) {
+                var retiming = TrackRetiming(
+                    mapping, timescale: track.timescale, mediaTimeShift: walked.shift)
+                let isAllPriming = kind == .audio && priming.counts[kind] ?? 0 >= samples.count
+                let first = isAllPriming ? nil : firstPresented(kind, samples)
+                for index in samples.indices {
+                    samples[index].dts = retiming.place(
+                        samples[index].dts,
+                        compositionOffset: samples[index].compositionOffset,
+                        isFirstPresented: index == first)
+                }
+            }
+            let table = track.samples
+            guard table.count == samples.count else {
+                damage(
+                    "the index has \(table.count) \(kind) samples, the fragments "
+                        + "\(samples.count)")
+                continue
+            }
+            if let index = firstDifference(table, samples) {
+                damage(
+                    "the index and the fragments differ at \(kind) sample \(index + 1)",
+                    at: samples[index].offset)
+            } else {
+                compareEdits(track, of: movie, kind, samples, shift: walked.shift)
+            }
+        }
+    }
+
+    /// The first sample of a file that is presented, by index.
+    private func firstPresented(_ kind: TrackKind, _ samples: [ScannedSample]) -> Int? {
+        switch kind {
+        case .video: samples.firstIndex(where: \.isSync)
+        case .audio: min(priming.counts[kind] ?? 0, samples.count - 1)
+        }
+    }
+
+    /// Whether the edit list puts the first presented sample where it belongs on the file's timeline.
+    private mutating func compareEdits(
+        _ track: MovieTrack, of movie: Movie, _ kind: TrackKind, _ samples: [ScannedSample],
+        shift: Int64
+    ) {
+        let first = firstPresented(kind, samples) ?? 0
+        guard let start = samples.first?.dts, let edit = track.edits.last else {
+            damage("the index has no edit list for \(kind)")
+            return
+        }
+        let wait = track.edits.dropLast().reduce(0) { $0 + Int64(clamping: $1.segmentDuration) }
+        // Where the edit list presents the sample: what is waited for, and how far into the media that begins.
+        let media = samples[first].pts - start - edit.mediaTime
+        do {
+            let presented =
+                try rescale(wait, from: movie.timescale, to: track.timescale) + media
+            // Exact, but where the movie's timescale could not be made fine enough for the track's.
+            let isExact = movie.timescale.ticksPerSecond % track.timescale.ticksPerSecond == 0
+            if abs(presented - (samples[first].pts - shift)) > (isExact ? 0 : 1) {
+                damage("the edit list of \(kind) does not begin where its samples do")
+            }
+        } catch {
+            damage("the edit list of \(kind) waits for ever")
+        }
+    }
+
+    private func firstDifference(_ table: SampleTable, _ samples: [ScannedSample]) -> Int? {
+        let start = samples.first?.dts ?? 0
+        var syncs = table.syncSamples?[...]
+        for (index, sample) in samples.enumerated() {
+            var isSync = true
+            if syncs != nil {
+                isSync = syncs?.first == index
+                if isSync { syncs?.removeFirst() }
+            }
+            let same =
+                table.offsets[index] == sample.offset
+                && table.sizesBytes[index] == sample.sizeBytes
+                && table.dts[index] == sample.dts - start
+                && table.pts(index) == sample.pts - start && isSync == sample.isSync
+            if !same { return index }
+        }
+        return nil
+    }
+}

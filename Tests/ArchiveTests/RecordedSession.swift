@@ -1,0 +1,183 @@
+import Archive
+import Foundation
+import Media
+import MP4
+import Timing
+
+/// A finished session of one camera on disk, whose clock was known badly while it was recorded: what was applied was wrong by
+/// `errorNanoseconds`, and the truth is known.
+final class RecordedSession {
+    static let name = "2026-11-20T22-40-00.000Z"
+    static let second: Int64 = 1_000_000_000
+    /// Agent's clock at the session's zero.
+    static let agentZero: Int64 = 5_000_000_000_000
+    static let collectorZero: Int64 = 77_000_000_000_000
+
+    let directory: URL
+    var layout: ArchiveLayout { ArchiveLayout(root: directory.path) }
+
+    /// Collector − agent, truly.
+    let trueOffset: @Sendable (_ agent: Int64) -> Int64
+    /// What was added to that when a moment was mapped live.
+    let error: @Sendable (_ session: Int64) -> Int64
+
+    private static let video = TrackFormat.h264(
+        H264Format(
+            sequenceParameterSets: [
+                [0x67, 0x42, 0xC0, 0x0A, 0xDA, 0x0F, 0x0A, 0x69, 0xA8, 0x10, 0x10]
+            ],
+            pictureParameterSets: [[0x68, 0xCE, 0x06, 0xE2]], width: 16, height: 16))
+    private static let audio = TrackFormat.aac(
+        AACFormat(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2))
+
+    init(
+        segments: Int = 2, secondsEach: Int = 5, state: SessionManifest.State = .finished,
+        skewPPB: Int64 = 80_000, finished: Bool = true, withExchanges: Bool = true,
+        error: @escaping @Sendable (_ session: Int64) -> Int64
+    ) throws {
+        directory = FileManager.default.temporaryDirectory
+            .appending(path: "tributary-retime-\(UUID().uuidString.prefix(8))")
+        self.error = error
+        trueOffset = { agent in
+            Self.collectorZero - Self.agentZero
+                + (agent - Self.agentZero) / 1_000 * skewPPB / 1_000_000
+        }
+        let source = layout.source(Self.name, "camera")
+        try FileManager.default.createDirectory(
+            atPath: source, withIntermediateDirectories: true)
+        var manifest = SessionManifest(
+            session: Self.name, zero: Self.zero, zeroMonotonicNanoseconds: Self.collectorZero,
+            startAt: .firstSample, startWindowNanoseconds: 0,
+            segmentNanoseconds: Int64(secondsEach) * Self.second, software: "test")
+        manifest.state = state
+        try FileSystem.replace(layout.manifest(Self.name), with: manifest.encoded())
+        for segment in 0..<segments {
+            try write(
+                segment, seconds: secondsEach, finished: finished, withExchanges: withExchanges)
+        }
+    }
+
+    deinit {
+        do {
+            try FileManager.default.removeItem(at: directory)
+        } catch {
+            print("\(directory.path) stays: \(error)")
+        }
+    }
+
+    private static let zero = UTCTime(nanoseconds: 1_795_214_400_000_000_000)
+
+    var paths: [String] {
+        get throws { try layout.segmentPaths(Self.name, "camera") }
+    }
+
+    func bytes() throws -> [[UInt8]] {
+        try paths.map { try FileSystem.read($0, limit: 1 << 24) }
+    }
+
+    private func write(
+        _ segment: Int, seconds: Int, finished: Bool, withExchanges: Bool
+    ) throws {
+        let origin = Int64(segment * seconds) * Self.second
+        let plan = SegmentPlan(
+            originNanoseconds: origin,
+            tracks: [
+                .init(
+                    format: Self.video, originTicks: origin / Self.second * 90_000, shiftTicks: 0),
+                .init(
+                    format: Self.audio, originTicks: origin / Self.second * 48_000, shiftTicks: 0),
+            ])
+        let writer = try SegmentWriter(
+            path: layout.segment(
+                Self.name, "camera",
+                origin: UTCTime(nanoseconds: Self.zero.nanoseconds + origin)),
+            plan: plan, sessionZero: Self.zero)
+        for fragment in segment * seconds..<(segment + 1) * seconds {
+            try writer.append(self.fragment(fragment, withExchanges: withExchanges))
+        }
+        if finished { try writer.finish() }
+    }
+
+    /// The agent's stamp of what truly happened at a moment of the session.
+    func stamp(_ session: Int64) -> Int64 {
+        var stamp = Self.agentZero + session
+        for _ in 0..<4 { stamp = session + Self.collectorZero - trueOffset(stamp) }
+        return stamp
+    }
+
+    /// A second of media: a message of 100 ms each, two pictures and the sound beside them.
+    private func fragment(_ index: Int, withExchanges: Bool) -> FragmentPlan<ArrayPayload> {
+        var pieces: [PlannedPiece<ArrayPayload>] = []
+        var context = FragmentContext(
+            spool: [UInt8](repeating: 1, count: 16), epoch: [UInt8](repeating: 2, count: 16),
+            clock: FragmentRecord.Clock(
+                offsetNanoseconds: 0, boundNanoseconds: 5_000_000, skewPartsPerBillion: 0),
+            collectorZeroNanoseconds: Self.collectorZero)
+        for message in index * 10..<(index + 1) * 10 {
+            pieces.append(piece(message))
+        }
+        context.clock.offsetNanoseconds =
+            pieces.first?.runs.first?.samples.first?.appliedOffsetNanoseconds ?? 0
+        if withExchanges {
+            context.exchanges = (0..<4).map { exchange in
+                self.exchange(Int64(index) * Self.second + exchange * Self.second / 4)
+            }
+        }
+        return FragmentPlan(context: context, pieces: pieces)
+    }
+
+    private func exchange(_ session: Int64) -> ClockExchange {
+        let t1 = stamp(session)
+        let t2 = t1 + trueOffset(t1) + 30_000
+        let t3 = t2 + 5_000
+        var t4 = t3 + 30_000 - trueOffset(t1)
+        t4 = t3 + 30_000 - trueOffset(t4)
+        return ClockExchange(
+            t1Nanoseconds: t1, t2Nanoseconds: t2, t3Nanoseconds: t3, t4Nanoseconds: t4)
+    }
+
+    private func piece(_ message: Int) -> PlannedPiece<ArrayPayload> {
+        var bytes: [UInt8] = []
+        func applied(_ session: Int64) -> Int64 { trueOffset(stamp(session)) + error(session) }
+        let pictures = (message * 2..<message * 2 + 2).map { picture in
+            let session = Int64(picture) * Self.second / 20
+            let isKeyframe = picture % 20 == 0
+            bytes += [0, 0, 0, 3, isKeyframe ? 0x65 : 0x41, UInt8(truncatingIfNeeded: picture), 7]
+            let ticks = (session + error(session)) * 9 / 100_000
+            return PlannedSample(
+                sizeBytes: 7, dts: ticks, pts: ticks, duration: 4_500,
+                flags: isKeyframe ? .keyframe : [], agentDTSNanoseconds: stamp(session),
+                appliedOffsetNanoseconds: applied(session))
+        }
+        // Packets of 960 ticks: 50 a second, five a message, end to end while the error does not change.
+        let packets = (message * 5..<message * 5 + 5).map { packet in
+            let session = Int64(packet) * Self.second / 50
+            bytes += [UInt8(truncatingIfNeeded: packet), 1, 2]
+            let ticks = (session + error(session)) * 48 / 1_000_000
+            return PlannedSample(
+                sizeBytes: 3, dts: ticks, pts: ticks, duration: 960, flags: .keyframe,
+                agentDTSNanoseconds: stamp(session), appliedOffsetNanoseconds: applied(session))
+        }
+        return PlannedPiece(
+            payload: ArrayPayload(bytes), range: 0..<bytes.count, digest: Digest(of: bytes),
+            runs: [
+                PlannedRun(
+                    track: .video, firstSequence: UInt64(message * 7 + 1), samples: pictures),
+                PlannedRun(
+                    track: .audio, firstSequence: UInt64(message * 7 + 3), samples: packets),
+            ])
+    }
+
+    /// Presentation times of a track of a file on the file's timeline, nanoseconds, as its index and edit list say.
+    static func times(_ bytes: [UInt8], _ kind: TrackKind) throws -> [Int64] {
+        let movie = try Movie.read(from: MemorySource(bytes))
+        guard let track = movie.track(kind), let edit = track.edits.last else { return [] }
+        let wait = track.edits.dropLast().reduce(0) { $0 + Int64($1.segmentDuration) }
+        let start = try rescale(wait, from: movie.timescale, to: .nanoseconds)
+        return try (0..<track.samples.count).map {
+            start
+                + (try rescale(
+                    track.samples.pts($0) - edit.mediaTime, from: track.timescale, to: .nanoseconds))
+        }
+    }
+}

@@ -1,0 +1,173 @@
+import Archive
+import Media
+import MP4
+import Testing
+
+@Suite struct RetimingTests {
+    private static let second = RecordedSession.second
+    /// Late by 3 ms at first, right after four seconds.
+    @Sendable private static func settling(_ session: Int64) -> Int64 {
+        max(0, 3_000_000 - session * 3_000_000 / (4 * second))
+    }
+
+    private func retime(
+        _ session: RecordedSession, isDryRun: Bool = false
+    ) throws -> RetimingReport {
+        let retimer = try SessionRetimer(RecordedSession.name, in: session.layout)
+        return try retimer.retime(isDryRun: isDryRun)
+    }
+
+    private func undo(_ session: RecordedSession) throws -> RetimingReport {
+        let retimer = try SessionRetimer(RecordedSession.name, in: session.layout)
+        return try retimer.undo(isDryRun: false)
+    }
+
+    @Test func `times are the truth to within the bound that the file tells`() throws {
+        let session = try RecordedSession(error: Self.settling)
+        let before = try session.bytes()
+        let report = try retime(session)
+        let after = try session.bytes()
+        #expect(report.sources.first?.files.map(\.outcome) == [.retimed, .retimed])
+        #expect(report.sources.first?.believedExchanges == 40)
+        for (index, bytes) in after.enumerated() {
+            let origin = Int64(index) * 5 * Self.second
+            let bound = try #require(
+                report.sources[0].files[index].boundAfter?.greatestNanoseconds)
+            #expect(bound < 120_000)
+            for (picture, time) in try RecordedSession.times(bytes, .video).enumerated() {
+                let truth = Int64(picture) * Self.second / 20 + origin
+                // A tick of rounding twice; and no picture is presented before its file begins.
+                #expect(abs(time + origin - truth) <= Int64(bound) + 12_000, "\(index) \(picture)")
+            }
+            for (packet, time) in try RecordedSession.times(bytes, .audio).enumerated() {
+                let truth = Int64(packet) * Self.second / 50 + origin
+                #expect(abs(time + origin - truth) <= Int64(bound) + 84_000, "\(index) \(packet)")
+            }
+        }
+        let first = try RecordedSession.times(before[0], .video)[1]
+        #expect(abs(first - Self.second / 20) > 2_000_000)
+    }
+
+    @Test func `no byte of media moves, and the recording still proves itself`() throws {
+        let session = try RecordedSession(error: Self.settling)
+        let before = try session.bytes()
+        _ = try retime(session)
+        for (path, (old, new)) in zip(try session.paths, zip(before, try session.bytes())) {
+            #expect(new.count > old.count)
+            // All but the 16 bytes that say where the big mdat ends.
+            #expect(new[..<32] == old[..<32])
+            #expect(new[48..<old.count] == old[48...])
+            let report = FileVerifier.verify(path).report
+            #expect(report.findings == [] && report.state == .finished)
+            #expect(report.retiming != nil)
+        }
+    }
+
+    @Test func `undo brings back every byte`() throws {
+        let session = try RecordedSession(error: Self.settling)
+        let before = try session.bytes()
+        _ = try retime(session)
+        #expect(try undo(session).sources[0].files.map(\.outcome) == [.restored, .restored])
+        #expect(try session.bytes() == before)
+        #expect(try undo(session).sources[0].files.map(\.outcome) == [.unchanged, .unchanged])
+    }
+
+    @Test func `the same input gives the same bytes, however often`() throws {
+        let session = try RecordedSession(error: Self.settling)
+        let other = try RecordedSession(error: Self.settling)
+        _ = try retime(session)
+        _ = try retime(other)
+        let once = try session.bytes()
+        #expect(try other.bytes() == once)
+        let again = try retime(session)
+        #expect(again.sources[0].files.map(\.outcome) == [.unchanged, .unchanged])
+        #expect(try session.bytes() == once)
+        _ = try undo(session)
+        _ = try retime(session)
+        #expect(try session.bytes() == once)
+    }
+
+    @Test func `a dry run says the same and changes nothing`() throws {
+        let session = try RecordedSession(error: Self.settling)
+        let before = try session.bytes()
+        let dry = try retime(session, isDryRun: true)
+        #expect(try session.bytes() == before)
+        let wet = try retime(session)
+        #expect(dry.sources == wet.sources)
+        let greatest = try #require(dry.sources[0].files[0].greatestShiftNanoseconds)
+        #expect(greatest > 2_800_000 && greatest < 3_200_000)
+    }
+
+    @Test func `sound that was end to end stays so, also across the cut`() throws {
+        // Wrong by what sound cannot show: both clocks agree, live and afterwards.
+        let session = try RecordedSession(skewPPB: 0) { _ in 400_000 }
+        _ = try retime(session)
+        var ends: [Int64] = []
+        for bytes in try session.bytes() {
+            let movie = try Movie.read(from: MemorySource(bytes))
+            let sound = try #require(movie.track(.audio)?.samples)
+            #expect(sound.durations.dropFirst().allSatisfy { $0 == 960 })
+            ends.append(try RecordedSession.times(bytes, .audio)[249])
+        }
+        // The first packet of all was captured at zero, and the last of a file lasts until the next file begins.
+        #expect(abs(ends[0] + Self.second / 50 - 5 * Self.second) < 42_000)
+    }
+
+    @Test func `files of one name still start together`() throws {
+        let session = try RecordedSession { _ in 700_000 }
+        let other = try RecordedSession { _ in 100_000 }
+        for each in [session, other] { _ = try retime(each) }
+        for (one, two) in zip(try session.bytes(), try other.bytes()) {
+            let times = try [one, two].map { try RecordedSession.times($0, .video) }
+            #expect(abs(times[0][20] - times[1][20]) < 12_000)
+            #expect(try #require(times[0].first) >= 0 && (try #require(times[1].first)) >= 0)
+        }
+    }
+
+    @Test func `what is recorded, growing or not whole is refused, in words`() throws {
+        let recording = try RecordedSession(state: .recording, error: Self.settling)
+        #expect(throws: ArchiveError.self) { try retime(recording) }
+        let growing = try RecordedSession(finished: false, error: Self.settling)
+        do {
+            _ = try retime(growing)
+            Issue.record("a growing file was retimed")
+        } catch let error as ArchiveError {
+            #expect(error.description.contains("not finished"))
+        }
+        let torn = try RecordedSession(error: Self.settling)
+        let path = try torn.paths[1]
+        let bytes = try torn.bytes()
+        try FileSystem.replace(path, with: Array(bytes[1].prefix(3_000)))
+        #expect(throws: ArchiveError.self) { try retime(torn) }
+        #expect(try torn.bytes()[0] == bytes[0])
+    }
+
+    @Test func `two programs never retime one session at once`() throws {
+        let session = try RecordedSession(error: Self.settling)
+        let holder = try SessionRetimer(RecordedSession.name, in: session.layout)
+        #expect(throws: ArchiveError.self) { try retime(session) }
+        _ = try holder.retime(isDryRun: true)
+    }
+
+    @Test func `a recording without exchanges stays as it is`() throws {
+        let session = try RecordedSession(withExchanges: false, error: Self.settling)
+        let before = try session.bytes()
+        #expect(try retime(session).sources[0].files[0].outcome == .withoutExchanges)
+        #expect(try session.bytes() == before)
+    }
+
+    @Test func `every flipped byte of a mapping is found`() throws {
+        let session = try RecordedSession(segments: 1, secondsEach: 2, error: Self.settling)
+        _ = try retime(session)
+        let path = try session.paths[0]
+        let bytes = try session.bytes()[0]
+        let start = try #require(
+            bytes.indices.last { bytes[$0...].starts(with: RetimingRecord.userType) })
+        for position in stride(from: start, to: bytes.count, by: 7) {
+            var damaged = bytes
+            damaged[position] ^= 0x04
+            try FileSystem.replace(path, with: damaged)
+            #expect(!FileVerifier.verify(path).report.isSound, "byte \(position)")
+        }
+    }
+}

@@ -1,0 +1,77 @@
+import Foundation
+import Testing
+
+extension EndToEnd.TwoCameraTests {
+    /// `tributary retime` on a real recording, judged by `tributary verify` and by FFmpeg.
+    @Suite struct RetimeTests {
+        private let cameras: TwoCameras
+
+        init() throws {
+            cameras = try #require(TwoCameras.current)
+        }
+
+        private func contents(_ stage: Stage) throws -> [String: Data] {
+            try Dictionary(
+                uniqueKeysWithValues: ["door", "stage"].map {
+                    ($0, try Data(contentsOf: try stage.recording($0)))
+                })
+        }
+
+        /// The digests of all pictures that a player shows, and of all sound that it plays.
+        private func decoded(_ stage: Stage) async throws -> [String] {
+            guard Foreign.hasFFmpeg else { return [] }
+            var digests: [String] = []
+            for name in ["door", "stage"] {
+                let file = try stage.recording(name)
+                let pictures = try await Foreign.ffmpeg(
+                    file, "-map", "0:v", "-enc_time_base", "-1", "-f", "framehash", "-", on: stage)
+                digests += String(decoding: pictures, as: UTF8.self).split(separator: "\n")
+                    .filter { !$0.hasPrefix("#") }
+                    .compactMap { $0.split(separator: ",").last.map(String.init) }
+                let sound = try await Foreign.ffmpeg(
+                    file, "-map", "0:a", "-f", "hash", "-", on: stage)
+                digests.append(String(decoding: sound, as: UTF8.self))
+            }
+            return digests
+        }
+
+        @Test func `a retimed recording is sound, plays, and comes back`() async throws {
+            try await Stage.with { stage in
+                try FileManager.default.copyItem(
+                    atPath: cameras.stage.archive, toPath: stage.archive)
+                let before = try contents(stage)
+                let shownBefore = try await decoded(stage)
+                func tributary(_ words: String...) async throws -> String {
+                    try await stage.start(.archive, words + ["--archive", stage.archive])
+                        .succeeds().output
+                }
+                let dry = try await tributary("retime", "latest", "--dry-run")
+                #expect(dry.contains("would be retimed") && dry.contains("nothing was changed"))
+                #expect(try contents(stage) == before)
+                #expect(try await tributary("retime", "latest").contains("retimed"))
+                let after = try contents(stage)
+                #expect(try await tributary("verify").contains(": sound"))
+                let shown = try await tributary("show", "latest")
+                #expect(shown.contains("skew") && shown.contains("now known to within"))
+                for (name, data) in after {
+                    let file = try stage.recording(name)
+                    #expect(data.count > before[name]?.count ?? .max)
+                    #expect(
+                        try TopLevelBoxes(of: file).types == ["ftyp", "mdat", "moov"])
+                }
+                #expect(try await decoded(stage) == shownBefore)
+                #expect(try await tributary("retime", "latest").contains("retimed before"))
+                #expect(try contents(stage) == after)
+                #expect(try await tributary("retime", "latest", "--undo").contains("restored"))
+                #expect(try contents(stage) == before)
+            }
+        }
+
+        @Test func `a session that does not exist is one line`() async throws {
+            let outcome = try await cameras.stage.run(
+                .archive, "retime", "2020-01-01T00-00-00.000Z", "--archive", cameras.stage.archive)
+            #expect(outcome.status == 1)
+            #expect(outcome.complaintLines.count == 1)
+        }
+    }
+}
