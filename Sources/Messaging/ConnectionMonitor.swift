@@ -5,18 +5,32 @@ import Synchronization
 package enum ConnectionEvent: Hashable, Sendable {
     /// TCP is connected; ZMTP has not greeted yet.
     case connected(endpoint: String)
-    /// A listener accepted a TCP connection.
-    case accepted(endpoint: String)
+    /// A listener accepted a connection. The descriptor is libzmq's: to look at, or to shut down, never to close.
+    case accepted(endpoint: String, descriptor: Int32)
     /// ZMTP has greeted: messages flow.
     case ready(endpoint: String)
-    /// The peer speaks no ZMTP, another version of it, or not this security.
-    case handshakeFailed(endpoint: String, code: Int32)
+    /// ZMTP's greeting failed.
+    case handshakeFailed(endpoint: String, HandshakeFailure)
     /// Nobody there; the next attempt comes after the interval.
     case retrying(endpoint: String, milliseconds: Int32)
-    /// The connection is gone.
-    case disconnected(endpoint: String)
+    /// The connection is gone. The number is what its descriptor was.
+    case disconnected(endpoint: String, descriptor: Int32)
     /// Another event (the number is libzmq's).
     case other(UInt16, endpoint: String)
+}
+
+/// Why ZMTP's greeting failed.
+package enum HandshakeFailure: Hashable, Sendable {
+    /// The listening end does not admit our key (ZAP's status).
+    case refused(status: Int32)
+    /// One end wants keys and the other does not.
+    case securityMismatch
+    /// What was said cannot be read with the keys that are there.
+    case wrongKey
+    /// The peer broke off (its errno), as one does that finds no key of its own in what it was sent.
+    case brokenOff(errno: Int32)
+    /// Not ZMTP, or not as it should be (libzmq's number).
+    case protocolError(code: Int32)
 }
 
 /// Listens to the events of one socket (zmq_socket_monitor). Belongs to the thread that polls it.
@@ -72,14 +86,25 @@ package struct ConnectionMonitor: ~Copyable {
     ) -> ConnectionEvent {
         switch Int32(event) {
         case ZMQ_EVENT_CONNECTED: .connected(endpoint: endpoint)
-        case ZMQ_EVENT_ACCEPTED: .accepted(endpoint: endpoint)
+        case ZMQ_EVENT_ACCEPTED: .accepted(endpoint: endpoint, descriptor: value)
         case ZMQ_EVENT_HANDSHAKE_SUCCEEDED: .ready(endpoint: endpoint)
-        case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL, ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL,
-            ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
-            .handshakeFailed(endpoint: endpoint, code: value)
+        case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
+            .handshakeFailed(endpoint: endpoint, .refused(status: value))
+        case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
+            .handshakeFailed(endpoint: endpoint, .brokenOff(errno: value))
+        case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
+            .handshakeFailed(endpoint: endpoint, failure(ofProtocol: value))
         case ZMQ_EVENT_CONNECT_RETRIED: .retrying(endpoint: endpoint, milliseconds: value)
-        case ZMQ_EVENT_DISCONNECTED: .disconnected(endpoint: endpoint)
+        case ZMQ_EVENT_DISCONNECTED: .disconnected(endpoint: endpoint, descriptor: value)
         default: .other(event, endpoint: endpoint)
+        }
+    }
+
+    private static func failure(ofProtocol code: Int32) -> HandshakeFailure {
+        switch code {
+        case ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH: .securityMismatch
+        case ZMQ_PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC, ZMQ_PROTOCOL_ERROR_ZMTP_KEY_EXCHANGE: .wrongKey
+        default: .protocolError(code: code)
         }
     }
 

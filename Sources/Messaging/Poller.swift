@@ -36,6 +36,13 @@ package struct Poller: ~Copyable {
         add(socket: monitor.handle, events: ZMQ_POLLIN)
     }
 
+    /// Watches an authenticator for questions.
+    package mutating func add(_ authenticator: borrowing Authenticator) -> Token {
+        add(
+            zmq_pollitem_t(
+                socket: authenticator.handle, fd: 0, events: Int16(ZMQ_POLLIN), revents: 0))
+    }
+
     /// Watches a file descriptor for something to read.
     package mutating func add(descriptor: Int32) -> Token {
         add(Item(socket: nil, events: ZMQ_POLLIN), descriptor: descriptor)

@@ -54,6 +54,20 @@ package final class ReceivedPart: @unchecked Sendable {
     }
 }
 
+extension ReceivedPart {
+    /// Stands for the connection that it came over: as long as any part of that is kept, no other connection has the same.
+    package var connection: UnsafeRawPointer? {
+        // Every connection has a table of properties of its own, which its parts share and keep.
+        zmq_msg_gets(message, "Socket-Type").map { UnsafeRawPointer($0) }
+    }
+
+    /// The descriptor of the connection that it came over, which is libzmq's and may be closed by now.
+    package var descriptor: Int32? {
+        let descriptor = zmq_msg_get(message, ZMQ_SRCFD)
+        return descriptor >= 0 ? descriptor : nil
+    }
+}
+
 /// A whole message as it was received.
 package struct ReceivedMessage: Sendable {
     /// The parts, as many as were asked for at most.

@@ -10,12 +10,15 @@ package struct Socket: ~Copyable {
         case router
         /// Two threads of one process.
         case pair
+        /// Answers one question after the other.
+        case reply
 
         fileprivate var type: Int32 {
             switch self {
             case .dealer: ZMQ_DEALER
             case .router: ZMQ_ROUTER
             case .pair: ZMQ_PAIR
+            case .reply: ZMQ_REP
             }
         }
     }

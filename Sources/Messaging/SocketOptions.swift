@@ -30,6 +30,8 @@ package struct SocketOptions: Hashable, Sendable {
     package var reportsUnreachablePeers = false
     /// ROUTER: whether a peer that takes another's routing identity gets its place; refused otherwise.
     package var handsOverIdentities = false
+    /// Who may connect, and who may read what is sent.
+    package var security = SocketSecurity.plain
 
     package init() {}
 
@@ -64,8 +66,9 @@ package struct SocketOptions: Hashable, Sendable {
             try Self.set(
                 ZMQ_ROUTER_HANDOVER, to: handsOverIdentities ? Int32(1) : 0,
                 named: "identity handover", on: handle)
-        case .dealer, .pair: break
+        case .dealer, .pair, .reply: break
         }
+        try security.apply(to: handle)
     }
 
     private static func set<Value: BitwiseCopyable>(

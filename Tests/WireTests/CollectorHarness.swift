@@ -10,6 +10,7 @@ struct CollectorHarness {
     var sent: [(peer: PeerID, message: WireMessage)] = []
     var events: [CollectorAction] = []
     var logs: [LinkLog] = []
+    var dismissed: Set<PeerID> = []
 
     init(
         settings: CollectorLinkSettings = CollectorLinkSettings(software: "tributary-collector 1"),
@@ -22,7 +23,7 @@ struct CollectorHarness {
 
     mutating func send(
         _ message: WireMessage, from peer: UInt8 = 1, payload: Int? = nil, extraParts: Int = 0,
-        address: String? = nil
+        address: String? = nil, right: WritingRight? = nil
     ) {
         var payload = payload
         if payload == nil, case .samples(let samples) = message {
@@ -30,18 +31,18 @@ struct CollectorHarness {
         }
         send(
             bytes: message.encoded(), from: peer, payload: payload, extraParts: extraParts,
-            address: address)
+            address: address, right: right)
     }
 
     mutating func send(
         bytes: [UInt8], from peer: UInt8 = 1, payload: Int? = nil, extraParts: Int = 0,
-        address: String? = nil
+        address: String? = nil, right: WritingRight? = nil
     ) {
         perform(
             link.received(
                 IncomingMessage(
-                    peer: Self.peer(peer), address: address ?? "10.0.0.\(peer)", header: bytes,
-                    payloadSizeBytes: payload, extraParts: extraParts), now: now))
+                    peer: Self.peer(peer), address: address ?? "10.0.0.\(peer)", right: right,
+                    header: bytes, payloadSizeBytes: payload, extraParts: extraParts), now: now))
     }
 
     mutating func perform(_ actions: [CollectorAction]) {
@@ -54,6 +55,7 @@ struct CollectorHarness {
                 }
                 sent.append((peer, message))
             case .log(let log): logs.append(log)
+            case .dismissed(let peer): dismissed.insert(peer)
             case .opened, .samples, .gap, .trackUpdate, .goodbye, .clockExchanges, .health, .closed:
                 events.append(action)
             }

@@ -155,9 +155,9 @@ extension UplinkLoop {
                 // What the collector said last, perhaps that everything is on disk, came before the end.
                 try takeMessages(connection)
                 perform(link.disconnected(now: MonotonicClock().nowNanoseconds))
-            case .handshakeFailed(let endpoint, let code):
+            case .handshakeFailed(let endpoint, let failure):
                 uplink.logger.warning(
-                    "\(endpoint) does not speak ZeroMQ as a collector does (code \(code))")
+                    "\(endpoint) does not speak ZeroMQ as a collector does (\(failure))")
             case .connected, .accepted, .retrying, .other:
                 continue
             }

@@ -4,6 +4,9 @@ package import Media
 package enum CollectorAction: Hashable, Sendable {
     /// Send these header bytes to a peer.
     case send(PeerID, [UInt8])
+    /// The peer has been refused: what it sends from now on counts for nothing, and its connection can be cut as soon as
+    /// it has had the time to read why.
+    case dismissed(PeerID)
     /// A source is here. Said again when it comes back, and when its formats turn out to be others: what is said
     /// last holds.
     case opened(OpenedSource)

@@ -13,6 +13,8 @@ extension CollectorLink {
             refuse(peer, reason, text, address: message.address, now: now)
         }
         if isStopping { return refuseIt(.stopping, "the collector is stopping") }
+        let names = hello.sources.map(\.name)
+        if let flaw = message.right?.flaw(in: names) { return refuseIt(.unauthorized, flaw) }
         // A second Hello while the holder is being asked changes nothing.
         if claims[peer] != nil { return [] }
         if connections[peer] != nil {
@@ -91,6 +93,20 @@ extension CollectorLink {
                 claim.hello, peer: newcomer, address: claim.address, now: now)
         }
         return actions
+    }
+
+    /// What the key of a connection allows is not what it was.
+    /// - Parameters:
+    ///   - right: nil when the key is not authorised at all any more.
+    ///   - text: says so then.
+    package mutating func rightChanged(
+        of peer: PeerID, to right: WritingRight?, else text: String, now: Int64
+    ) -> [CollectorAction] {
+        let names =
+            connections[peer].map { $0.accounts.map(\.name) }
+            ?? claims[peer].map { $0.hello.sources.map(\.name) }
+        guard let names, let flaw = right.map({ $0.flaw(in: names) }) ?? text else { return [] }
+        return refuse(peer, .unauthorized, flaw, now: now)
     }
 
     /// The Heartbeat, Hello or unknown message of a connection counts against its rate.

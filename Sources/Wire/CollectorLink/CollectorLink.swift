@@ -142,7 +142,7 @@ package struct CollectorLink: Sendable {
                     entry.outstandingBytes, UInt64(samples.payloadSizeBytes))
             }
         }
-        let address = connections[peer]?.address ?? ""
+        let address = connections[peer]?.address ?? claims[peer]?.address ?? ""
         return refuse(peer, reason, text, address: address, now: now)
     }
 
@@ -189,11 +189,15 @@ extension CollectorLink {
         _ peer: PeerID, _ reason: RefusalReason, _ text: String, address: String, now: Int64
     ) -> [CollectorAction] {
         let connection = connections[peer]
-        if connection == nil && claims[peer] == nil && !strangers.take(now: now) { return [] }
+        if connection == nil && claims[peer] == nil && !strangers.take(now: now) {
+            return [.dismissed(peer)]
+        }
         refusals += 1
         let text = printable(text)
         let refusal = Refusal(reason: reason, text: text)
-        var actions: [CollectorAction] = [.send(peer, WireMessage.refusal(refusal).encoded())]
+        var actions: [CollectorAction] = [
+            .send(peer, WireMessage.refusal(refusal).encoded()), .dismissed(peer),
+        ]
         if let suppressed = logGate.pass(address, now: now) {
             let more = suppressed > 0 ? " (and \(suppressed) refusals before)" : ""
             actions.append(

@@ -4,6 +4,8 @@ package struct IncomingMessage: Hashable, Sendable {
     package var peer: PeerID
     /// Where that comes from, for the log.
     package var address: String
+    /// What the connection's key allows; nil where no keys are asked for.
+    package var right: WritingRight?
     /// The first part.
     package var header: [UInt8]
     /// Size of the second part, if there is one.
@@ -12,11 +14,12 @@ package struct IncomingMessage: Hashable, Sendable {
     package var extraParts: Int
 
     package init(
-        peer: PeerID, address: String, header: [UInt8], payloadSizeBytes: Int? = nil,
-        extraParts: Int = 0
+        peer: PeerID, address: String, right: WritingRight? = nil, header: [UInt8],
+        payloadSizeBytes: Int? = nil, extraParts: Int = 0
     ) {
         self.peer = peer
         self.address = address
+        self.right = right
         self.header = header
         self.payloadSizeBytes = payloadSizeBytes
         self.extraParts = extraParts

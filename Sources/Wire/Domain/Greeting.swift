@@ -140,6 +140,8 @@ package enum RefusalReason: Int, CaseIterable, Hashable, Sendable {
     case unknownConnection = 7
     /// The collector is stopping: come back later.
     case stopping = 8
+    /// The connection's key may not write a source that it claims, or is not authorised any more.
+    case unauthorized = 9
     /// A reason that this version has no word for.
     case other = 0
 }

@@ -1,0 +1,70 @@
+import CZeroMQ
+
+/// What libzmq asks before it lets a connection in (ZAP, RFC 27 of ZeroMQ).
+package struct AuthenticationRequest: Hashable, Sendable {
+    /// Where the peer is, without its port; empty on `ipc://`.
+    package var address: String
+    /// The key that the peer has proved to hold; nil when it came with something else than CURVE.
+    package var key: PublicKey?
+}
+
+/// The answer.
+package enum AuthenticationAnswer: Hashable, Sendable {
+    /// Let it in; the text goes with every message of the connection as "User-Id".
+    case admitted(userID: String)
+    /// Refuse the handshake; the peer learns the status 400 and nothing more.
+    case refused
+}
+
+/// Answers libzmq's questions about who may connect, for every ``SocketSecurity/server(_:)`` socket of one context.
+///
+/// Belongs to the thread that made it. Sockets ask it only if it is there when they are bound, and a handshake waits until
+/// it has answered.
+package struct Authenticator: ~Copyable {
+    private static let endpoint = "inproc://zeromq.zap.01"
+    private static let version = Array("1.0".utf8)
+    /// Version, request's id, domain, address, routing identity, mechanism, credentials.
+    private static let requestParts = 7
+
+    private let socket: Socket
+
+    /// For the poller.
+    var handle: UnsafeMutableRawPointer { socket.handle }
+
+    package init(in context: Context) throws(MessagingError) {
+        socket = try Socket(.reply, in: context)
+        try socket.bind(Self.endpoint)
+    }
+
+    /// Answers the next question; false when none is waiting. Never blocks.
+    package func answerNext(
+        _ decide: (AuthenticationRequest) -> AuthenticationAnswer
+    ) throws(MessagingError) -> Bool {
+        guard let message = try socket.receive(maximumParts: Self.requestParts) else {
+            return false
+        }
+        let parts = message.parts.map(\.bytes)
+        // Only this process can ask here; what is malformed all the same is refused.
+        let isWellFormed =
+            parts.count == Self.requestParts && message.droppedParts == 0
+            && parts[0] == Self.version
+        let requestID = parts.count > 1 ? parts[1] : []
+        var answer = AuthenticationAnswer.refused
+        if isWellFormed {
+            let isCurve = parts[5] == Array("CURVE".utf8)
+            let request = AuthenticationRequest(
+                address: String(decoding: parts[3], as: UTF8.self),
+                key: isCurve ? PublicKey(parts[6]) : nil)
+            answer = decide(request)
+        }
+        let (status, text, userID) =
+            switch answer {
+            case .admitted(let userID): ("200", "OK", userID)
+            case .refused: ("400", "refused", "")
+            }
+        _ = try socket.send(
+            .bytes(Self.version), .bytes(requestID), .bytes(Array(status.utf8)),
+            .bytes(Array(text.utf8)), .bytes(Array(userID.utf8)), .bytes([]))
+        return true
+    }
+}

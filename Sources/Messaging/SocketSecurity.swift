@@ -1,0 +1,55 @@
+import CZeroMQ
+
+/// How a socket's connections are protected (ZMTP's mechanisms NULL and CURVE, RFC 26 of ZeroMQ).
+package enum SocketSecurity: Hashable, Sendable {
+    /// Anybody may connect, and read what is sent.
+    case plain
+    /// The listening end: has this key, and admits whom an ``Authenticator`` admits. Bind the authenticator first: libzmq
+    /// asks nobody where there is none.
+    case server(SecretKey)
+    /// The connecting end: has this key, and talks to the holder of that one only.
+    case client(SecretKey, server: PublicKey)
+
+    /// Sets it on a new socket.
+    func apply(to handle: UnsafeMutableRawPointer) throws(MessagingError) {
+        switch self {
+        case .plain:
+            return
+        case .server(let secret):
+            try Self.set(ZMQ_CURVE_SERVER, to: Int32(1), on: handle)
+            try Self.set(ZMQ_CURVE_SECRETKEY, to: secret, on: handle)
+            try Self.set(ZMQ_ZAP_DOMAIN, to: Array("tributary".utf8), on: handle)
+        case .client(let secret, let server):
+            try Self.set(ZMQ_CURVE_SERVERKEY, to: server.bytes, on: handle)
+            try Self.set(ZMQ_CURVE_PUBLICKEY, to: secret.publicKey.bytes, on: handle)
+            try Self.set(ZMQ_CURVE_SECRETKEY, to: secret, on: handle)
+        }
+    }
+
+    private static func set(
+        _ option: Int32, to secret: SecretKey, on handle: UnsafeMutableRawPointer
+    ) throws(MessagingError) {
+        try check(
+            secret.withUnsafeBytes { zmq_setsockopt(handle, option, $0.baseAddress, $0.count) })
+    }
+
+    private static func set(
+        _ option: Int32, to bytes: [UInt8], on handle: UnsafeMutableRawPointer
+    ) throws(MessagingError) {
+        try check(
+            bytes.withUnsafeBytes { zmq_setsockopt(handle, option, $0.baseAddress, $0.count) })
+    }
+
+    private static func set(
+        _ option: Int32, to value: Int32, on handle: UnsafeMutableRawPointer
+    ) throws(MessagingError) {
+        try check(
+            withUnsafeBytes(of: value) {
+                zmq_setsockopt(handle, option, $0.baseAddress, $0.count)
+            })
+    }
+
+    private static func check(_ result: Int32) throws(MessagingError) {
+        guard result == 0 else { throw .last("set", "a socket's keys") }
+    }
+}

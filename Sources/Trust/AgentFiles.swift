@@ -1,0 +1,123 @@
+import Glibc
+package import Messaging
+
+// The agents that a server knows: a file each, below `agents`.
+extension KeyDirectory {
+    /// Files that are looked at: more agents than a collector has connections for.
+    private static let maximumAgents = 4_096
+    private static let suffix = ".pub"
+
+    /// What is in the files, and what is wrong with those that cannot be used: these agents are shut out, the others are not.
+    package struct Agents: Hashable, Sendable {
+        package var authorizations: [Authorization] = []
+        package var flaws: [TrustError] = []
+
+        package var register: AgentRegister { AgentRegister(authorizations) }
+    }
+
+    /// Reads every agent's file.
+    package func agents() throws(TrustError) -> Agents {
+        try PrivateFile.checkDirectory(agentsPath)
+        var agents = Agents()
+        var keys: [PublicKey: String] = [:]
+        for name in try agentNames() {
+            do throws(TrustError) {
+                guard let agent = try agent(named: name) else { continue }
+                if let other = keys.updateValue(name, forKey: agent.key), !agent.isRevoked {
+                    agents.flaws.append(
+                        .malformed(
+                            path: agentPath(name), line: 1,
+                            reason: "the same key is in \(other)\(Self.suffix) too: remove one of them"))
+                }
+                agents.authorizations.append(agent)
+            } catch {
+                agents.flaws.append(error)
+            }
+        }
+        return agents
+    }
+
+    /// Lets an agent write sources, or changes which.
+    /// - Parameter sources: nil keeps what the name has, or else gives it the source of its own name.
+    @discardableResult
+    package func authorize(
+        name: String, key: PublicKey, sources: [SourcePattern]?
+    ) throws(TrustError) -> Authorization {
+        let known = try agents().authorizations
+        let before = known.first { $0.name == name }
+        if let before, before.key != key, !before.isRevoked {
+            throw .nameTaken(name: name, path: agentPath(name))
+        }
+        if let other = known.first(where: { $0.key == key && $0.name != name }) {
+            guard other.isRevoked else { throw .keyTaken(name: other.name) }
+            // Otherwise the one file would revoke what the other gives.
+            try remove(other.name)
+        }
+        guard before != nil || known.count < Self.maximumAgents else {
+            throw .tooManyAgents(directory: agentsPath, limit: Self.maximumAgents)
+        }
+        let kept = before?.key == key ? before?.sources : nil
+        let own = SourcePattern(name).map { [$0] } ?? []
+        let authorization = try Authorization(
+            name: name, key: key, sources: sources ?? kept ?? own)
+        try save(authorization)
+        return authorization
+    }
+
+    /// Shuts an agent out.
+    /// - Parameter nameOrKey: its name here, or its key.
+    @discardableResult
+    package func revoke(_ nameOrKey: String) throws(TrustError) -> Authorization {
+        let known = try agents().authorizations
+        let found =
+            known.first { $0.name == nameOrKey } ?? known.first { $0.key.text == nameOrKey }
+        guard var authorization = found else {
+            throw .noSuchAgent(nameOrKey, directory: agentsPath)
+        }
+        authorization.isRevoked = true
+        try save(authorization)
+        return authorization
+    }
+
+    private func save(_ authorization: Authorization) throws(TrustError) {
+        try PrivateFile.makeDirectory(agentsPath)
+        try PrivateFile.write(
+            agentPath(authorization.name), Array(authorization.fileText.utf8), mode: 0o644,
+            replacing: true)
+    }
+
+    private func remove(_ name: String) throws(TrustError) {
+        guard unlink(agentPath(name)) == 0 else {
+            throw .system(operation: "remove", path: agentPath(name), errno: errno)
+        }
+    }
+
+    private func agent(named name: String) throws(TrustError) -> Authorization? {
+        let path = agentPath(name)
+        let limit = FieldFile.maximumBytes
+        guard let bytes = try PrivateFile.read(path, limit: limit, .trusted) else { return nil }
+        return try Authorization(
+            name: name, file: String(decoding: bytes, as: UTF8.self), path: path)
+    }
+
+    /// Names of the agents that have files, sorted; none when the directory is not there.
+    func agentNames() throws(TrustError) -> [String] {
+        guard let handle = opendir(agentsPath) else {
+            if errno == ENOENT { return [] }
+            throw .system(operation: "read", path: agentsPath, errno: errno)
+        }
+        defer { closedir(handle) }
+        var names: [String] = []
+        while let entry = readdir(handle) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            guard name.hasSuffix(Self.suffix), !name.hasPrefix(".") else { continue }
+            guard names.count < Self.maximumAgents else {
+                throw .tooManyAgents(directory: agentsPath, limit: Self.maximumAgents)
+            }
+            names.append(String(name.dropLast(Self.suffix.count)))
+        }
+        return names.sorted()
+    }
+}

@@ -1,0 +1,132 @@
+import Glibc
+package import Messaging
+
+/// A directory of keys (`--keys DIR`). One serves every program of a machine:
+///
+///     own.key            this machine's key; secret, 0600
+///     collector.pub      on a camera box: the collector that it sends to
+///     agents/NAME.pub    on a server: an agent's key, and the sources that it may write
+package struct KeyDirectory: Hashable, Sendable {
+    private static let systemDirectory = "/etc/tributary/keys"
+
+    package let path: String
+
+    package init(_ path: String) {
+        var path = path
+        while path.count > 1 && path.hasSuffix("/") { path.removeLast() }
+        self.path = path
+    }
+
+    /// Where keys are unless somebody says otherwise: `/etc/tributary/keys` for root and for every user that may read it (so for
+    /// services that were given it), and the user's own `~/.config/tributary/keys` otherwise.
+    package static func standard() throws(TrustError) -> KeyDirectory {
+        if geteuid() == 0 || access(systemDirectory, R_OK | X_OK) == 0 {
+            return KeyDirectory(systemDirectory)
+        }
+        if let base = variable("XDG_CONFIG_HOME") { return KeyDirectory("\(base)/tributary/keys") }
+        guard let home = variable("HOME") else { throw .noDefaultDirectory }
+        return KeyDirectory("\(home)/.config/tributary/keys")
+    }
+
+    package var ownKeyPath: String { "\(path)/own.key" }
+    package var collectorPath: String { "\(path)/collector.pub" }
+    package var agentsPath: String { "\(path)/agents" }
+    package func agentPath(_ name: String) -> String { "\(agentsPath)/\(name).pub" }
+
+    /// Makes it where it is not there.
+    package func make() throws(TrustError) { try PrivateFile.makeDirectory(path) }
+
+    private static func variable(_ name: String) -> String? {
+        getenv(name).map { String(cString: $0) }.flatMap { $0.hasPrefix("/") ? $0 : nil }
+    }
+}
+
+// This machine's own key.
+extension KeyDirectory {
+    private static let secretName = "secret-key"
+
+    /// The machine's key; nil when none has been made.
+    package func ownKey() throws(TrustError) -> SecretKey? {
+        let limit = FieldFile.maximumBytes
+        guard var bytes = try PrivateFile.read(ownKeyPath, limit: limit, .secret) else {
+            return nil
+        }
+        defer { wipe(&bytes) }
+        let file = try FieldFile(
+            String(decoding: bytes, as: UTF8.self), names: [Self.secretName], path: ownKeyPath)
+        guard var secret = KeyText.decode(try file.required(Self.secretName), .secretKey) else {
+            throw file.flaw(
+                in: Self.secretName,
+                "this is no secret key: restore the file, or remove it and make a new key with "
+                    + "'tributary keys generate'")
+        }
+        defer { wipe(&secret) }
+        do throws(MessagingError) {
+            return try SecretKey(secret)
+        } catch {
+            throw .keys("\(error)")
+        }
+    }
+
+    /// Makes the machine's key.
+    /// - Throws: ``TrustError/ownKeyExists(path:)`` when there is one.
+    package func makeOwnKey() throws(TrustError) -> SecretKey {
+        try make()
+        let key: SecretKey
+        do throws(MessagingError) {
+            key = try .generate()
+        } catch {
+            throw .keys("\(error)")
+        }
+        var bytes = Array(
+            """
+            # The secret key of this machine's Tributary programs. Who has it can pose as this machine: it stays here,
+            # readable by its owner alone (0600). 'tributary keys list' shows its public key.
+            \(Self.secretName) = \n
+            """.utf8)
+        bytes.removeLast()
+        var secret = key.withUnsafeBytes { Array($0) }
+        var text = KeyText.encodeBytes(secret, .secretKey)
+        defer {
+            wipe(&secret)
+            wipe(&text)
+            wipe(&bytes)
+        }
+        bytes.reserveCapacity(bytes.count + text.count + 1)
+        bytes += text
+        bytes.append(0x0A)
+        try PrivateFile.write(ownKeyPath, bytes, mode: 0o600, replacing: false)
+        return key
+    }
+}
+
+// The collector that a box sends to.
+extension KeyDirectory {
+    private static let keyName = "key"
+
+    /// Whom a box sends to; nil when nobody has said.
+    package func collectorKey() throws(TrustError) -> PublicKey? {
+        let limit = FieldFile.maximumBytes
+        guard let bytes = try PrivateFile.read(collectorPath, limit: limit, .trusted) else {
+            return nil
+        }
+        let file = try FieldFile(
+            String(decoding: bytes, as: UTF8.self), names: [Self.keyName], path: collectorPath)
+        do throws(TrustError) {
+            return try PublicKey(text: try file.required(Self.keyName))
+        } catch {
+            throw file.flaw(in: Self.keyName, "\(error)")
+        }
+    }
+
+    /// Remembers whom this box sends to.
+    package func trustCollector(_ key: PublicKey) throws(TrustError) {
+        try make()
+        let text = """
+            # The public key of the collector that this box sends to.
+            \(Self.keyName) = \(key.text)
+
+            """
+        try PrivateFile.write(collectorPath, Array(text.utf8), mode: 0o644, replacing: true)
+    }
+}

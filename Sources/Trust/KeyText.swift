@@ -1,0 +1,98 @@
+import Crypto
+package import Messaging
+
+// Keys as people copy them: base32 of RFC 4648 §6 in small letters, without padding, over the key's 32 bytes and 3 bytes
+// that are the beginning of a SHA-256 over what kind of key it is and the key. So a key is one word of 56 letters and digits
+// that a shell, a double click and a telephone leave whole; a slip is noticed, and so is a secret key where a public one
+// is asked for. (libzmq's own Z85 is shorter and full of what shells interpret.)
+
+extension PublicKey {
+    /// The key as people copy it: 56 letters and digits.
+    package var text: String { KeyText.encode(bytes, .publicKey) }
+
+    /// The beginning of ``text``, for logs: enough to tell the keys of a site apart.
+    package var shortText: String { String(text.prefix(8)) }
+
+    /// Reads what ``text`` wrote; capitals are as good.
+    package init(text: String) throws(TrustError) {
+        if let bytes = KeyText.decode(text, .publicKey), let key = PublicKey(bytes) {
+            self = key
+        } else if KeyText.decode(text, .secretKey) != nil {
+            throw .isASecretKey
+        } else {
+            throw .notAPublicKey(text)
+        }
+    }
+}
+
+/// The two kinds of keys as text.
+enum KeyText {
+    enum Kind: String {
+        case publicKey = "tributary public key"
+        case secretKey = "tributary secret key"
+    }
+
+    private static let alphabet = Array("abcdefghijklmnopqrstuvwxyz234567".utf8)
+    private static let checkBytes = 3
+    /// Characters: 35 bytes are exactly 56 of 5 bits.
+    private static let length = 56
+
+    static func encode(_ key: [UInt8], _ kind: Kind) -> String {
+        String(decoding: encodeBytes(key, kind), as: UTF8.self)
+    }
+
+    /// The same as bytes that can be overwritten.
+    static func encodeBytes(_ key: [UInt8], _ kind: Kind) -> [UInt8] {
+        var all = key + check(key, kind)
+        defer { wipe(&all) }
+        var text: [UInt8] = []
+        text.reserveCapacity(length)
+        var bits: UInt32 = 0
+        var count = 0
+        for byte in all {
+            bits = bits << 8 | UInt32(byte)
+            count += 8
+            while count >= 5 {
+                count -= 5
+                text.append(alphabet[Int(bits >> UInt32(count) & 31)])
+            }
+            bits &= (1 << UInt32(count)) - 1
+        }
+        return text
+    }
+
+    static func decode(_ text: String, _ kind: Kind) -> [UInt8]? {
+        decode(bytes: Array(text.utf8), kind)
+    }
+
+    /// The key's 32 bytes; nil when a character is wrong, missing or too many, or the kind is another.
+    static func decode(bytes text: [UInt8], _ kind: Kind) -> [UInt8]? {
+        guard text.count == length else { return nil }
+        var all: [UInt8] = []
+        all.reserveCapacity(PublicKey.byteCount + checkBytes)
+        defer { wipe(&all) }
+        var bits: UInt32 = 0
+        var count = 0
+        for character in text {
+            // Capitals as small letters.
+            let small = (0x41...0x5A).contains(character) ? character + 0x20 : character
+            guard let value = alphabet.firstIndex(of: small) else { return nil }
+            bits = bits << 5 | UInt32(value)
+            count += 5
+            guard count >= 8 else { continue }
+            count -= 8
+            all.append(UInt8(bits >> UInt32(count) & 255))
+            bits &= (1 << UInt32(count)) - 1
+        }
+        let key = Array(all.prefix(PublicKey.byteCount))
+        guard Array(all.dropFirst(PublicKey.byteCount)) == check(key, kind) else { return nil }
+        return key
+    }
+
+    private static func check(_ key: [UInt8], _ kind: Kind) -> [UInt8] {
+        var hash = SHA256()
+        hash.update(data: Array(kind.rawValue.utf8))
+        hash.update(data: key)
+        return Array(hash.finalize().prefix(checkBytes))
+    }
+}

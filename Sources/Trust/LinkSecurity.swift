@@ -1,0 +1,89 @@
+package import Messaging
+
+/// Decides how a program's connections are protected: with keys, unless nobody but this machine is at the other end or somebody
+/// has said out loud that it shall be without.
+package enum LinkSecurity {
+    /// What was asked for.
+    package struct Wish: Hashable, Sendable {
+        /// Where the collector listens.
+        package var endpoint: String
+        /// Whether only this machine can be at the other end.
+        package var isLocal: Bool
+        /// `--insecure`
+        package var isInsecure: Bool
+        /// `--keys`
+        package var directory: String?
+        /// `--collector-key`
+        package var collectorKey: String?
+
+        package init(
+            endpoint: String, isLocal: Bool, isInsecure: Bool, directory: String?,
+            collectorKey: String? = nil
+        ) {
+            self.endpoint = endpoint
+            self.isLocal = isLocal
+            self.isInsecure = isInsecure
+            self.directory = directory
+            self.collectorKey = collectorKey
+        }
+
+        /// Whether keys are to be used.
+        var wantsKeys: Bool {
+            if isInsecure { return false }
+            return !isLocal || directory != nil || collectorKey != nil
+        }
+
+        func keyDirectory() throws(TrustError) -> KeyDirectory {
+            if let directory { return KeyDirectory(directory) }
+            return try .standard()
+        }
+    }
+
+    /// A collector's keys.
+    package struct Collector: Sendable {
+        package var directory: KeyDirectory
+        package var key: SecretKey
+    }
+
+    /// An agent's keys.
+    package struct Agent: Sendable {
+        package var directory: KeyDirectory
+        package var key: SecretKey
+        /// Whether it has been made just now.
+        package var isNewKey: Bool
+        package var collectorKey: PublicKey
+    }
+
+    /// What a collector listens with; nil: without keys.
+    package static func ofCollector(_ wish: Wish) throws(TrustError) -> Collector? {
+        guard wish.wantsKeys else { return nil }
+        let directory = try wish.keyDirectory()
+        guard let key = try directory.ownKey() else {
+            throw .noOwnKey(directory: directory.path)
+        }
+        return Collector(directory: directory, key: key)
+    }
+
+    /// What an agent connects with; nil: without keys. The box's own key is made if there is none: a server has to authorise it
+    /// before it is good for anything.
+    package static func ofAgent(_ wish: Wish) throws(TrustError) -> Agent? {
+        guard wish.wantsKeys else { return nil }
+        let directory = try wish.keyDirectory()
+        let collectorKey =
+            if let text = wish.collectorKey {
+                try PublicKey(text: text)
+            } else {
+                try directory.collectorKey()
+            }
+        guard let collectorKey else {
+            throw .noCollectorKey(endpoint: wish.endpoint, directory: directory.path)
+        }
+        if let key = try directory.ownKey() {
+            return Agent(
+                directory: directory, key: key, isNewKey: false, collectorKey: collectorKey)
+        }
+        return Agent(
+            directory: directory, key: try directory.makeOwnKey(), isNewKey: true,
+            collectorKey: collectorKey)
+    }
+}

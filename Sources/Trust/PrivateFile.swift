@@ -1,0 +1,161 @@
+import Glibc
+
+/// Small files of which the system says who may read and write them.
+enum PrivateFile {
+    /// What a file must not allow.
+    enum Rule {
+        /// A secret: only its owner may read it.
+        case secret
+        /// What decides who is trusted: only its owner may write it.
+        case trusted
+    }
+
+    /// A whole file; nil when there is none.
+    static func read(
+        _ path: String, limit: Int, _ rule: Rule
+    ) throws(TrustError) -> [UInt8]? {
+        // Not through a link for secrets would break setups that mount them as links; the file itself is looked at.
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else {
+            if errno == ENOENT { return nil }
+            throw .system(operation: "read", path: path, errno: errno)
+        }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else {
+            throw .system(operation: "read", path: path, errno: errno)
+        }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw .malformed(path: path, line: 1, reason: "this is not a file")
+        }
+        try check(status, rule, path: path)
+        var bytes = [UInt8](repeating: 0, count: limit + 1)
+        var count = 0
+        while count < bytes.count {
+            let got = bytes.withUnsafeMutableBytes {
+                Glibc.read(descriptor, $0.baseAddress?.advanced(by: count), $0.count - count)
+            }
+            if got < 0 && errno == EINTR { continue }
+            guard got >= 0 else { throw .system(operation: "read", path: path, errno: errno) }
+            if got == 0 { break }
+            count += got
+        }
+        guard count <= limit else {
+            throw .malformed(path: path, line: 1, reason: "it is larger than \(limit) bytes")
+        }
+        bytes.removeLast(bytes.count - count)
+        return bytes
+    }
+
+    /// Whether a directory decides by itself who is trusted: nobody else may put files there.
+    static func checkDirectory(_ path: String) throws(TrustError) {
+        var status = stat()
+        guard stat(path, &status) == 0 else {
+            if errno == ENOENT { return }
+            throw .system(operation: "read", path: path, errno: errno)
+        }
+        try check(status, .trusted, path: path)
+    }
+
+    private static func check(
+        _ status: stat, _ rule: Rule, path: String
+    ) throws(TrustError) {
+        switch rule {
+        case .secret:
+            guard status.st_mode & 0o077 == 0 else { throw .readableByOthers(path: path) }
+        case .trusted:
+            guard status.st_mode & 0o022 == 0 else { throw .writableByOthers(path: path) }
+        }
+    }
+
+    /// Writes a file so that at every instant either the old or the new one is there, whole and durable.
+    /// - Parameter replacing: whether there may be one already.
+    static func write(
+        _ path: String, _ bytes: [UInt8], mode: mode_t, replacing: Bool
+    ) throws(TrustError) {
+        let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+        let temporary = "\(path).\(getpid()).new"
+        let descriptor = open(temporary, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, mode)
+        guard descriptor >= 0 else {
+            throw .system(operation: "write into", path: directory, errno: errno)
+        }
+        defer { unlink(temporary) }
+        do throws(TrustError) {
+            defer { close(descriptor) }
+            // The process's mask has a say in open(2), and the owner of the directory is who will read it.
+            guard fchmod(descriptor, mode) == 0 else {
+                throw .system(operation: "write", path: temporary, errno: errno)
+            }
+            try giveToOwner(of: directory, descriptor, path: temporary)
+            var offset = 0
+            while offset < bytes.count {
+                let count = bytes.withUnsafeBytes {
+                    Glibc.write(
+                        descriptor, $0.baseAddress?.advanced(by: offset), $0.count - offset)
+                }
+                if count < 0 && errno == EINTR { continue }
+                guard count > 0 else {
+                    throw .system(operation: "write", path: temporary, errno: errno)
+                }
+                offset += count
+            }
+            guard fsync(descriptor) == 0 else {
+                throw .system(operation: "write", path: temporary, errno: errno)
+            }
+        }
+        // link(2) fails where there is one already, rename(2) replaces it.
+        guard (replacing ? rename(temporary, path) : link(temporary, path)) == 0 else {
+            if errno == EEXIST { throw .ownKeyExists(path: path) }
+            throw .system(operation: "write", path: path, errno: errno)
+        }
+        try synchronizeDirectory(directory)
+    }
+
+    /// Makes a directory and those above it.
+    static func makeDirectory(_ path: String) throws(TrustError) {
+        var made = path.hasPrefix("/") ? "" : "."
+        for part in path.split(separator: "/") {
+            let above = made.isEmpty ? "/" : made
+            made += "/\(part)"
+            guard mkdir(made, 0o755) == 0 else {
+                if errno == EEXIST { continue }
+                throw .system(operation: "make the directory", path: made, errno: errno)
+            }
+            // Whatever the process's mask is: what is in here decides who is trusted.
+            guard chmod(made, 0o755) == 0 else {
+                throw .system(operation: "make the directory", path: made, errno: errno)
+            }
+            try giveToOwner(of: above, directory: made)
+        }
+    }
+
+    /// Root makes keys for services that run as other users: what it makes is theirs whose directory it is in.
+    private static func giveToOwner(
+        of directory: String, _ descriptor: Int32, path: String
+    ) throws(TrustError) {
+        guard geteuid() == 0 else { return }
+        var status = stat()
+        guard stat(directory, &status) == 0, fchown(descriptor, status.st_uid, status.st_gid) == 0
+        else { throw .system(operation: "write", path: path, errno: errno) }
+    }
+
+    private static func giveToOwner(
+        of above: String, directory: String
+    ) throws(TrustError) {
+        guard geteuid() == 0 else { return }
+        var status = stat()
+        guard stat(above, &status) == 0, chown(directory, status.st_uid, status.st_gid) == 0
+        else { throw .system(operation: "make the directory", path: directory, errno: errno) }
+    }
+
+    private static func synchronizeDirectory(_ path: String) throws(TrustError) {
+        let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            throw .system(operation: "write into", path: path, errno: errno)
+        }
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 else {
+            throw .system(operation: "write into", path: path, errno: errno)
+        }
+    }
+}

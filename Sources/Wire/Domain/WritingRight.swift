@@ -1,0 +1,45 @@
+/// Which sources the holder of a key may write: decided where the key was authorised, not by what the agent says.
+package struct WritingRight: Hashable, Sendable {
+    /// What the key's holder is called on the server.
+    package var name: String
+    package var sources: [SourcePattern]
+
+    package init(name: String, sources: [SourcePattern]) {
+        self.name = name
+        self.sources = sources
+    }
+
+    /// Whether a source may be written.
+    package func covers(_ source: String) -> Bool {
+        sources.contains { $0.matches(source) }
+    }
+
+    /// What keeps these sources from being written, in one line; nil when nothing does.
+    func flaw(in names: [String]) -> String? {
+        let others = names.filter { !covers($0) }
+        guard !others.isEmpty else { return nil }
+        let allowed = sources.isEmpty ? "nothing" : sources.map(\.description).joined(separator: ", ")
+        return "the key \(name) may write \(allowed), not \(others.joined(separator: ", ")): on the server, "
+            + "'tributary keys authorize' with --sources changes that"
+    }
+}
+
+/// A source's name, or the beginning of names and `*`.
+package struct SourcePattern: Hashable, Sendable, CustomStringConvertible {
+    private let beginning: String
+    private let isWhole: Bool
+
+    /// Reads `stage`, `door-*` or `*`.
+    /// - Returns: nil when no source could have such a name.
+    package init?(_ text: String) {
+        isWhole = !text.hasSuffix("*")
+        beginning = isWhole ? text : String(text.dropLast())
+        guard SourceName.isValid(beginning) || (!isWhole && beginning.isEmpty) else { return nil }
+    }
+
+    package func matches(_ source: String) -> Bool {
+        isWhole ? source == beginning : source.hasPrefix(beginning)
+    }
+
+    package var description: String { isWhole ? beginning : beginning + "*" }
+}
