@@ -75,23 +75,26 @@ let package = Package(
         library("Devices", "CALSA", "CFFmpeg", "CLinux", "Media"),
         library("Encoding", "CFFmpeg", "Media"),
 
-        // Level 2: recordings on disk.
+        // Level 2: recordings on disk; who may write them.
+        library("Trust", crypto, "Messaging", "Wire"),
         library("Archive", crypto, "CLinux", "Media", "MP4", "Timing"),
 
         // Level 3: the programs' services.
         library(
             "AgentCore", crypto, logging, "Devices", "Encoding", "Media", "Messaging", "Threads",
-            "Wire"),
+            "Trust", "Wire"),
         library(
             "CollectorCore", logging, "Archive", "CLinux", "Media", "Messaging", "Threads",
-            "Timing",
-            "Wire"),
+            "Timing", "Trust", "Wire"),
         library("SyncCheck", "Archive", "Devices", "Encoding", "Media", "MP4"),
 
         // Level 4: the programs.
-        program("tributary-agent", "AgentCore", "Encoding", "Devices", "Media"),
-        program("tributary-collector", "CollectorCore", "Archive", "CLinux"),
-        program("tributary", "Archive", "Encoding", "MP4", "Media", "SyncCheck"),
+        program(
+            "tributary-agent", "AgentCore", "Encoding", "Devices", "Media", "Messaging", "Trust"),
+        program("tributary-collector", "CollectorCore", "Archive", "CLinux", "Trust"),
+        program(
+            "tributary", "Archive", "Encoding", "MP4", "Media", "Messaging", "SyncCheck", "Trust",
+            "Wire"),
 
         // The benchmarks' load: many sources from one file, over the real protocol.
         .executableTarget(
@@ -110,7 +113,7 @@ let package = Package(
         tests("Devices", "Devices", "Media", "TestMedia"),
         tests("Encoding", "Devices", "Encoding", "Media", "TestMedia"),
         tests(
-            "EndToEnd", "Archive", "Devices", "Media", "Messaging", "TestMedia", "Wire",
+            "EndToEnd", "Archive", "Devices", "Media", "Messaging", "TestMedia", "Trust", "Wire",
             "tributary", "tributary-agent", "tributary-collector"),
         tests("Media", "Media"),
         tests("Messaging", "Messaging"),
@@ -118,6 +121,7 @@ let package = Package(
         tests("Repository"),
         tests("SyncCheck", "Media", "SyncCheck"),
         tests("Terminal", argumentParser, logging, "Terminal"),
+        tests("Trust", "Messaging", "Trust", "Wire"),
         tests("Wire", protobuf, "Media", "Wire"),
         tests("Timing", "Media", "Timing"),
     ],

@@ -1,5 +1,6 @@
 import Archive
 import Dispatch
+import Glibc
 package import Logging
 import Messaging
 import Synchronization
@@ -51,7 +52,11 @@ package final class Collector: Sendable {
         }
         let wakeUp = wakeUp
         let disk = DiskWriter<ReceivedPart> { wakeUp.signal() }
-        var receiver = try Receiver(settings: settings, wakeUp: wakeUp)
+        let context = try makeContext()
+        let door = try openDoor(in: context)
+        defer { door?.close() }
+        var receiver = try Receiver(
+            settings: settings, context: context, door: door, wakeUp: wakeUp, logger: logger)
         disk.start()
         var loop = CollectorLoop(
             settings: settings, layout: layout, disk: disk, logger: logger, report: report)
@@ -72,12 +77,34 @@ package final class Collector: Sendable {
             disk.stop()
             loop.collectDiskEvents()
             loop.sayGoodbye()
-            try deliver(&loop, receiver)
+            try deliver(&loop, &receiver)
         } catch {
             disk.stop()
             throw .cannotListen(endpoint: settings.endpoint, reason: "\(error)")
         }
         return CollectorOutcome(failures: loop.failures)
+    }
+
+    private func makeContext() throws(CollectorError) -> Context {
+        do throws(MessagingError) {
+            return try Context()
+        } catch {
+            throw .cannotListen(endpoint: settings.endpoint, reason: "\(error)")
+        }
+    }
+
+    /// Where agents have to prove who they are; nil where they need not.
+    private func openDoor(in context: Context) throws(CollectorError) -> Door? {
+        guard let keys = settings.keys else { return nil }
+        let wakeUp = wakeUp
+        let door: Door
+        do throws(MessagingError) {
+            door = try Door(keys: keys, logger: logger) { wakeUp.signal() }
+        } catch {
+            throw .cannotAdmit(reason: "\(error)")
+        }
+        try door.open(in: context)
+        return door
     }
 
     /// Takes in what has arrived, and when it is time does what it asks for and what has become due.
@@ -87,23 +114,30 @@ package final class Collector: Sendable {
         try receiver.takeIn(&inbox)
         guard isDue || inbox.isUrgent || loop.isTickDue else { return }
         let now = Instant.now()
-        for message in inbox.take() {
-            loop.receive(message, takenInBy: now)
-            if loop.hasOutgoing { try deliver(&loop, receiver) }
+        for event in inbox.take() {
+            switch event {
+            case .message(let message): loop.receive(message, takenInBy: now)
+            case .gone(let peer): loop.lost(peer)
+            }
+            if loop.hasOutgoing { try deliver(&loop, &receiver) }
         }
+        loop.follow(receiver.followKeys(now: now.monotonic))
         loop.collectDiskEvents()
         loop.tick()
-        try deliver(&loop, receiver)
+        try deliver(&loop, &receiver)
+        receiver.cutOff(now: now.monotonic)
     }
 
     /// Sends what the protocol has to say; a peer that is gone is one more event for it.
     private func deliver(
-        _ loop: inout CollectorLoop, _ receiver: borrowing Receiver
+        _ loop: inout CollectorLoop, _ receiver: inout Receiver
     ) throws(MessagingError) {
         while loop.hasOutgoing {
             for (peer, header) in loop.takeOutgoing() {
                 if try !receiver.send(header, to: peer) { loop.lost(peer) }
             }
         }
+        let now = Instant.nanoseconds(CLOCK_MONOTONIC)
+        for peer in loop.takeDismissed() { receiver.dismiss(peer, now: now) }
     }
 }

@@ -23,7 +23,7 @@ struct CollectorLoop {
     /// Of the jobs that have not been handed over.
     private var pendingBytes = 0
     private var outgoing: [(peer: PeerID, header: [UInt8])] = []
-    private var addresses = PeerAddresses()
+    private var dismissed: [PeerID] = []
     /// The protocol's time never goes back.
     private var latest: Int64 = 0
     private var nextTick: Int64 = 0
@@ -63,6 +63,12 @@ struct CollectorLoop {
         return outgoing
     }
 
+    /// Peers that need not be heard any more.
+    mutating func takeDismissed() -> [PeerID] {
+        defer { dismissed.removeAll(keepingCapacity: true) }
+        return dismissed
+    }
+
     func logListening(at endpoint: String) {
         logger.info("listening on \(endpoint), recording into \(settings.archive)")
     }
@@ -79,11 +85,13 @@ extension CollectorLoop {
     /// Does what one message asks for.
     /// - Parameter now: an instant after it has arrived.
     mutating func receive(_ message: AgentMessage, takenInBy now: Instant) {
+        let guest = message.guest
+        guard guest.endsAt == nil else { return }
         let arrival = now.earlier(message.arrivedNanoseconds)
         latest = max(latest, arrival.monotonic)
-        let peer = message.peer
+        let peer = guest.peer
         let incoming = IncomingMessage(
-            peer: peer, address: addresses.address(of: peer, header: message.header),
+            peer: peer, address: guest.address, right: guest.right,
             header: message.header.bytes, payloadSizeBytes: message.payload?.count,
             extraParts: message.extraParts)
         let actions = link.received(incoming, now: latest)
@@ -95,6 +103,18 @@ extension CollectorLoop {
         let now = Instant.now()
         latest = now.monotonic
         perform(link.peerGone(peer, now: now.monotonic), payload: nil, peer: peer, at: now)
+    }
+
+    /// What keys allow has changed while their holders are connected.
+    mutating func follow(_ changes: [Guests.Change]) {
+        let now = Instant.now()
+        latest = now.monotonic
+        for change in changes {
+            let actions = link.rightChanged(
+                of: change.guest.peer, to: change.guest.right, else: change.text,
+                now: now.monotonic)
+            perform(actions, payload: nil, peer: change.guest.peer, at: now)
+        }
     }
 
     /// Lets time pass.
@@ -175,6 +195,8 @@ extension CollectorLoop {
             switch action {
             case .send(let peer, let header):
                 outgoing.append((peer, header))
+            case .dismissed(let peer):
+                dismissed.append(peer)
             case .opened(let source):
                 logger.info(
                     "connected from \(source.address)",

@@ -1,4 +1,5 @@
 package import Archive
+package import Trust
 
 /// What a collector is asked to do.
 package struct CollectorSettings: Sendable {
@@ -15,6 +16,8 @@ package struct CollectorSettings: Sendable {
     package var endsWithSession: Bool
     /// Name and version, for peers and for `session.json`.
     package var software: String
+    /// What agents are asked to prove whom they are with; nil: without keys.
+    package var keys: LinkSecurity.Collector?
 
     package init(
         endpoint: String, archive: String, segmentNanoseconds: Int64,
@@ -34,12 +37,16 @@ package struct CollectorSettings: Sendable {
 /// Why a collector cannot start.
 package enum CollectorError: Error, Hashable, CustomStringConvertible {
     case cannotListen(endpoint: String, reason: String)
+    /// Nobody could be let in.
+    case cannotAdmit(reason: String)
     case cannotRecord(archive: String, reason: String)
 
     package var description: String {
         switch self {
         case .cannotListen(let endpoint, let reason):
             "cannot listen on \(endpoint): \(reason)"
+        case .cannotAdmit(let reason):
+            "cannot admit agents: \(reason)"
         case .cannotRecord(let archive, let reason):
             "cannot record into \(archive): \(reason); choose another directory with --archive"
         }

@@ -1,5 +1,7 @@
 import Glibc
+import Logging
 import Messaging
+import Trust
 import Wire
 
 /// The collector's socket. Owned by the receiving thread.
@@ -16,11 +18,19 @@ struct Receiver: ~Copyable {
     private var poller = Poller()
     private let wakeUp: WakeUp
     private let wakeUpToken: Poller.Token
+    private let door: Door?
+    private var entrance: Entrance
+    private let entranceToken: Poller.Token
+    private var guests = Guests()
     /// Where it really listens.
     let endpoint: String
 
-    init(settings: CollectorSettings, wakeUp: WakeUp) throws(CollectorError) {
+    /// - Parameter door: where agents prove who they are, open in `context`; nil: anybody may come.
+    init(
+        settings: CollectorSettings, context: Context, door: Door?, wakeUp: WakeUp, logger: Logger
+    ) throws(CollectorError) {
         self.wakeUp = wakeUp
+        self.door = door
         do throws(MessagingError) {
             var options = SocketOptions()
             options.maximumPartBytes = Int64(
@@ -31,11 +41,15 @@ struct Receiver: ~Copyable {
             options.reportsUnreachablePeers = true
             // What has been said to agents (the last acknowledgement) reaches them after the end.
             options.lingerMilliseconds = 1_000
-            let socket = try Socket(.router, in: Context(), options: options)
+            if let keys = settings.keys { options.security = .server(keys.key) }
+            let socket = try Socket(.router, in: context, options: options)
+            let entrance = try Entrance(of: socket, in: context, logger: logger)
             try socket.bind(settings.endpoint)
-            endpoint = PeerAddresses.withoutMapping(try socket.lastEndpoint())
+            endpoint = PeerAddress.withoutMapping(try socket.lastEndpoint())
             _ = poller.add(socket)
             wakeUpToken = poller.add(descriptor: wakeUp.descriptor)
+            entranceToken = entrance.watch(with: &poller)
+            self.entrance = entrance
             self.socket = socket
         } catch {
             throw .cannotListen(endpoint: settings.endpoint, reason: "\(error)")
@@ -45,34 +59,72 @@ struct Receiver: ~Copyable {
     /// Blocks until a message or a wake-up is there, or the time is over.
     /// - Returns: whether another thread has asked for attention.
     mutating func wait(milliseconds: Int) throws(MessagingError) -> Bool {
-        try poller.wait(milliseconds: milliseconds) && poller.isReadable(wakeUpToken)
-            && wakeUp.drain()
+        guard try poller.wait(milliseconds: milliseconds) else { return false }
+        if poller.isReadable(entranceToken) { try entrance.follow() }
+        return poller.isReadable(wakeUpToken) && wakeUp.drain()
     }
 
     /// Takes in what has arrived, a turn's worth at most. Clock probes are answered here and now: nothing else that the
     /// collector does delays them.
     mutating func takeIn(_ inbox: inout Inbox) throws(MessagingError) {
-        for _ in 0..<Self.messagesPerTurn {
-            guard let message = try next() else { return }
+        for _ in 0..<Self.messagesPerTurn where !inbox.isLarge {
+            guard let received = try socket.receive(maximumParts: Self.partsPerMessage) else {
+                return
+            }
+            guard let message = message(received, &inbox) else { continue }
             if let reply = message.clockReply() {
-                _ = try send(reply, to: message.peer)
+                _ = try send(reply, to: message.guest.peer)
             } else {
                 inbox.append(message)
             }
         }
     }
 
-    private func next() throws(MessagingError) -> AgentMessage? {
-        while let message = try socket.receive(maximumParts: Self.partsPerMessage) {
-            let parts = message.parts
-            // A DEALER cannot send less; what has no header is nobody's message.
-            guard parts.count > 1 else { continue }
-            return AgentMessage(
-                sender: parts[0], header: parts[1], payload: parts.count > 2 ? parts[2] : nil,
-                extraParts: message.droppedParts,
-                arrivedNanoseconds: Instant.nanoseconds(CLOCK_MONOTONIC))
+    /// A message with its sender; nil when it is nobody's, or that of somebody who has been refused.
+    private mutating func message(
+        _ received: ReceivedMessage, _ inbox: inout Inbox
+    ) -> AgentMessage? {
+        let parts = received.parts
+        // A DEALER cannot send less; what has no header is nobody's message.
+        guard parts.count > 1 else { return nil }
+        let peer = PeerID(parts[0].bytes)
+        let guest = guests.known(sending: parts[0], peer: peer) ?? welcome(parts[0], peer, &inbox)
+        guard guest.endsAt == nil else { return nil }
+        return AgentMessage(
+            guest: guest, header: parts[1], payload: parts.count > 2 ? parts[2] : nil,
+            extraParts: received.droppedParts,
+            arrivedNanoseconds: Instant.nanoseconds(CLOCK_MONOTONIC))
+    }
+
+    /// A connection says something for the first time.
+    private mutating func welcome(
+        _ sender: ReceivedPart, _ peer: PeerID, _ inbox: inout Inbox
+    ) -> Guest {
+        let (guest, gone) = guests.welcome(sender, peer: peer)
+        for peer in gone { inbox.appendGone(peer) }
+        if let descriptor = guest.socket?.descriptor { entrance.heard(descriptor) }
+        // Between the handshake and now the key may have been revoked.
+        if let door { guests.judge(guest, door.standing(of:)) }
+        return guest
+    }
+
+    /// What the files of keys have changed for those who are connected.
+    mutating func followKeys(now: Int64) -> [Guests.Change] {
+        guard let register = door?.takeChange() else { return [] }
+        let changes = guests.follow(register.standing(of:))
+        for change in changes where change.guest.right == nil {
+            guests.dismiss(change.guest.peer, now: now)
         }
-        return nil
+        return changes
+    }
+
+    /// The peer has been refused: it is not heard any more, and cut off soon.
+    mutating func dismiss(_ peer: PeerID, now: Int64) { guests.dismiss(peer, now: now) }
+
+    /// Ends connections whose time is over.
+    mutating func cutOff(now: Int64) {
+        guests.cutOff(now: now)
+        entrance.cutOff(now: now)
     }
 
     /// Sends a header to an agent.

@@ -6,6 +6,11 @@ package struct AuthenticationRequest: Hashable, Sendable {
     package var address: String
     /// The key that the peer has proved to hold; nil when it came with something else than CURVE.
     package var key: PublicKey?
+
+    package init(address: String, key: PublicKey?) {
+        self.address = address
+        self.key = key
+    }
 }
 
 /// The answer.
@@ -32,8 +37,9 @@ package struct Authenticator: ~Copyable {
     var handle: UnsafeMutableRawPointer { socket.handle }
 
     package init(in context: Context) throws(MessagingError) {
-        socket = try Socket(.reply, in: context)
+        let socket = try Socket(.reply, in: context)
         try socket.bind(Self.endpoint)
+        self.socket = socket
     }
 
     /// Answers the next question; false when none is waiting. Never blocks.

@@ -38,9 +38,7 @@ package struct Poller: ~Copyable {
 
     /// Watches an authenticator for questions.
     package mutating func add(_ authenticator: borrowing Authenticator) -> Token {
-        add(
-            zmq_pollitem_t(
-                socket: authenticator.handle, fd: 0, events: Int16(ZMQ_POLLIN), revents: 0))
+        add(socket: authenticator.handle, events: ZMQ_POLLIN)
     }
 
     /// Watches a file descriptor for something to read.

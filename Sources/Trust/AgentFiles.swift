@@ -1,5 +1,6 @@
 import Glibc
 package import Messaging
+package import Wire
 
 // The agents that a server knows: a file each, below `agents`.
 extension KeyDirectory {
@@ -27,7 +28,9 @@ extension KeyDirectory {
                     agents.flaws.append(
                         .malformed(
                             path: agentPath(name), line: 1,
-                            reason: "the same key is in \(other)\(Self.suffix) too: remove one of them"))
+                            reason:
+                                "the same key is in \(other)\(Self.suffix) too: remove one of them")
+                    )
                 }
                 agents.authorizations.append(agent)
             } catch {
@@ -38,13 +41,18 @@ extension KeyDirectory {
     }
 
     /// Lets an agent write sources, or changes which.
-    /// - Parameter sources: nil keeps what the name has, or else gives it the source of its own name.
+    /// - Parameters:
+    ///   - key: nil: the one that the name has.
+    ///   - sources: nil: those that the name has, or else the source of its own name.
     @discardableResult
     package func authorize(
-        name: String, key: PublicKey, sources: [SourcePattern]?
+        name: String, key given: PublicKey?, sources: [SourcePattern]?
     ) throws(TrustError) -> Authorization {
         let known = try agents().authorizations
         let before = known.first { $0.name == name }
+        guard let key = given ?? before?.key else {
+            throw .noSuchAgent(name, directory: agentsPath)
+        }
         if let before, before.key != key, !before.isRevoked {
             throw .nameTaken(name: name, path: agentPath(name))
         }

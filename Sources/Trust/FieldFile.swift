@@ -15,7 +15,8 @@ struct FieldFile {
             if content.isEmpty { continue }
             guard let sign = content.firstIndex(of: "=") else {
                 throw .malformed(
-                    path: path, line: index + 1, reason: "write 'name = value', or '#' and a remark")
+                    path: path, line: index + 1, reason: "write 'name = value', or '#' and a remark"
+                )
             }
             let name = String(trimmed(content[..<sign]))
             guard names.contains(name) else {

@@ -14,7 +14,7 @@ enum PrivateFile {
     static func read(
         _ path: String, limit: Int, _ rule: Rule
     ) throws(TrustError) -> [UInt8]? {
-        // Not through a link for secrets would break setups that mount them as links; the file itself is looked at.
+        // Links are followed, because secrets are often mounted as such: the file that is opened is what counts.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
             if errno == ENOENT { return nil }
@@ -80,35 +80,37 @@ enum PrivateFile {
             throw .system(operation: "write into", path: directory, errno: errno)
         }
         defer { unlink(temporary) }
-        do throws(TrustError) {
-            defer { close(descriptor) }
-            // The process's mask has a say in open(2), and the owner of the directory is who will read it.
-            guard fchmod(descriptor, mode) == 0 else {
-                throw .system(operation: "write", path: temporary, errno: errno)
-            }
-            try giveToOwner(of: directory, descriptor, path: temporary)
-            var offset = 0
-            while offset < bytes.count {
-                let count = bytes.withUnsafeBytes {
-                    Glibc.write(
-                        descriptor, $0.baseAddress?.advanced(by: offset), $0.count - offset)
-                }
-                if count < 0 && errno == EINTR { continue }
-                guard count > 0 else {
-                    throw .system(operation: "write", path: temporary, errno: errno)
-                }
-                offset += count
-            }
-            guard fsync(descriptor) == 0 else {
-                throw .system(operation: "write", path: temporary, errno: errno)
-            }
-        }
+        try fill(descriptor, bytes, mode: mode, path: temporary, owner: directory)
         // link(2) fails where there is one already, rename(2) replaces it.
         guard (replacing ? rename(temporary, path) : link(temporary, path)) == 0 else {
             if errno == EEXIST { throw .ownKeyExists(path: path) }
             throw .system(operation: "write", path: path, errno: errno)
         }
         try synchronizeDirectory(directory)
+    }
+
+    /// Writes a new file's bytes, makes them durable, and closes it.
+    private static func fill(
+        _ descriptor: Int32, _ bytes: [UInt8], mode: mode_t, path: String, owner directory: String
+    ) throws(TrustError) {
+        defer { close(descriptor) }
+        // The process's mask has a say in open(2), and the owner of the directory is who will read it.
+        guard fchmod(descriptor, mode) == 0 else {
+            throw .system(operation: "write", path: path, errno: errno)
+        }
+        try giveToOwner(of: directory, descriptor, path: path)
+        var offset = 0
+        while offset < bytes.count {
+            let count = bytes.withUnsafeBytes {
+                Glibc.write(descriptor, $0.baseAddress?.advanced(by: offset), $0.count - offset)
+            }
+            if count < 0 && errno == EINTR { continue }
+            guard count > 0 else { throw .system(operation: "write", path: path, errno: errno) }
+            offset += count
+        }
+        guard fsync(descriptor) == 0 else {
+            throw .system(operation: "write", path: path, errno: errno)
+        }
     }
 
     /// Makes a directory and those above it.

@@ -39,6 +39,8 @@ struct AgentCommand: ParsableCommand {
     @Option(help: "How much is kept in memory while the collector is away.")
     var memoryLimit = ByteCount(64 << 20)
 
+    @OptionGroup(title: "Keys") var keys: KeyOptions
+
     @Flag(name: .shortAndLong, help: "Log details too.")
     var verbose = false
 
@@ -49,6 +51,7 @@ struct AgentCommand: ParsableCommand {
                 "--source '\(source.prefix(80))' cannot be a name: use letters, digits, '.', '_' and "
                     + "'-', at most 64, and begin with a letter or digit")
         }
+        try keys.validate()
         guard batch.nanoseconds <= 1_000_000_000 else {
             throw ValidationError("--batch \(batch) is too long: use at most 1s")
         }
@@ -67,10 +70,11 @@ struct AgentCommand: ParsableCommand {
             var settings = CaptureSettings(sourceName: name)
             try capture.apply(to: &settings)
             try encoding.apply(to: &settings)
-            let uplink = UplinkSettings(
+            var uplink = UplinkSettings(
                 endpoint: collector, sourceName: name, agentName: SourceNames.ofThisMachine(),
                 software: Version.software("tributary-agent"), batch: batch.duration,
                 memoryLimitBytes: Int(memoryLimit.bytes))
+            uplink.security = try keys.security(for: collector, source: name, logger: logger)
             let agent = try Agent(capture: settings, uplink: uplink, logger: logger)
             let signals = StopSignals { count in
                 if count == 1 { agent.stop() } else { agent.abandon() }

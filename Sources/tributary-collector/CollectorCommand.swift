@@ -5,6 +5,7 @@ import CollectorCore
 import Glibc
 import Logging
 import Terminal
+import Trust
 
 /// The collector's command line.
 @main
@@ -40,7 +41,16 @@ struct CollectorCommand: ParsableCommand {
         help: "End when the first session's sources have all said goodbye and every file is final.")
     var once = false
 
-    @Flag(help: "Accept connections without encryption from other machines.")
+    @Option(
+        help: ArgumentHelp(
+            """
+            Directory of keys, as 'tributary keys' makes it. Needed to listen for other machines; given, agents of this \
+            machine have to have keys too. (default: /etc/tributary/keys for root and users that may read it, \
+            otherwise ~/.config/tributary/keys)
+            """, valueName: "dir"))
+    var keys: String?
+
+    @Flag(help: "Let anybody connect, and read along, without keys.")
     var insecure = false
 
     @Flag(name: .shortAndLong, help: "Log details too.")
@@ -57,10 +67,8 @@ struct CollectorCommand: ParsableCommand {
             throw ValidationError("--start-window \(startWindow) is too long: use at most 60s")
         }
         if let flaw = Endpoint.flaw(listen) { throw ValidationError("--listen: \(flaw)") }
-        guard insecure || Endpoint.isLocal(listen) else {
-            throw ValidationError(
-                "\(listen) would accept unencrypted connections from other machines: listen on "
-                    + "tcp://127.0.0.1:PORT, or add --insecure if the network is yours alone")
+        guard keys == nil || !insecure else {
+            throw ValidationError("--keys and --insecure exclude each other: leave one out")
         }
     }
 
@@ -70,10 +78,11 @@ struct CollectorCommand: ParsableCommand {
         if verbose { logger.logLevel = .debug }
         // Payloads are megabytes that come and go all day.
         _ = CLinux_keep_freed_memory(256 << 20)
-        let settings = CollectorSettings(
+        var settings = CollectorSettings(
             endpoint: listen, archive: archive, segmentNanoseconds: segment.nanoseconds,
             startAt: startAt, startWindowNanoseconds: startWindow.nanoseconds,
             endsWithSession: once, software: Version.software("tributary-collector"))
+        settings.keys = try chooseKeys()
         do {
             let collector = try Collector(settings: settings, logger: logger) { statuses in
                 console.progress(ProgressText.line(statuses))
@@ -93,6 +102,21 @@ struct CollectorCommand: ParsableCommand {
         } catch let error as CollectorError {
             console.endProgress()
             throw Failure("\(error)")
+        }
+    }
+
+    private func chooseKeys() throws -> LinkSecurity.Collector? {
+        do throws(TrustError) {
+            return try LinkSecurity.ofCollector(
+                LinkSecurity.Wish(
+                    endpoint: listen, isLocal: Endpoint.isLocal(listen), isInsecure: insecure,
+                    directory: keys))
+        } catch {
+            guard case .noOwnKey = error else { throw Failure("\(error)") }
+            throw UsageError(
+                keys == nil
+                    ? "\(listen) is for other machines too, and \(error), listen on tcp://127.0.0.1:PORT, or "
+                        + "add --insecure if the network is yours alone" : "\(error)")
         }
     }
 

@@ -14,8 +14,9 @@ struct Stranger: ~Copyable {
     private let socket: Socket
     private var poller = Poller()
 
-    init(to endpoint: String) throws {
+    init(to endpoint: String, security: SocketSecurity = .plain) throws {
         var options = SocketOptions()
+        options.security = security
         options.lingerMilliseconds = 1_000
         let socket = try Socket(.dealer, in: Context(), options: options)
         try socket.connect(endpoint)

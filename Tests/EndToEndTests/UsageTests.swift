@@ -39,7 +39,19 @@ extension EndToEnd {
             Wish(.agent, "--video test --encoder h266", 1, "\"h266\""),
             Wish(.collector, "--lissen tcp://127.0.0.1:5550", 64, "Unknown option '--lissen'"),
             Wish(.collector, "--listen 5550", 64, "'5550' is no endpoint"),
-            Wish(.collector, "--listen tcp://0.0.0.0:5550", 64, "--insecure"),
+            Wish(.collector, "--listen tcp://0.0.0.0:5550 --keys /nowhere", 64, "keys generate"),
+            Wish(.collector, "--keys /nowhere --insecure", 64, "exclude each other"),
+            Wish(
+                .agent, "--video test --collector tcp://10.0.0.1:1 --keys /nowhere", 64,
+                "--collector-key"),
+            Wish(.agent, "--video test --collector-key abc", 64, "'abc' is no public key"),
+            Wish(.agent, "--video test --keys /nowhere --insecure", 64, "--insecure means without"),
+            Wish(.archive, "keys authorize ../x abc --keys /nowhere", 64, "'abc' is no public key"),
+            Wish(.archive, "keys authorize x --keys /nowhere", 1, "no agent 'x'"),
+            Wish(.archive, "keys revoke x --keys /nowhere", 1, "no agent 'x' in /nowhere/agents"),
+            Wish(
+                .archive, "keys authorize x --sources a/b --keys /nowhere", 64, "'a/b' cannot stand"
+            ),
             Wish(.collector, "--segment 0s", 64, "0s is too short"),
             Wish(.collector, "--start-at noon", 64, "'noon'"),
             Wish(.archive, "lss", 64, "'lss'"),

@@ -187,9 +187,31 @@ struct `An agent` {
         case .unknownConnection, .stopping:
             #expect(agent.failure == nil)
             #expect(agent.pauses.count == 1)
+        case .unauthorized:
+            #expect(agent.failure == nil)
+            #expect(agent.pauses.count == 1)
+            #expect(agent.logs.last?.text.contains("box8 sends it; keeping samples") == true)
         case .malformed, .version, .name, .sourceInUse, .limit, .sequence, .other:
             #expect(agent.failure?.contains("box8 sends it") == true)
         }
+    }
+
+    @Test func `that is not admitted says why once, then at growing intervals, and goes on`() {
+        var agent = AgentHarness()
+        for _ in 0..<36_000 {
+            agent.now += 100_000_000
+            agent.perform(agent.link.notAdmitted("no entry: ask Ada", now: agent.now))
+            agent.tick(milliseconds: 0)
+        }
+        #expect((4...10).contains(agent.logs.count), "\(agent.logs.count) lines in an hour")
+        #expect(agent.logs.allSatisfy { $0.text.hasPrefix("no entry: ask Ada") })
+        #expect(agent.pauses.suffix(100).allSatisfy { $0 == 3_000 })
+        agent.connect()
+        agent.welcome()
+        #expect(agent.link.isFlowing)
+        agent.perform(agent.link.disconnected(now: agent.now))
+        for _ in 0..<20 { agent.tick(milliseconds: 100) }
+        #expect(agent.logs.last?.text.contains("no collector at") == true)
     }
 
     @Test(arguments: 0..<20 as Range<UInt64>)

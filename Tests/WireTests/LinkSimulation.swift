@@ -217,6 +217,8 @@ struct LinkSimulation {
             switch action {
             case .send(let peer, let bytes):
                 if connection?.peer == peer { connection?.toAgent.append(bytes) }
+            case .dismissed(let peer):
+                if connection?.peer == peer { connection?.toCollector.removeAll() }
             case .opened(let source):
                 #expect(source.missing == nil, "seed \(seed)")
                 disk.taken[source.name, default: Taken()].formats = source.tracks
@@ -325,7 +327,7 @@ struct LinkSimulation {
             #expect(gap.samples == samples, "seed \(seed): a gap says how much is gone")
         case .trackUpdate: #expect(stands.first == .update, "seed \(seed)")
         case .goodbye: #expect(stands.first == .goodbye, "seed \(seed)")
-        case .send, .opened, .clockExchanges, .health, .closed, .log:
+        case .send, .dismissed, .opened, .clockExchanges, .health, .closed, .log:
             Issue.record("seed \(seed): not a record")
         }
     }

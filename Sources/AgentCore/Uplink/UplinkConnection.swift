@@ -11,12 +11,16 @@ struct UplinkConnection: ~Copyable {
     private var poller = Poller()
 
     init(
-        to endpoint: String, in context: Context, wakeUp: WakeUp
+        to endpoint: String, security: SocketSecurity, in context: Context, wakeUp: WakeUp
     ) throws(MessagingError) {
         // Sockets first and whole: a value that owns handles cannot be half made.
-        let data = try Socket(.dealer, in: context, options: Self.dataOptions)
+        var dataOptions = Self.dataOptions
+        var clockOptions = Self.clockOptions
+        dataOptions.security = security
+        clockOptions.security = security
+        let data = try Socket(.dealer, in: context, options: dataOptions)
         let monitor = try ConnectionMonitor(of: data, in: context)
-        let clock = try Socket(.dealer, in: context, options: Self.clockOptions)
+        let clock = try Socket(.dealer, in: context, options: clockOptions)
         try clock.connect(endpoint)
         try data.connect(endpoint)
         _ = poller.add(data)

@@ -77,7 +77,8 @@ struct UplinkLoop {
     /// One connection, from its first attempt to its loss.
     private mutating func connect(in context: Context) throws(MessagingError) {
         var connection = try UplinkConnection(
-            to: uplink.settings.endpoint, in: context, wakeUp: uplink.wakeUp)
+            to: uplink.settings.endpoint, security: uplink.settings.security, in: context,
+            wakeUp: uplink.wakeUp)
         while outcome == nil {
             if case .pausing = phase { return }
             try connection.wait(
@@ -155,9 +156,9 @@ extension UplinkLoop {
                 // What the collector said last, perhaps that everything is on disk, came before the end.
                 try takeMessages(connection)
                 perform(link.disconnected(now: MonotonicClock().nowNanoseconds))
-            case .handshakeFailed(let endpoint, let failure):
-                uplink.logger.warning(
-                    "\(endpoint) does not speak ZeroMQ as a collector does (\(failure))")
+            case .handshakeFailed(_, let failure):
+                let why = HandshakeAdvice.line(failure, uplink.settings)
+                perform(link.notAdmitted(why, now: MonotonicClock().nowNanoseconds))
             case .connected, .accepted, .retrying, .other:
                 continue
             }

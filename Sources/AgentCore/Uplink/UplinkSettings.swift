@@ -1,3 +1,5 @@
+package import Messaging
+
 /// Where an agent sends its source, and how.
 package struct UplinkSettings: Hashable, Sendable {
     /// The collector's ZeroMQ endpoint.
@@ -11,6 +13,8 @@ package struct UplinkSettings: Hashable, Sendable {
     package var batch: Duration
     /// Payload bytes kept while the collector is away.
     package var memoryLimitBytes: Int
+    /// How the connections are protected.
+    package var security = SocketSecurity.plain
 
     package init(
         endpoint: String, sourceName: String, agentName: String, software: String,

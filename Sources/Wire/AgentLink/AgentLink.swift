@@ -25,6 +25,8 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     private static var greetingNanoseconds: Int64 { 10_000_000_000 }
     /// Pauses before the next connection, milliseconds: short first, for a collector that is just being restarted.
     private static var pauses: [Int64] { [100, 200, 500, 1_000, 2_000] }
+    /// The same after a refusal that somebody has to mend.
+    private static var pausesWhenRefused: [Int64] { [1_000, 2_000, 3_000] }
     /// When an absent collector is mentioned (again), seconds since it was last there.
     private static var waitingNotices: [Int64] { [1, 10, 60, 300] }
     private static var waitingNoticeInterval: Int64 { 600 }
@@ -42,6 +44,8 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     private var failedAttempts = 0
     private var offlineSince: Int64?
     private var nextWaitingNotice = 0
+    /// Why the collector, which is there, does not let us in.
+    private var obstacle: String?
     private var isDropping = false
     /// The session's name, as the collector says; empty until it has begun.
     package private(set) var session = ""
@@ -159,6 +163,18 @@ package struct AgentLink<Payload: Sendable>: Sendable {
         return actions + retry(now: now)
     }
 
+    /// The collector does not let us in, which may change: keeps on trying.
+    /// - Parameter why: one line that says what to do.
+    package mutating func notAdmitted(_ why: String, now: Int64) -> [Action] {
+        guard !isOver else { return [] }
+        if case .flowing = state { offlineSince = now }
+        guard why != obstacle else { return retry(now: now, after: Self.pausesWhenRefused) }
+        obstacle = why
+        nextWaitingNotice = 1
+        return [log(.error, "\(why); keeping samples, trying again")]
+            + retry(now: now, after: Self.pausesWhenRefused)
+    }
+
     /// A message has come.
     package mutating func received(_ header: [UInt8], now: Int64) -> [Action] {
         guard !isOver else { return [] }
@@ -248,6 +264,7 @@ extension AgentLink {
         session = welcome.session
         state = .flowing(lastHeard: now, lastSpoken: now)
         failedAttempts = 0
+        obstacle = nil
         offlineSince = nil
         nextWaitingNotice = 0
         let connected = log(
@@ -277,15 +294,18 @@ extension AgentLink {
                 nextWaitingNotice = 1
             }
             return [line] + retry(now: now)
+        case .unauthorized:
+            return notAdmitted(
+                "the collector at \(settings.endpoint) refused: \(refusal.text)", now: now)
         case .malformed, .version, .name, .sourceInUse, .limit, .sequence, .other:
             state = .failed
             return [.failed("the collector at \(settings.endpoint) refused: \(refusal.text)")]
         }
     }
 
-    private mutating func retry(now: Int64) -> [Action] {
+    private mutating func retry(now: Int64, after pauses: [Int64] = Self.pauses) -> [Action] {
         state = .offline
-        let pause = Self.pauses[min(failedAttempts, Self.pauses.count - 1)]
+        let pause = pauses[min(failedAttempts, pauses.count - 1)]
         failedAttempts += 1
         if offlineSince == nil { offlineSince = now }
         return [.reconnect(afterMilliseconds: pause)]
@@ -305,10 +325,11 @@ extension AgentLink {
         guard now - since >= due * 1_000_000_000 else { return [] }
         nextWaitingNotice += 1
         let seconds = (now - since) / 1_000_000_000
+        let trouble = obstacle ?? "no collector at \(settings.endpoint)"
         return [
             log(
                 .warning,
-                "no collector at \(settings.endpoint) for \(seconds) s; keeping samples "
+                "\(trouble) for \(seconds) s; keeping samples "
                     + "(\(memoryBytes / 1_000_000) of \(settings.memoryLimitBytes / 1_000_000) MB) "
                     + "and trying until it is there")
         ]

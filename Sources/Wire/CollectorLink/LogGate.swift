@@ -1,5 +1,5 @@
 /// Keeps what strangers do from flooding the log: the first line of an address, then one in ten seconds with a count.
-struct LogGate: Hashable, Sendable {
+package struct LogGate: Hashable, Sendable {
     /// Addresses that are remembered; past it the oldest is forgotten.
     static let maximumAddresses = 1_024
     static let pauseNanoseconds: Int64 = 10_000_000_000
@@ -11,8 +11,10 @@ struct LogGate: Hashable, Sendable {
 
     private var entries: [String: Entry] = [:]
 
+    package init() {}
+
     /// Whether a line may be written; if so, how many were held back since the last one.
-    mutating func pass(_ address: String, now: Int64) -> Int? {
+    package mutating func pass(_ address: String, now: Int64) -> Int? {
         if let entry = entries[address], now - entry.lastLine < Self.pauseNanoseconds {
             entries[address] = Entry(
                 lastLine: entry.lastLine, suppressed: entry.suppressed + 1)

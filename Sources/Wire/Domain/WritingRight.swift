@@ -18,9 +18,9 @@ package struct WritingRight: Hashable, Sendable {
     func flaw(in names: [String]) -> String? {
         let others = names.filter { !covers($0) }
         guard !others.isEmpty else { return nil }
-        let allowed = sources.isEmpty ? "nothing" : sources.map(\.description).joined(separator: ", ")
-        return "the key \(name) may write \(allowed), not \(others.joined(separator: ", ")): on the server, "
-            + "'tributary keys authorize' with --sources changes that"
+        let allowed = sources.map(\.description).joined(separator: ", ")
+        return "the key \(name) may write \(allowed.isEmpty ? "nothing" : allowed), not "
+            + "\(others.joined(separator: ", ")): on the server, 'tributary keys authorize \(name) --sources …' changes that"
     }
 }
 

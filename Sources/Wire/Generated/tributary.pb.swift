@@ -433,6 +433,9 @@ nonisolated struct Tributary_V1_Refusal: Sendable {
 
     /// The collector is stopping: come back later.
     case stopping // = 8
+
+    /// The key of this connection may not write a source that it claims, or is not authorised any more.
+    case unauthorized // = 9
     case UNRECOGNIZED(Int)
 
     init() {
@@ -450,6 +453,7 @@ nonisolated struct Tributary_V1_Refusal: Sendable {
       case 6: self = .sequence
       case 7: self = .unknownConnection
       case 8: self = .stopping
+      case 9: self = .unauthorized
       default: self = .UNRECOGNIZED(rawValue)
       }
     }
@@ -465,6 +469,7 @@ nonisolated struct Tributary_V1_Refusal: Sendable {
       case .sequence: return 6
       case .unknownConnection: return 7
       case .stopping: return 8
+      case .unauthorized: return 9
       case .UNRECOGNIZED(let i): return i
       }
     }
@@ -480,6 +485,7 @@ nonisolated struct Tributary_V1_Refusal: Sendable {
       .sequence,
       .unknownConnection,
       .stopping,
+      .unauthorized,
     ]
 
   }
@@ -1550,7 +1556,7 @@ nonisolated extension Tributary_V1_Refusal: SwiftProtobuf.Message, SwiftProtobuf
 }
 
 nonisolated extension Tributary_V1_Refusal.Reason: SwiftProtobuf._ProtoNameProviding {
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0REASON_UNSPECIFIED\0\u{1}REASON_MALFORMED\0\u{1}REASON_VERSION\0\u{1}REASON_NAME\0\u{1}REASON_SOURCE_IN_USE\0\u{1}REASON_LIMIT\0\u{1}REASON_SEQUENCE\0\u{1}REASON_UNKNOWN_CONNECTION\0\u{1}REASON_STOPPING\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0REASON_UNSPECIFIED\0\u{1}REASON_MALFORMED\0\u{1}REASON_VERSION\0\u{1}REASON_NAME\0\u{1}REASON_SOURCE_IN_USE\0\u{1}REASON_LIMIT\0\u{1}REASON_SEQUENCE\0\u{1}REASON_UNKNOWN_CONNECTION\0\u{1}REASON_STOPPING\0\u{1}REASON_UNAUTHORIZED\0")
 }
 
 nonisolated extension Tributary_V1_Samples: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {

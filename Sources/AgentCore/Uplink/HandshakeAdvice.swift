@@ -1,0 +1,30 @@
+import Messaging
+import Trust
+
+/// What a handshake that failed means to people.
+enum HandshakeAdvice {
+    /// One line: why, and what to do.
+    static func line(_ failure: HandshakeFailure, _ settings: UplinkSettings) -> String {
+        let collector = "the collector at \(settings.endpoint)"
+        switch (failure, settings.security) {
+        case (.refused, .client(let key, _)):
+            return
+                "\(collector) does not admit this box's key: on the server, 'tributary keys authorize "
+                + "\(settings.sourceName) \(key.publicKey.text)'"
+        case (.securityMismatch, .client):
+            return
+                "\(collector) uses no keys: start it without --insecure, or give --insecure here too if the "
+                + "network is yours alone"
+        case (.securityMismatch, .plain), (.refused, .plain):
+            return
+                "\(collector) wants keys: give --collector-key KEY ('tributary keys list' on the server "
+                + "shows it)"
+        case (.wrongKey, .client), (.brokenOff, .client):
+            return
+                "\(collector) broke the greeting off: is the key that is given for it the one that 'tributary "
+                + "keys list' on the server shows?"
+        case (.wrongKey, .plain), (.brokenOff, .plain), (.protocolError, _), (_, .server):
+            return "what listens at \(settings.endpoint) does not greet as a collector does"
+        }
+    }
+}

@@ -1,0 +1,17 @@
+import Glibc
+
+/// How many descriptors the process may have: connections and files share them.
+enum DescriptorLimit {
+    /// Raises the soft limit to the hard one, as far as is of use here.
+    /// - Returns: the limit that holds now.
+    static func raise(to wanted: Int) -> Int {
+        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+        var limit = rlimit()
+        guard getrlimit(resource, &limit) == 0 else { return wanted }
+        let goal = min(rlim_t(wanted), limit.rlim_max)
+        guard limit.rlim_cur < goal else { return Int(clamping: limit.rlim_cur) }
+        let before = limit.rlim_cur
+        limit.rlim_cur = goal
+        return Int(clamping: setrlimit(resource, &limit) == 0 ? goal : before)
+    }
+}

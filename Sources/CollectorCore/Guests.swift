@@ -1,0 +1,132 @@
+import Messaging
+import Trust
+import Wire
+
+/// Who is at the other end of a connection. Belongs to the receiving thread.
+final class Guest {
+    /// Tells this connection from another one that comes under the same routing identity.
+    fileprivate let connection: UnsafeRawPointer?
+    /// Keeps that mark from being used again.
+    private let kept: ReceivedPart
+    let peer: PeerID
+    let address: String
+    /// What it has proved to hold; nil where no keys are asked for.
+    fileprivate let key: PublicKey?
+    /// What that key allows; nil where no keys are asked for, and when it is not admitted any more.
+    fileprivate(set) var right: WritingRight?
+    let socket: PeerSocket?
+    /// When the connection is to be cut; what it says meanwhile counts for nothing.
+    fileprivate(set) var endsAt: Int64?
+
+    fileprivate init(_ sender: ReceivedPart, peer: PeerID) {
+        kept = sender
+        connection = sender.connection
+        self.peer = peer
+        address = PeerAddress.of(sender)
+        key = sender.metadata("User-Id").flatMap { text in
+            do throws(TrustError) {
+                return try PublicKey(text: text)
+            } catch {
+                preconditionFailure("the door gives every connection its key for a name: \(error)")
+            }
+        }
+        socket = sender.descriptor.flatMap { PeerSocket(descriptor: $0) }
+    }
+}
+
+/// The connections that have said something: what libzmq knows of each is asked for once.
+///
+/// A routing identity is what a peer chooses to be called, and may be used again by another one as soon as a connection is
+/// gone; what was found out about the first must not count for the second. So every message is checked for having come over
+/// the same connection. Connections that are gone are forgotten when their descriptor is used again, so there are never more of
+/// them than descriptors.
+struct Guests {
+    /// What a connection may do is not what it was.
+    struct Change {
+        var guest: Guest
+        /// Why it may do nothing any more.
+        var text: String
+    }
+
+    /// A peer that was refused has this long to read why.
+    private static let farewellNanoseconds: Int64 = 2_000_000_000
+
+    private var byPeer: [PeerID: Guest] = [:]
+    private var byDescriptor: [Int32: Guest] = [:]
+    private var leaving: [Guest] = []
+
+    /// The sender of a message, if it is known.
+    func known(sending identity: ReceivedPart, peer: PeerID) -> Guest? {
+        guard let guest = byPeer[peer], guest.connection == identity.connection else { return nil }
+        return guest
+    }
+
+    /// Makes the acquaintance of the sender of a message.
+    /// - Returns: it, and peers that are gone, because it has their identity or their descriptor.
+    mutating func welcome(
+        _ identity: ReceivedPart, peer: PeerID
+    ) -> (guest: Guest, gone: [PeerID]) {
+        let guest = Guest(identity, peer: peer)
+        var gone: [PeerID] = []
+        if byPeer.updateValue(guest, forKey: peer) != nil { gone.append(peer) }
+        if let descriptor = guest.socket?.descriptor {
+            let other = byDescriptor.updateValue(guest, forKey: descriptor)
+            if let other, other.peer != peer, byPeer[other.peer] === other {
+                byPeer.removeValue(forKey: other.peer)
+                gone.append(other.peer)
+            }
+        }
+        return (guest, gone)
+    }
+
+    /// Asks what the key of a new connection allows; one that is not admitted any more is cut at once.
+    mutating func judge(_ guest: Guest, _ standing: (PublicKey) -> AgentRegister.Standing) {
+        guest.right = guest.key.flatMap { Self.right(standing($0)) }
+        guard guest.right == nil else { return }
+        guest.endsAt = 0
+        leaving.append(guest)
+    }
+
+    /// Asks again what keys allow.
+    /// - Returns: the connections for which it is something else now.
+    func follow(_ standing: (PublicKey) -> AgentRegister.Standing) -> [Change] {
+        byPeer.values.compactMap { guest in
+            guard let key = guest.key else { return nil }
+            let standing = standing(key)
+            let right = Self.right(standing)
+            guard guest.right != right else { return nil }
+            guest.right = right
+            switch standing {
+            case .authorized(let now):
+                return Change(guest: guest, text: "the key \(now.name) has changed")
+            case .revoked(let name): return Change(guest: guest, text: "the key \(name) is revoked")
+            case .unknown:
+                return Change(
+                    guest: guest, text: "the key \(key.shortText) is not authorised any more")
+            }
+        }
+    }
+
+    /// A connection is not heard any more, and cut soon.
+    mutating func dismiss(_ peer: PeerID, now: Int64) {
+        guard let guest = byPeer[peer], guest.endsAt == nil else { return }
+        guest.endsAt = now + Self.farewellNanoseconds
+        leaving.append(guest)
+    }
+
+    /// Ends connections whose time has come.
+    mutating func cutOff(now: Int64) {
+        guard !leaving.isEmpty else { return }
+        for guest in leaving where guest.endsAt.map({ now >= $0 }) == true {
+            guest.socket?.shutDown()
+        }
+        leaving.removeAll { $0.endsAt.map { now >= $0 } == true }
+    }
+
+    private static func right(_ standing: AgentRegister.Standing) -> WritingRight? {
+        switch standing {
+        case .authorized(let authorization): authorization.right
+        case .revoked, .unknown: nil
+        }
+    }
+}

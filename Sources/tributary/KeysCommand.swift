@@ -1,0 +1,221 @@
+import ArgumentParser
+import Messaging
+import Terminal
+import Trust
+import Wire
+
+/// `tributary keys`: who may send to whom.
+struct KeysCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "keys", abstract: "Makes keys, and says whose may write which sources.",
+        discussion: """
+            Every machine has a key of its own, in two halves: a secret one that stays in a file, and a public one, a word \
+            of 56 letters and digits, that others are given. On the server 'generate' makes the collector's key; boxes are \
+            given its public half (tributary-agent --collector-key, or 'keys trust'). A box's key is made when its \
+            agent first starts, or by 'generate'; the server is given its public half with 'authorize'. A running collector \
+            follows within two seconds.
+            """,
+        subcommands: [
+            GenerateKeyCommand.self, TrustCollectorCommand.self, AuthorizeKeyCommand.self,
+            RevokeKeyCommand.self, ListKeysCommand.self,
+        ])
+}
+
+/// Where the keys are, for every subcommand.
+struct KeyDirectoryOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            """
+            Directory of keys. (default: /etc/tributary/keys for root and users that may read it, otherwise \
+            ~/.config/tributary/keys)
+            """, valueName: "dir"))
+    var keys: String?
+
+    /// The directory, and work on it with its errors as one line.
+    func with<Result>(_ body: (KeyDirectory) throws -> Result) throws -> Result {
+        do {
+            return try body(keys.map(KeyDirectory.init) ?? .standard())
+        } catch let error as TrustError {
+            switch error {
+            case .notAName, .notAPattern, .notAPublicKey, .isASecretKey:
+                throw UsageError("\(error)")
+            default: throw Failure("\(error)")
+            }
+        }
+    }
+}
+
+struct GenerateKeyCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "generate", abstract: "Makes this machine's key, and prints the public half.")
+
+    @OptionGroup var directory: KeyDirectoryOptions
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    func run() throws {
+        try directory.with { directory in
+            let key = try directory.makeOwnKey().publicKey.text
+            if json {
+                try JSONOutput.print(["file": directory.ownKeyPath, "publicKey": key])
+                return
+            }
+            print(key)
+            // What to do next is for people: standard output is the key alone.
+            let console = Console()
+            console.line("This is the public half; the secret one is in \(directory.ownKeyPath).")
+            console.line(
+                "If this is the server, give it to every box: tributary-agent --collector-key \(key)"
+            )
+            console.line(
+                "If this is a box, on the server: tributary keys authorize NAME \(key)")
+        }
+    }
+}
+
+struct TrustCollectorCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "trust", abstract: "On a box: remembers the collector's public key.")
+
+    @OptionGroup var directory: KeyDirectoryOptions
+
+    @Argument(help: "The collector's public key.")
+    var key: String
+
+    func run() throws {
+        try directory.with { directory in
+            try directory.trustCollector(PublicKey(text: key))
+            print("\(directory.collectorPath): agents here send to the holder of this key only")
+        }
+    }
+}
+
+struct AuthorizeKeyCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "authorize",
+        abstract: "On the server: lets a box write sources, or changes which.")
+
+    @OptionGroup var directory: KeyDirectoryOptions
+
+    @Argument(help: "What the box is called here.")
+    var name: String
+
+    @Argument(help: "The box's public key; it may be left out for a name that is known.")
+    var key: String?
+
+    @Option(
+        help: """
+            What it may write: names of sources, or beginnings of names and '*', separated by commas. (default: as it \
+            was, or the source that is called as the box is)
+            """)
+    var sources: String?
+
+    func run() throws {
+        try directory.with { directory in
+            let patterns = try sources.map(Authorization.patterns)
+            if let patterns, patterns.isEmpty {
+                throw UsageError("--sources names none: write names such as stage,door-*")
+            }
+            let authorization = try directory.authorize(
+                name: name, key: key.map { try PublicKey(text: $0) }, sources: patterns)
+            let allowed = authorization.sources.map(\.description).joined(separator: ", ")
+            print(
+                "\(authorization.name) (\(authorization.key.shortText)) may write \(allowed)")
+        }
+    }
+}
+
+struct RevokeKeyCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "revoke",
+        abstract: "On the server: shuts a box out, also while it is connected.")
+
+    @OptionGroup var directory: KeyDirectoryOptions
+
+    @Argument(help: "What the box is called here, or its public key.")
+    var box: String
+
+    func run() throws {
+        try directory.with { directory in
+            let revoked = try directory.revoke(box)
+            print(
+                "\(revoked.name) (\(revoked.key.shortText)) may write nothing any more; 'tributary keys "
+                    + "authorize \(revoked.name)' takes that back")
+        }
+    }
+}
+
+struct ListKeysCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "Shows this machine's public key, whom it trusts, and what they may write.")
+
+    @OptionGroup var directory: KeyDirectoryOptions
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    private struct Listing: Encodable {
+        struct Agent: Encodable {
+            var name: String
+            var publicKey: String
+            var sources: [String]
+            var revoked: Bool
+        }
+
+        var directory: String
+        var publicKey: String?
+        var collector: String?
+        var agents: [Agent]
+        var flaws: [String]
+    }
+
+    func run() throws {
+        let listing = try directory.with(listing)
+        if json {
+            try JSONOutput.print(listing)
+        } else {
+            print("this machine  \(listing.publicKey ?? "no key yet: 'tributary keys generate'")")
+            if let collector = listing.collector { print("sends to      \(collector)") }
+            if !listing.agents.isEmpty { printAgents(listing.agents) }
+        }
+        if let flaw = listing.flaws.first { throw Failure(flaw) }
+    }
+
+    private func listing(of directory: KeyDirectory) throws -> Listing {
+        var flaws: [String] = []
+        func valid<Value>(_ read: () throws(TrustError) -> Value?) -> Value? {
+            do throws(TrustError) {
+                return try read()
+            } catch {
+                flaws.append("\(error)")
+                return nil
+            }
+        }
+        let own = valid { () throws(TrustError) in try directory.ownKey() }
+        let collector = valid { () throws(TrustError) in try directory.collectorKey() }
+        let agents = valid { () throws(TrustError) in try directory.agents() }
+        flaws += agents?.flaws.map(\.description) ?? []
+        return Listing(
+            directory: directory.path, publicKey: own?.publicKey.text, collector: collector?.text,
+            agents: (agents?.authorizations ?? []).map {
+                Listing.Agent(
+                    name: $0.name, publicKey: $0.key.text, sources: $0.sources.map(\.description),
+                    revoked: $0.isRevoked)
+            }, flaws: flaws)
+    }
+
+    private func printAgents(_ agents: [Listing.Agent]) {
+        var table = Table(["BOX", "MAY WRITE", "PUBLIC KEY"])
+        for agent in agents {
+            table.add([
+                agent.name,
+                agent.revoked ? "nothing: revoked" : agent.sources.joined(separator: " "),
+                agent.publicKey,
+            ])
+        }
+        print("")
+        table.lines().forEach { print($0) }
+    }
+}

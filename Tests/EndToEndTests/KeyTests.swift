@@ -1,0 +1,202 @@
+import Foundation
+import Messaging
+import Testing
+import Trust
+import Wire
+
+/// A server with keys on a stage, and the words of a box's user.
+struct Site {
+    let stage: Stage
+    let collector: Running
+    let endpoint: String
+    /// The collector's public key.
+    let key: String
+
+    private static func serverKeys(_ stage: Stage) -> String {
+        stage.directory.appending(path: "server-keys").path
+    }
+
+    /// A collector that wants keys, on a port of this machine.
+    static func open(on stage: Stage, _ arguments: String...) async throws -> Site {
+        let made = try await stage.run(.archive, "keys", "generate", "--keys", serverKeys(stage))
+        #expect(made.status == 0)
+        let collector = try stage.start(
+            .collector,
+            [
+                "--listen", "tcp://127.0.0.1:*", "--archive", stage.archive, "--keys",
+                serverKeys(stage),
+            ] + arguments)
+        try await collector.says("listening on")
+        let endpoint = try #require(
+            collector.complaints.firstMatch(of: /tcp:\/\/127\.0\.0\.1:\d+/)?.output)
+        return Site(
+            stage: stage, collector: collector, endpoint: String(endpoint),
+            key: made.output.trimmingCharacters(in: .whitespacesAndNewlines))
+    }
+
+    /// An agent with a key of its own.
+    func agent(_ source: String, keys: String, _ arguments: String...) throws -> Running {
+        try stage.start(
+            .agent,
+            [
+                "--collector", endpoint, "--collector-key", key, "--keys",
+                stage.directory.appending(path: keys).path, "--source", source, "--video", "test",
+                "--audio", "test", "--size", "320x180", "--keyframe-interval", "1s",
+            ] + arguments)
+    }
+
+    /// `tributary keys …` on the server.
+    @discardableResult
+    func keys(_ arguments: String...) async throws -> String {
+        let outcome = try await stage.start(
+            .archive, ["keys"] + arguments + ["--keys", Self.serverKeys(stage)]
+        ).succeeds()
+        return outcome.output
+    }
+
+    /// The public key that an agent said it has made.
+    func key(saidBy agent: Running) async throws -> String {
+        try await agent.says("tributary keys authorize")
+        return String(
+            try #require(
+                agent.complaints.firstMatch(of: /keys authorize [\w.-]+ ([a-z2-7]{56})/)?.1))
+    }
+
+    /// A peer that speaks as it likes, with a key that is authorised for `sources`.
+    func stranger(authorizedFor sources: String) async throws -> Stranger {
+        let key = try SecretKey.generate()
+        let server = try PublicKey(text: self.key)
+        let text = key.publicKey.text
+        try await keys("authorize", "stranger", text, "--sources", sources)
+        try await collector.says("the files of keys have changed")
+        return try Stranger(to: endpoint, security: .client(key, server: server))
+    }
+}
+
+extension EndToEnd {
+    /// Keys: who may connect, and who may write what.
+    @Suite struct KeyTests {
+        @Test func `an agent whose key is authorised later loses nothing`() async throws {
+            try await Stage.with { stage in
+                let site = try await Site.open(on: stage, "--once")
+                let agent = try site.agent("stage", keys: "box", "--duration", "3s")
+                try await agent.says("does not admit this box's key")
+                let key = try await site.key(saidBy: agent)
+                try await site.collector.says("refused: its key is not authorised")
+                try await site.collector.says("address=127.0.0.1, key=\(key.prefix(8))")
+                try await site.keys("authorize", "stage", key)
+                for program in [agent, site.collector] { try await program.succeeds() }
+                #expect(try site.collector.complaints.contains("90 pictures"))
+                try await expectSound(stage)
+            }
+        }
+
+        @Test func `a key that is revoked ends its connection, and is taken back without a loss`()
+            async throws
+        {
+            try await Stage.with { stage in
+                let site = try await Site.open(on: stage)
+                let other = try site.agent("door", keys: "other-box", "--duration", "12s")
+                try await site.keys("authorize", "door", try await site.key(saidBy: other))
+                let agent = try site.agent("stage", keys: "box", "--duration", "6s")
+                let key = try await site.key(saidBy: agent)
+                try await site.keys("authorize", "stage", key)
+                _ = try await stage.holds(2, of: "stage")
+                try await site.keys("revoke", "stage")
+                try await agent.says("refused: the key stage is revoked")
+                try await agent.says("does not admit this box's key")
+                try await site.collector.says("refused: the key of stage is revoked")
+                let before = try stage.recordings("stage").map { try Data(contentsOf: $0).count }
+                try await Task.sleep(for: .seconds(1))
+                let after = try stage.recordings("stage").map { try Data(contentsOf: $0).count }
+                #expect(before == after)
+                try await site.keys("authorize", "stage")
+                try await agent.succeeds()
+                try await other.succeeds()
+                site.collector.signal(SIGTERM)
+                _ = try await site.collector.outcome()
+                try await expectSound(stage)
+                #expect(try Numbers(of: "door", on: stage).missing == [])
+            }
+        }
+
+        @Test func `a key that claims another's source is told which it may write`() async throws {
+            try await Stage.with { stage in
+                let site = try await Site.open(on: stage, "--once")
+                let agent = try site.agent("stage", keys: "box", "--duration", "2s")
+                let key = try await site.key(saidBy: agent)
+                try await site.keys("authorize", "box", key, "--sources", "door-*")
+                try await agent.says("the key box may write door-*, not stage")
+                try await site.collector.says("the key box may write door-*, not stage")
+                #expect(try stage.recordings("stage").isEmpty)
+                try await site.keys("authorize", "box", "--sources", "door-*,stage")
+                for program in [agent, site.collector] { try await program.succeeds() }
+                #expect(try site.collector.complaints.contains("60 pictures"))
+            }
+        }
+
+        @Test func `what only a key's holder could break hurts nobody else`() async throws {
+            try await Stage.with { stage in
+                let site = try await Site.open(on: stage)
+                var stranger = try await site.stranger(authorizedFor: "mine")
+                try stranger.send(Stranger.hello(source: "yours"))
+                let refusal = try #require(try stranger.refusal())
+                #expect(refusal.reason == .unauthorized)
+                // What it says from then on is not heard, and it is cut off.
+                try stranger.send(Stranger.hello(source: "mine"))
+                #expect(try stranger.answer() == nil)
+            }
+        }
+
+        @Test func `each side says what is missing when only the other has keys`() async throws {
+            try await Stage.with { stage in
+                let site = try await Site.open(on: stage)
+                let plain = try stage.start(
+                    .agent, ["--collector", site.endpoint, "--source", "a", "--video", "test"])
+                try await plain.says("wants keys: give --collector-key")
+                try await site.collector.says("it came without keys")
+                let wrong = try stage.start(
+                    .agent,
+                    [
+                        "--collector", site.endpoint, "--source", "b", "--video", "test", "--keys",
+                        stage.directory.appending(path: "b").path, "--collector-key",
+                        try SecretKey.generate().publicKey.text,
+                    ])
+                try await wrong.says("broke the greeting off")
+                let open = try await stage.collector()
+                let keyed = try stage.start(
+                    .agent,
+                    [
+                        "--collector", stage.endpoint, "--source", "c", "--video", "test",
+                        "--keys", stage.directory.appending(path: "c").path, "--collector-key",
+                        site.key,
+                    ])
+                try await keyed.says("uses no keys")
+                #expect(open.isRunning && site.collector.isRunning)
+                for agent in [plain, wrong, keyed] { #expect(agent.isRunning) }
+            }
+        }
+
+        @Test func `secrets are shown nowhere, and others may not read them`() async throws {
+            try await Stage.with { stage in
+                let directory = stage.directory.appending(path: "keys").path
+                let made = try await stage.run(.archive, "keys", "generate", "--keys", directory)
+                let file = "\(directory)/own.key"
+                let secret = try #require(
+                    String(contentsOfFile: file, encoding: .utf8).split(separator: " ").last)
+                let listed = try await stage.run(
+                    .archive, "keys", "list", "--json", "--keys", directory)
+                for text in [made.output, made.complaints, listed.output, listed.complaints] {
+                    #expect(!text.contains(secret.trimmingCharacters(in: .whitespacesAndNewlines)))
+                }
+                #expect(listed.output.contains(made.output.split(separator: "\n")[0]))
+                chmod(file, 0o644)
+                let collector = try await stage.run(
+                    .collector, "--listen", "tcp://127.0.0.1:*", "--keys", directory)
+                #expect(collector.status == 1)
+                #expect(collector.complaints.contains("chmod 600 \(file)"))
+                #expect(collector.complaintLines.count == 1)
+            }
+        }
+    }
+}

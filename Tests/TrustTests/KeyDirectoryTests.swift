@@ -1,0 +1,273 @@
+import Foundation
+import Messaging
+import Testing
+import Wire
+
+@testable import Trust
+
+struct `A machine's own key` {
+    @Test func `is made once, and readable by its owner alone`() throws {
+        let place = KeyPlace()
+        #expect(try place.directory.ownKey() == nil)
+        let before = umask(0o277)
+        defer { umask(before) }
+        let key = try place.directory.makeOwnKey()
+        let path = place.directory.ownKeyPath
+        #expect(place.mode(path) == 0o600)
+        #expect(place.mode(place.directory.path) == 0o755)
+        #expect(try place.directory.ownKey() == key)
+        #expect(throws: TrustError.ownKeyExists(path: path)) {
+            try place.directory.makeOwnKey()
+        }
+        #expect(try place.directory.ownKey() == key)
+        // Nothing half made is left behind.
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: place.directory.path) == ["own.key"]
+        )
+    }
+
+    @Test func `is refused while others may read it`() throws {
+        let place = KeyPlace()
+        _ = try place.directory.makeOwnKey()
+        let path = place.directory.ownKeyPath
+        for mode: mode_t in [0o640, 0o604, 0o610, 0o644] {
+            chmod(path, mode)
+            #expect(throws: TrustError.readableByOthers(path: path)) {
+                try place.directory.ownKey()
+            }
+        }
+        chmod(path, 0o400)
+        #expect(try place.directory.ownKey() != nil)
+        #expect("\(TrustError.readableByOthers(path: path))".contains("chmod 600 \(path)"))
+    }
+
+    @Test func `that is damaged is refused, and not shown`() throws {
+        let place = KeyPlace()
+        _ = try place.directory.makeOwnKey()
+        let path = place.directory.ownKeyPath
+        let whole = try place.text(path)
+        let secret = try #require(whole.split(separator: "\n").last?.split(separator: " ").last)
+        try place.write(whole.replacing(secret, with: secret.dropLast()), to: path)
+        chmod(path, 0o600)
+        let error = #expect(throws: TrustError.self) { try place.directory.ownKey() }
+        #expect(error?.description.contains(secret.prefix(20)) == false)
+        #expect(error?.description.contains("no secret key") == true)
+    }
+}
+
+struct `An agent's file` {
+    private let place = KeyPlace()
+    private var directory: KeyDirectory { place.directory }
+
+    private func key() throws -> PublicKey { try SecretKey.generate().publicKey }
+
+    @Test func `gives the source of its own name unless others are named`() throws {
+        let key = try key()
+        let first = try directory.authorize(name: "stage", key: key, sources: nil)
+        #expect(first.sources.map(\.description) == ["stage"])
+        let patterns = try Authorization.patterns("hall, door-*")
+        _ = try directory.authorize(name: "stage", key: nil, sources: patterns)
+        let kept = try directory.authorize(name: "stage", key: key, sources: nil)
+        #expect(kept.sources == patterns)
+        #expect(try directory.agents() == .init(authorizations: [kept]))
+        #expect(place.mode(directory.agentPath("stage")) == 0o644)
+    }
+
+    @Test func `is revoked by name or key, and given back`() throws {
+        let (one, other) = (try key(), try key())
+        try directory.authorize(name: "one", key: one, sources: nil)
+        try directory.authorize(name: "other", key: other, sources: nil)
+        try directory.revoke("one")
+        try directory.revoke(other.text)
+        let register = try directory.agents().register
+        #expect(register.standing(of: one) == .revoked(name: "one"))
+        #expect(register.standing(of: other) == .revoked(name: "other"))
+        #expect(register.standing(of: try key()) == .unknown)
+        #expect(register.authorizedCount == 0)
+        try directory.authorize(name: "one", key: nil, sources: nil)
+        #expect(try directory.agents().register.authorizedCount == 1)
+        #expect(throws: TrustError.noSuchAgent("nobody", directory: directory.agentsPath)) {
+            try directory.revoke("nobody")
+        }
+    }
+
+    @Test func `does not give a name to two keys, or a key to two names`() throws {
+        let (one, other) = (try key(), try key())
+        try directory.authorize(name: "stage", key: one, sources: nil)
+        let path = directory.agentPath("stage")
+        #expect(throws: TrustError.nameTaken(name: "stage", path: path)) {
+            try directory.authorize(name: "stage", key: other, sources: nil)
+        }
+        #expect(throws: TrustError.keyTaken(name: "stage")) {
+            try directory.authorize(name: "door", key: one, sources: nil)
+        }
+        // A revoked key may come back under another name, and its name may become another key's.
+        try directory.revoke("stage")
+        try directory.authorize(name: "door", key: one, sources: nil)
+        #expect(try directory.agents().authorizations.map(\.name) == ["door"])
+    }
+
+    @Test func `cannot lie outside its directory`() throws {
+        for name in ["../own", "", "a/b", ".hidden", "-x"] {
+            #expect(throws: TrustError.notAName(name)) {
+                try directory.authorize(name: name, key: try key(), sources: nil)
+            }
+        }
+    }
+
+    @Test func `that cannot be read shuts out its agent and no other`() throws {
+        let (one, other) = (try key(), try key())
+        try directory.authorize(name: "one", key: one, sources: nil)
+        try place.write("key = \(other.text)\n", to: directory.agentPath("other"))
+        let agents = try directory.agents()
+        #expect(agents.authorizations.map(\.name) == ["one"])
+        #expect(agents.register.standing(of: other) == .unknown)
+        #expect(agents.flaws.count == 1)
+        #expect("\(agents.flaws)".contains("other.pub, line 1: there is no line 'sources"))
+    }
+
+    @Test(arguments: [
+        ("nonsense", "line 1: write 'name = value'"),
+        ("# remark\nkey = short\nsources = a", "line 2: 'short' is no public key"),
+        ("key = KEY\nsources = a b/c", "line 2: 'b/c' cannot stand for sources"),
+        ("key = KEY\nkey = KEY\nsources = a", "line 2: key is here twice"),
+        ("key = KEY\nsource = a", "line 2: 'source' means nothing here"),
+        ("key = KEY\nsources = a\nrevoked = maybe", "line 3: revoked is yes or no"),
+    ])
+    func `with a mistake says where it is`(text: String, flaw: String) throws {
+        try place.write(
+            text.replacing("KEY", with: try key().text), to: directory.agentPath("stage"))
+        let agents = try directory.agents()
+        #expect(agents.authorizations.isEmpty)
+        #expect(agents.flaws.first.map { "\($0)".contains(flaw) } == true, "\(agents.flaws)")
+    }
+
+    @Test func `that others may write counts for nothing`() throws {
+        try directory.authorize(name: "stage", key: try key(), sources: nil)
+        let path = directory.agentPath("stage")
+        chmod(path, 0o666)
+        #expect(try directory.agents().flaws == [.writableByOthers(path: path)])
+        chmod(path, 0o644)
+        chmod(directory.agentsPath, 0o777)
+        #expect(throws: TrustError.writableByOthers(path: directory.agentsPath)) {
+            try directory.agents()
+        }
+    }
+
+    @Test func `past its size is not read`() throws {
+        let path = directory.agentPath("stage")
+        try place.write(String(repeating: "#\n", count: FieldFile.maximumBytes), to: path)
+        #expect("\(try directory.agents().flaws)".contains("it is larger than"))
+    }
+
+    @Test func `of a key that another file revokes does not give it back`() throws {
+        let key = try key()
+        try directory.authorize(name: "one", key: key, sources: nil)
+        try directory.revoke("one")
+        try place.write("key = \(key.text)\nsources = *\n", to: directory.agentPath("two"))
+        let agents = try directory.agents()
+        #expect(agents.register.standing(of: key) == .revoked(name: "one"))
+        #expect("\(agents.flaws)".contains("the same key is in one.pub too"))
+    }
+}
+
+struct `A watch over the agents' files` {
+    @Test func `sees what is added, changed and removed, and nothing else`() throws {
+        let place = KeyPlace()
+        let key = try SecretKey.generate().publicKey
+        var watch = AgentWatch(place.directory)
+        #expect(try watch.changes()?.authorizations.isEmpty == true)
+        #expect(try watch.changes() == nil)
+        try place.directory.authorize(name: "stage", key: key, sources: nil)
+        #expect(try watch.changes()?.authorizations.count == 1)
+        #expect(try watch.changes() == nil)
+        try place.directory.revoke("stage")
+        #expect(try watch.changes()?.register.standing(of: key) == .revoked(name: "stage"))
+        try place.write("key = \(key.text)\nsources = *\n", to: place.directory.agentPath("stage"))
+        #expect(try watch.changes()?.register.authorizedCount == 1)
+        try FileManager.default.removeItem(atPath: place.directory.agentPath("stage"))
+        #expect(try watch.changes()?.register.standing(of: key) == .unknown)
+        #expect(try watch.changes() == nil)
+    }
+
+    @Test func `says once that the files cannot be read, and goes on when they can`() throws {
+        let place = KeyPlace()
+        let key = try SecretKey.generate().publicKey
+        try place.directory.authorize(name: "stage", key: key, sources: nil)
+        var watch = AgentWatch(place.directory)
+        #expect(try watch.changes() != nil)
+        chmod(place.directory.agentsPath, 0o777)
+        #expect(throws: TrustError.writableByOthers(path: place.directory.agentsPath)) {
+            try watch.changes()
+        }
+        #expect(try watch.changes() == nil)
+        chmod(place.directory.agentsPath, 0o755)
+        #expect(try watch.changes()?.authorizations.count == 1)
+        #expect(try watch.changes() == nil)
+    }
+}
+
+struct `What protects a connection` {
+    private let place = KeyPlace()
+
+    private func wish(
+        isLocal: Bool, isInsecure: Bool = false, directory: Bool = true, key: String? = nil
+    ) -> LinkSecurity.Wish {
+        LinkSecurity.Wish(
+            endpoint: "tcp://server:5550", isLocal: isLocal, isInsecure: isInsecure,
+            directory: directory ? place.directory.path : nil, collectorKey: key)
+    }
+
+    @Test func `is nothing on one machine, unless keys are asked for`() throws {
+        #expect(try LinkSecurity.ofCollector(wish(isLocal: true, directory: false)) == nil)
+        #expect(try LinkSecurity.ofAgent(wish(isLocal: true, directory: false)) == nil)
+        #expect(throws: TrustError.noOwnKey(directory: place.directory.path)) {
+            try LinkSecurity.ofCollector(wish(isLocal: true))
+        }
+    }
+
+    @Test func `is nothing where somebody says so`() throws {
+        #expect(try LinkSecurity.ofCollector(wish(isLocal: false, isInsecure: true)) == nil)
+        #expect(try LinkSecurity.ofAgent(wish(isLocal: false, isInsecure: true)) == nil)
+    }
+
+    @Test func `is a key that was made before, for a collector`() throws {
+        #expect(throws: TrustError.noOwnKey(directory: place.directory.path)) {
+            try LinkSecurity.ofCollector(wish(isLocal: false))
+        }
+        let key = try place.directory.makeOwnKey()
+        #expect(try LinkSecurity.ofCollector(wish(isLocal: false))?.key == key)
+    }
+
+    @Test func `is a key that is made when it is missing, for an agent that knows its collector`()
+        throws
+    {
+        #expect(throws: TrustError.self) { try LinkSecurity.ofAgent(wish(isLocal: false)) }
+        // An agent that cannot connect makes nothing.
+        #expect(try place.directory.ownKey() == nil)
+        let collector = try SecretKey.generate().publicKey
+        try place.directory.trustCollector(collector)
+        let first = try #require(try LinkSecurity.ofAgent(wish(isLocal: false)))
+        let again = try #require(try LinkSecurity.ofAgent(wish(isLocal: false)))
+        #expect(first.isNewKey && !again.isNewKey && first.key == again.key)
+        #expect(again.collectorKey == collector)
+        let other = try SecretKey.generate().publicKey
+        let told = try LinkSecurity.ofAgent(wish(isLocal: false, key: other.text))
+        #expect(told?.collectorKey == other)
+    }
+}
+
+struct `A register` {
+    @Test func `says which sources a key may write`() throws {
+        let right = WritingRight(name: "box", sources: try Authorization.patterns("stage door-*"))
+        for name in ["stage", "door-", "door-1"] { #expect(right.covers(name)) }
+        for name in ["stage2", "Stage", "door", "hall"] { #expect(!right.covers(name)) }
+        #expect(WritingRight(name: "box", sources: try Authorization.patterns("*")).covers("hall"))
+    }
+
+    @Test func `takes no pattern that no source could match`() {
+        for text in ["", "a*b", "**", "../*", "-x"] {
+            #expect(SourcePattern(text) == nil, "\(text)")
+        }
+    }
+}

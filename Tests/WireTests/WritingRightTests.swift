@@ -1,0 +1,100 @@
+import Testing
+
+@testable import Wire
+
+struct `A connection with a key` {
+    private func right(_ patterns: String...) -> WritingRight {
+        WritingRight(name: "box7", sources: patterns.compactMap(SourcePattern.init))
+    }
+
+    @Test func `may write what the key allows`() {
+        var collector = CollectorHarness()
+        collector.send(
+            .hello(Fixtures.hello(sources: ["camera1", "door-2"])),
+            right: right("camera1", "door-*"))
+        #expect(collector.takeRefusal() == nil)
+        #expect(collector.link.connections.count == 1)
+    }
+
+    @Test func `is refused when it claims another's source, whatever it calls itself`() {
+        var collector = CollectorHarness()
+        collector.send(
+            .hello(Fixtures.hello(agent: "camera2", sources: ["camera1", "camera2"])),
+            right: right("camera1"))
+        let refusal = collector.takeRefusal()
+        #expect(refusal?.reason == .unauthorized)
+        #expect(refusal?.text.contains("the key box7 may write camera1, not camera2") == true)
+        #expect(collector.link.connections.isEmpty)
+        #expect(collector.takeEvents().isEmpty)
+        #expect(collector.dismissed == [CollectorHarness.peer(1)])
+    }
+
+    @Test func `cannot take a source from its holder by claiming it`() {
+        var collector = CollectorHarness()
+        collector.send(.hello(Fixtures.hello()), right: right("camera1"))
+        collector.send(.hello(Fixtures.hello(spool: 2)), from: 2, right: right("camera2"))
+        #expect(collector.takeRefusal(of: 2)?.reason == .unauthorized)
+        // The holder is not even asked.
+        let toHolder = collector.takeSent(to: 1)
+        #expect(!toHolder.contains(.ping))
+        #expect(collector.link.claims.isEmpty)
+    }
+
+    @Test func `loses its sources when the key does`() {
+        var collector = CollectorHarness()
+        collector.send(.hello(Fixtures.hello()), right: right("camera1"))
+        _ = collector.takeEvents()
+        let peer = CollectorHarness.peer(1)
+        collector.perform(
+            collector.link.rightChanged(
+                of: peer, to: right("*"), else: "", now: collector.now))
+        #expect(collector.takeRefusal() == nil)
+        collector.perform(
+            collector.link.rightChanged(
+                of: peer, to: right("camera2"), else: "", now: collector.now))
+        #expect(collector.takeRefusal()?.reason == .unauthorized)
+        #expect(
+            collector.takeEvents() == [.closed(source: "camera1", .refused(.unauthorized))])
+    }
+
+    @Test func `is refused with the reason when the key is not admitted any more`() {
+        var collector = CollectorHarness()
+        collector.send(.hello(Fixtures.hello()), right: right("camera1"))
+        collector.perform(
+            collector.link.rightChanged(
+                of: CollectorHarness.peer(1), to: nil, else: "the key box7 is revoked",
+                now: collector.now))
+        let refusal = collector.takeRefusal()
+        #expect(refusal == Refusal(reason: .unauthorized, text: "the key box7 is revoked"))
+        // Who has not said Hello has nothing to lose.
+        collector.perform(
+            collector.link.rightChanged(
+                of: CollectorHarness.peer(2), to: nil, else: "revoked", now: collector.now))
+        #expect(collector.takeRefusal(of: 2) == nil)
+    }
+
+    @Test func `that waits for a source's holder is refused too`() {
+        var collector = CollectorHarness()
+        collector.send(.hello(Fixtures.hello()), right: right("camera1"))
+        collector.send(.hello(Fixtures.hello(spool: 2)), from: 2, right: right("camera1"))
+        #expect(collector.link.claims.count == 1)
+        collector.perform(
+            collector.link.rightChanged(
+                of: CollectorHarness.peer(2), to: nil, else: "revoked", now: collector.now))
+        #expect(collector.takeRefusal(of: 2)?.reason == .unauthorized)
+        #expect(collector.link.claims.isEmpty)
+    }
+
+    @Test func `whose refusals are past the rate is dismissed all the same`() {
+        var collector = CollectorHarness()
+        for number in 0..<2_000 {
+            collector.perform(
+                collector.link.received(
+                    IncomingMessage(
+                        peer: PeerID([1, UInt8(number >> 8), UInt8(number & 255)]),
+                        address: "10.0.0.9", header: [0xFF]), now: collector.now))
+        }
+        #expect(collector.sent.count < 2_000)
+        #expect(collector.dismissed.count == 2_000)
+    }
+}
