@@ -100,8 +100,8 @@ let package = Package(
         .executableTarget(
             name: "bench-load",
             dependencies: [
-                "Devices", "Encoding", "Media", "Messaging", "Terminal", "Wire", argumentParser,
-                crypto,
+                "Devices", "Encoding", "Media", "Messaging", "Terminal", "Trust", "Wire",
+                argumentParser, crypto,
             ],
             path: "Tests/Benchmarks/Load", swiftSettings: settings),
         .target(name: "TestMedia", path: "Tests/TestMedia", swiftSettings: settings),
@@ -127,3 +127,11 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+// `Tests/Fuzz/run` links libFuzzer, which ordinary builds do not.
+if Context.environment["TRIBUTARY_FUZZ"] != nil {
+    package.targets.append(
+        .executableTarget(
+            name: "fuzz", dependencies: ["Archive", "Media", "Messaging", "MP4", "Trust", "Wire"],
+            path: "Tests/Fuzz/Targets", swiftSettings: settings))
+}

@@ -128,12 +128,11 @@ final class Door: Sendable {
         case .unknown:
             reason = "its key is not authorised ('tributary keys authorize' does that)"
         }
-        let address = PeerAddress.withoutMapping(request.address)
-        if let before = gate.pass(address, now: Instant.now().monotonic) {
+        if let before = gate.pass(request.address, now: Instant.now().monotonic) {
             let more = before > 0 ? " (and \(before) refusals before)" : ""
             logger.warning(
                 "refused: \(reason)\(more)",
-                metadata: ["address": "\(address)", "key": "\(key.shortText)"])
+                metadata: ["address": "\(request.address)", "key": "\(key.shortText)"])
         }
         return .refused
     }

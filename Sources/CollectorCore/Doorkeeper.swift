@@ -4,8 +4,9 @@
 /// libzmq accepts whoever comes. A stranger could so use up every descriptor, and with them the files that recordings
 /// need.
 struct Doorkeeper<Connection: Sendable>: Sendable {
-    /// Connections from one address that have said nothing: an agent has two, and says something at once.
-    static var silentPerAddress: Int { 64 }
+    /// Connections from one address that have said nothing: an agent has two, of which one is silent for a third of a
+    /// second. Many agents behind one address come back at once when a collector was restarted.
+    static var silentPerAddress: Int { 256 }
     /// After this time a connection has said something: libzmq gives a handshake 5 s, and agents speak within one.
     static var silenceNanoseconds: Int64 { 10_000_000_000 }
 

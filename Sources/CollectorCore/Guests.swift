@@ -7,7 +7,7 @@ final class Guest {
     /// Tells this connection from another one that comes under the same routing identity.
     fileprivate let connection: UnsafeRawPointer?
     /// Keeps that mark from being used again.
-    private let kept: ReceivedPart
+    private let kept: ReceivedPart?
     let peer: PeerID
     let address: String
     /// What it has proved to hold; nil where no keys are asked for.
@@ -18,19 +18,20 @@ final class Guest {
     /// When the connection is to be cut; what it says meanwhile counts for nothing.
     fileprivate(set) var endsAt: Int64?
 
-    fileprivate init(_ sender: ReceivedPart, peer: PeerID) {
-        kept = sender
-        connection = sender.connection
+    fileprivate init(_ header: ReceivedPart, peer: PeerID) {
+        // What is larger gets its sender refused, who is not heard then: nobody could profit from the mix-up.
+        kept = header.count <= WireLimits.headerBytes ? header : nil
+        connection = header.connection
         self.peer = peer
-        address = PeerAddress.of(sender)
-        key = sender.metadata("User-Id").flatMap { text in
+        address = PeerAddress.of(header)
+        key = header.metadata("User-Id").flatMap { text in
             do throws(TrustError) {
                 return try PublicKey(text: text)
             } catch {
                 preconditionFailure("the door gives every connection its key for a name: \(error)")
             }
         }
-        socket = sender.descriptor.flatMap { PeerSocket(descriptor: $0) }
+        socket = header.descriptor.flatMap { PeerSocket(descriptor: $0) }
     }
 }
 
@@ -56,17 +57,17 @@ struct Guests {
     private var leaving: [Guest] = []
 
     /// The sender of a message, if it is known.
-    func known(sending identity: ReceivedPart, peer: PeerID) -> Guest? {
-        guard let guest = byPeer[peer], guest.connection == identity.connection else { return nil }
+    func known(sending header: ReceivedPart, peer: PeerID) -> Guest? {
+        guard let guest = byPeer[peer], guest.connection == header.connection else { return nil }
         return guest
     }
 
     /// Makes the acquaintance of the sender of a message.
     /// - Returns: it, and peers that are gone, because it has their identity or their descriptor.
     mutating func welcome(
-        _ identity: ReceivedPart, peer: PeerID
+        _ header: ReceivedPart, peer: PeerID
     ) -> (guest: Guest, gone: [PeerID]) {
-        let guest = Guest(identity, peer: peer)
+        let guest = Guest(header, peer: peer)
         var gone: [PeerID] = []
         if byPeer.updateValue(guest, forKey: peer) != nil { gone.append(peer) }
         if let descriptor = guest.socket?.descriptor {
@@ -119,8 +120,16 @@ struct Guests {
         guard !leaving.isEmpty else { return }
         for guest in leaving where guest.endsAt.map({ now >= $0 }) == true {
             guest.socket?.shutDown()
+            forget(guest)
         }
         leaving.removeAll { $0.endsAt.map { now >= $0 } == true }
+    }
+
+    private mutating func forget(_ guest: Guest) {
+        if byPeer[guest.peer] === guest { byPeer.removeValue(forKey: guest.peer) }
+        if let descriptor = guest.socket?.descriptor, byDescriptor[descriptor] === guest {
+            byDescriptor.removeValue(forKey: descriptor)
+        }
     }
 
     private static func right(_ standing: AgentRegister.Standing) -> WritingRight? {

@@ -88,7 +88,7 @@ struct Receiver: ~Copyable {
         // A DEALER cannot send less; what has no header is nobody's message.
         guard parts.count > 1 else { return nil }
         let peer = PeerID(parts[0].bytes)
-        let guest = guests.known(sending: parts[0], peer: peer) ?? welcome(parts[0], peer, &inbox)
+        let guest = guests.known(sending: parts[1], peer: peer) ?? welcome(parts[1], peer, &inbox)
         guard guest.endsAt == nil else { return nil }
         return AgentMessage(
             guest: guest, header: parts[1], payload: parts.count > 2 ? parts[2] : nil,
@@ -98,9 +98,9 @@ struct Receiver: ~Copyable {
 
     /// A connection says something for the first time.
     private mutating func welcome(
-        _ sender: ReceivedPart, _ peer: PeerID, _ inbox: inout Inbox
+        _ header: ReceivedPart, _ peer: PeerID, _ inbox: inout Inbox
     ) -> Guest {
-        let (guest, gone) = guests.welcome(sender, peer: peer)
+        let (guest, gone) = guests.welcome(header, peer: peer)
         for peer in gone { inbox.appendGone(peer) }
         if let descriptor = guest.socket?.descriptor { entrance.heard(descriptor) }
         // Between the handshake and now the key may have been revoked.

@@ -59,7 +59,7 @@ package struct Authenticator: ~Copyable {
         if isWellFormed {
             let isCurve = parts[5] == Array("CURVE".utf8)
             let request = AuthenticationRequest(
-                address: String(decoding: parts[3], as: UTF8.self),
+                address: withoutMapping(String(decoding: parts[3], as: UTF8.self)),
                 key: isCurve ? PublicKey(parts[6]) : nil)
             answer = decide(request)
         }

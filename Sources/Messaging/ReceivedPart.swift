@@ -47,15 +47,13 @@ package final class ReceivedPart: @unchecked Sendable {
     /// A property of the connection that it came over: "Peer-Address", "User-Id", "Socket-Type".
     package func metadata(_ property: String) -> String? {
         guard let value = zmq_msg_gets(message, property) else { return nil }
-        let text = String(cString: value)
-        // How an IPv4 peer is called on a socket that understands IPv6 (RFC 4291 §2.5.5.2).
-        let mapped = "::ffff:"
-        return text.hasPrefix(mapped) ? String(text.dropFirst(mapped.count)) : text
+        return withoutMapping(String(cString: value))
     }
 }
 
 extension ReceivedPart {
     /// Stands for the connection that it came over: as long as any part of that is kept, no other connection has the same.
+    /// Nil for the part that a ROUTER puts in front.
     package var connection: UnsafeRawPointer? {
         // Every connection has a table of properties of its own, which its parts share and keep.
         zmq_msg_gets(message, "Socket-Type").map { UnsafeRawPointer($0) }
@@ -66,6 +64,12 @@ extension ReceivedPart {
         let descriptor = zmq_msg_get(message, ZMQ_SRCFD)
         return descriptor >= 0 ? descriptor : nil
     }
+}
+
+/// An IPv4 address as people know it, on a socket that understands IPv6 too (RFC 4291 §2.5.5.2).
+func withoutMapping(_ address: String) -> String {
+    let mapped = "::ffff:"
+    return address.hasPrefix(mapped) ? String(address.dropFirst(mapped.count)) : address
 }
 
 /// A whole message as it was received.

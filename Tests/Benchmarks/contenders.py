@@ -50,15 +50,26 @@ class Load:
     paced: bool
 
 
-def product():
+def product(with_keys=False):
     endpoint = f"tcp://127.0.0.1:{FIRST_PORT}"
+
+    def server_keys(place):
+        return ["--keys", place.server_keys] if with_keys else []
+
+    def box_keys(place):
+        if not with_keys:
+            return []
+        return ["--keys", place.box_keys, "--collector-key", place.public_key(place.server_keys)]
+
     return Contender(
-        "tributary",
+        "tributary, with keys" if with_keys else "tributary",
         receive=lambda place, load: [[
-            place.product("tributary-collector"), "--listen", endpoint, "--archive", place.output]],
+            place.product("tributary-collector"), "--listen", endpoint, "--archive", place.output,
+            *server_keys(place)]],
         send=lambda place, load: [[
             place.product("bench-load"), "--collector", endpoint, "--media", place.clip,
-            "--sources", load.sources, "--seconds", load.seconds, *([] if load.paced else ["--fast"])]],
+            "--sources", load.sources, "--seconds", load.seconds,
+            *([] if load.paced else ["--fast"]), *box_keys(place)]],
         suffix=None, ends_by_itself=False,
         null_environment=lambda place: {"LD_PRELOAD": place.devnull})
 
@@ -128,9 +139,9 @@ FLOOR_ACKS_KEPT = floor("floor: zmq + acks, memory kept", "bytes", acks=ACKS_EVE
 def paced(place):
     """Those that are compared at real-time pace."""
     peers = [nginx_rtmp()] if os.path.exists(place.rtmp_module) else []
-    return [product(), FLOOR_BEST, *peers, ffmpeg()]
+    return [product(), product(with_keys=True), FLOOR_BEST, *peers, ffmpeg()]
 
 
 def unpaced(_place):
     """Those that are compared as fast as they can."""
-    return [product(), FLOOR_ACKS, FLOOR_ACKS_KEPT]
+    return [product(), product(with_keys=True), FLOOR_ACKS, FLOOR_ACKS_KEPT]

@@ -1,6 +1,7 @@
 """What the benchmarks need before they can run: programs, peers and media. Made once, kept in one directory."""
 
 import glob
+import json
 import os
 import shutil
 import subprocess
@@ -25,6 +26,7 @@ class Workplace:
         self.rtmp_module = f"{root}/nginx/usr/lib/nginx/modules/ngx_rtmp_module.so"
         self.clip = f"{root}/clip.mp4"
         self.raw = f"{root}/raw.nut"
+        self.server_keys, self.box_keys = f"{root}/keys/server", f"{root}/keys/box"
         os.makedirs(root, exist_ok=True)
 
     def product(self, name):
@@ -36,6 +38,7 @@ class Workplace:
         self.compile()
         self.fetch_nginx()
         self.make_media()
+        self.make_keys()
 
     def compile(self):
         libraries = ["-lavformat", "-lavcodec", "-lavutil", "-lzmq"]
@@ -56,6 +59,24 @@ class Workplace:
             return
         for package in glob.glob(f"{packages}/*.deb"):
             call(["dpkg", "-x", package, f"{self.root}/nginx"])
+
+    def make_keys(self):
+        """A server's key, and one that all boxes share."""
+        if os.path.exists(f"{self.root}/keys"):
+            return
+        keys = [self.product("tributary"), "keys"]
+        for directory in (self.server_keys, self.box_keys):
+            subprocess.run(
+                [*keys, "generate", "--keys", directory], check=True, stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL)
+        call([
+            *keys, "authorize", "bench", self.public_key(self.box_keys), "--sources", "*",
+            "--keys", self.server_keys])
+
+    def public_key(self, directory):
+        listing = subprocess.check_output(
+            [self.product("tributary"), "keys", "list", "--json", "--keys", directory], text=True)
+        return json.loads(listing)["publicKey"]
 
     def make_media(self):
         """A minute that was encoded, and ten seconds that were not: 31 and 416 MB."""

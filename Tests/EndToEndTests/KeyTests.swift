@@ -153,7 +153,7 @@ extension EndToEnd {
                 let site = try await Site.open(on: stage)
                 let plain = try stage.start(
                     .agent, ["--collector", site.endpoint, "--source", "a", "--video", "test"])
-                try await plain.says("wants keys: give --collector-key")
+                try await plain.says("give --collector-key KEY")
                 try await site.collector.says("it came without keys")
                 let wrong = try stage.start(
                     .agent,
@@ -162,7 +162,7 @@ extension EndToEnd {
                         stage.directory.appending(path: "b").path, "--collector-key",
                         try SecretKey.generate().publicKey.text,
                     ])
-                try await wrong.says("broke the greeting off")
+                try await wrong.says("its key is another than the one that is given here")
                 let open = try await stage.collector()
                 let keyed = try stage.start(
                     .agent,

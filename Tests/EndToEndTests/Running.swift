@@ -52,6 +52,25 @@ final class Running: Sendable {
 
     var isRunning: Bool { process.isRunning }
 
+    /// A line of the kernel's account of it, such as `VmHWM` (most memory it had in use), in bytes or as it stands.
+    func status(_ name: String) throws -> Int {
+        let path = "/proc/\(process.processIdentifier)/status"
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+        for line in text.split(separator: "\n") where line.hasPrefix("\(name):") {
+            let words = line.split(whereSeparator: \.isWhitespace)
+            guard words.count > 1, let number = Int(words[1]) else { break }
+            return words.last == "kB" ? number * 1_024 : number
+        }
+        throw StageFailure(description: "\(path) has no \(name)")
+    }
+
+    /// How many descriptors it has open.
+    func descriptors() throws -> Int {
+        try FileManager.default.contentsOfDirectory(
+            atPath: "/proc/\(process.processIdentifier)/fd"
+        ).count
+    }
+
     /// What it has written to standard error so far.
     var complaints: String {
         get throws { String(decoding: try Data(contentsOf: complaintsFile), as: UTF8.self) }

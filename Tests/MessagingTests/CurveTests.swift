@@ -87,8 +87,8 @@ struct `A connection with keys` {
         let parts = try #require(first?.parts)
         #expect(parts[1].metadata("User-Id") == "stage")
         #expect(parts[2].bytes == [UInt8](repeating: 7, count: 100_000))
-        let mark = try #require(parts[0].connection)
-        #expect(parts.allSatisfy { $0.connection == mark })
+        let mark = try #require(parts[1].connection)
+        #expect(parts.dropFirst().allSatisfy { $0.connection == mark })
         _ = try client.dealer.send(.bytes([2]))
         let second = try server.next { _ in .refused }
         #expect(second?.parts.last?.connection == mark)
@@ -131,7 +131,11 @@ struct `A connection with keys` {
     @Test func `without keys gets nowhere, and hears why`() throws {
         let server = try Server()
         let client = try Client(to: try server.router.lastEndpoint(), .plain)
-        #expect(try client.failure() == .securityMismatch)
+        // Who notices first ends the connection.
+        switch try client.failure() {
+        case .securityMismatch, .brokenOff: break
+        case let other: Issue.record("\(String(describing: other))")
+        }
     }
 
     @Test func `hears that the other end has no keys`() throws {
@@ -140,7 +144,10 @@ struct `A connection with keys` {
         let client = try Client(
             to: try router.lastEndpoint(),
             .client(try .generate(), server: try SecretKey.generate().publicKey))
-        #expect(try client.failure() == .securityMismatch)
+        switch try client.failure() {
+        case .securityMismatch, .brokenOff: break
+        case let other: Issue.record("\(String(describing: other))")
+        }
     }
 
     @Test func `ends when its descriptor is shut down`() throws {
@@ -150,7 +157,7 @@ struct `A connection with keys` {
             .client(try .generate(), server: server.key.publicKey))
         _ = try client.dealer.send(.bytes([1]))
         let message = try server.next { _ in .admitted(userID: "") }
-        let descriptor = try #require(message?.parts.first?.descriptor)
+        let descriptor = try #require(message?.parts.last?.descriptor)
         #expect(shutdown(descriptor, Int32(SHUT_RDWR)) == 0)
         var isGone = false
         var poller = Poller()
@@ -184,8 +191,7 @@ struct `A connection's mark` {
             while try !poller.wait(milliseconds: 100) {}
             let message = try #require(try router.receive(maximumParts: 2))
             marks.insert(message.parts[1].connection)
-            // Small, and enough: not the part that the message came in.
-            kept.append(message.parts[0])
+            kept.append(message.parts[1])
         }
         #expect(marks.count == 20)
         #expect(!marks.contains(nil))

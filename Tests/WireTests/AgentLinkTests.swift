@@ -210,7 +210,7 @@ struct `An agent` {
         agent.welcome()
         #expect(agent.link.isFlowing)
         agent.perform(agent.link.disconnected(now: agent.now))
-        for _ in 0..<20 { agent.tick(milliseconds: 100) }
+        for _ in 0..<200 { agent.tick(milliseconds: 100) }
         #expect(agent.logs.last?.text.contains("no collector at") == true)
     }
 

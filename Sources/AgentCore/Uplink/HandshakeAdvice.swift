@@ -21,9 +21,13 @@ enum HandshakeAdvice {
                 + "shows it)"
         case (.wrongKey, .client), (.brokenOff, .client):
             return
-                "\(collector) broke the greeting off: is the key that is given for it the one that 'tributary "
-                + "keys list' on the server shows?"
-        case (.wrongKey, .plain), (.brokenOff, .plain), (.protocolError, _), (_, .server):
+                "\(collector) broke the greeting off: either it uses no keys, or its key is another than the one "
+                + "that is given here ('tributary keys list' on the server shows it)"
+        case (.wrongKey, .plain), (.brokenOff, .plain):
+            return
+                "\(collector) broke the greeting off: if it wants keys, give --collector-key KEY ('tributary "
+                + "keys list' on the server shows it)"
+        case (.protocolError, _), (_, .server):
             return "what listens at \(settings.endpoint) does not greet as a collector does"
         }
     }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Messaging
 import Terminal
+import Trust
 
 /// Plays many cameras at once into a collector, to measure it.
 @main
@@ -25,6 +26,12 @@ struct LoadCommand: ParsableCommand {
 
     @Option(help: "Seconds of media per source; a shorter file is played in rounds.")
     var seconds = 60
+
+    @Option(help: "The collector's public key: with keys.")
+    var collectorKey: String?
+
+    @Option(help: "Directory of the key that all sources share.")
+    var keys: String?
 
     @Flag(help: "As fast as the collector takes it, as agents do after an outage.")
     var fast = false
@@ -51,6 +58,7 @@ struct LoadCommand: ParsableCommand {
     private func play() throws -> Int {
         let clip = try Clip(path: media)
         let context = try Context()
+        let security = try chooseSecurity()
         let start = now()
         var poller = Poller()
         var boxes: [LoadSource] = []
@@ -59,8 +67,8 @@ struct LoadCommand: ParsableCommand {
             let phase = Clip.batchNanoseconds * Int64(number) / Int64(sources)
             let origin = fast ? start - Int64(seconds) * 1_000_000_000 : start + phase
             let box = try LoadSource(
-                number: number, clip: clip, endpoint: collector, origin: origin, seconds: seconds,
-                context: context)
+                number: number, clip: clip, endpoint: collector, security: security, origin: origin,
+                seconds: seconds, context: context)
             box.watch(with: &poller)
             boxes.append(box)
         }
@@ -71,6 +79,14 @@ struct LoadCommand: ParsableCommand {
             _ = try poller.wait(milliseconds: millisecondsToWait(for: boxes))
         }
         return boxes.reduce(0) { $0 + $1.sentBytes }
+    }
+
+    private func chooseSecurity() throws -> SocketSecurity {
+        let chosen = try LinkSecurity.ofAgent(
+            LinkSecurity.Wish(
+                endpoint: collector, isLocal: Endpoint.isLocal(collector), isInsecure: false,
+                directory: keys, collectorKey: collectorKey))
+        return chosen.map { .client($0.key, server: $0.collectorKey) } ?? .plain
     }
 
     /// Until the next batch is due; what waits for credit waits for a message.

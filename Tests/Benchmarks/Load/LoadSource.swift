@@ -17,6 +17,7 @@ final class LoadSource {
 
     private let name: String
     private let clip: Clip
+    private let endpoint: String
     private let media: Socket
     private let clock: Socket
     private var link: AgentLink<SharedBytes>
@@ -34,17 +35,19 @@ final class LoadSource {
     ///   - origin: where the clip's zero is on the machine's monotonic clock.
     ///   - seconds: how much is sent.
     init(
-        number: Int, clip: Clip, endpoint: String, origin: Int64, seconds: Int, context: Context
+        number: Int, clip: Clip, endpoint: String, security: SocketSecurity, origin: Int64,
+        seconds: Int, context: Context
     ) throws {
         name = "source\(number)"
         self.clip = clip
         self.origin = origin
         endNanoseconds = Int64(seconds) * 1_000_000_000
         nextProbe = 0
-        media = try Socket(.dealer, in: context)
-        clock = try Socket(.dealer, in: context)
-        try media.connect(endpoint)
-        try clock.connect(endpoint)
+        var options = SocketOptions()
+        options.security = security
+        media = try Socket(.dealer, in: context, options: options)
+        clock = try Socket(.dealer, in: context, options: options)
+        self.endpoint = endpoint
         var settings = AgentLinkSettings(
             endpoint: endpoint, software: Version.software("bench-load"), agent: "box\(number)",
             spool: .random(), epochs: [Epoch(number: 1, identity: .random())])
@@ -53,8 +56,10 @@ final class LoadSource {
         _ = link.addSource(name, formats: clip.formats)
     }
 
-    /// Measures the collector's clock a few times, then greets.
+    /// Connects, measures the collector's clock a few times, then greets.
     func start() throws {
+        try media.connect(endpoint)
+        try clock.connect(endpoint)
         for _ in 0..<Self.probesAtOnce {
             try probe()
             while try !takeClockReplies() {

@@ -1,0 +1,156 @@
+import Foundation
+import Testing
+import Wire
+
+extension EndToEnd {
+    /// Peers that do not even greet: what they can make a collector hold is bounded, and agents do not notice.
+    @Suite struct FloodTests {
+        /// How much memory a collector may take for what it refuses.
+        private static let memoryBytes = 96 << 20
+
+        /// A collector on a port of this machine, with a camera that sends to it.
+        private struct Scene {
+            let stage: Stage
+            let collector: Running
+            let endpoint: String
+            let agent: Running
+            let memoryBefore: Int
+
+            static func open(on stage: Stage, seconds: Int) async throws -> Scene {
+                let collector = try stage.start(
+                    .collector, ["--listen", "tcp://127.0.0.1:*", "--archive", stage.archive])
+                try await collector.says("listening on")
+                let endpoint = try #require(
+                    collector.complaints.firstMatch(of: /tcp:\/\/127\.0\.0\.1:\d+/)?.output)
+                let agent = try stage.start(
+                    .agent,
+                    [
+                        "--collector", String(endpoint), "--source", "camera", "--video", "test",
+                        "--audio", "test", "--size", "320x180", "--keyframe-interval", "1s",
+                        "--duration", "\(seconds)s",
+                    ])
+                _ = try await stage.holds(1, of: "camera")
+                return Scene(
+                    stage: stage, collector: collector, endpoint: String(endpoint), agent: agent,
+                    memoryBefore: try collector.status("VmHWM"))
+            }
+
+            /// The camera's recording is whole, and memory has stayed within its bound.
+            func close() async throws {
+                try await agent.succeeds()
+                let memory = try collector.status("VmHWM")
+                #expect(
+                    memory - memoryBefore < memoryBytes,
+                    "memory grew from \(memoryBefore) to \(memory) bytes")
+                print("peak memory \(memoryBefore >> 20) MiB before, \(memory >> 20) MiB after")
+                collector.signal(SIGTERM)
+                _ = try await collector.outcome()
+                #expect(try Numbers(of: "camera", on: stage).missing == [])
+                try await expectSound(stage)
+            }
+        }
+
+        @Test func `a thousand silent connections are bounded, logged and cut`() async throws {
+            try await Stage.with { stage in
+                let scene = try await Scene.open(on: stage, seconds: 16)
+                let before = try scene.collector.descriptors()
+                var peers: [RawPeer] = []
+                for _ in 0..<1_000 { peers.append(try RawPeer(to: scene.endpoint)) }
+                try await scene.collector.says("connections from there say nothing")
+                try await scene.collector.says("address=127.0.0.1")
+                try await eventually("most of them have been ended") {
+                    peers.count { $0.isEnded() } >= 700
+                }
+                #expect(try scene.collector.descriptors() - before <= 300)
+                try await eventually("all of them have been ended") {
+                    peers.allSatisfy { $0.isEnded() }
+                }
+                try await eventually("their descriptors are free") {
+                    try scene.collector.descriptors() <= before
+                }
+                let lines = try scene.collector.complaints.split(separator: "\n").count {
+                    $0.contains("address=127.0.0.1")
+                }
+                #expect(lines < 20, "\(lines) lines in the log")
+                try await scene.close()
+            }
+        }
+
+        @Test func `bytes that are no ZMTP end their connection, with a line that says from where`()
+            async throws
+        {
+            try await Stage.with { stage in
+                let scene = try await Scene.open(on: stage, seconds: 4)
+                let page = Array("GET / HTTP/1.1\r\nHost: collector\r\n\r\n".utf8)
+                let noise = (0..<1 << 20).map { UInt8(truncatingIfNeeded: $0 &* 167 &+ 13) }
+                for bytes in [page, noise, Array(noise.reversed())] {
+                    let peer = try RawPeer(to: scene.endpoint)
+                    peer.send(bytes)
+                    try await eventually("the peer has been put out") { peer.isEnded() }
+                }
+                try await scene.collector.says("ended before it said anything as an agent does")
+                try await scene.collector.says("address=127.0.0.1")
+                try await scene.close()
+            }
+        }
+
+        /// When two gigabytes are announced.
+        enum Moment: CaseIterable, Sendable {
+            case beforeHandshake, afterHandshake
+        }
+
+        @Test(arguments: Moment.allCases)
+        func `two gigabytes are refused before they take memory`(_ moment: Moment) async throws {
+            try await Stage.with { stage in
+                let scene = try await Scene.open(on: stage, seconds: 4)
+                let peer = try RawPeer(to: scene.endpoint)
+                peer.send(RawPeer.greeting)
+                // ZMTP 3.1 §4.1: a long command or message, and its size in 8 bytes.
+                let size: [UInt8] = [0, 0, 0, 0, 0x80, 0, 0, 0]
+                switch moment {
+                case .beforeHandshake: peer.send([6] + size)
+                case .afterHandshake:
+                    peer.send(RawPeer.ready)
+                    peer.send([2] + size)
+                }
+                let block = [UInt8](repeating: 0x41, count: 1 << 20)
+                var taken = 0
+                for _ in 0..<2_048 {
+                    let count = peer.send(block)
+                    taken += count
+                    if count < block.count { break }
+                }
+                #expect(taken < 64 << 20, "\(taken) bytes were taken")
+                try await eventually("the peer has been put out") { peer.isEnded() }
+                try await scene.collector.says("ended before it said anything as an agent does")
+                try await scene.close()
+            }
+        }
+
+        @Test func `a peer that sends all it can without a greeting is cut off`() async throws {
+            try await Stage.with { stage in
+                let scene = try await Scene.open(on: stage, seconds: 6)
+                let peer = try RawPeer(to: scene.endpoint)
+                peer.send(RawPeer.greeting)
+                peer.send(RawPeer.ready)
+                // The largest message that is taken: no header of the protocol, and as long as one may be.
+                let size = WireLimits.payloadBytes
+                let message: [UInt8] =
+                    [2, 0, 0, 0, 0] + (0..<4).reversed().map { UInt8(size >> ($0 * 8) & 255) }
+                    + [UInt8](repeating: 0xFF, count: size)
+                var taken = 0
+                var isEnded = false
+                // Forty gigabytes: nothing here moves as much in two seconds.
+                for _ in 0..<10_000 where !isEnded {
+                    let count = peer.send(message)
+                    taken += count
+                    isEnded = count < message.count
+                }
+                #expect(isEnded, "it could go on for ever")
+                print("\(taken >> 20) MiB were sent before the end")
+                try await scene.collector.says("refused: ")
+                try await scene.close()
+            }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+import Glibc
+
+/// A TCP connection without any protocol.
+final class RawPeer {
+    /// ZMTP 3.1 §3.2: signature, version, mechanism NULL, client.
+    static let greeting: [UInt8] =
+        [0xFF, 0, 0, 0, 0, 0, 0, 0, 1, 0x7F, 3, 1] + Array("NULL".utf8)
+        + [UInt8](repeating: 0, count: 48)
+    /// ZMTP 3.1 §4.2: a READY command of a DEALER.
+    static let ready: [UInt8] =
+        [4, 28, 5] + Array("READY".utf8) + [11] + Array("Socket-Type".utf8) + [0, 0, 0, 6]
+        + Array("DEALER".utf8)
+
+    private let descriptor: Int32
+
+    /// - Parameter endpoint: `tcp://127.0.0.1:PORT`.
+    init(to endpoint: String) throws {
+        let port = endpoint.split(separator: ":").last.flatMap { UInt16($0) } ?? 0
+        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        let result = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        guard descriptor >= 0, result == 0 else {
+            throw StageFailure(description: "cannot connect to \(endpoint): errno \(errno)")
+        }
+        // Nobody waits for ever for a peer that reads nothing.
+        var patience = timeval(tv_sec: 5, tv_usec: 0)
+        for option in [SO_SNDTIMEO, SO_RCVTIMEO] {
+            setsockopt(
+                descriptor, SOL_SOCKET, option, &patience, socklen_t(MemoryLayout<timeval>.size))
+        }
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// Sends bytes; how many the other end has taken, or would have, before it ended the connection.
+    @discardableResult
+    func send(_ bytes: [UInt8]) -> Int {
+        var sent = 0
+        while sent < bytes.count {
+            let count = bytes.withUnsafeBytes {
+                Glibc.send(
+                    descriptor, $0.baseAddress?.advanced(by: sent), $0.count - sent,
+                    Int32(MSG_NOSIGNAL))
+            }
+            guard count > 0 else { break }
+            sent += count
+        }
+        return sent
+    }
+
+    /// Whether the other end has ended the connection, after what it had to say.
+    func isEnded() -> Bool {
+        var block = [UInt8](repeating: 0, count: 4_096)
+        while true {
+            let count = recv(descriptor, &block, block.count, Int32(MSG_DONTWAIT))
+            if count > 0 { continue }
+            return count == 0 || errno != EAGAIN
+        }
+    }
+}

@@ -1,0 +1,106 @@
+@testable import Wire
+
+/// The collector's end of the protocol, under three peers that say what they like while time passes and the disk writes.
+///
+/// A step is a byte: its low three bits say what happens, the next two to which peer.
+enum CollectorTarget {
+    enum Step: UInt8 {
+        case message, messageWithPayload, tick, persist, release, peerGone, rights, sessionBegan
+    }
+
+    static func run(_ bytes: [UInt8]) {
+        var input = InputReader(bytes)
+        var bed = CollectorBed()
+        while !input.isAtEnd {
+            let code = input.byte()
+            guard let step = Step(rawValue: code & 7) else { return }
+            bed.take(step, peer: code >> 3 & 3, &input)
+        }
+        bed.check()
+    }
+}
+
+/// A collector's link, and what the rest of a collector would know of it.
+private struct CollectorBed {
+    private var link = CollectorLink(settings: CollectorLinkSettings(software: "fuzz")) { _, _ in 0
+    }
+    private var now: Int64 = 1_000_000_000
+    /// Payload bytes that have been handed on and not released, by source.
+    private var outstanding: [String: Int] = [:]
+
+    mutating func take(_ step: CollectorTarget.Step, peer: UInt8, _ input: inout InputReader) {
+        switch step {
+        case .message, .messageWithPayload:
+            let header = input.block()
+            let size = step == .messageWithPayload ? payloadSize(of: header, &input) : nil
+            now += 1_000_000
+            perform(
+                link.received(
+                    IncomingMessage(
+                        peer: PeerID([peer]), address: "10.0.0.\(peer)",
+                        right: peer == 3 ? Self.right : nil, header: header,
+                        payloadSizeBytes: size), now: now))
+        case .tick:
+            now += Int64(input.byte()) * 50_000_000
+            perform(link.tick(now: now))
+        case .persist:
+            for (name, source) in link.sources {
+                link.persisted(source: name, spool: source.spool, sequence: source.received)
+            }
+        case .release:
+            for (name, bytes) in outstanding { link.released(bytes: bytes, source: name) }
+            outstanding.removeAll()
+        case .peerGone:
+            perform(link.peerGone(PeerID([peer]), now: now))
+        case .rights:
+            let right = input.byte() & 1 == 0 ? nil : Self.right
+            perform(link.rightChanged(of: PeerID([peer]), to: right, else: "revoked", now: now))
+        case .sessionBegan:
+            link.sessionBegan("session")
+        }
+    }
+
+    private static let right = WritingRight(
+        name: "box", sources: SourcePattern("stage").map { [$0] } ?? [])
+
+    /// Mostly what the header promises: anything else is refused, and no state is found behind it.
+    private func payloadSize(of header: [UInt8], _ input: inout InputReader) -> Int? {
+        let other = input.byte()
+        if other > 0 { return Int(other) * 1_000 }
+        do throws(WireError) {
+            guard case .samples(let samples) = try WireMessage(decoding: header) else { return 0 }
+            return samples.payloadSizeBytes
+        } catch {
+            return 0
+        }
+    }
+
+    private mutating func perform(_ actions: [CollectorAction]) {
+        for action in actions {
+            switch action {
+            case .samples(let source, let samples):
+                outstanding[source, default: 0] += samples.payloadSizeBytes
+            case .send(_, let header):
+                do throws(WireError) {
+                    _ = try WireMessage(decoding: header)
+                } catch {
+                    preconditionFailure("the collector says what nobody can read: \(error)")
+                }
+            case .dismissed, .opened, .gap, .trackUpdate, .goodbye, .clockExchanges, .health,
+                .closed, .log:
+                continue
+            }
+        }
+    }
+
+    func check() {
+        for (name, source) in link.sources {
+            precondition(source.persisted <= source.received, name)
+            precondition(
+                source.outstandingBytes == UInt64(outstanding[name, default: 0]),
+                "\(name): \(source.outstandingBytes) bytes outstanding, \(outstanding[name] ?? 0) handed on"
+            )
+            precondition(source.outstandingBytes <= WireLimits.creditWindowBytes, name)
+        }
+    }
+}

@@ -1,0 +1,249 @@
+import Archive
+import Glibc
+import MP4
+import Media
+import Messaging
+
+@testable import Trust
+@testable import Wire
+
+/// Inputs that are right in every field: what a fuzzer starts from.
+enum Seeds {
+    static let identity = Identity([UInt8](repeating: 1, count: 16)) ?? .random()
+
+    /// 1280×720 H.264, and AAC-LC at 48 kHz.
+    static let formats: [TrackFormat] = [
+        .h264(
+            H264Format(
+                sequenceParameterSets: [
+                    [
+                        0x67, 0x64, 0x00, 0x1F, 0xAC, 0xD9, 0x40, 0x50, 0x05, 0xBB, 0x01, 0x10,
+                        0x00, 0x00, 0x03, 0x00, 0x10, 0x00, 0x00, 0x03, 0x03, 0xC0, 0xF1, 0x83,
+                        0x19, 0x60,
+                    ]
+                ],
+                pictureParameterSets: [[0x68, 0xEB, 0xE3, 0xCB, 0x22, 0xC0]], width: 1280,
+                height: 720)),
+        .aac(AACFormat(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2)),
+    ]
+
+    static func run(isKeyframe: Bool, bytes: UInt32, at time: Int64) -> SampleRun {
+        SampleRun(
+            track: .video, sizes: [bytes], dtsNanoseconds: [time], ptsOffsetsNanoseconds: [],
+            durationsNanoseconds: [33_333_333], flags: [isKeyframe ? .keyframe : []])
+    }
+
+    /// Writes a corpus: a directory for each target.
+    static func write(below directory: String) {
+        for (name, message) in messages { save(message, "\(directory)/wire/\(name)") }
+        save(collectorScript, "\(directory)/collector/session")
+        save(rightsScript, "\(directory)/collector/rights")
+        save(agentScript, "\(directory)/agent/session")
+        save(ledger, "\(directory)/ledger/lines")
+        save(agentFile, "\(directory)/keys/agent")
+        do throws(MP4Error) {
+            let growing = try recording()
+            save(growing, "\(directory)/mp4/growing")
+            save(try finished(growing), "\(directory)/mp4/finished")
+        } catch {
+            preconditionFailure("a recording of ours can be written: \(error)")
+        }
+    }
+
+    private static func save(_ bytes: [UInt8], _ path: String) {
+        guard let file = fopen(path, "w") else { preconditionFailure("cannot write \(path)") }
+        precondition(fwrite(bytes, 1, bytes.count, file) == bytes.count)
+        fclose(file)
+    }
+
+    // MARK: The protocol
+
+    private static let second: Int64 = 1_000_000_000
+
+    private static var hello: Hello {
+        Hello(
+            software: "tributary-agent 1", agent: "box", spool: identity,
+            epochs: [Epoch(number: 1, identity: identity)],
+            sources: [SourceOffer(name: "stage", tracks: formats, firstSequence: 1)],
+            clockExchanges: [ReportedExchange(t1: 1, t2: 2, t3: 3, t4: 4, epoch: 1)])
+    }
+
+    private static func samples(from first: UInt64) -> Samples {
+        let count = 3
+        let pictures = SampleRun(
+            track: .video, sizes: [500, 70, 80],
+            dtsNanoseconds: (0..<count).map { second + Int64($0) * 33_333_333 },
+            ptsOffsetsNanoseconds: [0, 33_333_333, 0], durationsNanoseconds: [33_333_333],
+            flags: [.keyframe, [], []])
+        let sound = SampleRun(
+            track: .audio, sizes: [371, 402], dtsNanoseconds: [second, second + 21_333_333],
+            ptsOffsetsNanoseconds: [], durationsNanoseconds: [21_333_333], flags: [.keyframe])
+        return Samples(
+            source: 0, firstSequence: first, epoch: 1,
+            payloadDigest: [UInt8](repeating: 0xAB, count: 32), runs: [pictures, sound])
+    }
+
+    private static var states: [SourceState] {
+        [SourceState(source: 0, received: 5, persisted: 3, creditLimitBytes: 8 << 20)]
+    }
+
+    private static var messages: [(String, [UInt8])] {
+        let gap = GapRecord(
+            source: 0, sequences: 6...8, track: .video, cause: .driverDrop, epoch: 1,
+            startNanoseconds: second, durationNanoseconds: 1, samples: 3, text: "lost")
+        let health = SourceHealth(source: 0, keptBytes: 5, newestSequence: 9, lostSamples: 3)
+        let all: [(String, WireMessage)] = [
+            ("hello", .hello(hello)),
+            ("samples", .samples(samples(from: 1))),
+            ("gap", .gap(gap)),
+            ("update", .trackUpdate(TrackUpdate(source: 0, sequence: 9, format: formats[1]))),
+            ("goodbye", .goodbye(Goodbye(source: 0, sequence: 10, text: "end"))),
+            ("heartbeat", .heartbeat(Heartbeat(health: [health]))),
+            ("probe", .clockProbe(ClockProbe(t1: second))),
+            ("reply", .clockReply(ClockReply(t1: 1, t2: 2, t3: 3))),
+            (
+                "welcome",
+                .welcome(
+                    Welcome(
+                        software: "c", session: "s", heartbeatMilliseconds: 1_000, sources: states))
+            ),
+            ("ack", .acknowledgement(Acknowledgement(sources: states, session: "s"))),
+            ("refusal", .refusal(Refusal(reason: .unauthorized, text: "no"))),
+            ("ping", .ping),
+        ]
+        return all.map { ($0.0, $0.1.encoded()) }
+    }
+
+    private static func message(_ name: String) -> [UInt8] {
+        messages.first { $0.0 == name }?.1 ?? []
+    }
+
+    /// A camera greets, sends, is acknowledged and says goodbye; another claims its source meanwhile.
+    private static var collectorScript: [UInt8] {
+        var script = InputWriter()
+        func step(_ step: CollectorTarget.Step, peer: UInt8 = 0) {
+            script.byte(step.rawValue | peer << 3)
+        }
+        step(.message)
+        script.block(message("hello"))
+        step(.messageWithPayload)
+        script.block(WireMessage.samples(samples(from: 1)).encoded())
+        script.byte(0)
+        step(.sessionBegan)
+        step(.release)
+        step(.persist)
+        step(.tick)
+        script.byte(4)
+        step(.message, peer: 1)
+        script.block(message("hello"))
+        step(.message)
+        script.block(message("heartbeat"))
+        step(.message)
+        script.block(message("gap"))
+        step(.message)
+        script.block(message("update"))
+        step(.message)
+        script.block(message("goodbye"))
+        step(.persist)
+        step(.tick)
+        script.byte(100)
+        step(.peerGone)
+        return script.bytes
+    }
+
+    /// A key's holder greets, and loses its right.
+    private static var rightsScript: [UInt8] {
+        var script = InputWriter()
+        script.byte(CollectorTarget.Step.message.rawValue | 3 << 3)
+        script.block(message("hello"))
+        script.byte(CollectorTarget.Step.rights.rawValue | 3 << 3)
+        script.byte(0)
+        script.byte(CollectorTarget.Step.message.rawValue | 3 << 3)
+        script.block(message("goodbye"))
+        return script.bytes
+    }
+
+    private static var agentScript: [UInt8] {
+        var script = InputWriter()
+        script.byte(AgentTarget.Step.keyframe.rawValue)
+        script.byte(AgentTarget.Step.connect.rawValue)
+        script.byte(AgentTarget.Step.message.rawValue)
+        script.block(message("welcome"))
+        for _ in 0..<10 { script.byte(AgentTarget.Step.sample.rawValue) }
+        script.byte(AgentTarget.Step.loss.rawValue)
+        script.byte(AgentTarget.Step.message.rawValue)
+        script.block(message("ack"))
+        script.byte(AgentTarget.Step.message.rawValue)
+        script.block(message("ping"))
+        script.byte(AgentTarget.Step.disconnect.rawValue)
+        script.byte(AgentTarget.Step.tick.rawValue)
+        script.byte(20)
+        script.byte(AgentTarget.Step.goodbye.rawValue)
+        script.byte(AgentTarget.Step.connect.rawValue)
+        script.byte(AgentTarget.Step.message.rawValue)
+        script.block(message("refusal"))
+        return script.bytes
+    }
+
+    // MARK: Files
+
+    /// Two fragments of pictures and sound, growing.
+    private static func recording() throws(MP4Error) -> [UInt8] {
+        let header = try FragmentedHeader(
+            tracks: formats.map { RecordingTrack(format: $0) }, createdUnixSeconds: 1_790_000_000)
+        var bytes = header.bytes
+        for fragment in 0..<2 as Range<Int64> {
+            var builder = FragmentBuilder()
+            var media: [UInt8] = []
+            builder.beginRun(track: .video, firstDTS: fragment * 6_000)
+            for index in 0..<2 {
+                builder.append(
+                    FragmentSample(
+                        sizeBytes: 8, duration: 3_000, compositionOffset: 0, isSync: index == 0))
+                media += [0, 0, 0, 4, index == 0 ? 0x65 : 0x41, 1, 2, 3]
+            }
+            builder.beginRun(track: .audio, firstDTS: fragment * 3_072)
+            for _ in 0..<3 {
+                builder.append(
+                    FragmentSample(
+                        sizeBytes: 4, duration: 1_024, compositionOffset: 0, isSync: true))
+                media += [0x21, 1, 2, 3]
+            }
+            let box = UserBox(userType: Array(0..<16), payload: Array("fragment".utf8))
+            bytes += try builder.finish(
+                sequenceNumber: UInt32(fragment + 1), trailingBox: box.bytes)
+            bytes += media
+        }
+        return bytes
+    }
+
+    private static func finished(_ growing: [UInt8]) throws(MP4Error) -> [UInt8] {
+        var scanner = try FragmentScanner(MemorySource(growing))
+        var builder = try FinalMovieBuilder(initialMovie: scanner.layout.initialMovie)
+        while let fragment = try scanner.next() { try builder.append(fragment) }
+        let finish = InPlaceFinish(
+            layout: scanner.layout, validEnd: scanner.validEnd, movie: try builder.movie())
+        var file = Array(growing[..<Int(finish.movieOffset)]) + finish.movie
+        let start = Int(finish.headerOffset)
+        file.replaceSubrange(start..<start + finish.header.count, with: finish.header)
+        return file
+    }
+
+    private static var ledger: [UInt8] {
+        var gap = LedgerEntry(kind: .gap, at: UTCTime(nanoseconds: 1_790_000_000 * second))
+        gap.firstSequence = 4
+        gap.lastSequence = 6
+        gap.cause = "driver-drop"
+        gap.samples = 3
+        gap.exchanges = [[1, 2, 3, 4]]
+        var goodbye = LedgerEntry(kind: .goodbye, at: UTCTime(nanoseconds: 0))
+        goodbye.text = "end of file"
+        return Ledger.line(gap) + Ledger.line(goodbye) + Ledger.line(gap).dropLast(9)
+    }
+
+    private static var agentFile: [UInt8] {
+        guard let key = PublicKey((0..<32).map { UInt8($0) }) else { return [] }
+        return Array(
+            "# a box\nkey = \(key.text)\nsources = stage, door-*\nrevoked = no\n".utf8)
+    }
+}

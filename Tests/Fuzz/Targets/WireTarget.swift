@@ -1,0 +1,23 @@
+@testable import Wire
+
+/// A header part: it is a message, or an error that says why not; a message survives being written and read again.
+enum WireTarget {
+    static func run(_ bytes: [UInt8]) {
+        _ = bytes.withUnsafeBytes { ClockReply.bytes(answering: $0, receivedAt: 1) { 2 } }
+        _ = bytes.withUnsafeBytes { WireMessage.mayWait($0) }
+        let message: WireMessage
+        do throws(WireError) {
+            message = try WireMessage(decoding: bytes)
+        } catch {
+            precondition(!error.description.isEmpty)
+            return
+        }
+        if case .unknown = message { return }
+        do throws(WireError) {
+            let again = try WireMessage(decoding: message.encoded())
+            precondition(again == message, "\(message) became \(again)")
+        } catch {
+            preconditionFailure("\(message) cannot be read again: \(error)")
+        }
+    }
+}
