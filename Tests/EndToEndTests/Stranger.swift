@@ -8,8 +8,8 @@ import Wire
 struct Stranger: ~Copyable {
     private static let spool = Identity.random()
     private static let epoch = Epoch(number: 1, identity: .random())
-    /// How long an answer may take before there is none.
-    private static let patienceMilliseconds = 5_000
+    /// How often, and for how long, an answer is looked for before there is none.
+    private static let looks = (count: 500, milliseconds: 10)
 
     private let socket: Socket
     private var poller = Poller()
@@ -30,7 +30,9 @@ struct Stranger: ~Copyable {
 
     /// The next thing that the collector says, Acks aside; nil when it keeps silent.
     mutating func answer() throws -> WireMessage? {
-        while try poller.wait(milliseconds: Self.patienceMilliseconds) {
+        // A wait may end early with nothing to show for it.
+        for _ in 0..<Self.looks.count {
+            _ = try poller.wait(milliseconds: Self.looks.milliseconds)
             guard let part = try socket.receive(maximumParts: 1)?.parts.first else { continue }
             let message = try WireMessage(decoding: part.bytes)
             if case .acknowledgement = message { continue }

@@ -1,4 +1,5 @@
 import MP4
+import Media
 
 /// A file: everything that reads MP4 may refuse it, and must not trap, hang or take the memory.
 enum MP4Target {
