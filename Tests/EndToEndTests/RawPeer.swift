@@ -7,9 +7,25 @@ final class RawPeer {
         [0xFF, 0, 0, 0, 0, 0, 0, 0, 1, 0x7F, 3, 1] + Array("NULL".utf8)
         + [UInt8](repeating: 0, count: 48)
     /// ZMTP 3.1 §4.2: a READY command of a DEALER.
-    static let ready: [UInt8] =
-        [4, 28, 5] + Array("READY".utf8) + [11] + Array("Socket-Type".utf8) + [0, 0, 0, 6]
-        + Array("DEALER".utf8)
+    static let ready = ready(identity: "")
+
+    /// The same of one that wants to be called something.
+    static func ready(identity: String) -> [UInt8] {
+        func property(_ name: String, _ value: String) -> [UInt8] {
+            [UInt8(name.utf8.count)] + Array(name.utf8) + [0, 0, 0, UInt8(value.utf8.count)]
+                + Array(value.utf8)
+        }
+        let body =
+            [5] + Array("READY".utf8) + property("Socket-Type", "DEALER")
+            + property("Identity", identity)
+        return [4, UInt8(body.count)] + body
+    }
+
+    /// A part of a message; the last one unless said otherwise (ZMTP 3.1 §4.1).
+    static func part(_ bytes: [UInt8], hasMore: Bool = false) -> [UInt8] {
+        let size = (0..<8).reversed().map { UInt8(bytes.count >> ($0 * 8) & 255) }
+        return [hasMore ? 3 : 2] + size + bytes
+    }
 
     private let descriptor: Int32
 
@@ -55,6 +71,17 @@ final class RawPeer {
             sent += count
         }
         return sent
+    }
+
+    /// What has come since the last look.
+    func received() -> [UInt8] {
+        var bytes: [UInt8] = []
+        var block = [UInt8](repeating: 0, count: 4_096)
+        while true {
+            let count = recv(descriptor, &block, block.count, Int32(MSG_DONTWAIT))
+            guard count > 0 else { return bytes }
+            bytes += block[..<count]
+        }
     }
 
     /// Whether the other end has ended the connection, after what it had to say.
