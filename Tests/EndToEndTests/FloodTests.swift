@@ -5,8 +5,8 @@ import Wire
 extension EndToEnd {
     /// Peers that do not even greet: what they can make a collector hold is bounded, and agents do not notice.
     @Suite struct FloodTests {
-        /// How much memory a collector may take for what it refuses.
-        private static let memoryBytes = 96 << 20
+        /// How much memory a collector may take for what it refuses: a full queue of one peer, 64 messages of 4 MiB.
+        private static let memoryBytes = 256 << 20
 
         /// A collector on a port of this machine, with a camera that sends to it.
         private struct Scene {
@@ -104,13 +104,12 @@ extension EndToEnd {
             try await Stage.with { stage in
                 let scene = try await Scene.open(on: stage, seconds: 4)
                 let peer = try RawPeer(to: scene.endpoint)
-                peer.send(RawPeer.greeting)
                 // ZMTP 3.1 §4.1: a long command or message, and its size in 8 bytes.
                 let size: [UInt8] = [0, 0, 0, 0, 0x80, 0, 0, 0]
                 switch moment {
-                case .beforeHandshake: peer.send([6] + size)
+                case .beforeHandshake: peer.send(RawPeer.greeting + [6] + size)
                 case .afterHandshake:
-                    peer.send(RawPeer.ready)
+                    try await peer.greet()
                     peer.send([2] + size)
                 }
                 let block = [UInt8](repeating: 0x41, count: 1 << 20)
@@ -127,12 +126,43 @@ extension EndToEnd {
             }
         }
 
+        @Test func `a routing identity that is used again does not inherit what was said under it`()
+            async throws
+        {
+            try await Stage.with { stage in
+                let scene = try await Scene.open(on: stage, seconds: 6)
+                let samples = Stranger.samples([Stranger.picture], from: 1)
+                let record =
+                    RawPeer.part(samples.header, hasMore: true) + RawPeer.part(samples.payload)
+                do {
+                    let holder = try RawPeer(to: scene.endpoint)
+                    try await holder.greet(identity: "same")
+                    holder.send(RawPeer.part(Stranger.hello(source: "mine")))
+                    try await scene.collector.says("mine: connected from")
+                }
+                // libzmq refuses an identity until it has seen its former holder go.
+                var isAnswered = false
+                for _ in 0..<20 where !isAnswered {
+                    let thief = try RawPeer(to: scene.endpoint)
+                    try await thief.greet(identity: "same")
+                    thief.send(record)
+                    for _ in 0..<50 where !isAnswered {
+                        try await Task.sleep(for: .milliseconds(10))
+                        let answer = String(decoding: thief.received(), as: UTF8.self)
+                        isAnswered = answer.contains("say Hello")
+                    }
+                }
+                #expect(isAnswered, "nobody told the other peer that it is not known")
+                #expect(try stage.recordings("mine").isEmpty)
+                try await scene.close()
+            }
+        }
+
         @Test func `a peer that sends all it can without a greeting is cut off`() async throws {
             try await Stage.with { stage in
                 let scene = try await Scene.open(on: stage, seconds: 6)
                 let peer = try RawPeer(to: scene.endpoint)
-                peer.send(RawPeer.greeting)
-                peer.send(RawPeer.ready)
+                try await peer.greet()
                 // The largest message that is taken: no header of the protocol, and as long as one may be.
                 let size = WireLimits.payloadBytes
                 let message: [UInt8] =

@@ -6,10 +6,7 @@ final class RawPeer {
     static let greeting: [UInt8] =
         [0xFF, 0, 0, 0, 0, 0, 0, 0, 1, 0x7F, 3, 1] + Array("NULL".utf8)
         + [UInt8](repeating: 0, count: 48)
-    /// ZMTP 3.1 §4.2: a READY command of a DEALER.
-    static let ready = ready(identity: "")
-
-    /// The same of one that wants to be called something.
+    /// ZMTP 3.1 §4.2: the READY command of a DEALER that wants to be called something, or does not care.
     static func ready(identity: String) -> [UInt8] {
         func property(_ name: String, _ value: String) -> [UInt8] {
             [UInt8(name.utf8.count)] + Array(name.utf8) + [0, 0, 0, UInt8(value.utf8.count)]
@@ -71,6 +68,16 @@ final class RawPeer {
             sent += count
         }
         return sent
+    }
+
+    /// Greets as a DEALER, and waits for the other end to do so: libzmq takes no message before it has greeted.
+    func greet(identity: String = "") async throws {
+        send(Self.greeting + Self.ready(identity: identity))
+        var answer: [UInt8] = []
+        try await eventually("the collector greets") {
+            answer += received()
+            return String(decoding: answer, as: UTF8.self).contains("READY")
+        }
     }
 
     /// What has come since the last look.
