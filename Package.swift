@@ -59,12 +59,14 @@ let package = Package(
                     "libavutil-dev",
                 ])
             ]),
+        .systemLibrary(name: "CChecksum"),
         .systemLibrary(name: "CLinux"),
         .systemLibrary(name: "CZeroMQ", providers: [.apt(["libzmq3-dev"])]),
 
         // Level 0: values and handles that know nothing of each other.
         library("Media"),
         library("Messaging", "CZeroMQ"),
+        library("Spooling", "CChecksum", "CLinux"),
         library("Threads", "CLinux"),
         library("Terminal", argumentParser, logging, "CLinux"),
 
@@ -81,8 +83,8 @@ let package = Package(
 
         // Level 3: the programs' services.
         library(
-            "AgentCore", crypto, logging, "Devices", "Encoding", "Media", "Messaging", "Threads",
-            "Trust", "Wire"),
+            "AgentCore", crypto, logging, "Devices", "Encoding", "Media", "Messaging", "Spooling",
+            "Threads", "Trust", "Wire"),
         library(
             "CollectorCore", logging, "Archive", "CLinux", "Media", "Messaging", "Threads",
             "Timing", "Trust", "Wire"),
@@ -105,9 +107,13 @@ let package = Package(
             ],
             path: "Tests/Benchmarks/Load", swiftSettings: settings),
         .target(name: "TestMedia", path: "Tests/TestMedia", swiftSettings: settings),
+        // A simulated disk for spools, with its faults.
+        .target(
+            name: "TestSpools", dependencies: ["Spooling"], path: "Tests/TestSpools",
+            swiftSettings: settings),
         tests(
             "AgentCore", crypto, "AgentCore", "Devices", "Encoding", "Media", "Messaging",
-            "TestMedia", "Wire"),
+            "Spooling", "TestMedia", "TestSpools", "Wire"),
         tests("Archive", "Archive", "Media", "MP4", "Timing"),
         tests("CollectorCore", "Archive", "CollectorCore", "Media", "Timing", "Wire"),
         tests("Devices", "Devices", "Media", "TestMedia"),
@@ -119,6 +125,7 @@ let package = Package(
         tests("Messaging", "Messaging"),
         tests("MP4", "MP4", "Media"),
         tests("Repository"),
+        tests("Spooling", "Spooling", "TestSpools"),
         tests("SyncCheck", "Media", "SyncCheck"),
         tests("Terminal", argumentParser, logging, "Terminal"),
         tests("Trust", "Messaging", "Trust", "Wire"),

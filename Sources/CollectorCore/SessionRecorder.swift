@@ -201,8 +201,18 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         precondition(sources[source] != nil, "a source introduces itself before it sends")
         switch state {
         case .idle:
-            // What is no sample begins no session, but it is acknowledged: an agent that captured nothing may go.
-            guard case .samples = event else { return acknowledgeUnrecorded(event, of: source) }
+            switch event {
+            case .samples: break
+            case .gap, .format:
+                // No sample, so no session begins; but the next one's ledger and description must have it.
+                hold(event, of: source)
+                return []
+            case .goodbye:
+                // An agent that captured nothing may go.
+                let nothing = held.filter { $0.source == source }.map(\.event) + [event]
+                held.removeAll { $0.source == source }
+                return nothing.flatMap { acknowledgeUnrecorded($0, of: source) }
+            }
             state = .gathering(deadline: now.monotonic + settings.startWindowNanoseconds)
             hold(event, of: source)
             return []

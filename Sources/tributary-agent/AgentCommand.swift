@@ -17,7 +17,9 @@ struct AgentCommand: ParsableCommand {
             --video test is a moving picture whose top carries its capture time; --audio test beeps at every whole second. \
             A file is played at its own pace, as a camera would, with its sound unless --audio says otherwise.
 
-            Samples are kept until the collector has them on disk, and sent again after a lost connection. Every option can \
+            Samples are kept in the spool until the collector has them on disk, and sent again after a lost connection, a \
+            crash or a power cut. A power cut may take what is newer than the last second or, while the collector takes \
+            everything promptly, what it has not got on disk yet. Every option can \
             come from the environment: --video-bitrate is TRIBUTARY_VIDEO_BITRATE. Stop with Ctrl-C or SIGTERM: what \
             has been captured is sent first; a second Ctrl-C does not wait.
             """,
@@ -36,8 +38,7 @@ struct AgentCommand: ParsableCommand {
     @Option(help: "How much is sent in one message; 0 sends each sample at once.")
     var batch = TimeSpan(nanoseconds: 100_000_000)
 
-    @Option(help: "How much is kept in memory while the collector is away.")
-    var memoryLimit = ByteCount(64 << 20)
+    @OptionGroup(title: "Keeping what the collector does not have") var keeping: KeepingOptions
 
     @OptionGroup(title: "Keys") var keys: KeyOptions
 
@@ -55,9 +56,6 @@ struct AgentCommand: ParsableCommand {
         guard batch.nanoseconds <= 1_000_000_000 else {
             throw ValidationError("--batch \(batch) is too long: use at most 1s")
         }
-        guard memoryLimit.bytes >= 16 << 20 else {
-            throw ValidationError("--memory-limit \(memoryLimit) is too small: use at least 16MiB")
-        }
     }
 
     func run() throws {
@@ -73,7 +71,8 @@ struct AgentCommand: ParsableCommand {
             var uplink = UplinkSettings(
                 endpoint: collector, sourceName: name, agentName: SourceNames.ofThisMachine(),
                 software: Version.software("tributary-agent"), batch: batch.duration,
-                memoryLimitBytes: Int(memoryLimit.bytes))
+                memoryLimitBytes: Int(keeping.memoryLimit.bytes),
+                spool: try keeping.spool(source: name))
             uplink.security = try keys.security(for: collector, source: name, logger: logger)
             let agent = try Agent(capture: settings, uplink: uplink, logger: logger)
             let signals = StopSignals { count in

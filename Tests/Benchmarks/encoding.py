@@ -36,7 +36,7 @@ def agent(place):
             machine.wait_for_ports([FIRST_PORT], alive=collector.poll)
             command = [
                 place.product("tributary-agent"), "--collector", endpoint, "--source", "camera",
-                "--video", f"file:{place.raw}", "--loop", "--duration", f"{SECONDS}s",
+                "--spool", f"{place.root}/spool", "--video", f"file:{place.raw}", "--loop", "--duration", f"{SECONDS}s",
                 *AGENT_SETTINGS]
             result = measure(place, command)
             collectors.stop(signal.SIGTERM)

@@ -125,6 +125,14 @@ private struct Harness {
         apply(recorder.goodbye(goodbye, of: camera.name, at: Self.instant(now)))
     }
 
+    mutating func gap(_ camera: inout Camera, at now: Int64) {
+        let gap = GapRecord(
+            source: 0, sequences: camera.sequence...camera.sequence, track: nil, cause: .spoolFull,
+            epoch: 1, startNanoseconds: 0, durationNanoseconds: 1, samples: 9, text: "full")
+        camera.sequence += 1
+        apply(recorder.gap(gap, of: camera.name, at: Self.instant(now)))
+    }
+
     mutating func tick(_ now: Int64) { apply(recorder.tick(at: Self.instant(now))) }
 
     /// First DTS of each fragment, by source, ticks of 90 kHz.
@@ -214,6 +222,35 @@ private let second: Int64 = 1_000_000_000
         #expect(harness.started.isEmpty && harness.jobs.isEmpty)
         #expect(harness.unrecorded.map(\.sequences) == [[1...1]])
         #expect(harness.recorder.persisted(harness.unrecorded[0]) == 1)
+    }
+
+    @Test func `a loss before the first sample is in the ledger of the session that follows`()
+        throws
+    {
+        var harness = Harness()
+        var camera = Camera("camera")
+        harness.open(camera, at: 0)
+        harness.gap(&camera, at: 1)
+        harness.tick(second)
+        #expect(harness.started.isEmpty && harness.unrecorded.isEmpty)
+        harness.picture(&camera, capturedAt: 2 * second, arriving: 2 * second)
+        harness.tick(3 * second)
+        let noted = harness.jobs.compactMap { job -> PersistedRecords? in
+            guard case .ledger(_, _, _, let records) = job else { return nil }
+            return records
+        }
+        #expect(noted.map(\.sequences) == [[1...1]])
+        #expect(harness.unrecorded.isEmpty)
+    }
+
+    @Test func `a loss without any sample is acknowledged with the goodbye`() {
+        var harness = Harness()
+        var camera = Camera("empty")
+        harness.open(camera, at: 0)
+        harness.gap(&camera, at: 1)
+        harness.goodbye(&camera, at: second)
+        #expect(harness.started.isEmpty && harness.jobs.isEmpty)
+        #expect(harness.unrecorded.map(\.sequences) == [[1...1], [2...2]])
     }
 
     @Test func `a source that comes back goes on in the same session and file`() {

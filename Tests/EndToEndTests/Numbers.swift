@@ -26,6 +26,9 @@ struct Numbers {
         bySpool[spool, default: SequenceSet()].insert(range)
     }
 
+    /// How many spools the records came from.
+    var spools: Int { bySpool.count }
+
     /// Numbers between the first, 1, and the last that are nowhere.
     var missing: [ClosedRange<UInt64>] { bySpool.values.flatMap(\.holes) }
 }

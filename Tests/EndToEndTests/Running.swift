@@ -96,7 +96,11 @@ final class Running: Sendable {
 
     /// Waits until it has ended.
     func outcome() async throws -> Outcome {
-        try await eventually("\(name) ends") { !process.isRunning }
+        do {
+            try await eventually("\(name) ends") { !process.isRunning }
+        } catch {
+            throw StageFailure(description: "\(error); it said:\n\(try complaints)")
+        }
         let isKilled = process.terminationReason == .uncaughtSignal
         return Outcome(
             status: isKilled ? process.terminationStatus - 256 : process.terminationStatus,

@@ -61,9 +61,18 @@ final class Stage: Sendable {
         return collector
     }
 
-    /// An agent that sends to this stage's collector.
+    /// An agent that sends to this stage's collector, with its spool here unless it is told another.
     func agent(_ source: String, _ arguments: String...) throws -> Running {
-        try start(.agent, ["--collector", endpoint, "--source", source] + arguments)
+        try start(
+            .agent,
+            ["--collector", endpoint, "--source", source] + spoolArguments(arguments) + arguments)
+    }
+
+    /// Where agents keep what the collector does not have.
+    var spool: String { directory.appending(path: "spool").path }
+
+    private func spoolArguments(_ others: [String]) -> [String] {
+        others.contains("--spool") ? [] : ["--spool", spool]
     }
 
     /// An agent with a small test pattern and test sound.
@@ -73,7 +82,7 @@ final class Stage: Sendable {
             [
                 "--collector", endpoint, "--source", source, "--video", "test", "--audio", "test",
                 "--size", "320x180", "--keyframe-interval", "1s",
-            ] + arguments)
+            ] + spoolArguments(arguments) + arguments)
     }
 
     // MARK: Recordings

@@ -94,7 +94,7 @@ extension EndToEnd {
                 let collector = try await stage.collector("--once")
                 let first = try stage.testAgent("camera", "--duration", "4s")
                 _ = try await stage.holds(1, of: "camera")
-                let second = try await stage.testAgent("camera").outcome()
+                let second = try await stage.testAgent("camera", "--spool", "none").outcome()
                 #expect(second.status == 1)
                 #expect(second.complaintLines.last?.contains("camera is being sent by") == true)
                 #expect(try collector.complaints.contains("refused: the source camera"))

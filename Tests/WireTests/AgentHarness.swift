@@ -39,6 +39,7 @@ struct AgentHarness {
                     #expect(payload == nil)
                 }
                 sent.append(message)
+            case .fetch: preconditionFailure("everything is in memory")
             case .reconnect(let pause): pauses.append(pause)
             case .finished: isFinished = true
             case .failed(let line): failure = line

@@ -200,6 +200,7 @@ struct LinkSimulation {
                 connection?.toCollector.append(
                     IncomingMessage(
                         peer: peer, address: "box", header: header, payloadSizeBytes: payload))
+            case .fetch: preconditionFailure("everything is in memory")
             case .reconnect(let pause):
                 connection = nil
                 reconnectAt = now + pause * 1_000_000

@@ -8,8 +8,11 @@ import Wire
 struct ClockProber: Sendable {
     /// Probes of the burst: the quickest of them counts.
     static let burst = 8
-    /// How long the burst may take before the source begins without it.
+    /// How long the burst may take before the source begins with what there is.
     static let burstNanoseconds: Int64 = 300_000_000
+    /// How long the first answer is waited for: the clock's connection may come up two seconds after the other. A backlog
+    /// that was sent without any would be placed by its arrival.
+    static let firstAnswerNanoseconds: Int64 = 3_000_000_000
     private static let burstPauseNanoseconds: Int64 = 5_000_000
     private static let intervalNanoseconds: Int64 = 2_000_000_000
     private static let searchNanoseconds: Int64 = 60_000_000_000
@@ -36,7 +39,9 @@ struct ClockProber: Sendable {
 
     /// Whether the first estimate is as good as it will get without waiting longer.
     func isBurstOver(now: Int64) -> Bool {
-        answers >= Self.burst || now - startedNanoseconds >= Self.burstNanoseconds
+        let elapsed = now - startedNanoseconds
+        return answers >= Self.burst || (answers > 0 && elapsed >= Self.burstNanoseconds)
+            || elapsed >= Self.firstAnswerNanoseconds
     }
 
     /// When the next probe is due.

@@ -4,6 +4,7 @@ import Encoding
 package import Logging
 package import Media
 import Messaging
+import Spooling
 import Synchronization
 import Threads
 package import Wire
@@ -22,33 +23,106 @@ package final class Uplink: Sendable {
         }
 
         var batcher: Batcher
-        var events: [Event] = []
+        private(set) var events: [Event] = []
+        /// Payload bytes of the batches among the events.
+        private var sizeBytes = 0
+        /// Pictures have been dropped whose group goes on.
+        private var skipsToKeyframe = false
+        private var hasVideo = false
+        let limitBytes: Int
         /// How the sound does, if that is news.
         var sound: SoundHealth?
         var hasBegun = false
         var hasEnded = false
         /// When to give up, on the monotonic clock.
         var deadline: Int64?
+
+        init(batcher: Batcher, limitBytes: Int) {
+            self.batcher = batcher
+            self.limitBytes = limitBytes
+        }
+
+        mutating func append(_ event: Event) { events.append(event) }
+
+        /// Adds a batch, or what its loss is when the uplink's thread has not come round for too long: a disk that stands still
+        /// must not cost all memory.
+        mutating func append(_ batch: Batch) {
+            let video = batch.runs.first { $0.track == .video }
+            hasVideo = hasVideo || video != nil
+            if video?.flags(at: 0).contains(.keyframe) ?? !hasVideo, sizeBytes < limitBytes / 2 {
+                skipsToKeyframe = false
+            }
+            if sizeBytes + batch.payload.count > limitBytes { skipsToKeyframe = true }
+            guard skipsToKeyframe else {
+                sizeBytes += batch.payload.count
+                return events.append(.batch(batch))
+            }
+            let times = Dropped.times(of: batch.runs)
+            events.append(
+                .loss(
+                    Loss(
+                        track: nil, cause: .spoolFull, startNanoseconds: times.lowerBound,
+                        durationNanoseconds: times.upperBound - times.lowerBound,
+                        samples: UInt64(batch.count),
+                        text: "the box's disk did not take samples for too long")))
+        }
+
+        mutating func take() -> [Event] {
+            defer {
+                events.removeAll(keepingCapacity: true)
+                sizeBytes = 0
+            }
+            return events
+        }
     }
 
     let settings: UplinkSettings
     let logger: Logger
     let wakeUp: WakeUp
+    /// What is on the disk; nil: samples are kept in memory alone.
+    let shelf: SpoolShelf<DirectoryStorage>?
     private let inbox: Mutex<Inbox>
     private let statusNow = Mutex(UplinkStatus())
     private let outcome = Mutex<UplinkOutcome?>(nil)
     private let ended = DispatchSemaphore(value: 0)
 
     /// An uplink that is not connected yet: it connects when it knows the source's formats.
+    /// - Throws: when another agent uses the spool. One that cannot be used at all is said in the log, and does without.
     package init(settings: UplinkSettings, logger: Logger) throws(UplinkError) {
         self.settings = settings
         self.logger = logger
         inbox = Mutex(
-            Inbox(batcher: Batcher(intervalNanoseconds: settings.batch.nanoseconds)))
+            Inbox(
+                batcher: Batcher(intervalNanoseconds: settings.batch.nanoseconds),
+                limitBytes: settings.memoryLimitBytes))
         do throws(MessagingError) {
             wakeUp = try WakeUp()
         } catch {
             throw UplinkError(description: "\(error)")
+        }
+        shelf = try Self.openShelf(settings, logger: logger)
+    }
+
+    private static func openShelf(
+        _ settings: UplinkSettings, logger: Logger
+    ) throws(UplinkError) -> SpoolShelf<DirectoryStorage>? {
+        guard let spool = settings.spool else { return nil }
+        do throws(SpoolError) {
+            return try SpoolShelf(
+                storage: DirectoryStorage(path: spool.path), limitBytes: spool.limitBytes)
+        } catch {
+            switch error {
+            case .inUse: throw UplinkError(description: "\(error)")
+            case .system, .recordTooLarge:
+                // A camera whose disk has failed must still record.
+                logger.error(
+                    """
+                    \(error); samples are kept in memory alone (\(settings.memoryLimitBytes / 1_000_000) MB), where a \
+                    restart or a power cut takes them. Make the directory writable, or choose another --spool, and \
+                    start the agent again
+                    """)
+                return nil
+            }
         }
     }
 
@@ -82,7 +156,7 @@ package final class Uplink: Sendable {
         }
         let isReady = inbox.withLock { inbox in
             let batches = inbox.batcher.add(sample, now: MonotonicClock().nowNanoseconds)
-            inbox.events += batches.map { .batch($0) }
+            for batch in batches { inbox.append(batch) }
             return !batches.isEmpty
         }
         if isReady { wakeUp.signal() }
@@ -129,10 +203,9 @@ package final class Uplink: Sendable {
     func takeEvents() -> (events: [Inbox.Event], deadline: Int64?) {
         inbox.withLock { inbox in
             if let batch = inbox.batcher.takeDue(now: MonotonicClock().nowNanoseconds) {
-                inbox.events.append(.batch(batch))
+                inbox.append(batch)
             }
-            defer { inbox.events.removeAll(keepingCapacity: true) }
-            return (inbox.events, inbox.deadline)
+            return (inbox.take(), inbox.deadline)
         }
     }
 
@@ -149,8 +222,8 @@ package final class Uplink: Sendable {
     private func add(_ event: Inbox.Event, _ change: (inout Inbox) -> Void = { _ in }) {
         inbox.withLock { inbox in
             guard !inbox.hasEnded else { return }
-            if let batch = inbox.batcher.take() { inbox.events.append(.batch(batch)) }
-            inbox.events.append(event)
+            if let batch = inbox.batcher.take() { inbox.append(batch) }
+            inbox.append(event)
             change(&inbox)
         }
         wakeUp.signal()

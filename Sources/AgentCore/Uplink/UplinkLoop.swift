@@ -2,15 +2,13 @@ import Devices
 import Logging
 import Media
 import Messaging
+import Spooling
 import Wire
 
 /// The uplink's thread: makes connections, and carries messages between them and the link.
 struct UplinkLoop {
-    private typealias Link = AgentLink<SharedBytes>
-
     /// How long the thread sleeps at most: batches and heartbeats are looked at that often.
     private static let tickMilliseconds = 50
-    private static let epochNumber: UInt32 = 1
 
     private enum Phase {
         /// No connection until then, on the monotonic clock.
@@ -23,7 +21,8 @@ struct UplinkLoop {
     }
 
     private let uplink: Uplink
-    private var link: Link
+    private var backlog: Backlog<DirectoryStorage, SharedBytes>
+    private let synchronizer: SpoolSynchronizer?
     private var prober: ClockProber
     private var phase = Phase.pausing(until: 0)
     private var outcome: UplinkOutcome?
@@ -31,19 +30,16 @@ struct UplinkLoop {
 
     init(uplink: Uplink, formats: [TrackFormat]) {
         self.uplink = uplink
-        let settings = uplink.settings
-        var linkSettings = AgentLinkSettings(
-            endpoint: settings.endpoint, software: settings.software, agent: settings.agentName,
-            spool: .random(),
-            epochs: [Epoch(number: Self.epochNumber, identity: BootEpoch.identity())])
-        linkSettings.memoryLimitBytes = settings.memoryLimitBytes
-        link = AgentLink(settings: linkSettings)
-        _ = link.addSource(settings.sourceName, formats: formats)
-        prober = ClockProber(epoch: Self.epochNumber, now: 0)
+        backlog = Backlog(
+            settings: uplink.settings, shelf: uplink.shelf, formats: formats,
+            epoch: BootEpoch.identity(), makeIdentity: { .random() })
+        synchronizer = uplink.shelf.map { SpoolSynchronizer($0.storage) }
+        prober = ClockProber(epoch: backlog.presentEpoch, now: 0)
     }
 
     /// Runs until everything is durable, or can never be.
     mutating func run() -> UplinkOutcome {
+        defer { synchronizer?.stop() }
         do throws(MessagingError) {
             let context = try Context()
             while outcome == nil {
@@ -113,32 +109,46 @@ extension UplinkLoop {
         for event in events {
             switch event {
             case .batch(let batch):
-                perform(
-                    link.add(
-                        runs: batch.runs, digest: batch.digest, payload: batch.payload, to: 0,
-                        now: now))
+                perform(backlog.add(batch, payload: batch.payload, now: now))
             case .loss(let loss):
-                perform(link.add(loss, to: 0, now: now))
+                perform(backlog.add(loss, now: now))
             case .format(let format):
-                perform(link.setFormat(format, of: 0, now: now))
+                perform(backlog.setFormat(format, now: now))
             case .goodbye(let text):
-                perform(link.sayGoodbye(text, of: 0, now: now))
+                perform(backlog.sayGoodbye(text, now: now))
             }
         }
-        if let sound = uplink.takeSound() { link.setSound(sound, of: 0) }
-        perform(link.tick(now: now))
-        if outcome == nil, let deadline, now >= deadline {
-            outcome = .failed(
-                "given up: \(link.keptSamples) samples (\(link.keptBytes) bytes) had not reached "
-                    + "the collector's disk")
-        }
+        if let sound = uplink.takeSound() { backlog.setSound(sound) }
+        synchronize(now: now)
+        perform(backlog.tick(now: now))
+        if outcome == nil, let deadline, now >= deadline { outcome = .failed(givenUp) }
         var status = UplinkStatus()
-        status.isConnected = link.isFlowing
-        status.keptBytes = link.keptBytes
-        status.keptSamples = link.keptSamples
-        status.lostSamples = link.lostSamples
+        status.isConnected = backlog.isFlowing
+        status.keptBytes = backlog.keptBytes
+        status.keptSamples = backlog.keptSamples
+        status.lostSamples = backlog.lostSamples
         status.roundTripNanoseconds = prober.roundTripNanoseconds
         uplink.setStatus(status)
+    }
+
+    /// Hands files to the thread that synchronises them, when it is time.
+    private mutating func synchronize(now: Int64) {
+        guard let synchronizer else { return }
+        if let failure = synchronizer.takeFailure() {
+            perform(backlog.synchronizationFailed(failure, now: now))
+        }
+        guard synchronizer.isIdle else { return }
+        let names = backlog.takeFilesToSynchronize(now: now)
+        if !names.isEmpty { synchronizer.start(names) }
+    }
+
+    private var givenUp: String {
+        let kept =
+            backlog.isOnDisk && uplink.shelf != nil
+            ? "; they stay in \(uplink.shelf?.storage.path ?? "") and are sent at the next start"
+            : ""
+        return "given up: \(backlog.keptSamples) samples (\(backlog.keptBytes) bytes) had not "
+            + "reached the collector's disk\(kept)"
     }
 
     /// Follows what happens to the connection.
@@ -148,17 +158,18 @@ extension UplinkLoop {
         while let event = try connection.nextEvent() {
             switch event {
             case .ready:
-                prober = ClockProber(epoch: Self.epochNumber, now: MonotonicClock().nowNanoseconds)
+                prober = ClockProber(
+                    epoch: backlog.presentEpoch, now: MonotonicClock().nowNanoseconds)
                 phase = .probing
             case .disconnected:
                 // Before the first success libzmq tries again by itself.
                 if case .connecting = phase { continue }
                 // What the collector said last, perhaps that everything is on disk, came before the end.
                 try takeMessages(connection)
-                perform(link.disconnected(now: MonotonicClock().nowNanoseconds))
+                perform(backlog.disconnected(now: MonotonicClock().nowNanoseconds))
             case .handshakeFailed(_, let failure):
                 let why = HandshakeAdvice.line(failure, uplink.settings)
-                perform(link.notAdmitted(why, now: MonotonicClock().nowNanoseconds))
+                perform(backlog.notAdmitted(why, now: MonotonicClock().nowNanoseconds))
             case .connected, .accepted, .retrying, .other:
                 continue
             }
@@ -169,7 +180,7 @@ extension UplinkLoop {
         _ connection: borrowing UplinkConnection
     ) throws(MessagingError) {
         while let message = try connection.nextMessage() {
-            perform(link.received(message, now: MonotonicClock().nowNanoseconds))
+            perform(backlog.received(message, now: MonotonicClock().nowNanoseconds))
         }
     }
 
@@ -182,7 +193,7 @@ extension UplinkLoop {
                 guard case .clockReply(let reply) = try WireMessage(decoding: message) else {
                     continue
                 }
-                if let exchange = prober.finish(reply, receivedAt: now) { link.add(exchange) }
+                if let exchange = prober.finish(reply, receivedAt: now) { backlog.add(exchange) }
             } catch {
                 uplink.logger.debug("the collector's clock sent something unreadable: \(error)")
             }
@@ -198,7 +209,7 @@ extension UplinkLoop {
             return
         case .probing where prober.isBurstOver(now: now):
             phase = .greeted
-            perform(link.connected(now: now))
+            perform(backlog.connected(now: now))
         case .probing, .greeted:
             if let probe = prober.probe(now: now) {
                 // One that cannot leave now is simply not made.
@@ -212,6 +223,8 @@ extension UplinkLoop {
             switch action {
             case .send(let header, let payload):
                 outgoing.append((header, payload))
+            case .fetch:
+                preconditionFailure("the backlog reads for itself")
             case .reconnect(let milliseconds):
                 phase = .pausing(until: MonotonicClock().nowNanoseconds + milliseconds * 1_000_000)
             case .finished:
@@ -236,5 +249,11 @@ extension UplinkLoop {
         let metadata = Logger.Metadata(
             uniqueKeysWithValues: line.metadata.map { ($0.key, "\($0.value)") })
         uplink.logger.log(level: level, "\(line.text)", metadata: metadata)
+    }
+}
+
+extension SharedBytes: SpooledPayload {
+    convenience init(copying bytes: UnsafeRawBufferPointer) {
+        self.init(count: bytes.count) { $0.copyMemory(from: bytes) }
     }
 }

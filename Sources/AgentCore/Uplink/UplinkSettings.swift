@@ -11,14 +11,16 @@ package struct UplinkSettings: Hashable, Sendable {
     package var software: String
     /// How much is sent in one message.
     package var batch: Duration
-    /// Payload bytes kept while the collector is away.
+    /// What is kept in memory while the collector is away, where there is no spool or it fails.
     package var memoryLimitBytes: Int
     /// How the connections are protected.
     package var security = SocketSecurity.plain
+    /// Where samples are kept on disk until the collector has them there; nil: in memory alone.
+    package var spool: SpoolSettings?
 
     package init(
         endpoint: String, sourceName: String, agentName: String, software: String,
-        batch: Duration, memoryLimitBytes: Int
+        batch: Duration, memoryLimitBytes: Int, spool: SpoolSettings? = nil
     ) {
         self.endpoint = endpoint
         self.sourceName = sourceName
@@ -26,6 +28,19 @@ package struct UplinkSettings: Hashable, Sendable {
         self.software = software
         self.batch = batch
         self.memoryLimitBytes = memoryLimitBytes
+        self.spool = spool
+    }
+}
+
+/// Where a source's samples are kept on disk, and how many.
+package struct SpoolSettings: Hashable, Sendable {
+    /// A directory of the source's own.
+    package var path: String
+    package var limitBytes: Int
+
+    package init(path: String, limitBytes: Int) {
+        self.path = path
+        self.limitBytes = limitBytes
     }
 }
 
@@ -40,7 +55,7 @@ package enum UplinkOutcome: Hashable, Sendable {
 /// How an uplink does at this moment.
 package struct UplinkStatus: Hashable, Sendable {
     package var isConnected = false
-    /// Payload bytes that are not durable at the collector.
+    /// Bytes that are not durable at the collector.
     package var keptBytes = 0
     package var keptSamples: UInt64 = 0
     package var lostSamples: UInt64 = 0

@@ -4,6 +4,9 @@ package import Media
 package enum AgentAction<Payload: Sendable>: Sendable {
     /// Send these header bytes, and the payload if there is one.
     case send(header: [UInt8], payload: Payload?)
+    /// Read records of a source from the disk that keeps them, from this number on, and give them to `loaded`. Only a link
+    /// with a ``RecordWindow`` asks for it.
+    case fetch(source: Int, from: UInt64)
     /// Let the connection go, and make another after a pause.
     case reconnect(afterMilliseconds: Int64)
     /// Every source is complete, and durable at the collector.
@@ -28,6 +31,8 @@ package struct AgentLinkSettings: Hashable, Sendable {
     package var epochs: [Epoch]
     /// What all records that are kept may take, bytes: payloads, headers and what is around them.
     package var memoryLimitBytes = 64 << 20
+    /// What of the records is in memory when somebody else keeps them, on a disk; nil: all of them.
+    package var window: RecordWindow?
 
     package init(
         endpoint: String, software: String, agent: String, spool: Identity, epochs: [Epoch]

@@ -33,9 +33,9 @@ package struct AgentLink<Payload: Sendable>: Sendable {
 
     private let settings: AgentLinkSettings
     private var state = State.offline
-    private var outboxes: [Outbox<Payload>] = []
+    var outboxes: [Outbox<Payload>] = []
     /// What the last Hello said of the formats.
-    private var announcedFormats: [[TrackFormat]] = []
+    var announcedFormats: [[TrackFormat]] = []
     private var exchanges: [ReportedExchange] = []
     /// How each source's sound does, since the last heartbeat.
     private var soundHealth: [Int: SoundHealth] = [:]
@@ -58,11 +58,19 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     // MARK: What the sources give
 
     /// Adds a source; its index is what the other calls name it by.
+    /// - Parameters:
+    ///   - formats: those in force at its first record.
+    ///   - kept: the numbers of records that are on the disk already, and the formats in force behind them.
     /// - Precondition: there are fewer than ``WireLimits/sourcesPerAgent``, and no Hello has been sent.
-    package mutating func addSource(_ name: String, formats: [TrackFormat]) -> Int {
+    package mutating func addSource(
+        _ name: String, formats: [TrackFormat],
+        kept: (sequences: Range<UInt64>, newestFormats: [TrackFormat])? = nil
+    ) -> Int {
         precondition(outboxes.count < WireLimits.sourcesPerAgent)
         precondition(SourceName.isValid(name), "names are checked when they are given")
-        outboxes.append(Outbox(name: name, formats: formats))
+        precondition(kept == nil || settings.window != nil, "records on a disk need a window")
+        outboxes.append(
+            Outbox(name: name, formats: formats, window: settings.window, kept: kept))
         return outboxes.count - 1
     }
 
@@ -73,39 +81,21 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     package mutating func add(
         runs: [SampleRun], digest: [UInt8], payload: Payload, to source: Int, now: Int64
     ) -> [Action] {
-        var samples = Samples(
-            source: source, firstSequence: 0, epoch: epoch, payloadDigest: digest, runs: runs)
-        samples.firstSequence = outboxes[source].nextSequence
-        outboxes[source].append(.samples(samples, payload), count: UInt64(samples.count)) { _ in
-            WireMessage.samples(samples).encoded()
-        }
-        _ = outboxes[source].skipIfUndecodable(
-            source: source, encode: { WireMessage.gap($0).encoded() })
-        return makeRoom() + pump(now: now)
+        admit(
+            prepare(runs: runs, digest: digest, payload: payload, of: source), to: source,
+            now: now)
     }
 
     /// Takes note of something that never became a sample.
     package mutating func add(_ loss: Loss, to source: Int, now: Int64) -> [Action] {
-        let sequence = outboxes[source].nextSequence
-        let gap = GapRecord(
-            source: source, sequences: sequence...sequence, track: loss.track, cause: loss.cause,
-            epoch: epoch, startNanoseconds: loss.startNanoseconds,
-            durationNanoseconds: loss.durationNanoseconds, samples: loss.samples,
-            text: printable(loss.text))
-        outboxes[source].append(.gap(gap), count: 1) { _ in WireMessage.gap(gap).encoded() }
-        return makeRoom() + pump(now: now)
+        admit(prepare(loss, of: source), to: source, now: now)
     }
 
     /// From the next samples on, a track has this format.
     package mutating func setFormat(
         _ format: TrackFormat, of source: Int, now: Int64
     ) -> [Action] {
-        outboxes[source].append(.format(format), count: 1) { sequence in
-            WireMessage.trackUpdate(
-                TrackUpdate(source: source, sequence: sequence, format: format)
-            ).encoded()
-        }
-        return pump(now: now)
+        admit(prepare(format, of: source), to: source, now: now)
     }
 
     /// How a source's sound does: told with the next heartbeat.
@@ -117,12 +107,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     package mutating func sayGoodbye(
         _ text: String, of source: Int, now: Int64
     ) -> [Action] {
-        outboxes[source].append(.goodbye, count: 1) { sequence in
-            WireMessage.goodbye(
-                Goodbye(source: source, sequence: sequence, text: printable(text))
-            ).encoded()
-        }
-        return pump(now: now)
+        admit(prepareGoodbye(text, of: source), to: source, now: now)
     }
 
     /// Takes note of a finished clock exchange; it travels with the next greeting or heartbeat.
@@ -214,7 +199,8 @@ package struct AgentLink<Payload: Sendable>: Sendable {
             if now - lastHeard > WireLimits.silentHeartbeats * heartbeatNanoseconds {
                 return disconnected(now: now)
             }
-            return now - lastSpoken >= heartbeatNanoseconds ? heartbeat(now: now) : []
+            let actions = settings.window == nil ? [] : pump(now: now)
+            return actions + (now - lastSpoken >= heartbeatNanoseconds ? heartbeat(now: now) : [])
         case .done, .failed:
             return []
         }
@@ -229,12 +215,18 @@ extension AgentLink {
         if case .flowing = state { true } else { false }
     }
 
-    /// Payload bytes that are not durable at the collector.
+    /// Payload bytes that are not durable at the collector, as far as they are in memory.
     package var keptBytes: Int { outboxes.reduce(0) { $0 + $1.keptBytes } }
     /// What keeping them takes in all, bytes: within the settings' limit.
     package var memoryBytes: Int { outboxes.reduce(0) { $0 + $1.memoryBytes } }
     /// Samples that are not durable at the collector.
     package var keptSamples: UInt64 { outboxes.reduce(0) { $0 + $1.keptSamples } }
+    /// The last record of a source that is durable at the collector.
+    package func persisted(of source: Int) -> UInt64 { outboxes[source].persisted }
+    /// The number of a source's next record.
+    package func nextSequence(of source: Int) -> UInt64 { outboxes[source].nextSequence }
+    /// The first number of a source that may be dropped from its disk: behind all that the collector may have.
+    package func firstDroppable(of source: Int) -> UInt64 { outboxes[source].firstDroppable }
     /// Samples lost on this side.
     package var lostSamples: UInt64 { outboxes.reduce(0) { $0 + $1.lostSamples } }
 
@@ -245,7 +237,7 @@ extension AgentLink {
         }
     }
 
-    private var epoch: UInt32 { settings.epochs.last?.number ?? 0 }
+    var epoch: UInt32 { settings.epochs.last?.number ?? 0 }
 }
 
 // MARK: - Inside
@@ -329,19 +321,30 @@ extension AgentLink {
         return [
             log(
                 .warning,
-                "\(trouble) for \(seconds) s; keeping samples "
-                    + "(\(memoryBytes / 1_000_000) of \(settings.memoryLimitBytes / 1_000_000) MB) "
-                    + "and trying until it is there")
+                "\(trouble) for \(seconds) s; keeping samples \(keptText) and trying until it is there")
         ]
     }
 
+    /// Where samples are kept, and how many.
+    private var keptText: String {
+        if settings.window != nil {
+            let bytes = outboxes.reduce(0) { $0 + $1.storedBytes }
+            return "on disk (\(bytes / 1_000_000) MB)"
+        }
+        return "in memory (\(memoryBytes / 1_000_000) of "
+            + "\(settings.memoryLimitBytes / 1_000_000) MB)"
+    }
+
     /// Sends what the credit allows.
-    private mutating func pump(now: Int64) -> [Action] {
+    mutating func pump(now: Int64) -> [Action] {
         guard case .flowing(let lastHeard, _) = state else { return [] }
         var actions: [Action] = []
         for index in outboxes.indices {
-            while let record = outboxes[index].nextToSend() {
+            while let record = outboxes[index].nextToSend(now: now) {
                 actions.append(.send(header: record.header, payload: record.payload))
+            }
+            if let wanted = outboxes[index].wanted {
+                actions.append(.fetch(source: index, from: wanted))
             }
         }
         if exchanges.isEmpty, !actions.isEmpty {
@@ -355,8 +358,9 @@ extension AgentLink {
         state = .flowing(lastHeard: lastHeard, lastSpoken: now)
         let health = outboxes.enumerated().map { index, outbox in
             SourceHealth(
-                source: index, keptBytes: UInt64(outbox.keptBytes),
-                newestSequence: outbox.nextSequence - 1, lostSamples: outbox.lostSamples,
+                source: index,
+                keptBytes: UInt64(settings.window == nil ? outbox.keptBytes : outbox.storedBytes),
+                newestSequence: outbox.newestSequence, lostSamples: outbox.lostSamples,
                 sound: soundHealth[index])
         }
         soundHealth.removeAll()
@@ -364,15 +368,15 @@ extension AgentLink {
         return [.send(header: WireMessage.heartbeat(message).encoded(), payload: nil)]
     }
 
-    private mutating func finishIfComplete() -> [Action] {
+    mutating func finishIfComplete() -> [Action] {
         guard outboxes.allSatisfy(\.isComplete) else { return [] }
         state = .done
         return [.finished]
     }
 
     /// Keeps within the memory that the agent may use.
-    private mutating func makeRoom() -> [Action] {
-        guard memoryBytes > settings.memoryLimitBytes else {
+    mutating func makeRoom() -> [Action] {
+        guard settings.window == nil, memoryBytes > settings.memoryLimitBytes else {
             isDropping = false
             return []
         }

@@ -1,98 +1,106 @@
-import Media
+package import Media
 
 /// The records of one source that the collector does not have on disk yet: numbered, in order, and bounded.
 struct Outbox<Payload: Sendable>: Sendable {
-    /// A numbered record, as it will be sent, as often as need be.
-    struct Record: Sendable {
-        enum Content: Sendable {
-            case samples(Samples, Payload)
-            case gap(GapRecord)
-            case format(TrackFormat)
-            case goodbye
-        }
-
-        var sequences: ClosedRange<UInt64>
-        var content: Content
-        var header: [UInt8]
-        var payloadBytes: Int
-
-        var payload: Payload? {
-            if case .samples(_, let payload) = content { payload } else { nil }
-        }
-        /// What it costs of the credit.
-        var creditBytes: UInt64 { UInt64(payloadBytes) + WireLimits.recordCostBytes }
-        /// What it costs of the memory: its bytes, and a round figure for what is around them.
-        var memoryBytes: Int { payloadBytes + header.count + 256 }
-        var isSamples: Bool {
-            if case .samples = content { true } else { false }
-        }
-        /// Whether it carries a picture with which decoding can start.
-        var beginsWithKeyframe: Bool {
-            guard case .samples(let samples, _) = content else { return false }
-            return samples.beginsDecodable && samples.runs.contains { $0.track == .video }
-        }
-    }
+    typealias Record = KeptRecord<Payload>
 
     let name: String
-    private(set) var records: [Record] = []
+    var records: [Record] = []
     /// How many of ``records`` have been sent over the present connection.
-    private(set) var sentCount = 0
-    private(set) var nextSequence: UInt64 = 1
-    private(set) var persisted: UInt64 = 0
+    var sentCount = 0
+    var nextSequence: UInt64
+    var persisted: UInt64
     /// Formats in force at the oldest record that is kept.
-    private(set) var baseFormats: [TrackFormat]
+    var baseFormats: [TrackFormat]
+    /// Formats in force at the next record.
+    private var newestFormats: [TrackFormat]
     private(set) var keptBytes = 0
     /// All that the records take: payloads, headers and what is around them.
-    private(set) var memoryBytes = 0
-    private(set) var lostSamples: UInt64 = 0
-    private(set) var goodbye: UInt64?
+    var memoryBytes = 0
+    var lostSamples: UInt64 = 0
+    var goodbye: UInt64?
     /// Credit as the collector grants it: counted from its Welcome.
     private var creditLimit: UInt64 = 0
     private var creditUsed: UInt64 = 0
     /// Records up to this one may be at the collector: they must stay as they are.
-    private var fixedUpTo: UInt64 = 0
+    var fixedUpTo: UInt64 = 0
+    /// Payload bytes of the records that have been sent over the present connection and are not durable.
+    private var inFlightBytes = 0
+    /// Nil: ``records`` are all that is kept. Otherwise they are some that follow each other, and the rest is on a disk.
+    let window: RecordWindow?
+    /// The number behind the last of ``records``.
+    var windowEnd: UInt64
+    private var pacer = DrainPacer()
+    /// No more records will come.
+    private(set) var isRetired = false
+    /// Payload bytes on the disk, as its owner says.
+    var storedBytes = 0
     private let hasVideo: Bool
     /// Pictures have gone whose group goes on: until the next keyframe, more of it is of no use.
     private var skipsToKeyframe = false
 
-    init(name: String, formats: [TrackFormat]) {
+    /// - Parameters:
+    ///   - formats: those in force at the oldest record.
+    ///   - window: nil: everything is kept in memory.
+    ///   - kept: records that are on the disk already, and the formats in force behind them.
+    init(
+        name: String, formats: [TrackFormat], window: RecordWindow? = nil,
+        kept: (sequences: Range<UInt64>, newestFormats: [TrackFormat])? = nil
+    ) {
         self.name = name
+        self.window = window
         baseFormats = formats
+        newestFormats = kept?.newestFormats ?? formats
         hasVideo = formats.contains { $0.kind == .video }
+        nextSequence = kept?.sequences.upperBound ?? 1
+        windowEnd = kept?.sequences.lowerBound ?? 1
+        persisted = windowEnd - 1
     }
 
     /// The oldest record that is kept, or the next there will be.
-    var firstSequence: UInt64 { records.first?.sequences.lowerBound ?? nextSequence }
-    /// Whether the source has said goodbye and the collector has everything on disk.
-    var isComplete: Bool { goodbye.map { persisted >= $0 } ?? false }
-    /// Samples that are kept.
+    var firstSequence: UInt64 { records.first?.sequences.lowerBound ?? windowEnd }
+    /// Whether nothing more will come and the collector has everything on disk.
+    var isComplete: Bool {
+        if let goodbye { return persisted >= goodbye }
+        return isRetired && persisted + 1 >= nextSequence
+    }
+    /// Samples that are kept; with a disk, records of any kind.
     var keptSamples: UInt64 {
-        records.reduce(0) { total, record in
-            if case .samples = record.content { return total + record.sequences.count64 }
-            return total
+        guard window == nil else { return nextSequence - 1 - min(persisted, nextSequence - 1) }
+        return records.reduce(0) { total, record in
+            record.isSamples ? total + record.sequences.count64 : total
         }
     }
+    /// Number of the newest record; at least what the collector has of a spool that forgot its own.
+    var newestSequence: UInt64 { isRetired ? max(nextSequence - 1, fixedUpTo) : nextSequence - 1 }
 
     // MARK: Adding
 
-    mutating func append(_ content: Record.Content, count: UInt64, header: (UInt64) -> [UInt8]) {
-        precondition(goodbye == nil, "nothing follows a goodbye")
-        let sequences = nextSequence...nextSequence + count - 1
-        nextSequence += count
-        var payloadBytes = 0
-        if case .samples(let samples, _) = content { payloadBytes = samples.payloadSizeBytes }
-        if case .gap(let gap) = content { lostSamples += gap.samples }
-        if case .goodbye = content { goodbye = sequences.lowerBound }
-        insert(
-            [
-                Record(
-                    sequences: sequences, content: content, header: header(sequences.lowerBound),
-                    payloadBytes: payloadBytes)
-            ], at: records.count..<records.count)
+    mutating func append(_ record: Record) {
+        precondition(goodbye == nil && !isRetired, "nothing follows a goodbye")
+        precondition(record.sequences.lowerBound == nextSequence, "numbers have no holes")
+        let isContiguous = windowEnd == nextSequence
+        nextSequence = record.sequences.upperBound + 1
+        switch record.content {
+        case .samples: break
+        case .gap(let gap): lostSamples += gap.samples
+        case .format(let format): newestFormats = newestFormats.replacing(format)
+        case .goodbye: goodbye = record.sequences.lowerBound
+        }
+        if let window {
+            guard isContiguous, memoryBytes + record.memoryBytes <= window.memoryBytes else {
+                return
+            }
+        }
+        windowEnd = nextSequence
+        insert([record], at: records.count..<records.count)
     }
 
+    /// No more records will come: what is kept is sent, and then the outbox is complete.
+    mutating func retire() { isRetired = true }
+
     /// Puts records in the place of others, and keeps account of their bytes.
-    private mutating func insert(_ new: [Record], at range: Range<Int>) {
+    mutating func insert(_ new: [Record], at range: Range<Int>) {
         for record in records[range] {
             keptBytes -= record.payloadBytes
             memoryBytes -= record.memoryBytes
@@ -109,19 +117,29 @@ struct Outbox<Payload: Sendable>: Sendable {
     /// A connection has begun: everything that is not durable is sent again.
     mutating func resume(_ state: SourceState) {
         sentCount = 0
+        inFlightBytes = 0
         creditUsed = 0
         creditLimit = state.creditLimitBytes
         // What was under way and did not arrive died with the connection.
         fixedUpTo = state.received
         forget(upTo: state.persisted)
+        trimGaps()
     }
 
     /// The next record that the credit allows.
-    mutating func nextToSend() -> Record? {
+    mutating func nextToSend(now: Int64) -> Record? {
         guard sentCount < records.count else { return nil }
         let record = records[sentCount]
         guard creditUsed + record.creditBytes <= creditLimit else { return nil }
+        if let window {
+            guard inFlightBytes == 0 || inFlightBytes + record.payloadBytes <= window.inFlightBytes
+            else { return nil }
+            if let time = record.samples?.runs.first?.dtsNanoseconds.first {
+                guard pacer.admits(mediaNanoseconds: time, now: now) else { return nil }
+            }
+        }
         creditUsed += record.creditBytes
+        inFlightBytes += record.payloadBytes
         sentCount += 1
         fixedUpTo = max(fixedUpTo, record.sequences.upperBound)
         return record
@@ -136,18 +154,18 @@ struct Outbox<Payload: Sendable>: Sendable {
     private mutating func forget(upTo sequence: UInt64) {
         persisted = max(persisted, min(sequence, nextSequence - 1))
         let count = records.prefix { $0.sequences.upperBound <= persisted }.count
-        guard count > 0 else { return }
         for record in records[..<count] {
-            if case .format(let format) = record.content { setBase(format) }
+            if case .format(let format) = record.content {
+                baseFormats = baseFormats.replacing(format)
+            }
         }
-        insert([], at: 0..<count)
+        for record in records[..<min(count, sentCount)] { inFlightBytes -= record.payloadBytes }
+        if count > 0 { insert([], at: 0..<count) }
         sentCount = max(0, sentCount - count)
-    }
-
-    private mutating func setBase(_ format: TrackFormat) {
-        baseFormats.removeAll { $0.kind == format.kind }
-        baseFormats.append(format)
-        baseFormats.sort { $0.kind.rawValue < $1.kind.rawValue }
+        guard records.isEmpty, windowEnd <= persisted else { return }
+        // The collector has more than has been read from the disk since the start.
+        windowEnd = persisted + 1
+        if windowEnd == nextSequence { baseFormats = newestFormats }
     }
 
     // MARK: Giving up
@@ -227,7 +245,7 @@ struct Outbox<Payload: Sendable>: Sendable {
             if gap.sequences.lowerBound < record.sequences.lowerBound { result.removeLast() }
             changed.insert(result.count)
             result.append(
-                Record(sequences: gap.sequences, content: .gap(gap), header: [], payloadBytes: 0))
+                Record(sequences: gap.sequences, content: .gap(gap), header: []))
         }
         for place in changed {
             if case .gap(let gap) = result[place].content { result[place].header = encode(gap) }
@@ -271,6 +289,15 @@ struct Outbox<Payload: Sendable>: Sendable {
             epoch: samples.epoch, startNanoseconds: start,
             durationNanoseconds: max(0, end - start), samples: record.sequences.count64,
             text: "the collector was away for longer than the box's memory lasts")
+    }
+}
+
+extension [TrackFormat] {
+    /// The formats after one has changed.
+    package func replacing(_ format: TrackFormat) -> [TrackFormat] {
+        (filter { $0.kind != format.kind } + [format]).sorted {
+            $0.kind.rawValue < $1.kind.rawValue
+        }
     }
 }
 

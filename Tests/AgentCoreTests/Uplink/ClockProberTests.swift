@@ -37,8 +37,13 @@ import Wire
         #expect(sent.count { $0 > 62_000 * millisecond } < 20)
     }
 
-    @Test func `the burst does not wait for a collector that does not answer`() {
-        let prober = ClockProber(epoch: 1, now: 0)
+    @Test func `the burst waits for a first answer, but not for ever`() {
+        var prober = ClockProber(epoch: 1, now: 0)
+        #expect(!prober.isBurstOver(now: 2_999 * millisecond))
+        #expect(prober.isBurstOver(now: 3_000 * millisecond))
+        let probe = prober.probe(now: 0)
+        #expect(probe != nil)
+        _ = prober.finish(ClockReply(t1: 0, t2: 1, t3: 2), receivedAt: millisecond)
         #expect(!prober.isBurstOver(now: 299 * millisecond))
         #expect(prober.isBurstOver(now: 300 * millisecond))
     }

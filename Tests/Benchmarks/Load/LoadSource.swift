@@ -129,6 +129,7 @@ final class LoadSource {
                 }
             case .finished:
                 isFinished = true
+            case .fetch: preconditionFailure("everything is in memory")
             case .reconnect:
                 throw LoadError.ended(source: name, reason: "the collector went away")
             case .failed(let line):

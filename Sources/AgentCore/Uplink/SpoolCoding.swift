@@ -1,0 +1,91 @@
+import Media
+import Spooling
+import Wire
+
+/// Payload bytes that a spool can write and give back.
+protocol SpooledPayload: Sendable {
+    init(copying bytes: UnsafeRawBufferPointer)
+    func withUnsafeBytes<Result, Failure: Error>(
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result
+}
+
+/// How records and formats are written into a spool: a record's body is its message as it will be sent, the header part behind
+/// its length (4 bytes, little-endian), then the payload.
+enum SpoolCoding {
+    private static let lengthBytes = 4
+    /// The number by which all records of a spool name their clock: a spool is of one boot.
+    static let epoch: UInt32 = 1
+
+    /// What stands in front of a record's payload.
+    static func prefix(of header: [UInt8]) -> [UInt8] {
+        withUnsafeBytes(of: UInt32(header.count).littleEndian) { Array($0) } + header
+    }
+
+    /// Reads a record's body.
+    /// - Throws: when it is none that this or an earlier version has written.
+    static func record<Payload: SpooledPayload>(
+        _ body: ArraySlice<UInt8>, as: Payload.Type = Payload.self
+    ) throws(WireError) -> KeptRecord<Payload> {
+        guard let (header, rest) = split(body) else {
+            throw .malformed("a kept record that is shorter than its header")
+        }
+        return try KeptRecord(
+            header: Array(header), payload: rest.withUnsafeBytes { Payload(copying: $0) },
+            payloadBytes: rest.count)
+    }
+
+    private static func split(
+        _ body: ArraySlice<UInt8>
+    ) -> (header: ArraySlice<UInt8>, rest: ArraySlice<UInt8>)? {
+        guard body.count >= lengthBytes else { return nil }
+        let length = body.prefix(lengthBytes).reversed().reduce(0) { $0 << 8 | Int($1) }
+        let rest = body.dropFirst(lengthBytes)
+        guard length <= rest.count else { return nil }
+        return (rest.prefix(length), rest.dropFirst(length))
+    }
+
+    /// Formats, as a file's preamble.
+    static func preamble(_ formats: [TrackFormat]) -> [UInt8] {
+        formats.flatMap { format in
+            prefix(
+                of: WireMessage.trackUpdate(
+                    TrackUpdate(source: 0, sequence: 1, format: format)
+                ).encoded())
+        }
+    }
+
+    /// The formats of a preamble; nil when it has none that can be read.
+    static func formats(_ preamble: [UInt8]) -> [TrackFormat]? {
+        var formats: [TrackFormat] = []
+        var rest = preamble[...]
+        while !rest.isEmpty {
+            guard let (header, others) = split(rest),
+                case .trackUpdate(let update)? = message(Array(header))
+            else { return nil }
+            formats.append(update.format)
+            rest = others
+        }
+        return formats.isEmpty ? nil : formats
+    }
+
+    private static func message(_ header: [UInt8]) -> WireMessage? {
+        do throws(WireError) {
+            return try WireMessage(decoding: header)
+        } catch {
+            // The caller says what could not be read.
+            return nil
+        }
+    }
+}
+
+/// A payload that nobody looks at.
+struct NoPayload: SpooledPayload {
+    init(copying bytes: UnsafeRawBufferPointer) {}
+
+    func withUnsafeBytes<Result, Failure: Error>(
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try body(UnsafeRawBufferPointer(start: nil, count: 0))
+    }
+}

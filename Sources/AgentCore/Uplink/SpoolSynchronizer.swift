@@ -1,0 +1,65 @@
+import Dispatch
+import Spooling
+import Synchronization
+import Threads
+
+/// Synchronises a spool's files on a thread of its own: on an SD card that takes seconds, in which the uplink must go on.
+final class SpoolSynchronizer: Sendable {
+    private struct State {
+        var names: [String] = []
+        var isBusy = false
+        var isStopped = false
+        var failure: SpoolError?
+    }
+
+    private let state = Mutex(State())
+    private let work = DispatchSemaphore(value: 0)
+
+    /// Starts the thread; it ends with ``stop()``.
+    init(_ storage: some SpoolStorage) {
+        NamedThread.start("spool-sync") { [self] in
+            while true {
+                work.wait()
+                let (names, isStopped) = state.withLock { ($0.names, $0.isStopped) }
+                if isStopped { return }
+                var failure: SpoolError?
+                do throws(SpoolError) {
+                    try storage.synchronize(names)
+                } catch {
+                    failure = error
+                }
+                state.withLock { state in
+                    state.isBusy = false
+                    state.failure = failure
+                }
+            }
+        }
+    }
+
+    /// Whether it can take more.
+    var isIdle: Bool { state.withLock { !$0.isBusy } }
+
+    /// Synchronises these files, soon.
+    func start(_ names: [String]) {
+        state.withLock { state in
+            precondition(!state.isBusy, "one at a time")
+            state.names = names
+            state.isBusy = true
+        }
+        work.signal()
+    }
+
+    /// What went wrong since the last call.
+    func takeFailure() -> SpoolError? {
+        state.withLock { state in
+            defer { state.failure = nil }
+            return state.failure
+        }
+    }
+
+    /// Lets the thread end, after what it is doing.
+    func stop() {
+        state.withLock { $0.isStopped = true }
+        work.signal()
+    }
+}

@@ -1,0 +1,160 @@
+import CLinux
+import Glibc
+
+/// A spool's directory on a real disk, held by one process at a time.
+///
+/// Files are opened for every operation: ten or so a second, which costs less than keeping account of descriptors would.
+package final class DirectoryStorage: SpoolStorage {
+    /// Held for the process's life; the kernel lets go of it when the process ends, however it ends.
+    private static let lockName = "lock"
+
+    package let path: String
+    private let lock: Int32
+
+    /// Makes the directory if need be, and takes its lock.
+    /// - Throws: ``SpoolError/inUse(path:)`` while another process has it.
+    package init(path: String) throws(SpoolError) {
+        self.path = path
+        try Self.makeDirectories(path)
+        let lockPath = "\(path)/\(Self.lockName)"
+        lock = CLinux_open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard lock >= 0 else {
+            throw .system(operation: "write into", path: path, errno: errno)
+        }
+        guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
+            let code = errno
+            close(lock)
+            throw code == EWOULDBLOCK
+                ? .inUse(path: path) : .system(operation: "lock", path: lockPath, errno: code)
+        }
+    }
+
+    deinit {
+        close(lock)
+    }
+
+    private static func makeDirectories(_ path: String) throws(SpoolError) {
+        var made = path.hasPrefix("/") ? "" : "."
+        for part in path.split(separator: "/") {
+            made += "/\(part)"
+            guard mkdir(made, 0o700) == 0 || errno == EEXIST else {
+                // A directory above may be there and not be ours to write.
+                var status = stat()
+                if stat(made, &status) == 0 { continue }
+                throw .system(operation: "make the directory", path: path, errno: errno)
+            }
+        }
+    }
+
+    package func names() throws(SpoolError) -> [String] {
+        guard let handle = opendir(path) else {
+            throw .system(operation: "read the directory", path: path, errno: errno)
+        }
+        defer { closedir(handle) }
+        var names: [String] = []
+        while let entry = readdir(handle) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != "." && name != ".." && name != Self.lockName { names.append(name) }
+        }
+        return names
+    }
+
+    package func append(
+        _ pieces: [UnsafeRawBufferPointer], to name: String, at offset: Int
+    ) throws(SpoolError) {
+        let file = try open(name, O_WRONLY | O_CREAT)
+        defer { close(file) }
+        var vectors = pieces.filter { !$0.isEmpty }.map {
+            iovec(iov_base: UnsafeMutableRawPointer(mutating: $0.baseAddress), iov_len: $0.count)
+        }
+        var place = off_t(offset)
+        while !vectors.isEmpty {
+            let count = pwritev(file, vectors, Int32(vectors.count), place)
+            if count < 0 && errno == EINTR { continue }
+            guard count > 0 else {
+                throw .system(operation: "write", path: "\(path)/\(name)", errno: errno)
+            }
+            place += off_t(count)
+            var rest = count
+            while let first = vectors.first, rest >= first.iov_len {
+                rest -= first.iov_len
+                vectors.removeFirst()
+            }
+            if rest > 0 {
+                vectors[0].iov_base = vectors[0].iov_base.advanced(by: rest)
+                vectors[0].iov_len -= rest
+            }
+        }
+    }
+
+    package func read(
+        _ name: String, at offset: Int, limit: Int
+    ) throws(SpoolError) -> [UInt8] {
+        let file = try open(name, O_RDONLY)
+        defer { close(file) }
+        var status = stat()
+        guard fstat(file, &status) == 0 else { throw error("look at", name) }
+        let size = max(0, min(limit, Int(status.st_size) - offset))
+        var failure: Int32?
+        let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+            while count < size {
+                let step = pread(
+                    file, buffer.baseAddress?.advanced(by: count), size - count,
+                    off_t(offset + count))
+                if step < 0 && errno == EINTR { continue }
+                if step < 0 { failure = errno }
+                guard step > 0 else { return }
+                count += step
+            }
+        }
+        if let failure {
+            throw .system(operation: "read", path: "\(path)/\(name)", errno: failure)
+        }
+        return bytes
+    }
+
+    package func sizeBytes(of name: String) throws(SpoolError) -> Int {
+        var status = stat()
+        guard stat("\(path)/\(name)", &status) == 0 else { throw error("look at", name) }
+        return Int(status.st_size)
+    }
+
+    package func rename(_ name: String, to other: String) throws(SpoolError) {
+        guard Glibc.rename("\(path)/\(name)", "\(path)/\(other)") == 0 else {
+            throw error("rename", name)
+        }
+    }
+
+    package func delete(_ name: String) throws(SpoolError) {
+        guard unlink("\(path)/\(name)") == 0 || errno == ENOENT else {
+            throw error("delete", name)
+        }
+    }
+
+    package func synchronize(_ names: [String]) throws(SpoolError) {
+        for name in names {
+            let file = CLinux_open("\(path)/\(name)", O_RDONLY | O_CLOEXEC, 0)
+            if file < 0 && errno == ENOENT { continue }
+            guard file >= 0 else { throw error("open", name) }
+            defer { close(file) }
+            guard fdatasync(file) == 0 else { throw error("synchronise", name) }
+        }
+        let directory = CLinux_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+        guard directory >= 0 else { throw error("open", "") }
+        defer { close(directory) }
+        guard fsync(directory) == 0 else { throw error("synchronise", "") }
+    }
+
+    private func open(_ name: String, _ flags: Int32) throws(SpoolError) -> Int32 {
+        let file = CLinux_open("\(path)/\(name)", flags | O_CLOEXEC, 0o600)
+        guard file >= 0 else { throw error("open", name) }
+        return file
+    }
+
+    /// The last system call's error.
+    private func error(_ operation: String, _ name: String) -> SpoolError {
+        .system(operation: operation, path: "\(path)/\(name)", errno: errno)
+    }
+}

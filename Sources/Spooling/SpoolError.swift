@@ -1,0 +1,22 @@
+import Glibc
+
+/// What can go wrong with a spool's files.
+package enum SpoolError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// A system call failed.
+    case system(operation: String, path: String, errno: Int32)
+    /// Another process writes into the directory.
+    case inUse(path: String)
+    /// A record is larger than any reader takes.
+    case recordTooLarge(sizeBytes: Int)
+
+    package var description: String {
+        switch self {
+        case .system(let operation, let path, let code):
+            "cannot \(operation) \(path): \(String(cString: strerror(code)))"
+        case .inUse(let path):
+            "the spool \(path) is in use by another agent: stop that one, or choose another --spool"
+        case .recordTooLarge(let size):
+            "a record of \(size) bytes is more than a spool's \(SpoolFormat.maximumBodyBytes)"
+        }
+    }
+}

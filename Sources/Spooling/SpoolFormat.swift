@@ -1,0 +1,201 @@
+/// The byte layout of a spool's files. Everything is little-endian; the module's article has the tables.
+package enum SpoolFormat {
+    /// What every file begins with: a word and the layout's version.
+    static let fileMagic: UInt64 = 0x314C_4F4F_5053_5254  // "TRSPOOL1"
+    static let recordMagic: UInt32 = 0x4452_4352  // "RCRD"
+    /// Of a file's fixed header.
+    static let fileHeaderBytes = 72
+    /// Of a record's header.
+    static let recordHeaderBytes = 32
+    /// Records begin at multiples of this: where a reader that lost its place looks for the next one.
+    static let alignment = 8
+    /// Of spools and of what they were written under.
+    package static let identityBytes = 16
+    /// The longest body: a message's largest payload and header (4 MiB and 256 KiB), and room.
+    package static let maximumBodyBytes = 5 << 20
+    /// The longest preamble: two formats with all their parameter sets.
+    package static let maximumPreambleBytes = 1 << 20
+
+    /// `count`, up to where the next record may begin.
+    static func aligned(_ count: Int) -> Int { (count + alignment - 1) & ~(alignment - 1) }
+}
+
+/// The beginning of a file: whose it is, and what one must know to read it alone.
+struct SpoolFileHeader: Hashable, Sendable {
+    /// Spools of one directory, in the order in which they were begun.
+    var generation: UInt32
+    /// Files of one spool, in their order.
+    var file: UInt32
+    /// 16 random bytes: who numbers the records.
+    var identity: [UInt8]
+    /// 16 bytes of the caller's: what the records were written under.
+    var origin: [UInt8]
+    /// The number of the first record.
+    var firstNumber: UInt64
+    /// Whether the first record begins a group.
+    var beginsGroup: Bool
+    /// The caller's, opaque.
+    var preamble: [UInt8]
+
+    /// With what is before the first record.
+    var sizeBytes: Int { SpoolFormat.aligned(SpoolFormat.fileHeaderBytes + preamble.count) }
+
+    func encoded() -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(sizeBytes)
+        bytes.appendLittleEndian(SpoolFormat.fileMagic)
+        bytes.appendLittleEndian(generation)
+        bytes.appendLittleEndian(file)
+        bytes += identity
+        bytes += origin
+        bytes.appendLittleEndian(firstNumber)
+        bytes.appendLittleEndian(UInt32(beginsGroup ? 1 : 0))
+        bytes.appendLittleEndian(UInt32(preamble.count))
+        var checksum = CRC32C()
+        bytes.withUnsafeBytes { checksum.update($0) }
+        preamble.withUnsafeBytes { checksum.update($0) }
+        bytes.appendLittleEndian(checksum.value)
+        bytes.appendLittleEndian(UInt32(0))
+        bytes += preamble
+        bytes += [UInt8](repeating: 0, count: sizeBytes - bytes.count)
+        return bytes
+    }
+
+    /// Nil when the bytes are not a whole, sound header.
+    init?(_ bytes: UnsafeRawBufferPointer) {
+        let fixed = SpoolFormat.fileHeaderBytes
+        guard bytes.count >= fixed, bytes.littleEndian(at: 0) == SpoolFormat.fileMagic else {
+            return nil
+        }
+        let length = Int(bytes.littleEndian(at: 60) as UInt32)
+        guard length <= SpoolFormat.maximumPreambleBytes,
+            bytes.count >= SpoolFormat.aligned(fixed + length)
+        else { return nil }
+        preamble = Array(bytes[fixed..<fixed + length])
+        var checksum = CRC32C()
+        checksum.update(UnsafeRawBufferPointer(rebasing: bytes[..<64]))
+        preamble.withUnsafeBytes { checksum.update($0) }
+        guard checksum.value == bytes.littleEndian(at: 64) else { return nil }
+        generation = bytes.littleEndian(at: 8)
+        file = bytes.littleEndian(at: 12)
+        identity = Array(bytes[16..<32])
+        origin = Array(bytes[32..<48])
+        firstNumber = bytes.littleEndian(at: 48)
+        beginsGroup = (bytes.littleEndian(at: 56) as UInt32) & 1 == 1
+    }
+
+    init(
+        generation: UInt32, file: UInt32, identity: [UInt8], origin: [UInt8],
+        firstNumber: UInt64, beginsGroup: Bool, preamble: [UInt8]
+    ) {
+        precondition(
+            identity.count == SpoolFormat.identityBytes
+                && origin.count == SpoolFormat.identityBytes)
+        precondition(preamble.count <= SpoolFormat.maximumPreambleBytes)
+        self.generation = generation
+        self.file = file
+        self.identity = identity
+        self.origin = origin
+        self.firstNumber = firstNumber
+        self.beginsGroup = beginsGroup
+        self.preamble = preamble
+    }
+}
+
+/// The beginning of a record, with a checksum of its own: a record whose body is damaged still says which numbers are lost.
+struct SpoolRecordHeader: Hashable, Sendable {
+    var bodyBytes: Int
+    var firstNumber: UInt64
+    /// How many numbers it takes, at least 1.
+    var count: UInt32
+    /// The caller's.
+    var kind: UInt16
+    /// Whether a reader may begin here after a loss.
+    var beginsGroup: Bool
+    var bodyChecksum: UInt32
+
+    var lastNumber: UInt64 { firstNumber + UInt64(count) - 1 }
+    /// With its body, up to where the next record begins.
+    var recordBytes: Int { SpoolFormat.aligned(SpoolFormat.recordHeaderBytes + bodyBytes) }
+
+    /// - Parameter salt: the file's header, so that no record of another file is ever taken for one of this.
+    func encoded(salt: UInt32) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(SpoolFormat.recordHeaderBytes)
+        bytes.appendLittleEndian(SpoolFormat.recordMagic)
+        bytes.appendLittleEndian(UInt32(bodyBytes))
+        bytes.appendLittleEndian(firstNumber)
+        bytes.appendLittleEndian(count)
+        bytes.appendLittleEndian(kind)
+        bytes.appendLittleEndian(UInt16(beginsGroup ? 1 : 0))
+        bytes.appendLittleEndian(bodyChecksum)
+        bytes.appendLittleEndian(Self.checksum(of: bytes, salt: salt))
+        return bytes
+    }
+
+    /// Nil when the bytes are no sound header.
+    init?(_ bytes: UnsafeRawBufferPointer, salt: UInt32) {
+        guard bytes.count >= SpoolFormat.recordHeaderBytes,
+            bytes.littleEndian(at: 0) == SpoolFormat.recordMagic
+        else { return nil }
+        let covered = Array(bytes[..<28])
+        guard Self.checksum(of: covered, salt: salt) == bytes.littleEndian(at: 28) else {
+            return nil
+        }
+        let size: UInt32 = bytes.littleEndian(at: 4)
+        bodyBytes = Int(size)
+        firstNumber = bytes.littleEndian(at: 8)
+        count = bytes.littleEndian(at: 16)
+        kind = bytes.littleEndian(at: 20)
+        beginsGroup = (bytes.littleEndian(at: 22) as UInt16) & 1 == 1
+        bodyChecksum = bytes.littleEndian(at: 24)
+        guard bodyBytes <= SpoolFormat.maximumBodyBytes, count > 0,
+            !firstNumber.addingReportingOverflow(UInt64(count)).overflow
+        else { return nil }
+    }
+
+    init(
+        bodyBytes: Int, firstNumber: UInt64, count: UInt32, kind: UInt16, beginsGroup: Bool,
+        bodyChecksum: UInt32
+    ) {
+        self.bodyBytes = bodyBytes
+        self.firstNumber = firstNumber
+        self.count = count
+        self.kind = kind
+        self.beginsGroup = beginsGroup
+        self.bodyChecksum = bodyChecksum
+    }
+
+    private static func checksum(of bytes: [UInt8], salt: UInt32) -> UInt32 {
+        var checksum = CRC32C()
+        withUnsafeBytes(of: salt.littleEndian) { checksum.update($0) }
+        bytes.withUnsafeBytes { checksum.update($0) }
+        return checksum.value
+    }
+}
+
+extension SpoolFileHeader {
+    /// What ties records to their file.
+    var salt: UInt32 { encoded().withUnsafeBytes { $0.littleEndian(at: 64) } }
+}
+
+extension [UInt8] {
+    /// The bytes where they lie; unlike `withUnsafeBytes`, it throws what the body throws.
+    func withBytes<Result>(
+        _ body: (UnsafeRawBufferPointer) throws(SpoolError) -> Result
+    ) throws(SpoolError) -> Result {
+        try withUnsafeBufferPointer { buffer throws(SpoolError) in
+            try body(UnsafeRawBufferPointer(buffer))
+        }
+    }
+
+    mutating func appendLittleEndian(_ value: some FixedWidthInteger) {
+        Swift.withUnsafeBytes(of: value.littleEndian) { append(contentsOf: $0) }
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    func littleEndian<Value: FixedWidthInteger>(at offset: Int) -> Value {
+        Value(littleEndian: loadUnaligned(fromByteOffset: offset, as: Value.self))
+    }
+}

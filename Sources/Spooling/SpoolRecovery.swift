@@ -1,0 +1,168 @@
+extension SpoolShelf {
+    /// Reads what a directory holds: every file's header, and the newest file of every spool.
+    ///
+    /// Whatever the bytes are, this ends with spools whose numbers have no holes that are not accounted for: a file that does
+    /// not say whose it is, or that belongs to another spool than its name says, is deleted, loudly.
+    mutating func recover() throws(SpoolError) {
+        var files: [UInt32: [UInt32]] = [:]
+        var withSubstitutes: Set<UInt32> = []
+        for name in try storage.names() {
+            switch SpoolName(name) {
+            case .file(let generation, let number): files[generation, default: []].append(number)
+            case .substitutes(let generation): withSubstitutes.insert(generation)
+            case nil:
+                // What was being written when it ended; anything else is not ours.
+                if name.hasSuffix(SpoolName.suffix + SpoolName.temporarySuffix) {
+                    try storage.delete(name)
+                }
+            }
+        }
+        for generation in withSubstitutes.union(files.keys).sorted() {
+            let numbers = files[generation, default: []].sorted()
+            let substitutes =
+                withSubstitutes.contains(generation) ? try readSubstitutes(generation) : nil
+            if let spool = try recover(generation, files: numbers, substitutes: substitutes) {
+                spools.append(spool)
+            }
+        }
+    }
+
+    private mutating func recover(
+        _ generation: UInt32, files numbers: [UInt32],
+        substitutes: (header: SpoolFileHeader, list: [Spool.Substitute], sizeBytes: Int)?
+    ) throws(SpoolError) -> Spool? {
+        var spool: Spool?
+        if let substitutes {
+            spool = Spool(
+                generation: generation, identity: substitutes.header.identity,
+                origin: substitutes.header.origin)
+            spool?.substitutes = substitutes.list
+            spool?.substituteBytes = substitutes.sizeBytes
+        }
+        var isLastSound = true
+        for number in numbers {
+            let name = SpoolName.file(generation, number)
+            let header = readableHeader(of: name)
+            isLastSound = false
+            guard let header, header.generation == generation, header.file == number,
+                spool?.identity ?? header.identity == header.identity,
+                header.firstNumber >= spool?.files.last?.numbers.upperBound ?? 0
+            else {
+                try discard(name, "its beginning is damaged")
+                continue
+            }
+            isLastSound = true
+            // A power cut came between the note of what was dropped and the deletion.
+            if let dropped = spool?.substitutes,
+                dropped.contains(where: { $0.numbers.contains(header.firstNumber) })
+            {
+                try storage.delete(name)
+                continue
+            }
+            var current =
+                spool
+                ?? Spool(
+                    generation: generation, identity: header.identity, origin: header.origin)
+            if let last = current.files.indices.last {
+                // Begun, and left without a record.
+                if current.files[last].numbers.lowerBound == header.firstNumber {
+                    try storage.delete(SpoolName.file(generation, current.files[last].number))
+                    current.files.removeLast()
+                }
+            }
+            if let last = current.files.indices.last {
+                current.files[last].numbers =
+                    current.files[last].numbers.lowerBound..<header.firstNumber
+            }
+            current.files.append(
+                Spool.File(
+                    number: number, numbers: header.firstNumber..<header.firstNumber,
+                    sizeBytes: try storage.sizeBytes(of: name), beginsGroup: header.beginsGroup,
+                    salt: header.salt))
+            spool = current
+        }
+        guard var spool else { return nil }
+        spool.nextFile = (numbers.last ?? 0) &+ 1
+        spool.isTailCertain = isLastSound
+        try readTail(of: &spool)
+        return spool.files.isEmpty && spool.substitutes.isEmpty ? nil : spool
+    }
+
+    /// Reads the newest file to its end, and says where each file's numbers end.
+    private mutating func readTail(of spool: inout Spool) throws(SpoolError) {
+        if let last = spool.files.indices.last {
+            let file = spool.files[last]
+            let name = SpoolName.file(spool.generation, file.number)
+            let bytes = readable(name, limitBytes: file.sizeBytes)
+            if bytes == nil { spool.isTailCertain = false }
+            if let bytes, let scan = SpoolScan(bytes) {
+                spool.nextNumber = scan.nextNumber
+                switch scan.tail {
+                case .whole, .torn: break
+                case .damaged:
+                    spool.isTailCertain = false
+                    complaints.append(
+                        "\(storage.path)/\(name) is damaged behind record \(scan.nextNumber - 1): "
+                            + "\(bytes.count - scan.endBytes) bytes cannot be read")
+                }
+            }
+            spool.files[last].numbers = file.numbers.lowerBound..<spool.nextNumber
+            // Not one whole record.
+            if spool.nextNumber == file.numbers.lowerBound {
+                try storage.delete(name)
+                spool.files.removeLast()
+            }
+        }
+        if let end = spool.substitutes.last?.numbers.upperBound {
+            spool.nextNumber = max(spool.nextNumber, end + 1)
+        }
+        // What was dropped behind a file is not the file's.
+        for index in spool.files.indices {
+            let numbers = spool.files[index].numbers
+            let dropped = spool.substitutes.map(\.numbers.lowerBound)
+                .first { $0 > numbers.lowerBound && $0 < numbers.upperBound }
+            if let dropped { spool.files[index].numbers = numbers.lowerBound..<dropped }
+        }
+    }
+
+    private mutating func readSubstitutes(
+        _ generation: UInt32
+    ) throws(SpoolError) -> (SpoolFileHeader, [Spool.Substitute], Int)? {
+        let name = SpoolName.substitutes(generation)
+        let bytes = readable(name, limitBytes: SpoolFormat.maximumBodyBytes) ?? []
+        guard let scan = SpoolScan(bytes), scan.header.generation == generation else {
+            try discard(name, "its beginning is damaged")
+            return nil
+        }
+        let list: [Spool.Substitute] = scan.items.compactMap { item in
+            guard case .record(let record) = item else { return nil }
+            return Spool.Substitute(
+                numbers: record.numbers, kind: record.kind, body: Array(bytes[record.body]))
+        }
+        return (scan.header, list, bytes.count)
+    }
+
+    /// A file that the disk cannot read is as good as damaged.
+    private mutating func readable(_ name: String, limitBytes: Int) -> [UInt8]? {
+        do throws(SpoolError) {
+            return try storage.read(name, at: 0, limit: limitBytes)
+        } catch {
+            complaints.append("\(error)")
+            return nil
+        }
+    }
+
+    private mutating func readableHeader(of name: String) -> SpoolFileHeader? {
+        do throws(SpoolError) {
+            return try header(of: name)
+        } catch {
+            complaints.append("\(error)")
+            return nil
+        }
+    }
+
+    private mutating func discard(_ name: String, _ reason: String) throws(SpoolError) {
+        complaints.append("\(storage.path)/\(name) cannot be used and is deleted: \(reason)")
+        try storage.delete(name)
+    }
+}

@@ -1,0 +1,110 @@
+package import Media
+
+/// A numbered record, as it will be sent, as often as need be.
+package struct KeptRecord<Payload: Sendable>: Sendable {
+    enum Content: Sendable {
+        case samples(Samples, Payload)
+        case gap(GapRecord)
+        case format(TrackFormat)
+        case goodbye
+    }
+
+    package internal(set) var sequences: ClosedRange<UInt64>
+    var content: Content
+    /// The message's header part.
+    package internal(set) var header: [UInt8]
+    let payloadBytes: Int
+
+    init(sequences: ClosedRange<UInt64>, content: Content, header: [UInt8], payloadBytes: Int = 0) {
+        self.sequences = sequences
+        self.content = content
+        self.header = header
+        self.payloadBytes = payloadBytes
+    }
+
+    /// A record as it was kept: the same header, the same payload.
+    /// - Throws: when the header is none of a record, or the payload is not the header's.
+    package init(header: [UInt8], payload: Payload, payloadBytes: Int) throws(WireError) {
+        switch try WireMessage(decoding: header) {
+        case .samples(let samples):
+            guard samples.payloadSizeBytes == payloadBytes else {
+                throw .malformed(
+                    "\(payloadBytes) bytes of samples that have \(samples.payloadSizeBytes)")
+            }
+            self.init(
+                sequences: samples.firstSequence...samples.lastSequence,
+                content: .samples(samples, payload), header: header, payloadBytes: payloadBytes)
+        case .gap(let gap):
+            self.init(sequences: gap.sequences, content: .gap(gap), header: header)
+        case .trackUpdate(let update):
+            self.init(
+                sequences: update.sequence...update.sequence, content: .format(update.format),
+                header: header)
+        case .goodbye(let goodbye):
+            self.init(
+                sequences: goodbye.sequence...goodbye.sequence, content: .goodbye, header: header)
+        case .hello, .clockProbe, .heartbeat, .welcome, .acknowledgement, .refusal, .clockReply,
+            .ping, .unknown:
+            throw .malformed("a message that is no record")
+        }
+    }
+
+    /// What it stands for, as kept records of all kinds are told apart.
+    package var kind: KeptRecordKind {
+        switch content {
+        case .samples: .samples
+        case .gap: .gap
+        case .format: .format
+        case .goodbye: .goodbye
+        }
+    }
+    /// Samples, if it carries any.
+    package var samples: Samples? {
+        if case .samples(let samples, _) = content { samples } else { nil }
+    }
+    /// The loss, if it is one.
+    package var gap: GapRecord? {
+        if case .gap(let gap) = content { gap } else { nil }
+    }
+    /// The format that holds from here on, if it is a change of format.
+    package var format: TrackFormat? {
+        if case .format(let format) = content { format } else { nil }
+    }
+    /// The samples' bytes.
+    package var payload: Payload? {
+        if case .samples(_, let payload) = content { payload } else { nil }
+    }
+
+    /// What it costs of the credit.
+    var creditBytes: UInt64 { UInt64(payloadBytes) + WireLimits.recordCostBytes }
+    /// What it costs of the memory: its bytes, and a round figure for what is around them.
+    var memoryBytes: Int { payloadBytes + header.count + 256 }
+    var isSamples: Bool { kind == .samples }
+    /// Whether it carries a picture with which decoding can start.
+    package var beginsWithKeyframe: Bool {
+        guard let samples else { return false }
+        return samples.beginsDecodable && samples.runs.contains { $0.track == .video }
+    }
+}
+
+/// What a kept record is; the raw value is how it is kept.
+package enum KeptRecordKind: UInt16, Hashable, Sendable {
+    case samples = 1
+    case gap = 2
+    case format = 3
+    case goodbye = 4
+}
+
+/// How much of what is kept on a disk is also in memory.
+package struct RecordWindow: Hashable, Sendable {
+    /// What the records in memory may take, bytes: some of those that are sent next.
+    package var memoryBytes: Int
+    /// Payload bytes that may be on their way, bytes. Records that a collector may have cannot be dropped, so this is what a
+    /// full disk must hold in any case.
+    package var inFlightBytes: Int
+
+    package init(memoryBytes: Int, inFlightBytes: Int) {
+        self.memoryBytes = memoryBytes
+        self.inFlightBytes = inFlightBytes
+    }
+}

@@ -1,0 +1,73 @@
+import Media
+
+// An outbox whose records are on a disk: what of them is in memory.
+extension Outbox {
+    /// Read ahead of sending, so that the disk is asked for files and not for records.
+    private static var readAheadBytes: Int { 1 << 20 }
+
+    /// The number of the first record that should be read from the disk now; nil: none.
+    var wanted: UInt64? {
+        guard let window, windowEnd < nextSequence, memoryBytes < window.memoryBytes else {
+            return nil
+        }
+        var unsentBytes = 0
+        for record in records[sentCount...] {
+            unsentBytes += record.memoryBytes
+            if unsentBytes >= Self.readAheadBytes { return nil }
+        }
+        return windowEnd
+    }
+
+    /// Takes in what was read.
+    /// - Parameters:
+    ///   - read: records that follow each other; the first is, or holds, the one that was wanted.
+    ///   - formats: those in force before the first.
+    mutating func load(_ read: [Record], formats: [TrackFormat]) {
+        guard let first = read.first, first.sequences.contains(windowEnd) else { return }
+        if records.isEmpty { baseFormats = formats }
+        for record in read {
+            if case .gap(let gap) = record.content, gap.cause == .corruptRecord {
+                lostSamples += gap.samples
+            }
+            if case .goodbye = record.content { goodbye = record.sequences.lowerBound }
+        }
+        insert(read, at: records.count..<records.count)
+        windowEnd = min(nextSequence, (records.last?.sequences.upperBound ?? 0) + 1)
+        trimGaps()
+    }
+
+    /// The first number that may be dropped: behind all that the collector may have.
+    var firstDroppable: UInt64 { max(fixedUpTo + 1, firstSequence) }
+
+    /// Records from a number on are not on the disk any more as they were: they are read again.
+    mutating func forgetWindow(from sequence: UInt64, lostSamples samples: UInt64) {
+        lostSamples += samples
+        guard sequence < windowEnd else { return }
+        let place = records.firstIndex { $0.sequences.lowerBound >= sequence } ?? records.count
+        precondition(place >= sentCount, "what was sent stays as it is")
+        insert([], at: place..<records.count)
+        windowEnd = records.last.map { $0.sequences.upperBound + 1 } ?? sequence
+    }
+
+    /// Lets a gap begin behind what the collector has.
+    ///
+    /// Only the gap of an agent that was restarted may straddle that: it stands for records that the life before may have
+    /// sent. What it covers is lost all the same, but not what has arrived.
+    mutating func trimGaps() {
+        guard window != nil else { return }
+        for (place, record) in records.enumerated() {
+            guard case .gap(var gap) = record.content, gap.sequences.lowerBound <= fixedUpTo,
+                gap.sequences.upperBound > fixedUpTo
+            else { continue }
+            // What has arrived is counted as samples, one per number: a change of format among them makes this too low.
+            let arrived = fixedUpTo + 1 - gap.sequences.lowerBound
+            gap.samples -= min(gap.samples, arrived)
+            gap.sequences = fixedUpTo + 1...gap.sequences.upperBound
+            let trimmed = Record(
+                sequences: gap.sequences, content: .gap(gap),
+                header: WireMessage.gap(gap).encoded())
+            insert([trimmed], at: place..<place + 1)
+            return
+        }
+    }
+}

@@ -1,0 +1,67 @@
+import AgentCore
+import ArgumentParser
+import Glibc
+import Terminal
+
+/// Where samples are kept until the collector has them on disk, and how many.
+struct KeepingOptions: ParsableArguments {
+    @Option(
+        help: """
+            The directory in which samples are kept on disk; each source has one of its own in it. none: in memory alone, \
+            where a restart or a power cut takes what the collector does not have yet. (default: $STATE_DIRECTORY, \
+            /var/lib/tributary-agent for root, $XDG_STATE_HOME/tributary-agent, or ~/.local/state/tributary-agent)
+            """)
+    var spool: String?
+
+    @Option(
+        help:
+            "How much the spool may take; past it the oldest groups of pictures are dropped, and the recording says so."
+    )
+    var spoolLimit = ByteCount(2_000_000_000)
+
+    @Option(
+        help: "How much is kept in memory, where there is no spool or its disk has failed.")
+    var memoryLimit = ByteCount(64 << 20)
+
+    func validate() throws {
+        guard memoryLimit.bytes >= 16 << 20 else {
+            throw ValidationError("--memory-limit \(memoryLimit) is too small: use at least 16MiB")
+        }
+        guard spoolLimit.bytes >= 1_000_000 else {
+            throw ValidationError("--spool-limit \(spoolLimit) is too small: use at least 1MB")
+        }
+        if let spool, spool.isEmpty {
+            throw ValidationError("--spool is empty: name a directory, or none")
+        }
+    }
+
+    /// The source's spool; nil: none.
+    func spool(source: String) throws -> SpoolSettings? {
+        if spool == "none" { return nil }
+        guard let directory = spool ?? Self.usualDirectory() else {
+            throw UsageError(
+                "there is no home directory to keep samples in: say where with --spool DIR, or --spool none"
+            )
+        }
+        return SpoolSettings(
+            path: "\(directory)/\(source)", limitBytes: Int(spoolLimit.bytes))
+    }
+
+    /// Where programs keep what must outlive them: as systemd says (systemd.exec(5), `StateDirectory=`), else as the
+    /// Filesystem Hierarchy Standard says for root and the XDG Base Directory Specification for everybody else.
+    private static func usualDirectory() -> String? {
+        func variable(_ name: String) -> String? {
+            guard let value = getenv(name).map({ String(cString: $0) }), value.hasPrefix("/") else {
+                return nil
+            }
+            return value
+        }
+        // Several directories are separated by colons: the first is ours.
+        if let state = variable("STATE_DIRECTORY") {
+            return String(state.prefix { $0 != ":" })
+        }
+        if geteuid() == 0 { return "/var/lib/tributary-agent" }
+        if let state = variable("XDG_STATE_HOME") { return "\(state)/tributary-agent" }
+        return variable("HOME").map { "\($0)/.local/state/tributary-agent" }
+    }
+}

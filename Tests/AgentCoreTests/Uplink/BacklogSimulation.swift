@@ -1,0 +1,312 @@
+import Glibc
+import Media
+import Messaging
+import Spooling
+import Synchronization
+import Testing
+import TestSpools
+import Wire
+
+@testable import AgentCore
+
+/// Bytes of samples.
+struct TestPayload: SpooledPayload {
+    var bytes: [UInt8]
+
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    init(copying bytes: UnsafeRawBufferPointer) { self.bytes = Array(bytes) }
+
+    func withUnsafeBytes<Result, Failure: Error>(
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try bytes.withUnsafeBufferPointer { buffer throws(Failure) in
+            try body(UnsafeRawBufferPointer(buffer))
+        }
+    }
+}
+
+/// One agent with its spool on a disk that fails, a collector that follows the protocol to the letter, and a network that
+/// breaks: all from one seed.
+struct BacklogSimulation {
+    struct Trouble: OptionSet {
+        let rawValue: Int
+        static let kills = Trouble(rawValue: 1)
+        static let powerCuts = Trouble(rawValue: 2)
+        static let fullDisk = Trouble(rawValue: 4)
+        static let outages = Trouble(rawValue: 8)
+    }
+
+    static let limitBytes = 600_000
+    static let formats: [TrackFormat] = [
+        .h264(
+            H264Format(
+                sequenceParameterSets: [
+                    [
+                        0x67, 0x64, 0x00, 0x1F, 0xAC, 0xD9, 0x40, 0x50, 0x05, 0xBB, 0x01, 0x10,
+                        0x00, 0x00, 0x03, 0x00, 0x10, 0x00, 0x00, 0x03, 0x03, 0xC0, 0xF1, 0x83,
+                        0x19, 0x60,
+                    ]
+                ], pictureParameterSets: [[0x68, 0xEB, 0xE3, 0xCB, 0x22, 0xC0]], width: 1280,
+                height: 720)),
+        .aac(AACFormat(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2)),
+    ]
+
+    let seed: UInt64
+    let trouble: Trouble
+    let disk: SimulatedDisk
+    private var random: SeededGenerator
+    private var now: Int64 = 1_000_000_000
+    private var boot: UInt8 = 1
+    private var backlog: Backlog<SimulatedDisk, TestPayload>
+    private var collector: CollectorLink
+    private var connection: (peer: PeerID, toCollector: [IncomingMessage], toAgent: [[UInt8]])?
+    private var peers: UInt16 = 0
+    private var reconnectAt: Int64? = 0
+    private var outageUntil: Int64 = 0
+    private var spool = Identity.random()
+    private(set) var isFinished = false
+    private(set) var lives = 1
+    private(set) var logs: [String] = []
+
+    /// By decoding time: how often each sample has arrived.
+    private(set) var arrived: [Int64: Int] = [:]
+    private(set) var made: Set<Int64> = []
+    private(set) var gaps: [GapRecord] = []
+    private var nextTime: Int64 = 0
+    private(set) var largestBytes = 0
+    private(set) var framesSinceKey = 0
+
+    init(seed: UInt64, trouble: Trouble) throws {
+        self.seed = seed
+        self.trouble = trouble
+        random = SeededGenerator(seed: seed)
+        disk = SimulatedDisk(seed: seed)
+        backlog = try Self.backlog(disk, boot: 1, life: 1, seed: seed)
+        let archive = archive
+        collector = CollectorLink(settings: CollectorLinkSettings(software: "collector")) {
+            _, spool in archive.persisted(spool)
+        }
+    }
+
+    private static func backlog(
+        _ disk: SimulatedDisk, boot: UInt8, life: Int, seed: UInt64
+    ) throws -> Backlog<SimulatedDisk, TestPayload> {
+        var settings = UplinkSettings(
+            endpoint: "tcp://c:1", sourceName: "camera", agentName: "box", software: "agent",
+            batch: .milliseconds(100), memoryLimitBytes: 16 << 20)
+        settings.spool = SpoolSettings(path: "disk", limitBytes: limitBytes)
+        var random = SeededGenerator(seed: seed &* 1_000 &+ UInt64(life))
+        let base = (random.next(), random.next())
+        return Backlog(
+            settings: settings, shelf: try SpoolShelf(storage: disk, limitBytes: limitBytes),
+            formats: formats,
+            epoch: Identity([UInt8](repeating: boot, count: 16)) ?? .random(),
+            makeIdentity: {
+                withExtendedLifetime(base) { Identity.random() }
+            })
+    }
+
+    mutating func run(steps: Int = 1_200) throws {
+        for _ in 0..<steps { try step(inPeace: false) }
+        disk.setCapacity(nil)
+        outageUntil = 0
+        perform(backlog.sayGoodbye("end", now: now))
+        for _ in 0..<20_000 where !isFinished { try step(inPeace: true) }
+        #expect(isFinished, "seed \(seed)")
+        #expect(try disk.names() == [], "seed \(seed)")
+    }
+
+    private mutating func chance(_ oneIn: Int) -> Bool {
+        Int.random(in: 0..<oneIn, using: &random) == 0
+    }
+
+    private mutating func step(inPeace: Bool) throws {
+        now += .random(in: 1...60_000_000, using: &random)
+        if !inPeace {
+            make()
+            if chance(100) { breakConnection() }
+            if trouble.contains(.outages), chance(150) {
+                breakConnection()
+                outageUntil = now + .random(in: 0...12_000_000_000, using: &random)
+            }
+            if trouble.contains(.kills), chance(200) { try restart(afterPowerCut: false) }
+            if trouble.contains(.powerCuts), chance(250) { try restart(afterPowerCut: true) }
+            if trouble.contains(.fullDisk), chance(100) {
+                disk.setCapacity(chance(2) ? 200_000 : nil)
+            }
+        }
+        if connection == nil, let at = reconnectAt, now >= max(at, outageUntil) { connect() }
+        deliver(inPeace ? 60 : 6)
+        useDisk()
+        perform(backlog.tick(now: now))
+        perform(collector.tick(now: now))
+        let names = backlog.takeFilesToSynchronize(now: now)
+        if !names.isEmpty {
+            do throws(SpoolError) {
+                try disk.synchronize(names)
+            } catch {
+                perform(backlog.synchronizationFailed(error, now: now))
+            }
+        }
+        largestBytes = max(
+            largestBytes, try disk.names().reduce(0) { $0 + disk.bytes(of: $1).count })
+    }
+
+    private mutating func make() {
+        let isKeyframe = framesSinceKey >= 12
+        framesSinceKey = isKeyframe ? 0 : framesSinceKey + 1
+        var runs: [SampleRun] = []
+        for kind in [TrackKind.video, .audio] {
+            let count = Int.random(in: 1...3, using: &random)
+            let sizes = (0..<count).map { _ in
+                UInt32.random(in: 1...(kind == .video ? 8_000 : 300), using: &random)
+            }
+            let times = (0..<count).map { nextTime + Int64($0) * 20_000_000 + Int64(kind.rawValue) }
+            let flags =
+                (0..<count).map { index -> SampleFlags in
+                    kind == .audio || (isKeyframe && index == 0) ? .keyframe : []
+                }
+            runs.append(
+                SampleRun(
+                    track: kind, sizes: sizes, dtsNanoseconds: times, ptsOffsetsNanoseconds: [],
+                    durationsNanoseconds: [20_000_000], flags: flags))
+            made.formUnion(times)
+        }
+        nextTime += 60_000_000
+        let size = runs.reduce(0) { $0 + $1.sizeBytes }
+        let byte = UInt8(truncatingIfNeeded: nextTime / 60_000_000)
+        let payload = [UInt8](repeating: byte, count: size)
+        let batch = Batch(
+            runs: runs, digest: [UInt8](repeating: byte, count: 32), payload: .init(payload))
+        perform(backlog.add(batch, payload: TestPayload(payload), now: now))
+    }
+
+    private mutating func restart(afterPowerCut: Bool) throws {
+        lives += 1
+        breakConnection()
+        disk.setCapacity(nil)
+        if afterPowerCut {
+            boot += 1
+            disk.cutPower()
+        }
+        backlog = try Self.backlog(disk, boot: boot, life: lives, seed: seed)
+        framesSinceKey = 12
+        reconnectAt = now
+    }
+
+    private mutating func connect() {
+        peers += 1
+        connection = (PeerID([UInt8(peers >> 8), UInt8(peers & 255)]), [], [])
+        reconnectAt = nil
+        perform(backlog.connected(now: now))
+    }
+
+    private mutating func breakConnection() {
+        guard connection != nil else { return }
+        deliver(6)
+        guard let peer = connection?.peer else { return }
+        connection = nil
+        perform(collector.peerGone(peer, now: now))
+        perform(backlog.disconnected(now: now))
+    }
+
+    private mutating func deliver(_ most: Int) {
+        for _ in 0..<Int.random(in: 0...most, using: &random) {
+            if let message = connection?.toCollector.first {
+                connection?.toCollector.removeFirst()
+                perform(collector.received(message, now: now))
+            }
+            if let header = connection?.toAgent.first {
+                connection?.toAgent.removeFirst()
+                perform(backlog.received(header, now: now))
+            }
+        }
+    }
+
+    private mutating func perform(_ actions: [AgentAction<TestPayload>]) {
+        for action in actions {
+            switch action {
+            case .send(let header, let payload):
+                guard let peer = connection?.peer else { continue }
+                connection?.toCollector.append(
+                    IncomingMessage(
+                        peer: peer, address: "box", header: header,
+                        payloadSizeBytes: payload?.bytes.count))
+                check(header, payload)
+            case .reconnect(let pause):
+                if let peer = connection?.peer { perform(collector.peerGone(peer, now: now)) }
+                connection = nil
+                reconnectAt = now + pause * 1_000_000
+            case .finished: isFinished = true
+            case .failed(let line):
+                Issue.record("seed \(seed): \(line)")
+                isFinished = true
+            case .log(let log): logs.append(log.text)
+            case .fetch: Issue.record("the backlog reads for itself")
+            }
+        }
+    }
+
+    /// Samples leave with the bytes they came with.
+    private func check(_ header: [UInt8], _ payload: TestPayload?) {
+        guard let payload, let message = try? WireMessage(decoding: header),
+            case .samples(let samples) = message
+        else { return }
+        #expect(payload.bytes.allSatisfy { $0 == samples.payloadDigest[0] }, "seed \(seed)")
+    }
+
+    private mutating func perform(_ actions: [CollectorAction]) {
+        for action in actions {
+            switch action {
+            case .send(let peer, let bytes):
+                if connection?.peer == peer { connection?.toAgent.append(bytes) }
+            case .opened(let source):
+                spool = source.spool
+                taken = source.received
+                if let missing = source.missing, !trouble.contains(.powerCuts) {
+                    Issue.record("seed \(seed): \(missing) are nowhere")
+                }
+            case .samples(_, let samples):
+                for time in samples.runs.flatMap(\.dtsNanoseconds) {
+                    arrived[time, default: 0] += 1
+                }
+                unwritten.append(samples.payloadSizeBytes)
+                taken = samples.lastSequence
+            case .gap(_, let gap):
+                gaps.append(gap)
+                taken = gap.sequences.upperBound
+            case .trackUpdate(_, let update): taken = update.sequence
+            case .goodbye(_, let goodbye): taken = goodbye.sequence
+            case .log(let log):
+                if log.text.contains("refused"), !log.text.contains("not known") {
+                    Issue.record("seed \(seed): \(log.text)")
+                }
+            case .clockExchanges, .health, .closed: continue
+            }
+        }
+    }
+
+    /// What is durable at the collector, by spool.
+    private final class Archive: Sendable {
+        private let watermarks = Mutex<[Identity: UInt64]>([:])
+
+        func persisted(_ spool: Identity) -> UInt64 { watermarks.withLock { $0[spool] ?? 0 } }
+        func persist(_ sequence: UInt64, of spool: Identity) {
+            watermarks.withLock { $0[spool] = sequence }
+        }
+    }
+
+    private let archive = Archive()
+    private var unwritten: [Int] = []
+    /// The last record that the collector has taken in.
+    private var taken: UInt64 = 0
+
+    private mutating func useDisk() {
+        guard chance(3), taken > 0 else { return }
+        for size in unwritten { collector.released(bytes: size, source: "camera") }
+        unwritten.removeAll()
+        archive.persist(taken, of: spool)
+        collector.persisted(source: "camera", spool: spool, sequence: taken)
+    }
+}

@@ -1,0 +1,81 @@
+import Glibc
+import Media
+import Spooling
+import Testing
+import TestSpools
+import Wire
+
+@testable import AgentCore
+
+struct `A backlog on a disk` {
+    private typealias Trouble = BacklogSimulation.Trouble
+
+    private func run(
+        _ seed: UInt64, _ trouble: BacklogSimulation.Trouble
+    ) throws -> BacklogSimulation {
+        var simulation = try BacklogSimulation(seed: seed, trouble: trouble)
+        try simulation.run()
+        #expect(simulation.arrived.values.allSatisfy { $0 == 1 }, "seed \(seed): once")
+        #expect(simulation.made.isSuperset(of: simulation.arrived.keys), "seed \(seed)")
+        return simulation
+    }
+
+    private func lost(_ simulation: BacklogSimulation, _ cause: GapCause) -> UInt64 {
+        simulation.gaps.filter { $0.cause == cause }.reduce(0) { $0 + $1.samples }
+    }
+
+    @Test(arguments: 0..<6 as Range<UInt64>)
+    func `through lost connections everything arrives once`(seed: UInt64) throws {
+        let simulation = try run(seed, [])
+        #expect(simulation.arrived.count == simulation.made.count, "seed \(seed)")
+        #expect(simulation.gaps.isEmpty, "seed \(seed)")
+    }
+
+    @Test(arguments: 0..<6 as Range<UInt64>)
+    func `a killed agent's records are sent by the next, in the same spool`(seed: UInt64) throws {
+        let simulation = try run(seed, [.kills])
+        #expect(simulation.arrived.count == simulation.made.count, "seed \(seed)")
+        #expect(simulation.lives > 1 || seed == 0 || simulation.gaps.isEmpty)
+        #expect(
+            simulation.gaps.allSatisfy { $0.text == "the agent was not running" }, "seed \(seed)")
+    }
+
+    @Test(arguments: 0..<6 as Range<UInt64>)
+    func `a spool that is full drops the oldest, and says exactly how much`(seed: UInt64) throws {
+        let simulation = try run(seed, [.outages])
+        let dropped = lost(simulation, .spoolFull)
+        #expect(
+            simulation.arrived.count + Int(dropped) == simulation.made.count, "seed \(seed)")
+        #expect(simulation.largestBytes < BacklogSimulation.limitBytes + 100_000, "seed \(seed)")
+    }
+
+    @Test(arguments: 0..<6 as Range<UInt64>)
+    func `the same when the agent is killed meanwhile`(seed: UInt64) throws {
+        let simulation = try run(seed, [.outages, .kills])
+        let dropped = Int(lost(simulation, .spoolFull))
+        // What a new life dropped before it heard what the collector has is known by its numbers alone, and one number of
+        // each life's is none of a sample.
+        let unknown = simulation.made.count - simulation.arrived.count - dropped
+        #expect((0...simulation.lives).contains(unknown), "seed \(seed): \(unknown)")
+    }
+
+    @Test(arguments: 0..<6 as Range<UInt64>)
+    func `a full disk loses nothing while there is memory`(seed: UInt64) throws {
+        let simulation = try run(seed, [.fullDisk])
+        #expect(simulation.arrived.count == simulation.made.count, "seed \(seed)")
+    }
+
+    @Test(arguments: 0..<6 as Range<UInt64>)
+    func `a power cut loses only what was not synchronised, and repeats nothing`(
+        seed: UInt64
+    ) throws {
+        let simulation = try run(seed, [.powerCuts, .outages, .kills])
+        let dropped = lost(simulation, .spoolFull) + lost(simulation, .corruptRecord)
+        #expect(
+            simulation.arrived.count + Int(dropped) <= simulation.made.count + simulation.lives,
+            "seed \(seed)")
+        // Some seconds at each cut, not the backlog.
+        let lost = simulation.made.count - simulation.arrived.count - Int(dropped)
+        #expect(lost <= (simulation.lives - 1) * 1_000, "seed \(seed): \(lost)")
+    }
+}

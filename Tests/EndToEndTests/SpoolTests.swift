@@ -1,0 +1,162 @@
+import Archive
+import Foundation
+import Media
+import Testing
+
+extension EndToEnd {
+    /// What an agent's spool saves, and what it says of what it could not.
+    @Suite struct SpoolTests {
+        /// How long the collector is away; `TRIBUTARY_LONG_TESTS=1` takes the two minutes of a real outage.
+        private static let outage: Int =
+            ProcessInfo.processInfo.environment["TRIBUTARY_LONG_TESTS"] == "1" ? 120 : 20
+
+        /// When the pictures of all of a source's files were captured, in order. None may be in a file twice; two files may
+        /// share what a killed collector had written and not acknowledged.
+        private func captures(_ stage: Stage) async throws -> [Int64] {
+            var all: Set<Int64> = []
+            for file in try stage.recordings("camera") {
+                let captures = try await PictureCodes(of: file, on: stage).captureNanoseconds
+                #expect(Set(captures).count == captures.count, "a picture is there twice")
+                all.formUnion(captures)
+            }
+            return all.sorted()
+        }
+
+        /// The losses that a source's ledgers name.
+        private func losses(_ stage: Stage) throws -> [LedgerEntry] {
+            let layout = ArchiveLayout(root: stage.archive)
+            return try layout.sessionNames().flatMap { session in
+                try Ledger.read(layout.ledger(session, "camera")).entries.filter {
+                    $0.kind == .gap
+                }
+            }
+        }
+
+        private func spoolFiles(_ stage: Stage) throws -> [String] {
+            try FileManager.default.contentsOfDirectory(atPath: stage.spool + "/camera").filter {
+                $0 != "lock"
+            }
+        }
+
+        @Test(.enabled(if: Foreign.hasFFmpeg, "ffmpeg is not installed"))
+        func `a killed agent's samples are sent by the next one, into the same recording`()
+            async throws
+        {
+            try await Stage.with { stage in
+                let collector = try await stage.collector("--once")
+                let agent = try stage.testAgent("camera", "--fps", "25")
+                _ = try await stage.holds(3, of: "camera")
+                agent.signal(SIGKILL)
+                _ = try await agent.outcome()
+                #expect(try !spoolFiles(stage).isEmpty)
+                let again = try stage.testAgent("camera", "--fps", "25", "--duration", "3s")
+                for program in [again, collector] { try await program.succeeds() }
+                try await expectSound(stage)
+                #expect(try stage.sessions.count == 1)
+                let numbers = try Numbers(of: "camera", on: stage)
+                #expect(numbers.spools == 1)
+                #expect(numbers.missing == [])
+                let captures = try await captures(stage)
+                #expect(captures.count >= 75 + 50)
+                #expect(try losses(stage).contains { $0.text == "the agent was not running" })
+                #expect(try spoolFiles(stage) == [])
+            }
+        }
+
+        @Test(.enabled(if: Foreign.hasFFmpeg, "ffmpeg is not installed"))
+        func `what was captured without a collector outlives the agent's death`() async throws {
+            try await Stage.with { stage in
+                let agent = try stage.testAgent("camera", "--fps", "25")
+                try await agent.says("no collector at")
+                try await Task.sleep(for: .seconds(4))
+                agent.signal(SIGKILL)
+                _ = try await agent.outcome()
+                let again = try stage.testAgent("camera", "--fps", "25", "--duration", "3s")
+                let collector = try await stage.collector("--once")
+                for program in [again, collector] { try await program.succeeds() }
+                try await expectSound(stage)
+                #expect(try Numbers(of: "camera", on: stage).missing == [])
+                let captures = try await captures(stage)
+                #expect(captures.count >= 75 + 75)
+                // One hole: from the last batch before the kill to the next agent's first picture.
+                let steps = zip(captures, captures.dropFirst()).map { $1 - $0 }
+                #expect(steps.filter { $0 > 60_000_000 }.count == 1)
+            }
+        }
+
+        @Test(.enabled(if: Foreign.hasFFmpeg, "ffmpeg is not installed"))
+        func `nothing is missing after the collector was away`() async throws {
+            try await Stage.with { stage in
+                let seconds = Self.outage + 12
+                let collector = try await stage.collector()
+                let agent = try stage.testAgent(
+                    "camera", "--fps", "25", "--duration", "\(seconds)s")
+                // Some of it must be acknowledged: the next collector's session must not begin at the same instant.
+                _ = try await stage.holds(6, of: "camera")
+                collector.signal(SIGKILL)
+                _ = try await collector.outcome()
+                try await Task.sleep(for: .seconds(Self.outage))
+                let next = try await stage.collector("--once")
+                for program in [agent, next] { try await program.succeeds() }
+                try await expectSound(stage)
+                #expect(try await captures(stage).count == seconds * 25)
+                #expect(try losses(stage).isEmpty)
+                #expect(try Numbers(of: "camera", on: stage).missing == [])
+                #expect(try spoolFiles(stage) == [])
+            }
+        }
+
+        @Test(.enabled(if: Foreign.hasFFmpeg, "ffmpeg is not installed"))
+        func `a small spool keeps the newest, and the ledger has exactly the rest`() async throws {
+            try await Stage.with { stage in
+                let seconds = Self.outage
+                let agent = try stage.testAgent(
+                    "camera", "--audio", "none", "--fps", "25", "--video-bitrate", "8M", "--size",
+                    "640x352", "--keyframe-interval", "100ms", "--spool-limit", "1MB",
+                    "--duration", "\(seconds)s")
+                try await agent.says("capture ended")
+                #expect(try agent.complaints.contains("is full (1 MB)"))
+                let collector = try await stage.collector("--once")
+                for program in [agent, collector] { try await program.succeeds() }
+                try await expectSound(stage)
+                #expect(try Numbers(of: "camera", on: stage).missing == [])
+                let captures = try await captures(stage)
+                let losses = try losses(stage)
+                #expect(losses.allSatisfy { $0.cause == "spool full" } && !losses.isEmpty)
+                let lost = losses.reduce(0) { $0 + Int($1.samples ?? 0) }
+                #expect(captures.count + lost == seconds * 25)
+                // The newest are there, one behind the other.
+                #expect(captures.count > 50)
+                let steps = zip(captures, captures.dropFirst()).map { $1 - $0 }
+                #expect(steps.allSatisfy { $0 < 60_000_000 })
+            }
+        }
+
+        @Test func `a spool has one agent`() async throws {
+            try await Stage.with { stage in
+                let agent = try stage.testAgent("camera")
+                try await agent.says("no collector at")
+                let other = try await stage.testAgent("camera").outcome()
+                #expect(other.status == 1)
+                #expect(other.complaintLines.last?.contains("in use by another agent") == true)
+                #expect(other.complaintLines.count == 1)
+            }
+        }
+
+        @Test func `an agent whose spool cannot be made says so, and records all the same`()
+            async throws
+        {
+            try await Stage.with { stage in
+                let file = stage.directory.appending(path: "file")
+                try Data().write(to: file)
+                let collector = try await stage.collector("--once")
+                let agent = try stage.testAgent(
+                    "camera", "--spool", file.path, "--duration", "1s")
+                let outcome = try await agent.succeeds()
+                try await collector.succeeds()
+                #expect(outcome.complaints.contains("samples are kept in memory alone"))
+                try await expectSound(stage)
+            }
+        }
+    }
+}
