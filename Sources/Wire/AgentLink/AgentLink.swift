@@ -321,7 +321,8 @@ extension AgentLink {
         return [
             log(
                 .warning,
-                "\(trouble) for \(seconds) s; keeping samples \(keptText) and trying until it is there")
+                "\(trouble) for \(seconds) s; keeping samples \(keptText) and trying until it is there"
+            )
         ]
     }
 
