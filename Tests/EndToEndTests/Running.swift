@@ -40,9 +40,12 @@ final class Running: Sendable {
         process.executableURL = executable
         process.arguments = arguments
         // Options that whoever runs the tests has in the environment are not for these programs.
-        process.environment = ProcessInfo.processInfo.environment.filter {
+        var environment = ProcessInfo.processInfo.environment.filter {
             !$0.key.hasPrefix("TRIBUTARY_")
         }
+        // What agents keep stays here, too.
+        environment["STATE_DIRECTORY"] = directory.appending(path: "state").path
+        process.environment = environment
         process.standardInput = FileHandle.nullDevice
         for file in [outputFile, complaintsFile] { try Data().write(to: file) }
         process.standardOutput = try FileHandle(forWritingTo: outputFile)
