@@ -261,6 +261,8 @@ struct BacklogSimulation {
             switch action {
             case .send(let peer, let bytes):
                 if connection?.peer == peer { connection?.toAgent.append(bytes) }
+            case .dismissed(let peer):
+                if connection?.peer == peer { connection?.toCollector.removeAll() }
             case .opened(let source):
                 spool = source.spool
                 taken = source.received
