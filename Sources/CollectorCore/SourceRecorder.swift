@@ -171,7 +171,7 @@ extension SourceRecorder {
         }
         var notices = diary.turn(to: epoch, zero: fragment.context.collectorZeroNanoseconds)
         fragment.context.exchanges = diary.takeExchanges(of: epoch, clocks)
-        if let stamp = fragment.pieces.last?.runs.last?.samples.last?.agentDTSNanoseconds,
+        if let stamp = fragment.pieces.first?.runs.first?.samples.first?.agentDTSNanoseconds,
             let session = intake.sessionNanoseconds(stamp, epoch: epoch)
         {
             notices += diary.notices(of: epoch, clocks, at: stamp, session: session)
