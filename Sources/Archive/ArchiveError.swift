@@ -1,3 +1,5 @@
+import Glibc
+
 /// What can go wrong with recordings on disk; every case says where.
 package enum ArchiveError: Error, Hashable, CustomStringConvertible {
     /// A system call failed.
@@ -6,6 +8,8 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
     case badName(String)
     /// A file of the archive that is not what its name promises.
     case malformed(path: String, reason: String)
+    /// The disk has less left than has to stay free.
+    case noRoom(path: String, freeBytes: UInt64, reserveBytes: UInt64)
 
     package var description: String {
         switch self {
@@ -16,6 +20,8 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
                 + "with a letter or digit"
         case .malformed(let path, let reason):
             "\(path): \(reason)"
+        case .noRoom(let path, _, _):
+            "cannot write \(path): \(reason)"
         }
     }
 
@@ -25,6 +31,17 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
         case .system(_, _, let code): systemMessage(code)
         case .badName: "not a name"
         case .malformed(_, let reason): reason
+        case .noRoom(_, let free, let reserve):
+            "the disk is full: \(megabytes(free)) are free, and \(megabytes(reserve)) have to stay so"
+        }
+    }
+
+    /// Whether more room on the disk would help.
+    package var isForRoom: Bool {
+        switch self {
+        case .noRoom: true
+        case .system(_, _, let code): code == ENOSPC || code == EDQUOT
+        case .badName, .malformed: false
         }
     }
 
@@ -33,3 +50,5 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
         if case .system(_, _, let code) = self { code } else { nil }
     }
 }
+
+private func megabytes(_ bytes: UInt64) -> String { "\(bytes / 1_000_000) MB" }

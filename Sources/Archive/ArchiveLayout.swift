@@ -25,6 +25,9 @@ package struct ArchiveLayout: Hashable, Sendable {
         "\(self.session(session))/\(Self.manifestName)"
     }
 
+    /// The file that keeps a session from being removed: its name is none that a source can have.
+    package func protection(_ session: String) -> String { "\(self.session(session))/.protected" }
+
     package func source(_ session: String, _ source: String) -> String {
         "\(self.session(session))/\(source)"
     }

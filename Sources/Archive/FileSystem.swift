@@ -39,6 +39,42 @@ package enum FileSystem {
         return UInt64(status.st_size)
     }
 
+    /// Size and time of the last write; nil for a file that is not there.
+    static func status(_ path: String) -> (sizeBytes: UInt64, modified: UTCTime)? {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        let modified =
+            Int64(status.st_mtim.tv_sec) * 1_000_000_000 + Int64(status.st_mtim.tv_nsec)
+        return (UInt64(status.st_size), UTCTime(nanoseconds: modified))
+    }
+
+    /// What may still be written to the disk that `path` is on, bytes.
+    package static func freeBytes(_ path: String) throws(ArchiveError) -> (free: UInt64, of: UInt64)
+    {
+        var status = statvfs()
+        guard statvfs(path, &status) == 0 else {
+            throw .system(operation: "ask for the free space of", path: path, errno: errno)
+        }
+        let block = UInt64(status.f_frsize)
+        return (UInt64(status.f_bavail) * block, UInt64(status.f_blocks) * block)
+    }
+
+    /// Removes a directory with all that is in it. Symbolic links are removed, not followed.
+    static func removeTree(_ path: String) throws(ArchiveError) {
+        for name in try names(in: path) {
+            let entry = "\(path)/\(name)"
+            var status = stat()
+            if lstat(entry, &status) == 0, status.st_mode & S_IFMT == S_IFDIR {
+                try removeTree(entry)
+            } else if unlink(entry) != 0 && errno != ENOENT {
+                throw .system(operation: "remove", path: entry, errno: errno)
+            }
+        }
+        guard rmdir(path) == 0 || errno == ENOENT else {
+            throw .system(operation: "remove", path: path, errno: errno)
+        }
+    }
+
     /// Makes a directory and those above it.
     package static func makeDirectories(_ path: String) throws(ArchiveError) {
         var made = path.hasPrefix("/") ? "" : "."

@@ -21,6 +21,8 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
         case discontinuity
         /// Clock exchanges: those that are in no fragment, or how many were not believed.
         case exchanges
+        /// A segment was removed, and these records with it; `cause` says why.
+        case removed
     }
 
     package var kind: Kind
@@ -58,6 +60,8 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
     package var rejectedExchanges: UInt64?
     /// Exchanges of the epoch so far that contradicted all others.
     package var outlyingExchanges: UInt64?
+    /// The file that was removed.
+    package var segment: String?
     /// For people.
     package var text: String?
 

@@ -51,15 +51,22 @@ package final class Collector: Sendable {
             throw .cannotRecord(archive: settings.archive, reason: error.reason)
         }
         let wakeUp = wakeUp
-        let disk = DiskWriter<ReceivedPart> { wakeUp.signal() }
+        let space = FreeSpace(reserveBytes: settings.reserveBytes, directory: layout.sessions)
+        let disk = DiskWriter<ReceivedPart>(layout: layout, space: space) { wakeUp.signal() }
         let context = try makeContext()
         let door = try openDoor(in: context)
         defer { door?.close() }
         var receiver = try Receiver(
             settings: settings, context: context, door: door, wakeUp: wakeUp, logger: logger)
         disk.start()
+        let retention = Retention(layout: layout, policy: settings.retention, logger: logger) {
+            disk.submit($0.map(DiskJob.remove))
+        }
+        retention.start()
+        defer { retention.stop() }
         var loop = CollectorLoop(
-            settings: settings, layout: layout, disk: disk, logger: logger, report: report)
+            settings: settings, layout: layout, disk: disk, logger: logger,
+            wantRoom: retention.hurry, report: report)
         loop.logListening(at: receiver.endpoint)
         var inbox = Inbox()
         do throws(MessagingError) {

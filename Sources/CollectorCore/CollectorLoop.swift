@@ -30,15 +30,19 @@ struct CollectorLoop {
     private var nextReport: Int64 = 0
     /// Where to send what concerns a source: the connection that writes it.
     private var stuckPaths: Set<String> = []
+    private var pathsWithoutRoom: Set<String> = []
+    private let wantRoom: () -> Void
     private(set) var failures: [String] = []
     private var isStopping = false
     private var sessionsEnded = 0
 
     init(
         settings: CollectorSettings, layout: ArchiveLayout, disk: DiskWriter<ReceivedPart>,
-        logger: Logger, report: @escaping @Sendable ([SourceStatus]) -> Void
+        logger: Logger, wantRoom: @escaping () -> Void,
+        report: @escaping @Sendable ([SourceStatus]) -> Void
     ) {
         self.settings = settings
+        self.wantRoom = wantRoom
         self.disk = disk
         self.logger = logger
         self.report = report
@@ -166,16 +170,41 @@ extension CollectorLoop {
                     "finished \(path), \(size) bytes, in \(Int(milliseconds.rounded())) ms",
                     metadata: ["source": "\(id.source)"])
             case .stuck(let path, let error):
-                if stuckPaths.insert(path).inserted {
-                    logger.error("\(error); trying again every second, agents keep what they have")
-                }
+                stuck(path, error)
             case .unstuck(let path):
-                stuckPaths.remove(path)
-                logger.notice("writing \(path) works again")
+                unstuck(path)
+            case .removed(let removal):
+                logger.info("removed \(removal)")
+            case .notRemoved(let removal, let error):
+                logger.warning("\(error); \(removal) stays for now")
             case .abandoned(let path, let error):
                 failures.append("\(path): \(error.reason)")
                 logger.error("gave up: \(error)")
             }
+        }
+    }
+
+    private mutating func stuck(_ path: String, _ error: ArchiveError) {
+        guard error.isForRoom else {
+            if stuckPaths.insert(path).inserted {
+                logger.error("\(error); trying again every second, agents keep what they have")
+            }
+            return
+        }
+        if pathsWithoutRoom.isEmpty {
+            // One line for the disk, not one for each of its files.
+            logger.error(
+                "\(error); recording goes on when there is room again, agents keep what they have")
+        }
+        if pathsWithoutRoom.insert(path).inserted { wantRoom() }
+    }
+
+    private mutating func unstuck(_ path: String) {
+        if pathsWithoutRoom.remove(path) != nil {
+            if pathsWithoutRoom.isEmpty { logger.notice("there is room again: recording goes on") }
+        } else {
+            stuckPaths.remove(path)
+            logger.notice("writing \(path) works again")
         }
     }
 

@@ -14,6 +14,10 @@ package struct CollectorSettings: Sendable {
     package var startWindowNanoseconds: Int64
     /// End with the first session.
     package var endsWithSession: Bool
+    /// What of the disk no media is written to, bytes; none: 1 GB, on small disks a twentieth.
+    package var reserveBytes: UInt64?
+    /// What the archive may keep.
+    package var retention = RetentionPolicy()
     /// Name and version, for peers and for `session.json`.
     package var software: String
     /// What agents are asked to prove whom they are with; nil: without keys.

@@ -21,6 +21,25 @@ enum DiskJob<Payload: MediaPayload>: Sendable {
     case open(SegmentID, path: String, plan: SegmentPlan, sessionZero: UTCTime)
     case append(SegmentID, FragmentPlan<Payload>)
     case finish(SegmentID)
+    /// Takes something out of the archive.
+    case remove(Removal)
+}
+
+/// What the archive does not keep any longer.
+enum Removal: Hashable, Sendable, CustomStringConvertible {
+    case segment(ExpiredSegment)
+    /// The rest of a removal that was cut short.
+    case rest(ArchiveSurvey.StagedSegment)
+    /// A finished session without media.
+    case session(String)
+
+    var description: String {
+        switch self {
+        case .segment(let expired): "\(expired.segment.path) (\(expired.cause.rawValue))"
+        case .rest(let staged): "\(staged.path), whose removal was cut short"
+        case .session(let session): "the session \(session): it has no media any more"
+        }
+    }
 }
 
 /// Records of one spool that a job makes durable.
@@ -42,6 +61,10 @@ enum DiskEvent: Sendable {
     case stuck(path: String, ArchiveError)
     /// It works again.
     case unstuck(path: String)
+    /// Taken out of the archive.
+    case removed(Removal)
+    /// Could not be taken out; the next survey finds it again.
+    case notRemoved(Removal, ArchiveError)
     /// Given up at the end of the program: this file is not complete.
     case abandoned(path: String, ArchiveError)
 }

@@ -15,6 +15,8 @@ struct DiskWorker<Payload: MediaPayload> {
         var error: ArchiveError
     }
 
+    private let layout: ArchiveLayout
+    private var space: FreeSpace
     private var segments: [SegmentID: OpenSegment] = [:]
     private var ledgers: [String: LedgerFile] = [:]
     private var newDirectories: Set<String> = []
@@ -22,6 +24,11 @@ struct DiskWorker<Payload: MediaPayload> {
     private var dirtyLedgers: Set<String> = []
     private var stuck: [String: Backlog] = [:]
     private var events: [DiskEvent] = []
+
+    init(layout: ArchiveLayout, space: FreeSpace) {
+        self.layout = layout
+        self.space = space
+    }
 
     var isDirty: Bool { !dirty.isEmpty || !dirtyLedgers.isEmpty || !newDirectories.isEmpty }
     var isStuck: Bool { !stuck.isEmpty }
@@ -33,6 +40,10 @@ struct DiskWorker<Payload: MediaPayload> {
 
     /// Does one job, or puts it behind those of its queue that are stuck.
     mutating func perform(_ job: DiskJob<Payload>) {
+        if case .remove(let removal) = job {
+            remove(removal)
+            return
+        }
         let queue = queue(of: job)
         if stuck[queue] != nil {
             stuck[queue]?.jobs.append(job)
@@ -49,6 +60,7 @@ struct DiskWorker<Payload: MediaPayload> {
 
     /// Tries stuck jobs again.
     mutating func retry() {
+        space.forget()
         for (queue, backlog) in stuck {
             stuck[queue] = nil
             var rest = backlog.jobs[...]
@@ -74,6 +86,7 @@ struct DiskWorker<Payload: MediaPayload> {
 
     /// Makes all that was written durable, then says so.
     mutating func commit() {
+        space.forget()
         for id in dirty { segments[id]?.writer.startWriteback() }
         for directory in newDirectories {
             do throws(ArchiveError) {
@@ -134,6 +147,7 @@ struct DiskWorker<Payload: MediaPayload> {
             newDirectories.insert(parent(path))
         case .append(let id, let fragment):
             guard let segment = segments[id] else { return }
+            try space.claim(fragment.sizeBytes, for: segment.writer.path)
             try segment.writer.append(fragment)
             events.append(.written(source: id.source, sizeBytes: fragment.sizeBytes))
             segments[id]?.unsynchronised.append(
@@ -150,14 +164,65 @@ struct DiskWorker<Payload: MediaPayload> {
             events.append(
                 .finished(
                     id, path: segment.writer.path, sizeBytes: segment.writer.sizeBytes, duration))
+        case .remove(let removal):
+            remove(removal)
         }
     }
 
-    /// Jobs of one queue keep their order: those of one file, or of one path.
+    /// Removes what it can. What cannot be removed is found again by the retention's next look: nothing waits for it.
+    private mutating func remove(_ removal: Removal) {
+        do throws(ArchiveError) {
+            guard try attempt(removal) else { return }
+            events.append(.removed(removal))
+        } catch {
+            events.append(.notRemoved(removal, error))
+        }
+    }
+
+    /// - Returns: whether something was removed; not what is gone already, or in use.
+    private mutating func attempt(_ removal: Removal) throws(ArchiveError) -> Bool {
+        let now = Instant.now().utc
+        switch removal {
+        case .segment(let expired):
+            let segment = expired.segment
+            guard FileSystem.exists(segment.path),
+                !segments.values.contains(where: { $0.writer.path == segment.path })
+            else { return false }
+            let ledger = layout.ledger(segment.session, segment.source)
+            try SegmentRemoval.remove(segment.path, cause: expired.cause.rawValue, now: now) {
+                lines throws(ArchiveError) in try appendDurably(lines, to: ledger)
+            }
+        case .rest(let staged):
+            guard FileSystem.exists(staged.path) else { return false }
+            let ledger = layout.ledger(staged.session, staged.source)
+            try SegmentRemoval.complete(staged.path, ledger: Ledger.read(ledger), now: now) {
+                lines throws(ArchiveError) in try appendDurably(lines, to: ledger)
+            }
+        case .session(let session):
+            guard FileSystem.exists(layout.session(session)) else { return false }
+            try SessionRemoval.remove(session, from: layout)
+        }
+        space.forget()
+        return true
+    }
+
+    private mutating func appendDurably(
+        _ lines: [UInt8], to path: String
+    ) throws(ArchiveError) {
+        let ledger: LedgerFile
+        if let open = ledgers[path] { ledger = open } else { ledger = try LedgerFile(path: path) }
+        try ledger.append(lines, records: nil)
+        for records in try ledger.synchronize() { events.append(.persisted(records)) }
+    }
+
+    /// Jobs of one queue keep their order: those of one source's segments, or of one path. A later segment of a source waits for the
+    /// one before it: with a full disk, small fragments would else overtake large ones, and leave holes where they were.
     private func queue(of job: DiskJob<Payload>) -> String {
         switch job {
         case .makeDirectory(let path), .manifest(let path, _), .ledger(_, let path, _, _): path
-        case .open(let id, _, _, _), .append(let id, _), .finish(let id): id.description
+        case .open(let id, _, _, _), .append(let id, _), .finish(let id):
+            "\(id.session)/\(id.source)"
+        case .remove: ""
         }
     }
 
@@ -166,6 +231,7 @@ struct DiskWorker<Payload: MediaPayload> {
         case .makeDirectory(let path), .manifest(let path, _), .ledger(_, let path, _, _): path
         case .open(_, let path, _, _): path
         case .append(let id, _), .finish(let id): segments[id]?.writer.path ?? id.description
+        case .remove: ""
         }
     }
 

@@ -31,17 +31,24 @@ final class DiskWriter<Payload: MediaPayload>: Sendable {
     private let shared = Mutex(Shared())
     private let work = DispatchSemaphore(value: 0)
     private let ended = DispatchSemaphore(value: 0)
+    private let layout: ArchiveLayout
+    private let space: FreeSpace
     private let notify: @Sendable () -> Void
 
-    /// - Parameter notify: called on the disk thread whenever new events are there.
-    init(notify: @escaping @Sendable () -> Void) {
+    /// - Parameters:
+    ///   - layout: the archive.
+    ///   - space: what of its disk may be written to.
+    ///   - notify: called on the disk thread whenever new events are there.
+    init(layout: ArchiveLayout, space: FreeSpace, notify: @escaping @Sendable () -> Void) {
+        self.layout = layout
+        self.space = space
         self.notify = notify
     }
 
     /// Starts the thread.
     func start() {
         NamedThread.start("disk") {
-            var worker = DiskWorker<Payload>()
+            var worker = DiskWorker<Payload>(layout: self.layout, space: self.space)
             self.run(&worker)
             self.ended.signal()
         }

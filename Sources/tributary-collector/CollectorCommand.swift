@@ -37,6 +37,8 @@ struct CollectorCommand: ParsableCommand {
     @Option(help: "How long zero waits for an earlier sample of another source.")
     var startWindow = TimeSpan(nanoseconds: 500_000_000)
 
+    @OptionGroup(title: "Room") var room: RoomOptions
+
     @Flag(
         help: "End when the first session's sources have all said goodbye and every file is final.")
     var once = false
@@ -83,6 +85,8 @@ struct CollectorCommand: ParsableCommand {
             startAt: startAt, startWindowNanoseconds: startWindow.nanoseconds,
             endsWithSession: once, software: Version.software("tributary-collector"))
         settings.keys = try chooseKeys()
+        settings.reserveBytes = room.reserveBytes
+        settings.retention = room.retention
         do {
             let collector = try Collector(settings: settings, logger: logger) { statuses in
                 console.progress(ProgressText.line(statuses))

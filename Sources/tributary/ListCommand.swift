@@ -22,6 +22,7 @@ struct ListCommand: ParsableCommand {
     private struct SessionRow: Encodable {
         var session: String
         var state: String
+        var isProtected: Bool
         var sources: [String]
         var segments: Int
         var sizeBytes: UInt64
@@ -54,7 +55,9 @@ struct ListCommand: ParsableCommand {
             ["SESSION", "STATE", "SOURCES", "SEGMENTS", "SIZE"], rightAligned: [3, 4])
         for row in rows {
             table.add([
-                row.session, row.state, row.sources.joined(separator: " "), "\(row.segments)",
+                row.session,
+                row.isProtected ? "\(row.state), protected" : row.state,
+                row.sources.joined(separator: " "), "\(row.segments)",
                 "\(ByteCount(Int64(row.sizeBytes)))",
             ])
         }
@@ -71,7 +74,9 @@ struct ListCommand: ParsableCommand {
             state = "unreadable"
         }
         return SessionRow(
-            session: session, state: state, sources: sources, segments: paths.count,
+            session: session, state: state,
+            isProtected: SessionProtection.isProtected(session, in: layout), sources: sources,
+            segments: paths.count,
             sizeBytes: try paths.reduce(0) { $0 + (try FileSystem.size($1)) })
     }
 

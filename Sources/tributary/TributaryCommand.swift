@@ -14,7 +14,7 @@ struct TributaryCommand: ParsableCommand {
         version: Version.number,
         subcommands: [
             ListCommand.self, ShowCommand.self, VerifyCommand.self, InspectCommand.self,
-            RetimeCommand.self, KeysCommand.self,
+            ProtectCommand.self, RetimeCommand.self, KeysCommand.self,
         ])
 
     static func main() {

@@ -1,8 +1,9 @@
-import Archive
 import Glibc
 import Media
 import MP4
 import Testing
+
+@testable import Archive
 
 /// A directory that is gone when the test is.
 final class TemporaryDirectory {
@@ -20,11 +21,10 @@ final class TemporaryDirectory {
 
     deinit {
         do {
-            for name in try FileSystem.names(in: path) { unlink("\(path)/\(name)") }
+            try FileSystem.removeTree(path)
         } catch {
             print("\(path) stays: \(error)")
         }
-        rmdir(path)
     }
 }
 

@@ -54,6 +54,7 @@ final class Running: Sendable {
     }
 
     var isRunning: Bool { process.isRunning }
+    var processIdentifier: Int32 { process.processIdentifier }
 
     /// A line of the kernel's account of it, such as `VmHWM` (most memory it had in use), in bytes or as it stands.
     func status(_ name: String) throws -> Int {

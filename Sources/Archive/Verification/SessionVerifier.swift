@@ -66,6 +66,7 @@ package struct SessionVerifier {
             numbers.insert(first...last, spool: spool)
         }
         let directory = layout.source(session, name)
+        try noteRemovals(in: directory, ledger, &numbers)
         for (spool, holes) in numbers.holes {
             for hole in holes {
                 damage(
@@ -82,6 +83,23 @@ package struct SessionVerifier {
             clock: ClockSummary(clocks, ledger.entries),
             isComplete: ledger.entries.last { $0.kind == .goodbye || $0.kind == .opened }?.kind
                 == .goodbye)
+    }
+
+    /// Records of files whose removal was cut short before the ledger said so are explained all the same.
+    private mutating func noteRemovals(
+        in directory: String, _ ledger: Ledger.Contents, _ numbers: inout RecordNumbers
+    ) throws(ArchiveError) {
+        for name in try FileSystem.names(in: directory)
+        where name.hasSuffix(SegmentRemoval.stagedSuffix) {
+            let path = "\(directory)/\(name)"
+            findings.append(
+                Finding(.note, path, "its removal was cut short; the collector completes it"))
+            let segment = SegmentRemoval.segmentName(path)
+            guard !ledger.entries.contains(where: { $0.segment == segment }) else { continue }
+            for (spool, ranges) in SegmentNumbers.read(path).ranges {
+                for range in ranges { numbers.insert(range, spool: hexadecimal(spool)) }
+            }
+        }
     }
 
     private mutating func ledger(_ source: String) throws(ArchiveError) -> Ledger.Contents {

@@ -1,0 +1,68 @@
+import Glibc
+import MP4
+
+/// The numbers of the records that a file holds, from the heads of its fragments.
+struct SegmentNumbers {
+    private var runs: [(spool: [UInt8], range: ClosedRange<UInt64>)] = []
+    /// What is wrong with the file; what was read is right all the same.
+    private(set) var flaw: String?
+
+    /// Reads a file; what is wrong with it is in ``flaw``.
+    static func read(_ path: String) -> SegmentNumbers {
+        var numbers = SegmentNumbers()
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            numbers.flaw = systemMessage(errno)
+            return numbers
+        }
+        defer { close(descriptor) }
+        do throws(MP4Error) {
+            try numbers.scan(DescriptorSource(descriptor: descriptor))
+        } catch {
+            numbers.flaw = "\(error)"
+        }
+        return numbers
+    }
+
+    /// Ranges that do not touch, ascending, by spool.
+    var ranges: [(spool: [UInt8], ranges: [ClosedRange<UInt64>])] {
+        Dictionary(grouping: runs, by: \.spool).map { spool, runs in
+            (spool, Self.joined(runs.map(\.range)))
+        }.sorted { $0.spool.lexicographicallyPrecedes($1.spool) }
+    }
+
+    private static func joined(_ ranges: [ClosedRange<UInt64>]) -> [ClosedRange<UInt64>] {
+        var joined: [ClosedRange<UInt64>] = []
+        for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
+            if let last = joined.last, range.lowerBound <= last.upperBound + 1 {
+                joined[joined.count - 1] =
+                    last.lowerBound...max(last.upperBound, range.upperBound)
+            } else {
+                joined.append(range)
+            }
+        }
+        return joined
+    }
+
+    private mutating func scan(_ source: DescriptorSource) throws(MP4Error) {
+        var scanner = try FragmentScanner(source)
+        while let fragment = try scanner.next() {
+            for box in fragment.userBoxes where box.userType == FragmentRecord.userType {
+                do throws(FragmentRecord.Malformed) {
+                    append(try FragmentRecord(parsing: box.payload))
+                } catch {
+                    flaw = error.description
+                }
+            }
+        }
+        if case .damaged(let error) = scanner.stop { flaw = "\(error)" }
+    }
+
+    private mutating func append(_ record: FragmentRecord) {
+        for run in record.pieces.flatMap(\.runs) where run.samples > 0 {
+            let last = run.firstSequence.addingReportingOverflow(UInt64(run.samples) - 1)
+            guard !last.overflow else { continue }
+            runs.append((record.spool, run.firstSequence...last.partialValue))
+        }
+    }
+}

@@ -1,0 +1,89 @@
+import Glibc
+
+/// Takes one segment out of an archive so that a crash in the middle leaves nothing behind that nobody knows of.
+///
+/// 1. The file gets a name that says it is going (``stagedSuffix``): from here on it is no segment.
+/// 2. The ledger says which records went with it, and why; durable before the next step.
+/// 3. The file goes.
+///
+/// Whatever of this a crash has cut short, ``complete(_:appending:)`` on the renamed file finishes.
+package enum SegmentRemoval {
+    /// Behind the name of a segment that is being removed.
+    package static let stagedSuffix = ".mp4.removing"
+
+    /// Removes a segment.
+    /// - Parameters:
+    ///   - path: the segment.
+    ///   - cause: for the ledger.
+    ///   - append: writes lines to the source's ledger and makes them durable.
+    package static func remove(
+        _ path: String, cause: String, now: UTCTime,
+        appending append: (_ lines: [UInt8]) throws(ArchiveError) -> Void
+    ) throws(ArchiveError) {
+        let staged = String(path.dropLast(ArchiveLayout.segmentSuffix.count)) + stagedSuffix
+        guard rename(path, staged) == 0 else {
+            throw .system(operation: "remove", path: path, errno: errno)
+        }
+        try append(ledgerLines(staged, cause: cause, known: [], now: now))
+        try discard(staged)
+    }
+
+    /// Finishes a removal that was cut short.
+    /// - Parameters:
+    ///   - staged: the renamed file.
+    ///   - ledger: the source's ledger: whether the second step was done is seen there.
+    package static func complete(
+        _ staged: String, ledger: Ledger.Contents, now: UTCTime,
+        appending append: (_ lines: [UInt8]) throws(ArchiveError) -> Void
+    ) throws(ArchiveError) {
+        let name = segmentName(staged)
+        let known = ledger.entries.filter { $0.kind == .removed && $0.segment == name }
+        let lines = ledgerLines(staged, cause: "removal cut short", known: known, now: now)
+        if !lines.isEmpty { try append(lines) }
+        try discard(staged)
+    }
+
+    private static func discard(_ staged: String) throws(ArchiveError) {
+        guard unlink(staged) == 0 || errno == ENOENT else {
+            throw .system(operation: "remove", path: staged, errno: errno)
+        }
+    }
+
+    /// A line for each range of numbers that the file holds; one without numbers for what cannot be read.
+    /// - Parameter known: lines that are there already.
+    private static func ledgerLines(
+        _ staged: String, cause: String, known: [LedgerEntry], now: UTCTime
+    ) -> [UInt8] {
+        var entry = LedgerEntry(kind: .removed, at: now)
+        entry.cause = cause
+        entry.segment = segmentName(staged)
+        let numbers = SegmentNumbers.read(staged)
+        var lines: [UInt8] = []
+        for (spool, ranges) in numbers.ranges {
+            entry.spool = hexadecimal(spool)
+            for range in ranges {
+                entry.firstSequence = range.lowerBound
+                entry.lastSequence = range.upperBound
+                let isKnown = known.contains {
+                    $0.spool == entry.spool && $0.firstSequence == entry.firstSequence
+                        && $0.lastSequence == entry.lastSequence
+                }
+                if !isKnown { lines += Ledger.line(entry) }
+            }
+        }
+        if let flaw = numbers.flaw, !known.contains(where: { $0.firstSequence == nil }) {
+            entry.spool = nil
+            entry.firstSequence = nil
+            entry.lastSequence = nil
+            entry.text = "what else was in it cannot be read: \(flaw)"
+            lines += Ledger.line(entry)
+        }
+        return lines
+    }
+
+    static func segmentName(_ path: String) -> String {
+        let name = path.split(separator: "/").last.map(String.init) ?? path
+        return name.hasSuffix(stagedSuffix)
+            ? String(name.dropLast(stagedSuffix.count)) + ArchiveLayout.segmentSuffix : name
+    }
+}

@@ -1,0 +1,155 @@
+import Glibc
+import Testing
+
+@testable import Archive
+
+private let day: Int64 = 86_400_000_000_000
+
+/// A segment of 100 bytes that ended so many days after 1970.
+private func segment(
+    _ days: Int64, source: String = "camera", session: String = "s", isProtected: Bool = false,
+    isOpen: Bool = false
+) -> ArchivedSegment {
+    ArchivedSegment(
+        session: session, source: source, path: "\(session)/\(source)/\(days)", sizeBytes: 100,
+        ended: UTCTime(nanoseconds: days * day), isProtected: isProtected, isOpen: isOpen)
+}
+
+private func expired(
+    _ policy: RetentionPolicy, _ segments: [ArchivedSegment], free: UInt64 = 0, today: Int64 = 100
+) -> [String] {
+    policy.expired(of: segments, freeBytes: free, now: UTCTime(nanoseconds: today * day))
+        .map { "\($0.segment.path) \($0.cause)" }
+}
+
+@Suite struct RetentionPolicyTests {
+    @Test func `without limits everything stays`() {
+        #expect(RetentionPolicy().keepsEverything)
+        #expect(expired(RetentionPolicy(), [segment(1)]).isEmpty)
+    }
+
+    @Test func `what is older than the limit goes, to the day`() {
+        let policy = RetentionPolicy(maximumAgeNanoseconds: 10 * day)
+        #expect(
+            expired(policy, [segment(91), segment(89), segment(90), segment(5)])
+                == ["s/camera/5 age", "s/camera/89 age"])
+    }
+
+    @Test func `the oldest of all sources go until the rest fits`() {
+        let policy = RetentionPolicy(maximumBytes: 250)
+        let segments = [segment(3), segment(1, source: "door"), segment(2), segment(4)]
+        #expect(expired(policy, segments) == ["s/door/1 size", "s/camera/2 size"])
+    }
+
+    @Test func `the oldest go until enough is free`() {
+        let policy = RetentionPolicy(minimumFreeBytes: 1_000)
+        let segments = (1...5).map { segment($0) }
+        #expect(
+            expired(policy, segments, free: 850)
+                == ["s/camera/1 freeSpace", "s/camera/2 freeSpace"])
+        #expect(expired(policy, segments, free: 1_000).isEmpty)
+    }
+
+    @Test func `what is protected or open stays, and counts`() {
+        let policy = RetentionPolicy(maximumAgeNanoseconds: day, maximumBytes: 100)
+        let segments = [
+            segment(1, isProtected: true), segment(2, isOpen: true), segment(3), segment(99),
+        ]
+        #expect(expired(policy, segments) == ["s/camera/3 age", "s/camera/99 size"])
+    }
+}
+
+@Suite struct RemovalTests {
+    @Test
+    func `a removed segment's records are in the ledger, and the session stays sound`() throws {
+        let archive = SmallArchive()
+        let paths = try archive.addSession("s", segments: 3)
+        try SegmentRemoval.remove(paths[0], cause: "older than is kept", now: SmallArchive.zero) {
+            lines throws(ArchiveError) in try archive.append(lines, session: "s")
+        }
+        #expect(!FileSystem.exists(paths[0]))
+        let entry = try #require(try archive.ledger("s").first)
+        #expect(entry.kind == .removed && entry.cause == "older than is kept")
+        #expect(entry.firstSequence == 1 && entry.lastSequence == 10)
+        #expect(entry.segment.map { paths[0].hasSuffix("/\($0)") } == true)
+        let report = try SessionVerifier.verify("s", in: archive.layout)
+        #expect(report.isSound && report.findings.isEmpty)
+    }
+
+    @Test func `a segment that is merely gone is damage`() throws {
+        let archive = SmallArchive()
+        let paths = try archive.addSession("s", segments: 3)
+        unlink(paths[1])
+        let report = try SessionVerifier.verify("s", in: archive.layout)
+        #expect(report.findings.contains { $0.severity == .damage })
+    }
+
+    /// A crash after each step of a removal.
+    @Test(arguments: 0...2)
+    func `that a crash cut short is completed, and said once`(stepsDone: Int) throws {
+        let archive = SmallArchive()
+        let paths = try archive.addSession("s", segments: 3)
+        let staged = paths[1].replacing(".mp4", with: SegmentRemoval.stagedSuffix)
+        switch stepsDone {
+        case 0: break
+        case 1:
+            #expect(rename(paths[1], staged) == 0)
+        default:
+            do throws(ArchiveError) {
+                try SegmentRemoval.remove(paths[1], cause: "age", now: SmallArchive.zero) {
+                    lines throws(ArchiveError) in
+                    try archive.append(lines, session: "s")
+                    throw .malformed(path: "", reason: "the power is gone")
+                }
+            } catch {
+                #expect(FileSystem.exists(staged))
+            }
+        }
+        let before = try SessionVerifier.verify("s", in: archive.layout)
+        #expect(!before.findings.contains { $0.severity == .damage })
+        let survey = try ArchiveSurvey(of: archive.layout)
+        #expect(survey.staged.map(\.path) == (stepsDone == 0 ? [] : [staged]))
+        for rest in survey.staged {
+            try SegmentRemoval.complete(
+                rest.path, ledger: Ledger.read(archive.layout.ledger("s", "camera")),
+                now: SmallArchive.zero
+            ) { lines throws(ArchiveError) in try archive.append(lines, session: "s") }
+        }
+        let removed = try archive.ledger("s").filter { $0.kind == .removed }
+        #expect(removed.count == (stepsDone == 0 ? 0 : 1))
+        #expect(try SessionVerifier.verify("s", in: archive.layout).findings.isEmpty)
+        #expect(try ArchiveSurvey(of: archive.layout).staged.isEmpty)
+    }
+
+    @Test func `an empty session goes whole, also after a crash`() throws {
+        let archive = SmallArchive()
+        try archive.addSession("a", segments: 0)
+        try archive.addSession("b", segments: 1)
+        try archive.addSession("c", segments: 0, state: .recording)
+        try archive.addSession("d", segments: 0)
+        try SessionProtection.set(true, of: "d", in: archive.layout)
+        #expect(try ArchiveSurvey(of: archive.layout).emptySessions == ["a"])
+        try SessionRemoval.remove("a", from: archive.layout)
+        #expect(try archive.layout.sessionNames() == ["b", "c", "d"])
+        #expect(
+            rename(
+                archive.layout.session("b"),
+                "\(archive.layout.sessions)/\(SessionRemoval.stagedPrefix)b") == 0)
+        try SessionRemoval.complete(in: archive.layout)
+        #expect(try FileSystem.names(in: archive.layout.sessions) == ["c", "d"])
+    }
+}
+
+@Suite struct SurveyTests {
+    @Test func `tells open segments from finished ones, and protected from others`() throws {
+        let archive = SmallArchive()
+        try archive.addSession("done", segments: 2)
+        try archive.addSession("running", segments: 2, state: .recording)
+        try SessionProtection.set(true, of: "done", in: archive.layout)
+        let segments = try ArchiveSurvey(of: archive.layout).segments
+        #expect(segments.map(\.isOpen) == [false, false, false, true])
+        #expect(segments.map(\.isProtected) == [true, true, false, false])
+        try SessionProtection.set(false, of: "done", in: archive.layout)
+        #expect(try ArchiveSurvey(of: archive.layout).segments.allSatisfy { !$0.isProtected })
+    }
+}

@@ -1,0 +1,128 @@
+import Foundation
+import Glibc
+import Testing
+
+extension EndToEnd {
+    /// What becomes of recordings when the disk has no room for them.
+    @Suite struct FullDiskTests {
+        @Test(.enabled(if: SmallDisk.canBeMade, "no root here, so no disk of a given size"))
+        func `a full disk stops recording until there is room, and nothing is lost`() async throws {
+            try await Stage.with { stage in
+                let disk = try await SmallDisk(
+                    megabytes: 20, on: stage, collector: ["--reserve", "3MB", "--segment", "3s"])
+                // A megabyte may be written.
+                try disk.fill(megabytes: 16)
+                let agent = try stage.testAgent(
+                    "camera", "--size", "640x360", "--video-bitrate", "8M", "--encoder-preset",
+                    "ultrafast", "--duration", "12s")
+                try await disk.collector.says("the disk is full")
+                #expect(try disk.freeBytes >= 2_900_000)
+                try await agent.says("capture ended")
+                // It plays as far as there was room.
+                let archive = "\(stage.directory.path)/seen"
+                try disk.copyArchive(to: archive)
+                let full = try await stage.run(
+                    .archive, "verify", "latest", "--archive", archive)
+                #expect(full.status == 0, "\(full.output)\(full.complaints)")
+
+                try disk.empty()
+                try await disk.collector.says("there is room again")
+                try await agent.succeeds()
+                try FileManager.default.removeItem(atPath: archive)
+                try disk.copyArchive(to: archive)
+                let verified = try await stage.run(
+                    .archive, "verify", "latest", "--archive", archive)
+                #expect(verified.status == 0, "\(verified.output)\(verified.complaints)")
+                #expect(!verified.output.contains("lost"), "\(verified.output)")
+                disk.collector.signal(SIGTERM)
+                try await disk.collector.succeeds()
+            }
+        }
+
+        @Test func `the oldest segments go when there are too many bytes`() async throws {
+            try await Stage.with { stage in
+                let recorder = try await stage.collector("--segment", "1s", "--once")
+                let agent = try stage.testAgent("camera", "--duration", "4s")
+                try await agent.succeeds()
+                try await recorder.succeeds()
+                let all = try stage.recordings("camera")
+                let protected = try await stage.run(
+                    .archive, "protect", "latest", "--archive", stage.archive)
+                #expect(protected.status == 0)
+                let newest = try FileManager.default.attributesOfItem(
+                    atPath: #require(all.last).path)
+                let limit = try #require(newest[.size] as? Int) + 1
+                let limits = ["--keep-bytes", "\(limit)"]
+
+                // A protected session stays.
+                let careful = try await stage.collector(limits[0], limits[1])
+                careful.signal(SIGTERM)
+                try await careful.succeeds()
+                #expect(try stage.recordings("camera") == all)
+
+                let free = try await stage.run(
+                    .archive, "protect", "latest", "--off", "--archive", stage.archive)
+                #expect(free.status == 0)
+                let cleaner = try await stage.collector(limits[0], limits[1])
+                try await eventually("only the newest segment is left") {
+                    try stage.recordings("camera") == all.suffix(1)
+                }
+                cleaner.signal(SIGTERM)
+                try await cleaner.succeeds()
+                let verified = try await stage.run(
+                    .archive, "verify", "latest", "--archive", stage.archive)
+                #expect(verified.status == 0, "\(verified.output)")
+            }
+        }
+    }
+}
+
+/// A collector whose archive is on a disk of a few megabytes, in a mount namespace of its own.
+private struct SmallDisk {
+    static var canBeMade: Bool { geteuid() == 0 }
+
+    let collector: Running
+    /// The archive, as the collector sees it.
+    private let archive: String
+
+    init(megabytes: Int, on stage: Stage, collector arguments: [String]) async throws {
+        let mountPoint = stage.archive
+        try FileManager.default.createDirectory(
+            atPath: mountPoint, withIntermediateDirectories: true)
+        let script =
+            "mount -t tmpfs -o size=\(megabytes)m tmpfs '\(mountPoint)' && exec \"$@\""
+        collector = try stage.start(
+            at: URL(filePath: "/usr/bin/unshare"),
+            [
+                "--mount", "sh", "-c", script, "sh", Executable.collector.url.path, "--listen",
+                stage.endpoint, "--archive", mountPoint,
+            ] + arguments)
+        archive = "/proc/\(collector.processIdentifier)/root\(mountPoint)"
+        try await collector.says("listening on")
+    }
+
+    var freeBytes: UInt64 {
+        get throws {
+            var status = statvfs()
+            guard statvfs(archive, &status) == 0 else {
+                throw StageFailure(description: "cannot ask \(archive): errno \(errno)")
+            }
+            return UInt64(status.f_bavail) * UInt64(status.f_frsize)
+        }
+    }
+
+    /// Takes room away.
+    func fill(megabytes: Int) throws {
+        try Data(count: megabytes << 20).write(to: URL(filePath: "\(archive)/filler"))
+    }
+
+    /// Gives it back.
+    func empty() throws { try FileManager.default.removeItem(atPath: "\(archive)/filler") }
+
+    func copyArchive(to path: String) throws {
+        try FileManager.default.createDirectory(
+            atPath: path, withIntermediateDirectories: true)
+        try FileManager.default.copyItem(
+            atPath: "\(archive)/sessions", toPath: "\(path)/sessions")
+    }
+}
