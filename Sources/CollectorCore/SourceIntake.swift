@@ -8,6 +8,9 @@ struct SourceIntake: Sendable {
     /// How far off a timeline may be that is guessed from arrival: more than any sane network takes.
     private static let guessBoundNanoseconds: Int64 = 10_000_000_000
     private static let followIntervalNanoseconds: Int64 = 1_000_000_000
+    /// A clock that has just come is followed more closely: its rate is being learnt.
+    private static let learningNanoseconds: Int64 = 10_000_000_000
+    private static let learningIntervalNanoseconds: Int64 = 200_000_000
     /// Sound follows on itself as long as its stamps say so to within this many ticks (a tick is one sampling
     /// interval): rounding between clocks is not a gap.
     private static let soundToleranceTicks: Int64 = 2
@@ -28,6 +31,8 @@ struct SourceIntake: Sendable {
     private var guessed: Set<Identity> = []
     /// When each timeline has followed its clock last, on the collector's.
     private var followedNanoseconds: [Identity: Int64] = [:]
+    /// When each timeline began, on the collector's clock.
+    private var begunNanoseconds: [Identity: Int64] = [:]
     private var jumpsSeen: [Identity: Int] = [:]
     private var trackClocks: [TrackKind: TrackClock] = [:]
     private var notices: [IntakeNotice] = []
@@ -52,10 +57,13 @@ struct SourceIntake: Sendable {
         return notices
     }
 
-    /// Follows what has been learned of an agent's clock since the last time, at most once a second: a timeline is slewed
-    /// slowly anyway.
+    /// Follows what has been learned of an agent's clock since the last time, at most once a second (a timeline is slewed
+    /// slowly anyway), but at its beginning.
     private mutating func follow(_ clocks: AgentClocks, _ epoch: Identity, now: Int64) {
-        guard now - (followedNanoseconds[epoch] ?? .min / 2) >= Self.followIntervalNanoseconds,
+        let isLearning = now - (begunNanoseconds[epoch] ?? now) < Self.learningNanoseconds
+        let interval =
+            isLearning ? Self.learningIntervalNanoseconds : Self.followIntervalNanoseconds
+        guard now - (followedNanoseconds[epoch] ?? .min / 2) >= interval,
             let change = clocks.change(of: epoch),
             var timeline = timelines.removeValue(forKey: epoch)
         else { return }
@@ -132,6 +140,7 @@ struct SourceIntake: Sendable {
                 Timeline(
                     sessionZeroNanoseconds: zero, model: model ?? guess(samples, now: now)))
             followedNanoseconds[epoch] = model == nil ? nil : now
+            begunNanoseconds[epoch] = now
             jumpsSeen[epoch] = clocks.change(of: epoch)?.jumps ?? 0
         } else {
             follow(clocks, epoch, now: now)

@@ -9,8 +9,9 @@ package struct Timeline: Sendable {
     /// The fastest correction, in parts per 10⁹ of the agent's time: 500 ppm is no audible change of pitch and is
     /// what `adjtime` uses.
     package static let slewLimitPPB: Int64 = 500_000
-    /// Small corrections take this long, so that the estimate's noise becomes a slow bend.
-    package static let slewHorizonNanoseconds: Int64 = 4_000_000_000
+    /// Small corrections take this long, so that the estimate's noise becomes a slow bend. Longer, and what has been learnt comes too
+    /// late: while a clock's rate is being learnt, most of the error is what is not slewed yet.
+    package static let slewHorizonNanoseconds: Int64 = 1_000_000_000
     /// What would take longer than 1000 s to slew is not slewed: it is a discontinuity.
     package static let discontinuityNanoseconds: Int64 = 500_000_000
     /// How far behind the newest sample a line stays known: one track may lag behind the other by this much.

@@ -109,6 +109,12 @@ struct Backlog<Storage: SpoolStorage, Payload: SpooledPayload>: Sendable {
 
     mutating func add(_ exchange: ReportedExchange) { lanes[0].link.add(exchange) }
 
+    /// Has what is known of the clocks sent now instead of with the next heartbeat.
+    mutating func reportExchanges(now: Int64) -> [Action] {
+        let actions = lanes[0].link.reportExchanges(now: now)
+        return perform(actions, now: now)
+    }
+
     /// How the source's sound does: told with the next heartbeat.
     mutating func setSound(_ sound: SoundHealth) { lanes[0].link.setSound(sound, of: 0) }
 

@@ -2,9 +2,12 @@ import Wire
 
 /// Decides when to ask for the collector's time, and makes exchanges of the answers. A value: sending is the caller's.
 ///
-/// A burst right after connecting gives the collector a first estimate before the first sample; then a probe every two
-/// seconds keeps it. Where even the quickest round trip is slow, or delays are random, ten a second for the first minute find the quick
-/// ones among them.
+/// A burst right after connecting gives the collector a first offset before the first sample. How fast the two clocks run apart only shows with
+/// time, and until it is known times are off by up to some hundred millionths of what has passed: so the first two seconds are asked
+/// fifty times a second, the first ten seconds ten times; then a probe every two seconds keeps what is known.
+///
+/// Where even the quickest round trip is slow, or delays are random, quick ones have to be found among many: fifty a second for ten seconds,
+/// twenty for the first minute. More would wait behind each other on a connection that keeps their order.
 struct ClockProber: Sendable {
     /// Probes of the burst: the quickest of them counts.
     static let burst = 8
@@ -14,9 +17,14 @@ struct ClockProber: Sendable {
     /// that was sent without any would be placed by its arrival.
     static let firstAnswerNanoseconds: Int64 = 3_000_000_000
     private static let burstPauseNanoseconds: Int64 = 5_000_000
-    private static let intervalNanoseconds: Int64 = 2_000_000_000
+    /// While the rate of the clocks is learnt.
+    private static let learningNanoseconds: Int64 = 2_000_000_000
+    private static let learningPauseNanoseconds: Int64 = 20_000_000
+    private static let settlingNanoseconds: Int64 = 10_000_000_000
     private static let searchNanoseconds: Int64 = 60_000_000_000
-    private static let searchPauseNanoseconds: Int64 = 100_000_000
+    private static let searchPauseNanoseconds: Int64 = 50_000_000
+    private static let settlingPauseNanoseconds: Int64 = 100_000_000
+    private static let intervalNanoseconds: Int64 = 2_000_000_000
     /// A round trip as quick as this leaves half a millisecond open at most: nothing to search for.
     private static let quickNanoseconds: Int64 = 1_000_000
     /// An answer later than this says nothing.
@@ -40,7 +48,8 @@ struct ClockProber: Sendable {
     /// Whether the first estimate is as good as it will get without waiting longer.
     func isBurstOver(now: Int64) -> Bool {
         let elapsed = now - startedNanoseconds
-        return answers >= Self.burst || (answers > 0 && elapsed >= Self.burstNanoseconds)
+        return answers >= Self.burst && isQuick
+            || answers > 0 && elapsed >= Self.burstNanoseconds
             || elapsed >= Self.firstAnswerNanoseconds
     }
 
@@ -56,11 +65,23 @@ struct ClockProber: Sendable {
         return ClockProbe(t1: now)
     }
 
+    private var isQuick: Bool {
+        quickestNanoseconds.map { $0 <= Self.quickNanoseconds } ?? false
+    }
+
+    /// Whether what is learnt now decides where the first samples go, and should not wait for a heartbeat.
+    func isLearning(now: Int64) -> Bool {
+        let length = isQuick ? Self.learningNanoseconds : Self.settlingNanoseconds
+        return now - startedNanoseconds < length
+    }
+
     private func pause(now: Int64) -> Int64 {
         guard isBurstOver(now: now) else { return Self.burstPauseNanoseconds }
-        let isSearching = now - startedNanoseconds < Self.searchNanoseconds
-        let isQuick = quickestNanoseconds.map { $0 <= Self.quickNanoseconds } ?? false
-        return isSearching && !isQuick ? Self.searchPauseNanoseconds : Self.intervalNanoseconds
+        if isLearning(now: now) { return Self.learningPauseNanoseconds }
+        let elapsed = now - startedNanoseconds
+        if isQuick, elapsed < Self.settlingNanoseconds { return Self.settlingPauseNanoseconds }
+        if !isQuick, elapsed < Self.searchNanoseconds { return Self.searchPauseNanoseconds }
+        return Self.intervalNanoseconds
     }
 
     /// An answer has come.

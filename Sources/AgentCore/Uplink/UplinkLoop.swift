@@ -9,6 +9,8 @@ import Wire
 struct UplinkLoop {
     /// How long the thread sleeps at most: batches and heartbeats are looked at that often.
     private static let tickMilliseconds = 50
+    /// While the clocks are learnt, what was learnt is sent so often: a tenth of what a collector lets one peer send.
+    private static let reportNanoseconds: Int64 = 150_000_000
 
     private enum Phase {
         /// No connection until then, on the monotonic clock.
@@ -24,6 +26,7 @@ struct UplinkLoop {
     private var backlog: Backlog<DirectoryStorage, SharedBytes>
     private let synchronizer: SpoolSynchronizer?
     private var prober: ClockProber
+    private var reportedNanoseconds: Int64 = 0
     private var phase = Phase.pausing(until: 0)
     private var outcome: UplinkOutcome?
     private var outgoing: [(header: [UInt8], payload: SharedBytes?)] = []
@@ -120,6 +123,10 @@ extension UplinkLoop {
         }
         if let sound = uplink.takeSound() { backlog.setSound(sound) }
         synchronize(now: now)
+        if prober.isLearning(now: now), now - reportedNanoseconds >= Self.reportNanoseconds {
+            reportedNanoseconds = now
+            perform(backlog.reportExchanges(now: now))
+        }
         perform(backlog.tick(now: now))
         if outcome == nil, let deadline, now >= deadline { outcome = .failed(givenUp) }
         var status = UplinkStatus()

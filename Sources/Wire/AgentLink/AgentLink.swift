@@ -188,6 +188,11 @@ package struct AgentLink<Payload: Sendable>: Sendable {
         }
     }
 
+    /// Sends what is known of the clocks now instead of with the next heartbeat.
+    package mutating func reportExchanges(now: Int64) -> [Action] {
+        exchanges.isEmpty ? [] : heartbeat(now: now)
+    }
+
     /// Time has passed: call it a few times per second.
     package mutating func tick(now: Int64) -> [Action] {
         switch state {

@@ -25,16 +25,31 @@ import Wire
         return sent
     }
 
-    @Test func `a quick link is asked in a burst, then every two seconds`() {
-        let sent = probes(roundTrip: millisecond / 2, duration: 20_000 * millisecond)
+    @Test
+    func `a quick link is asked often until the clocks' rates are known, then every two seconds`() {
+        let sent = probes(roundTrip: millisecond / 2, duration: 30_000 * millisecond)
         #expect(sent.prefix(8).last == 35 * millisecond)
-        #expect((16...20).contains(sent.count), "\(sent.count)")
+        #expect((95...105).contains(sent.count { $0 < 2_000 * millisecond }))
+        #expect((75...85).contains(sent.count { (2_000..<10_000).contains($0 / millisecond) }))
+        #expect((9...11).contains(sent.count { $0 > 10_000 * millisecond }))
     }
 
-    @Test func `a slow link is asked ten times a second for a minute`() {
+    @Test func `a slow link is asked many times a second for a minute`() {
         let sent = probes(roundTrip: 20 * millisecond, duration: 90_000 * millisecond)
-        #expect(sent.count { $0 < 60_000 * millisecond } > 550)
+        #expect(sent.count { $0 < 10_000 * millisecond } > 500)
+        #expect(sent.count { (10_000..<60_000).contains($0 / millisecond) } > 900)
         #expect(sent.count { $0 > 62_000 * millisecond } < 20)
+    }
+
+    @Test func `the burst searches a slow link as long as it may`() {
+        var prober = ClockProber(epoch: 1, now: 0)
+        for now in stride(from: Int64(0), to: 100 * millisecond, by: 5 * Int(millisecond)) {
+            guard let probe = prober.probe(now: now) else { continue }
+            let reply = ClockReply(t1: probe.t1, t2: 1, t3: 2)
+            #expect(prober.finish(reply, receivedAt: now + 20 * millisecond) != nil)
+        }
+        #expect(!prober.isBurstOver(now: 100 * millisecond))
+        #expect(prober.isLearning(now: 9_000 * millisecond))
     }
 
     @Test func `the burst waits for a first answer, but not for ever`() {
