@@ -98,7 +98,10 @@ package struct Segmenter<Payload: Sendable>: Sendable {
         var pieces = [piece]
         if let closing { pieces = feed(closing, piece, now: now, to: &actions) }
         guard let first = pieces.first else { return }
-        if segment == nil { begin(at: firstPresented(first)) }
+        if segment == nil {
+            begin(at: firstPresented(first))
+            pieces[0] = settled(first)
+        }
         if let cut = cut(at: first) {
             divide(at: cut, with: pieces, now: now, to: &actions)
             return
@@ -169,11 +172,15 @@ extension Segmenter {
     private mutating func divide(
         at cut: Int64, with pieces: [PlannedPiece<Payload>], now: Int64, to actions: inout [Action]
     ) {
-        let carried = takeSound(from: cut)
+        let startsAnew = nextFormats != nil
+        // A cut that is a hair before the next file's beginning: sound in between belongs to the file before.
+        let origin = place(of: cut, offGrid: startsAnew).origin
+        let soundCut = max(cut, min(origin, cut + settings.toleranceNanoseconds))
+        let carried = takeSound(from: soundCut)
         var after: [PlannedPiece<Payload>] = []
         for piece in pieces {
             let parts = piece.divided { track, sample in
-                track == .video || nanoseconds(sample.pts, track) >= cut
+                track == .video || nanoseconds(sample.pts, track) >= soundCut
             }
             for straggler in parts.before { append(straggler, now: now) }
             after += parts.after
@@ -186,12 +193,13 @@ extension Segmenter {
             if formats[.audio] == nil || soundPassed || nextFormats != nil {
                 actions.append(.finish(segment: old.number))
             } else {
-                closing = Closing(number: old.number, cutNanoseconds: cut, sinceNanoseconds: now)
+                closing = Closing(
+                    number: old.number, cutNanoseconds: soundCut, sinceNanoseconds: now)
             }
         }
-        let startsAnew = nextFormats != nil
         adoptFormats()
         begin(at: cut, offGrid: startsAnew)
+        if let first = after.first { after[0] = settled(first) }
         for piece in carried + after { append(piece, now: now) }
     }
 
@@ -217,6 +225,16 @@ extension Segmenter {
 
     /// Begins a segment with the samples at `instant`.
     private mutating func begin(at instant: Int64, offGrid: Bool = false) {
+        let (origin, index) = place(of: instant, offGrid: offGrid)
+        usedOrigins.insert(origin)
+        segmentCount += 1
+        segment = Segment(
+            number: segmentCount, originNanoseconds: origin,
+            endNanoseconds: (index + 1) * settings.segmentNanoseconds)
+    }
+
+    /// Where a file that begins with the samples at `instant` has its origin, and in which segment of the grid that is.
+    private func place(of instant: Int64, offGrid: Bool) -> (origin: Int64, index: Int64) {
         let length = settings.segmentNanoseconds
         // Two clocks agree to within their bounds, not to the nanosecond: a hair before a boundary is at it.
         let settled = instant + settings.toleranceNanoseconds
@@ -226,11 +244,22 @@ extension Segmenter {
         if offGrid || usedOrigins.contains(origin) { origin = instant }
         // Names have milliseconds: two files of one source never share one.
         while usedOrigins.contains(origin) { origin += 1_000_000 }
-        usedOrigins.insert(origin)
-        segmentCount += 1
-        segment = Segment(
-            number: segmentCount, originNanoseconds: origin,
-            endNanoseconds: (index + 1) * length)
+        return (origin, index)
+    }
+
+    /// The first piece of a file, whose first picture is not presented before the file begins: readers would leave it out,
+    /// and every joint would lack a picture. It is a hair that the picture is moved by; its stamp stays in the record.
+    private func settled(_ piece: PlannedPiece<Payload>) -> PlannedPiece<Payload> {
+        guard let segment, let format = formats[.video],
+            let run = piece.runs.firstIndex(where: { $0.track == .video }),
+            let first = piece.runs[run].samples.first
+        else { return piece }
+        let origin = ticks(segment.originNanoseconds, format.timescale)
+        let hair = ticks(settings.toleranceNanoseconds, format.timescale) + 1
+        guard first.pts < origin, origin - first.pts <= hair else { return piece }
+        var moved = piece
+        moved.runs[run].samples[0].pts = origin
+        return moved
     }
 
     /// A piece in parts that have keyframes only at their start.

@@ -276,4 +276,49 @@ private struct Files {
         for sample in files.samples(1, .video) { #expect(sample.duration == 9_000) }
         for sample in files.samples(1, .audio) { #expect(sample.duration == 1_024) }
     }
+
+    @Test func `what comes a hair before a boundary is presented all the same`() {
+        var camera = Camera()
+        var segmenter = Segmenter<ArrayPayload>(
+            settings: SegmenterSettings(segmentNanoseconds: 2_000_000_000),
+            formats: Camera.formats)
+        var files = Files()
+        for index in 0..<40 {
+            // Some 20 µs early, as two clocks may see it.
+            var piece = camera.batch(index)
+            for run in piece.runs.indices {
+                let early: Int64 = piece.runs[run].track == .video ? 2 : 1
+                for sample in piece.runs[run].samples.indices {
+                    piece.runs[run].samples[sample].dts -= early
+                    piece.runs[run].samples[sample].pts -= early
+                }
+            }
+            files.apply(
+                segmenter.add(piece, context: Camera.context, now: Int64(index) * 100_000_000))
+        }
+        files.apply(segmenter.end())
+        #expect(files.plans[2]?.originNanoseconds == 2_000_000_000)
+        // Presented at the beginning, decoded when it was; the next one is where it was.
+        let pictures = files.samples(2, .video)
+        #expect(pictures.prefix(2).map(\.pts) == [180_000, 189_000 - 2])
+        #expect(pictures.first?.dts == 180_000 - 2)
+        // Packets are 1024 ticks: the one that begins at 96,255 is the first at or after 2 s.
+        #expect(files.samples(2, .audio).first?.pts == 94 * 1024 - 1)
+        #expect(files.sequences == Array(1...UInt64(files.sequences.count)))
+    }
+
+    @Test func `a fragment's clock bound is the largest of what it holds`() {
+        var camera = Camera()
+        var segmenter = Segmenter<ArrayPayload>(
+            settings: SegmenterSettings(segmentNanoseconds: 2_000_000_000),
+            formats: Camera.formats)
+        var files = Files()
+        for (index, bound) in [900, 100, 100].enumerated() {
+            var context = Camera.context
+            context.clock.boundNanoseconds = UInt64(bound)
+            files.apply(segmenter.add(camera.batch(index), context: context, now: 0))
+        }
+        files.apply(segmenter.end())
+        #expect(files.fragments[1]?.map(\.context.clock.boundNanoseconds) == [900])
+    }
 }
