@@ -119,7 +119,8 @@ let package = Package(
         tests("Devices", "Devices", "Media", "TestMedia"),
         tests("Encoding", "Devices", "Encoding", "Media", "TestMedia"),
         tests(
-            "EndToEnd", "Archive", "Devices", "Media", "Messaging", "TestMedia", "Trust", "Wire",
+            "EndToEnd", "Archive", "Devices", "Media", "Messaging", "SyncCheck", "TestMedia",
+            "Trust", "Wire",
             "tributary", "tributary-agent", "tributary-collector"),
         tests("Media", "Media"),
         tests("Messaging", "Messaging"),

@@ -21,9 +21,15 @@ extension EndToEnd {
                 // It plays as far as there was room.
                 let archive = "\(stage.directory.path)/seen"
                 try disk.copyArchive(to: archive)
-                let full = try await stage.run(
-                    .archive, "verify", "latest", "--archive", archive)
-                #expect(full.status == 0, "\(full.output)\(full.complaints)")
+                let seen = try FileManager.default.subpathsOfDirectory(atPath: archive)
+                    .filter { $0.hasSuffix(".mp4") }
+                #expect(!seen.isEmpty)
+                for path in seen where Foreign.hasFFmpeg {
+                    let file = URL(filePath: "\(archive)/\(path)")
+                    // The newest may have been begun when there was no room for its first fragment.
+                    guard try Data(contentsOf: file).count(of: "moof") > 0 else { continue }
+                    try await Foreign.decode(file, on: stage)
+                }
 
                 try disk.empty()
                 try await disk.collector.says("there is room again")

@@ -32,19 +32,24 @@ struct PictureCodes {
                 description: "\(luma.count / sizeBytes) pictures come out of \(times.count)")
         }
         for (index, time) in times.enumerated() {
-            let band = LumaBand(luma[index * sizeBytes..<(index + 1) * sizeBytes])
-            // Of the picture's height only the top eighth is there, and read.
-            let frame = RawFrame(
-                format: .yuv420p, width: width, height: height,
-                planes: [RawFrame.Plane(baseAddress: band.start, bytesPerRow: width)],
-                colour: nil, captureNanoseconds: 0, durationNanoseconds: 0, owner: band)
             codes.append(
                 Code(
                     presentationNanoseconds: time,
-                    captureNanoseconds: TimeCode(readingLumaOf: frame).map {
-                        Int64($0.captureNanoseconds)
-                    }))
+                    captureNanoseconds: Self.read(
+                        luma[index * sizeBytes..<(index + 1) * sizeBytes], width: width,
+                        pictureHeight: height)))
         }
+    }
+
+    /// Reads the code out of the luma of a picture's top eighth.
+    static func read(_ luma: Data, width: Int, pictureHeight: Int) -> Int64? {
+        let band = LumaBand(luma)
+        // Of the picture's height only the top eighth is there, and read.
+        let frame = RawFrame(
+            format: .yuv420p, width: width, height: pictureHeight,
+            planes: [RawFrame.Plane(baseAddress: band.start, bytesPerRow: width)],
+            colour: nil, captureNanoseconds: 0, durationNanoseconds: 0, owner: band)
+        return TimeCode(readingLumaOf: frame).map { Int64($0.captureNanoseconds) }
     }
 
     /// Capture less presentation time of each picture that can be read: one number, if time is honest.

@@ -99,9 +99,9 @@ final class Running: Sendable {
     }
 
     /// Waits until it has ended.
-    func outcome() async throws -> Outcome {
+    func outcome(within patience: Duration = patience) async throws -> Outcome {
         do {
-            try await eventually("\(name) ends") { !process.isRunning }
+            try await eventually("\(name) ends", within: patience) { !process.isRunning }
         } catch {
             throw StageFailure(description: "\(error); it said:\n\(try complaints)")
         }
@@ -113,8 +113,8 @@ final class Running: Sendable {
 
     /// Waits until it has ended, which it must do with success.
     @discardableResult
-    func succeeds() async throws -> Outcome {
-        let outcome = try await outcome()
+    func succeeds(within patience: Duration = patience) async throws -> Outcome {
+        let outcome = try await outcome(within: patience)
         guard outcome.status == 0 else {
             throw StageFailure(
                 description: "\(name) ended with \(outcome.status):\n\(outcome.complaints)")
@@ -124,8 +124,10 @@ final class Running: Sendable {
 }
 
 /// Looks again and again until something is so.
-func eventually(_ what: String, _ isSo: () throws -> Bool) async throws {
-    let deadline = ContinuousClock.now + Running.patience
+func eventually(
+    _ what: String, within patience: Duration = Running.patience, _ isSo: () throws -> Bool
+) async throws {
+    let deadline = ContinuousClock.now + patience
     while !(try isSo()) {
         guard ContinuousClock.now < deadline else {
             throw StageFailure(description: "waited too long until \(what)")

@@ -49,6 +49,20 @@ struct Stranger: ~Copyable {
         return nil
     }
 
+    /// Waits until its only source's records up to that number are durable.
+    mutating func waitUntilPersisted(_ sequence: UInt64) throws {
+        for _ in 0..<Self.looks.count {
+            _ = try poller.wait(milliseconds: Self.looks.milliseconds)
+            guard let part = try socket.receive(maximumParts: 1)?.parts.first else { continue }
+            if case .acknowledgement(let acknowledgement) = try WireMessage(decoding: part.bytes),
+                acknowledgement.sources.contains(where: { $0.persisted >= sequence })
+            {
+                return
+            }
+        }
+        throw StageFailure(description: "record \(sequence) never became durable")
+    }
+
     // MARK: What an agent would say
 
     /// A greeting that is right in every field.
@@ -87,6 +101,15 @@ struct Stranger: ~Copyable {
                     ptsOffsetsNanoseconds: [], durationsNanoseconds: [40_000_000],
                     flags: pictures.indices.map { $0 == 0 ? .keyframe : [] })
             ])
+        return (WireMessage.samples(samples).encoded(), payload)
+    }
+
+    /// Pictures of a run that is whatever it is, from record 1 on.
+    static func samples(_ run: SampleRun) -> (header: [UInt8], payload: [UInt8]) {
+        let payload = Array(repeatElement(picture, count: run.count).joined())
+        let samples = Samples(
+            source: 0, firstSequence: 1, epoch: epoch.number,
+            payloadDigest: Digest(of: payload).bytes, runs: [run])
         return (WireMessage.samples(samples).encoded(), payload)
     }
 

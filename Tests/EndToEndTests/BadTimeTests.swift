@@ -1,0 +1,125 @@
+import Archive
+import Dispatch
+import Foundation
+import Media
+import Testing
+import Timing
+import Wire
+
+extension EndToEnd {
+    /// Peers whose times cannot be true: every sample is kept, what was odd is in the ledger, and nobody else notices.
+    @Suite struct BadTimeTests {
+        /// What is wrong with a peer's times.
+        enum Oddity: String, CaseIterable, Sendable, CustomTestStringConvertible {
+            case backwards, anHourAhead, noDuration, presentedFarAhead, answerBeforeProbe,
+                hugeOffset
+
+            var testDescription: String { rawValue }
+
+            private static let second: Int64 = 1_000_000_000
+
+            /// Ten pictures, 40 ms apart but for one.
+            func run(from now: Int64) -> SampleRun {
+                var times = (0..<10).map { now + Int64($0) * 40_000_000 }
+                var delays: [Int64] = []
+                var durations: [Int64] = [40_000_000]
+                switch self {
+                case .backwards: times[5] -= 5 * Self.second
+                case .anHourAhead: times[5] += 3_600 * Self.second
+                case .noDuration: durations = [0]
+                case .presentedFarAhead:
+                    delays = (0..<10).map { $0 == 5 ? 3_600 * Self.second : 0 }
+                case .answerBeforeProbe, .hugeOffset: break
+                }
+                return SampleRun(
+                    track: .video,
+                    sizes: times.map { _ in UInt32(Stranger.picture.count) },
+                    dtsNanoseconds: times, ptsOffsetsNanoseconds: delays,
+                    durationsNanoseconds: durations,
+                    flags: times.indices.map { $0 == 0 ? .keyframe : [] })
+            }
+
+            /// What it reports of the clocks after eight exchanges that are right.
+            func exchange(at now: Int64) -> ReportedExchange {
+                switch self {
+                case .answerBeforeProbe:
+                    ReportedExchange(
+                        t1: now, t2: now + 20_000, t3: now + 10_000, t4: now + 50_000, epoch: 1)
+                case .hugeOffset:
+                    ReportedExchange(
+                        t1: now, t2: now + 3_600 * Self.second,
+                        t3: now + 3_600 * Self.second + 1_000,
+                        t4: now + 50_000, epoch: 1)
+                case .backwards, .anHourAhead, .noDuration, .presentedFarAhead:
+                    ReportedExchange(
+                        t1: now, t2: now + 20_000, t3: now + 21_000, t4: now + 50_000, epoch: 1)
+                }
+            }
+
+            /// What the ledger says of it.
+            func isTold(by entry: LedgerEntry) -> Bool {
+                let fault: StampFault
+                switch self {
+                case .answerBeforeProbe: return entry.rejectedExchanges == 1
+                case .hugeOffset: return entry.outlyingExchanges == 1
+                case .backwards: fault = .backwards
+                case .anHourAhead: fault = .ahead
+                case .noDuration: fault = .badDuration
+                case .presentedFarAhead: fault = .presentationFarAhead
+                }
+                return entry.kind == .time && entry.text?.contains(fault.rawValue) == true
+            }
+        }
+
+        @Test(arguments: Oddity.allCases)
+        func `times that cannot be true are counted in the ledger and hurt nobody else`(
+            _ oddity: Oddity
+        ) async throws {
+            try await Stage.with { stage in
+                let collector = try await stage.collector()
+                let agent = try stage.testAgent("camera", "--duration", "3s")
+                _ = try await stage.holds(1, of: "camera")
+                try send(oddity, to: stage.endpoint)
+                try await agent.succeeds()
+                // Its peer has gone without a goodbye; what it sent is written all the same.
+                collector.signal(SIGTERM)
+                let outcome = try await collector.outcome()
+                #expect(outcome.complaints.contains("90 pictures"), "\(outcome.complaints)")
+                try await expectSound(stage)
+                let layout = ArchiveLayout(root: stage.archive)
+                let session = try #require(try layout.sessionNames().first)
+                let told = try Ledger.read(layout.ledger(session, "odd")).entries
+                #expect(told.contains(where: oddity.isTold), "\(told)")
+                let others = try Ledger.read(layout.ledger(session, "camera")).entries
+                #expect(!others.contains { $0.kind == .time || $0.kind == .discontinuity })
+                let report = try SessionVerifier.verify(session, in: layout)
+                let odd = try #require(report.sources.first { $0.name == "odd" })
+                #expect(odd.recordedSamples == 10)
+                // An hour ahead would be an hour of file.
+                let ends = odd.files.flatMap(\.tracks).map(\.endSeconds)
+                #expect(ends.allSatisfy { $0 < 60 }, "\(ends)")
+            }
+        }
+
+        private func send(_ oddity: Oddity, to endpoint: String) throws {
+            var stranger = try Stranger(to: endpoint)
+            try stranger.send(Stranger.hello(source: "odd"))
+            guard case .welcome = try #require(try stranger.answer()) else {
+                throw StageFailure(description: "no Welcome")
+            }
+            let now = Int64(DispatchTime.now().uptimeNanoseconds)
+            let right = (1...8).map { index in
+                let time = now - Int64(index) * 1_000_000
+                return ReportedExchange(
+                    t1: time, t2: time + 20_000, t3: time + 21_000, t4: time + 50_000, epoch: 1)
+            }
+            let exchanges = right.reversed() + [oddity.exchange(at: now)]
+            try stranger.send(
+                WireMessage.heartbeat(Heartbeat(clockExchanges: exchanges)).encoded())
+            let (header, payload) = Stranger.samples(oddity.run(from: now))
+            try stranger.send(header, payload)
+            // It stays until its samples are on disk.
+            try stranger.waitUntilPersisted(10)
+        }
+    }
+}

@@ -1,0 +1,104 @@
+import Archive
+import Foundation
+import SyncCheck
+import Testing
+
+extension EndToEnd {
+    /// Agents whose clocks are days and hundreds of ppm apart, on real processes: their recordings lie together, and say
+    /// truly how sure that is.
+    ///
+    /// `RUN_LONG_TESTS=1` records for a minute, as the figures in SyncCheck's article are made.
+    @Suite(
+        .enabled(
+            if: OddClock.areThere,
+            "unshare -T, faketime and python3 make the clocks; the first needs to be run as root"))
+    struct OddClockTests {
+        private static let isLong = ProcessInfo.processInfo.environment["RUN_LONG_TESTS"] == "1"
+        private static let duration = isLong ? "60s" : "12s"
+
+        /// What `tributary verify --sync --json` prints.
+        private struct Verdict: Decodable {
+            struct Measured: Decodable {
+                var report: SyncReport
+            }
+
+            var accepted: Bool
+            var measured: [Measured]
+        }
+
+        @Test func `recordings of odd clocks lie together on a quiet link`() async throws {
+            // Two cores are shared with whatever else tests run: the goal itself is for the long run.
+            try await record(delay: nil, p99: Self.isLong ? 250_000 : 1_000_000)
+        }
+
+        @Test func `recordings of odd clocks lie together through random delay`() async throws {
+            // In the first seconds nothing can be known better: see Timing's article.
+            try await record(delay: .milliseconds(20), p99: Self.isLong ? 1_000_000 : 4_000_000)
+        }
+
+        private func record(delay: Duration?, p99: Int64) async throws {
+            try await Stage.with { stage in
+                let port = try DelayProxy.freePort()
+                let collector = try await stage.collector(
+                    "--listen", "tcp://127.0.0.1:\(port)", "--once")
+                let proxy = try delay.map { try DelayProxy(to: port, atMost: $0, seed: 7) }
+                let agents = try OddClock.all.map {
+                    try $0.startAgent(
+                        to: "tcp://127.0.0.1:\(proxy?.port ?? port)", for: Self.duration, on: stage)
+                }
+                for program in agents + [collector] {
+                    try await program.succeeds(within: .seconds(120))
+                }
+                try withExtendedLifetime(proxy) { try checkBounds(on: stage) }
+                try await checkAlignment(on: stage, p99: p99)
+            }
+        }
+
+        /// By the tool: no source is told from another by more than that.
+        private func checkAlignment(on stage: Stage, p99: Int64) async throws {
+            let clocks = try OddClock.all.flatMap { try $0.option(on: stage) }
+            let outcome = try await stage.start(
+                .archive, ["verify", "--archive", stage.archive, "--sync", "--json"] + clocks
+            ).outcome()
+            let verdict = try JSONDecoder().decode(Verdict.self, from: outcome.outputData)
+            let report = try #require(verdict.measured.first?.report)
+            #expect(verdict.accepted, "\(report.failures)")
+            #expect(report.pairs.count == 3)
+            for pair in report.pairs {
+                print("\(pair.first) - \(pair.second): \(pair.alignment)")
+                #expect(pair.alignment.p99Nanoseconds <= p99, "\(pair)")
+                #expect(pair.picturesBeyondBound == 0)
+            }
+            for source in report.sources {
+                let skew = try #require(source.soundSkew)
+                #expect(skew.worstNanoseconds <= 1_000_000, "\(source.name): \(skew)")
+            }
+        }
+
+        /// By the machine's own clock, which is the collector's: no picture is further from its place than its recording says.
+        private func checkBounds(on stage: Stage) throws {
+            let layout = ArchiveLayout(root: stage.archive)
+            let session = try #require(try layout.sessionNames().first)
+            let zero = try SessionManifest.read(layout.manifest(session)).zeroMonotonicNanoseconds
+            for clock in OddClock.all {
+                let truth = try clock.truth(on: stage)
+                for path in try layout.segmentPaths(session, clock.name) {
+                    let bounds = try RecordedBounds(readingFile: path)
+                    var seen = Observations()
+                    try RecordingReader.read(
+                        path, originNanoseconds: try #require(bounds.originNanoseconds), into: &seen
+                    )
+                    #expect(seen.pictures.count >= 300)
+                    let beyond = seen.pictures.filter { picture in
+                        let error =
+                            picture.presentationNanoseconds + zero
+                            - truth.nanoseconds(at: picture.codedNanoseconds)
+                        let bound = bounds.bound(at: picture.presentationNanoseconds) ?? 0
+                        return error.magnitude > bound.magnitude
+                    }
+                    #expect(beyond.isEmpty, "\(clock.name): \(beyond.count) pictures")
+                }
+            }
+        }
+    }
+}
