@@ -31,9 +31,7 @@ package struct SoundAddress: Hashable, Sendable {
             return "\(socket.prefix):\(card),\(socket.device),\(socket.subdevice)"
         }
         guard name == "first" else { return name }
-        guard let first = SoundCards.names().first else {
-            throw .noSoundDevice(name, available: [])
-        }
+        guard let first = SoundCards.names().first else { throw .missing(name) }
         return first
     }
 

@@ -31,6 +31,9 @@ package enum SoundCards {
         8_000, 11_025, 16_000, 22_050, 32_000, 44_100, 48_000, 88_200, 96_000, 192_000,
     ]
 
+    /// The kernel's limit.
+    private static let mostCards = 32
+
     /// Everything that can be captured from, in the kernel's order. Opens each device for a moment.
     package static func list() -> [SoundDeviceInfo] {
         addresses().map { address in
@@ -47,6 +50,14 @@ package enum SoundCards {
 
     /// The names alone; opens no device.
     static func names() -> [String] { addresses().map(\.stableName) }
+
+    /// There are cards, and this user may open none of them: ALSA then says that there are none.
+    static var areForbidden: Bool {
+        let controls = (0..<mostCards).map { "/dev/snd/controlC\($0)" }.filter {
+            access($0, F_OK) == 0
+        }
+        return !controls.isEmpty && controls.allSatisfy { access($0, R_OK | W_OK) != 0 }
+    }
 
     /// The card that is plugged in there now; nil when there is none.
     static func card(at place: String) -> Int32? {
@@ -168,6 +179,13 @@ extension PCMHandle {
 }
 
 extension DeviceError {
+    /// No device of that name is to be found, or none may be seen.
+    static func missing(_ name: String) -> DeviceError {
+        SoundCards.areForbidden
+            ? .soundDeviceDenied(name)
+            : .noSoundDevice(name, available: SoundCards.names())
+    }
+
     /// What it means that a sound device would not open.
     init(opening name: String, _ error: ALSAError) {
         guard case .call(let code) = error else {
@@ -179,7 +197,7 @@ extension DeviceError {
             self = .soundDeviceBusy(name, holder: SoundCards.holder(of: name))
         case EACCES, EPERM: self = .soundDeviceDenied(name)
         case ENOENT, ENODEV, ENXIO:
-            self = .noSoundDevice(name, available: SoundCards.names())
+            self = .missing(name)
         default: self = .soundDeviceRefused(name, reason: error.reason)
         }
     }

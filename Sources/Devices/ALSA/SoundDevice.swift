@@ -27,7 +27,7 @@ package final class SoundDevice: SoundInput {
             handle = try PCMHandle(name)
         } catch .call(-EINVAL) {
             // A number that no card can have, or words that are no name.
-            throw .noSoundDevice(name, available: SoundCards.names())
+            throw .missing(name)
         } catch {
             throw DeviceError(opening: name, error)
         }
