@@ -166,8 +166,9 @@ struct DeviceSound: ~Copyable {
         _ cause: CaptureLossCause, text: String, _ outlet: Outlet
     ) throws(EncodingError) {
         try lock.interrupt(emit: outlet.sound)
-        guard gap == nil, let end = lock.endNanoseconds else { return }
-        gap = Gap(startNanoseconds: end, cause: cause, text: text)
+        guard let end = lock.endNanoseconds else { return }
+        // One gap may have several reasons: a count that jumps says more than times that do not fit.
+        gap = Gap(startNanoseconds: gap?.startNanoseconds ?? end, cause: cause, text: text)
     }
 
     /// The gap reaches to where silence has.

@@ -136,6 +136,23 @@ import Testing
         #expect(!record.isBroken)
     }
 
+    @Test func `a gap that has two reasons is told with the one that is counted`() throws {
+        var rig = Rig()
+        try rig.run(seconds: 20)
+        rig.microphone.card.lose(2_400)
+        rig.microphone.uncounted = 2_400
+        // The device's clock is convinced of the loss three windows later; the buffer runs over all the while.
+        for _ in 0..<60 {
+            rig.microphone.card.lose(48)
+            try rig.sound.take(rig.microphone.chunk(), rig.record.outlet)
+        }
+        try rig.run(seconds: 5)
+        try rig.finish()
+        #expect(rig.record.losses.allSatisfy { $0.cause == .overrun })
+        #expect(rig.record.losses.contains { $0.durationNanoseconds > 50_000_000 })
+        #expect(!rig.record.isBroken)
+    }
+
     @Test func `frames that time has no room for are left out`() throws {
         var rig = Rig()
         try rig.run(seconds: 20)
