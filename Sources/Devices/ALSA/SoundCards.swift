@@ -53,9 +53,8 @@ package enum SoundCards {
 
     /// There are cards, and this user may open none of them: ALSA then says that there are none.
     static var areForbidden: Bool {
-        let controls = (0..<mostCards).map { "/dev/snd/controlC\($0)" }.filter {
-            access($0, F_OK) == 0
-        }
+        let names: [String] = (0..<mostCards).map { "/dev/snd/controlC\($0)" }
+        let controls = names.filter { access($0, F_OK) == 0 }
         return !controls.isEmpty && controls.allSatisfy { access($0, R_OK | W_OK) != 0 }
     }
 
