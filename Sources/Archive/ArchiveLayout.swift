@@ -19,6 +19,12 @@ package struct ArchiveLayout: Hashable, Sendable {
 
     package var sessions: String { "\(root)/sessions" }
 
+    /// Locked by the collector that records into the archive.
+    package var lock: String { "\(root)/collector.lock" }
+
+    /// Where that collector takes commands.
+    package var control: String { "\(root)/collector.sock" }
+
     package func session(_ session: String) -> String { "\(sessions)/\(session)" }
 
     package func manifest(_ session: String) -> String {
@@ -38,6 +44,12 @@ package struct ArchiveLayout: Hashable, Sendable {
 
     package func ledger(_ session: String, _ source: String) -> String {
         "\(self.source(session, source))/\(Self.ledgerName)"
+    }
+
+    /// The session that a ledger belongs to.
+    package static func session(ofLedger path: String) -> String? {
+        let parts = path.split(separator: "/")
+        return parts.count >= 3 ? String(parts[parts.count - 3]) : nil
     }
 
     /// Longest name of a source or session.

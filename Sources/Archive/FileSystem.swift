@@ -75,6 +75,16 @@ package enum FileSystem {
         }
     }
 
+    /// When a file was written to last.
+    package static func modified(_ path: String) throws(ArchiveError) -> UTCTime {
+        var status = stat()
+        guard stat(path, &status) == 0 else {
+            throw .system(operation: "look at", path: path, errno: errno)
+        }
+        let time = status.st_mtim
+        return UTCTime(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+    }
+
     /// Makes a directory and those above it.
     package static func makeDirectories(_ path: String) throws(ArchiveError) {
         var made = path.hasPrefix("/") ? "" : "."

@@ -23,6 +23,10 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
         case exchanges
         /// A segment was removed, and these records with it; `cause` says why.
         case removed
+        /// A collector went on with the session after a crash; `text` says what it found.
+        case resumed
+        /// A file is not what was written, and was left as it is; `text` says which and where.
+        case damaged
     }
 
     package var kind: Kind
@@ -33,6 +37,8 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
     package var lastSequence: UInt64?
     /// Whose numbers those are, hexadecimal.
     package var spool: String?
+    /// With `spool`: records up to this one are not expected here. They were durable before the source began.
+    package var after: UInt64?
     /// The track concerned; none: all.
     package var track: String?
     /// Why: `driver-drop`, `overrun`, `encoder-overload`, `spool-full`, …

@@ -23,8 +23,33 @@ package final class RecordingFile {
         }
     }
 
+    /// Opens a file that is there, to go on with it.
+    package init(reopening path: String) throws(ArchiveError) {
+        self.path = path
+        descriptor = CLinux_open(path, O_RDWR | O_CLOEXEC, 0)
+        guard descriptor >= 0 else {
+            throw .system(operation: "open", path: path, errno: errno)
+        }
+        let end = lseek(descriptor, 0, SEEK_END)
+        guard end >= 0 else {
+            throw .system(operation: "find the end of", path: path, errno: errno)
+        }
+        sizeBytes = UInt64(end)
+        writebackStart = sizeBytes
+    }
+
     deinit {
         close(descriptor)
+    }
+
+    /// Takes away what follows `size` bytes.
+    package func cut(to size: UInt64) throws(ArchiveError) {
+        precondition(size <= sizeBytes, "a file is cut, not stretched")
+        guard ftruncate(descriptor, off_t(size)) == 0 else {
+            throw .system(operation: "cut", path: path, errno: errno)
+        }
+        sizeBytes = size
+        writebackStart = min(writebackStart, size)
     }
 
     /// The file's descriptor, for reading back what was written; valid as long as this object.

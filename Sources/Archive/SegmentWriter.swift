@@ -38,6 +38,24 @@ package final class SegmentWriter {
         try file.append(header.bytes)
     }
 
+    /// Goes on with a file that an earlier writer left, whose torn tail has been cut.
+    package init(continuing segment: UnfinishedSegment) throws(ArchiveError) {
+        path = segment.path
+        plan = segment.plan
+        sessionZero = segment.sessionZero
+        tracks = Dictionary(uniqueKeysWithValues: plan.tracks.map { ($0.format.kind, $0) })
+        fragmentCount = segment.fragments
+        chain = segment.chain
+        file = try RecordingFile(reopening: segment.path)
+        guard file.sizeBytes == segment.sizeBytes else {
+            throw .malformed(
+                path: path,
+                reason:
+                    "has \(file.sizeBytes) bytes where \(segment.sizeBytes) were left: somebody "
+                    + "else has written to it")
+        }
+    }
+
     /// Bytes in the file so far.
     package var sizeBytes: UInt64 { file.sizeBytes }
 

@@ -28,6 +28,8 @@ package struct Segmenter<Payload: Sendable>: Sendable {
         /// The instant from which the next keyframe belongs to the next segment.
         var endNanoseconds: Int64
         var isOpen = false
+        /// Per track, the earliest decoding time that the open file can hold: its media timeline begins there.
+        var earliest: [TrackKind: Int64] = [:]
     }
 
     /// A segment whose pictures are complete, waiting for the last sound before its cut.
@@ -37,6 +39,25 @@ package struct Segmenter<Payload: Sendable>: Sendable {
         var sinceNanoseconds: Int64
     }
 
+    /// A file of its own for what came too late for the one that is open.
+    private struct Aside {
+        var segment: Segment
+        var sinceNanoseconds: Int64
+    }
+
+    /// What an earlier segmenter left of a source's part in a session.
+    package struct Resumption: Hashable, Sendable {
+        /// Session time of the files that are there, nanoseconds, cut to the milliseconds of their names.
+        package var usedOrigins: [Int64]
+        /// The file that goes on, as the first segment.
+        package var open: SegmentPlan?
+
+        package init(usedOrigins: [Int64], open: SegmentPlan?) {
+            self.usedOrigins = usedOrigins
+            self.open = open
+        }
+    }
+
     private let settings: SegmenterSettings
     private var formats: [TrackKind: TrackFormat]
     /// Formats that begin with the next sample.
@@ -44,8 +65,10 @@ package struct Segmenter<Payload: Sendable>: Sendable {
     private var context: FragmentContext?
     private var segment: Segment?
     private var closing: Closing?
+    private var aside: Aside?
     private var pending = PendingFragment<Payload>()
-    private var usedOrigins: Set<Int64> = []
+    /// The milliseconds of session time that files are named for.
+    private var usedMilliseconds: Set<Int64> = []
     private var segmentCount = 0
     private var lastVideoEndNanoseconds: Int64?
 
@@ -53,6 +76,23 @@ package struct Segmenter<Payload: Sendable>: Sendable {
     package init(settings: SegmenterSettings, formats: [TrackFormat]) {
         self.settings = settings
         self.formats = Dictionary(uniqueKeysWithValues: formats.map { ($0.kind, $0) })
+    }
+
+    /// The number of the file that a segmenter goes on with.
+    package static var resumedSegment: Int { 1 }
+
+    /// A segmenter that goes on where an earlier one was cut off.
+    package init(settings: SegmenterSettings, formats: [TrackFormat], resuming: Resumption) {
+        self.init(settings: settings, formats: formats)
+        usedMilliseconds = Set(resuming.usedOrigins.map { $0 / 1_000_000 })
+        guard let plan = resuming.open else { return }
+        self.formats = Dictionary(
+            uniqueKeysWithValues: plan.tracks.map { ($0.format.kind, $0.format) })
+        segmentCount = Self.resumedSegment
+        segment = Segment(
+            number: segmentCount, originNanoseconds: plan.originNanoseconds,
+            endNanoseconds: gridEnd(after: plan.originNanoseconds), isOpen: true,
+            earliest: Self.earliest(plan))
     }
 
     /// The tracks as they are now.
@@ -97,6 +137,7 @@ package struct Segmenter<Payload: Sendable>: Sendable {
     ) {
         var pieces = [piece]
         if let closing { pieces = feed(closing, piece, now: now, to: &actions) }
+        pieces = setAside(pieces, now: now, to: &actions)
         guard let first = pieces.first else { return }
         if segment == nil {
             begin(at: firstPresented(first))
@@ -119,6 +160,9 @@ package struct Segmenter<Payload: Sendable>: Sendable {
             actions.append(.finish(segment: closing.number))
             self.closing = nil
         }
+        if let aside, now - aside.sinceNanoseconds >= settings.stragglerNanoseconds {
+            finishAside(into: &actions)
+        }
         if let since = pending.sinceNanoseconds, now - since >= settings.idleNanoseconds {
             closePending(into: &actions)
         }
@@ -131,6 +175,7 @@ package struct Segmenter<Payload: Sendable>: Sendable {
         closePending(into: &actions)
         if let closing { actions.append(.finish(segment: closing.number)) }
         closing = nil
+        finishAside(into: &actions)
         if let segment, segment.isOpen { actions.append(.finish(segment: segment.number)) }
         segment = nil
         lastVideoEndNanoseconds = nil
@@ -174,7 +219,7 @@ extension Segmenter {
     ) {
         let startsAnew = nextFormats != nil
         // A cut that is a hair before the next file's beginning: sound in between belongs to the file before.
-        let origin = place(of: cut, offGrid: startsAnew).origin
+        let origin = place(of: cut, offGrid: startsAnew)
         let soundCut = max(cut, min(origin, cut + settings.toleranceNanoseconds))
         let carried = takeSound(from: soundCut)
         var after: [PlannedPiece<Payload>] = []
@@ -225,26 +270,42 @@ extension Segmenter {
 
     /// Begins a segment with the samples at `instant`.
     private mutating func begin(at instant: Int64, offGrid: Bool = false) {
-        let (origin, index) = place(of: instant, offGrid: offGrid)
-        usedOrigins.insert(origin)
-        segmentCount += 1
-        segment = Segment(
-            number: segmentCount, originNanoseconds: origin,
-            endNanoseconds: (index + 1) * settings.segmentNanoseconds)
+        segment = newSegment(at: instant, offGrid: offGrid)
     }
 
-    /// Where a file that begins with the samples at `instant` has its origin, and in which segment of the grid that is.
-    private func place(of instant: Int64, offGrid: Bool) -> (origin: Int64, index: Int64) {
+    private mutating func newSegment(at instant: Int64, offGrid: Bool) -> Segment {
+        let origin = place(of: instant, offGrid: offGrid)
+        usedMilliseconds.insert(origin / 1_000_000)
+        segmentCount += 1
+        return Segment(
+            number: segmentCount, originNanoseconds: origin,
+            endNanoseconds: gridEnd(after: instant))
+    }
+
+    /// Where a file that begins with the samples at `instant` has its origin.
+    private func place(of instant: Int64, offGrid: Bool) -> Int64 {
+        var origin = gridEnd(after: instant) - settings.segmentNanoseconds
+        if offGrid || isUsed(origin) { origin = instant }
+        // Two files of one source never share a name.
+        while isUsed(origin) { origin += 1_000_000 }
+        return origin
+    }
+
+    /// The grid's first instant after this one.
+    private func gridEnd(after instant: Int64) -> Int64 {
         let length = settings.segmentNanoseconds
         // Two clocks agree to within their bounds, not to the nanosecond: a hair before a boundary is at it.
         let settled = instant + settings.toleranceNanoseconds
         var index = settled / length
         if settled % length < 0 { index -= 1 }
-        var origin = index * length
-        if offGrid || usedOrigins.contains(origin) { origin = instant }
-        // Names have milliseconds: two files of one source never share one.
-        while usedOrigins.contains(origin) { origin += 1_000_000 }
-        return (origin, index)
+        return (index + 1) * length
+    }
+
+    /// Whether a file has this origin's name already. Names have milliseconds of UTC, whose beginnings the session's
+    /// zero moves: an origin that is less than one away may have the same.
+    private func isUsed(_ origin: Int64) -> Bool {
+        let millisecond = origin / 1_000_000
+        return (millisecond - 1...millisecond + 1).contains { usedMilliseconds.contains($0) }
     }
 
     /// The first piece of a file, whose first picture is not presented before the file begins: readers would leave it out,
@@ -260,6 +321,65 @@ extension Segmenter {
         var moved = piece
         moved.runs[run].samples[0].pts = origin
         return moved
+    }
+
+    /// Puts samples that are earlier than the open file can hold into a file of their own, and returns the rest.
+    ///
+    /// A file's media timeline begins where its first fragment made it begin. What comes later and lies before that
+    /// (sound that was more than ``SegmenterSettings/stragglerNanoseconds`` late, or that a crash had kept back) must
+    /// neither be lost nor stop the file.
+    private mutating func setAside(
+        _ pieces: [PlannedPiece<Payload>], now: Int64, to actions: inout [Action]
+    ) -> [PlannedPiece<Payload>] {
+        guard let earliest = segment?.earliest, !earliest.isEmpty, let context,
+            pieces.contains(where: { Self.isEarly($0, for: earliest) })
+        else {
+            if aside != nil, pieces.contains(where: { $0.runs.contains { $0.track == .audio } }) {
+                finishAside(into: &actions)
+            }
+            return pieces
+        }
+        var early: [PlannedPiece<Payload>] = []
+        var rest: [PlannedPiece<Payload>] = []
+        for piece in pieces {
+            let parts = piece.divided { track, sample in
+                sample.dts >= earliest[track, default: .min]
+            }
+            early += parts.before
+            rest += parts.after
+        }
+        if let aside, early.contains(where: { Self.isEarly($0, for: aside.segment.earliest) }) {
+            finishAside(into: &actions)
+        }
+        var own =
+            aside
+            ?? Aside(
+                segment: newSegment(
+                    at: early.map(firstPresented).min() ?? 0, offGrid: true), sinceNanoseconds: now)
+        if aside == nil {
+            let plan = plan(own.segment, early)
+            own.segment.earliest = Self.earliest(plan)
+            actions.append(.open(segment: own.segment.number, plan))
+        }
+        aside = own
+        actions.append(
+            .append(
+                segment: own.segment.number, FragmentPlan(context: context, pieces: early)))
+        return rest
+    }
+
+    private static func isEarly(
+        _ piece: PlannedPiece<Payload>, for earliest: [TrackKind: Int64]
+    ) -> Bool {
+        piece.runs.contains { run in
+            guard let first = run.samples.first else { return false }
+            return first.dts < earliest[run.track, default: .min]
+        }
+    }
+
+    private mutating func finishAside(into actions: inout [Action]) {
+        if let aside { actions.append(.finish(segment: aside.segment.number)) }
+        aside = nil
     }
 
     /// A piece in parts that have keyframes only at their start.
@@ -355,9 +475,11 @@ extension Segmenter {
         if !pieces.isEmpty {
             setDurations(&pieces, next: carried + (next.map { [$0] } ?? []))
             if !current.isOpen {
+                let plan = plan(current, pieces)
                 current.isOpen = true
+                current.earliest = Self.earliest(plan)
                 segment = current
-                actions.append(.open(segment: current.number, plan(current, pieces)))
+                actions.append(.open(segment: current.number, plan))
             }
             let fragment = FragmentPlan(context: context, pieces: pieces)
             actions.append(.append(segment: current.number, fragment))
@@ -377,6 +499,13 @@ extension Segmenter {
             return SegmentPlan.Track(format: format, originTicks: origin, shiftTicks: shift)
         }
         return SegmentPlan(originNanoseconds: segment.originNanoseconds, tracks: tracks)
+    }
+
+    private static func earliest(_ plan: SegmentPlan) -> [TrackKind: Int64] {
+        Dictionary(
+            uniqueKeysWithValues: plan.tracks.map {
+                ($0.format.kind, $0.originTicks - $0.shiftTicks)
+            })
     }
 
     /// Sets each sample's duration to its distance from the next one, where that is known.
@@ -451,7 +580,7 @@ private struct PendingFragment<Payload: Sendable>: Sendable {
 }
 
 /// A rescale whose result is kept within 64 bits: times that far away have been refused long before.
-private func saturatingRescale(_ value: Int64, from: Timescale, to: Timescale) -> Int64 {
+func saturatingRescale(_ value: Int64, from: Timescale, to: Timescale) -> Int64 {
     do {
         return try rescale(value, from: from, to: to)
     } catch {

@@ -45,6 +45,12 @@ package struct SequenceSet: Hashable, Sendable {
         return known
     }
 
+    /// Adds all numbers of another set.
+    package mutating func formUnion(_ other: SequenceSet) {
+        if other.watermark > 0 { insert(1...other.watermark) }
+        for range in other.beyond { insert(range) }
+    }
+
     /// The ranges that are missing below the highest number.
     package var holes: [ClosedRange<UInt64>] {
         var next = watermark.saturatingSuccessor
@@ -52,6 +58,21 @@ package struct SequenceSet: Hashable, Sendable {
             defer { next = range.upperBound.saturatingSuccessor }
             return next...range.lowerBound - 1
         }
+    }
+
+    /// The parts of `range` that are not in the set, ascending.
+    package func missing(in range: ClosedRange<UInt64>) -> [ClosedRange<UInt64>] {
+        var missing: [ClosedRange<UInt64>] = []
+        var next = max(range.lowerBound, watermark.saturatingSuccessor)
+        for known in beyond where next <= range.upperBound && known.upperBound >= next {
+            if known.lowerBound > range.upperBound { break }
+            if known.lowerBound > next { missing.append(next...known.lowerBound - 1) }
+            next = known.upperBound.saturatingSuccessor
+        }
+        if next <= range.upperBound, watermark < range.upperBound {
+            missing.append(next...range.upperBound)
+        }
+        return missing
     }
 
     /// The highest number in the set; 0: none.

@@ -12,6 +12,68 @@ package struct SessionManifest: Codable, Hashable, Sendable {
         case finished
     }
 
+    /// Why a session ended.
+    package enum EndReason: String, Codable, Sendable {
+        /// Every source said goodbye.
+        case complete
+        /// No source had sent anything for as long as the collector waits.
+        case idle
+        /// An operator ended it.
+        case stopped
+        /// The collector was asked to end.
+        case collectorStopped = "collector-stopped"
+        /// A crash left it, and a later session, or nothing that could be gone on with.
+        case interrupted
+    }
+
+    /// A session's end.
+    package struct End: Codable, Hashable, Sendable {
+        package var reason: EndReason
+        /// When, UTC.
+        package var at: String
+
+        package init(reason: EndReason, at: UTCTime) {
+            self.reason = reason
+            self.at = at.description
+        }
+    }
+
+    /// How ``zeroMonotonicNanoseconds`` was last known: a collector that goes on with the session finds zero again.
+    package struct CollectorClock: Codable, Hashable, Sendable {
+        /// Which boot's `CLOCK_MONOTONIC` it is; empty where the system does not say.
+        package var boot: String
+        /// Zero as the wall clock says it: when that is set, this follows, and the session's zero does not. Nanoseconds since
+        /// 1970 (UTC).
+        package var zeroWallNanoseconds: Int64
+        /// How far off the system believed its wall clock at most, nanoseconds.
+        package var wallErrorNanoseconds: Int64
+        /// How far the session's zero may have moved on its timeline by restarts of the server, nanoseconds.
+        package var zeroErrorNanoseconds: Int64
+
+        package init(
+            boot: String, zeroWallNanoseconds: Int64, wallErrorNanoseconds: Int64,
+            zeroErrorNanoseconds: Int64 = 0
+        ) {
+            self.boot = boot
+            self.zeroWallNanoseconds = zeroWallNanoseconds
+            self.wallErrorNanoseconds = wallErrorNanoseconds
+            self.zeroErrorNanoseconds = zeroErrorNanoseconds
+        }
+    }
+
+    /// How far a spool's records had come when the session ended.
+    package struct SpoolEnd: Codable, Hashable, Sendable {
+        /// The spool's identity, hexadecimal.
+        package var spool: String
+        /// Every record up to this one is recorded or explained.
+        package var through: UInt64
+
+        package init(spool: String, through: UInt64) {
+            self.spool = spool
+            self.through = through
+        }
+    }
+
     package enum StartPolicy: String, Codable, Sendable {
         /// Zero is the earliest sample of any source within the start window.
         case firstSample = "first-sample"
@@ -30,6 +92,8 @@ package struct SessionManifest: Codable, Hashable, Sendable {
         package var tracks: [String]
         /// Whether it said goodbye: it will not come back in this session.
         package var isComplete: Bool
+        /// Set when the session has ended: agents that did not hear of it are told what need not be sent again.
+        package var spools: [SpoolEnd]?
 
         package init(
             name: String, agent: String, address: String, tracks: [String], isComplete: Bool
@@ -58,6 +122,10 @@ package struct SessionManifest: Codable, Hashable, Sendable {
     package var sources: [Source]
     /// The collector's version.
     package var software: String
+    /// None in recordings of early versions.
+    package var clock: CollectorClock?
+    /// None while it is recorded.
+    package var end: End?
 
     package init(
         session: String, zero: UTCTime, zeroMonotonicNanoseconds: Int64, startAt: StartPolicy,
@@ -78,6 +146,9 @@ package struct SessionManifest: Codable, Hashable, Sendable {
 
     package var zeroTime: UTCTime { UTCTime(nanoseconds: zeroUTCNanoseconds) }
 
+    /// What is said of bytes that are no manifest.
+    static let unreadable = "not a session's description"
+
     /// Reads a manifest.
     package static func read(_ path: String) throws(ArchiveError) -> SessionManifest {
         let bytes = try FileSystem.read(path, limit: maximumBytes)
@@ -85,7 +156,7 @@ package struct SessionManifest: Codable, Hashable, Sendable {
         do {
             manifest = try JSONDecoder().decode(SessionManifest.self, from: Data(bytes))
         } catch {
-            throw .malformed(path: path, reason: "not a session's description")
+            throw .malformed(path: path, reason: unreadable)
         }
         guard manifest.format == formatVersion else {
             throw .malformed(

@@ -45,6 +45,11 @@ package struct TrackClock: Sendable {
         self.nominalDurationTicks = nominalDurationTicks
     }
 
+    /// Goes on after a sample that was placed before, by another clock of the same track.
+    package mutating func goOn(afterDTSTicks dts: Int64, durationTicks: Int64) {
+        last = (dts, max(1, durationTicks))
+    }
+
     /// The place of the next sample in decoding order; `nowNanoseconds` is the present on the session's
     /// timeline.
     package mutating func place(_ stamps: SampleStamps, nowNanoseconds: Int64) -> Placement {

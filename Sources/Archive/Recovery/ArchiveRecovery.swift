@@ -1,0 +1,190 @@
+import Glibc
+
+/// Puts an archive in order before a collector records into it: nobody else may be writing there.
+///
+/// Open sessions are those whose description does not say that they are finished. Their files are read and their torn tails
+/// cut. The newest session that was not ended goes on: its newest files stay open, and what is on disk is known by number.
+/// All others are finished. Every step can be cut short and done again.
+package struct ArchiveRecovery {
+    /// Sessions that are looked at: older ones were when they were new.
+    private static let maximumSessions = 1_000
+
+    private let layout: ArchiveLayout
+    private let now: UTCTime
+    private let idleTimeoutNanoseconds: Int64
+    private var archive = RecoveredArchive()
+
+    /// Puts the archive in order.
+    /// - Parameter idleTimeoutNanoseconds: a session into which nothing has been written for so long does not go on; 0: every
+    ///   session does.
+    /// - Throws: when the archive's directories cannot be read or written; what is wrong with one file is a note.
+    package static func run(
+        _ layout: ArchiveLayout, now: UTCTime, idleTimeoutNanoseconds: Int64
+    ) throws(ArchiveError) -> RecoveredArchive {
+        var recovery = ArchiveRecovery(
+            layout: layout, now: now, idleTimeoutNanoseconds: idleTimeoutNanoseconds)
+        let sessions = try layout.sessionNames().suffix(maximumSessions)
+        var open: [SessionManifest] = []
+        for session in sessions {
+            guard var manifest = try recovery.manifest(session) else { continue }
+            if manifest.state == .recording, manifest.end == nil, try recovery.isIdle(session) {
+                manifest.end = SessionManifest.End(reason: .idle, at: now)
+            }
+            if manifest.state == .finished {
+                recovery.remember(manifest)
+            } else {
+                open.append(manifest)
+            }
+        }
+        let newest = open.last { $0.end == nil }
+        for manifest in open {
+            if manifest.session == newest?.session {
+                try recovery.goOn(with: manifest)
+            } else {
+                try recovery.finish(manifest)
+            }
+        }
+        return recovery.archive
+    }
+
+    private init(layout: ArchiveLayout, now: UTCTime, idleTimeoutNanoseconds: Int64) {
+        self.layout = layout
+        self.now = now
+        self.idleTimeoutNanoseconds = idleTimeoutNanoseconds
+    }
+
+    /// Whether nothing has been written into a session for too long, by its files' own times.
+    private func isIdle(_ session: String) throws(ArchiveError) -> Bool {
+        guard idleTimeoutNanoseconds > 0 else { return false }
+        var last = try FileSystem.modified(layout.manifest(session))
+        for name in try layout.sourceNames(session) {
+            let directory = layout.source(session, name)
+            for file in try FileSystem.names(in: directory) {
+                last = max(last, try FileSystem.modified("\(directory)/\(file)"))
+            }
+        }
+        return now.nanoseconds - last.nanoseconds >= idleTimeoutNanoseconds
+    }
+
+    /// A session's description; one that is not readable is made anew from what the session's name says, and the session
+    /// ends with that. Nil where there is nothing to recover.
+    private mutating func manifest(_ session: String) throws(ArchiveError) -> SessionManifest? {
+        let path = layout.manifest(session)
+        // What a replacement that was cut short has left.
+        unlink("\(path).new")
+        guard FileSystem.exists(path) else { return try orphan(session) }
+        do throws(ArchiveError) {
+            return try SessionManifest.read(path)
+        } catch {
+            archive.notes.append(RecoveryNote(.error, "\(error)"))
+            guard case .malformed(_, SessionManifest.unreadable) = error,
+                let zero = UTCTime(fileName: session)
+            else { return nil }
+            guard rename(path, "\(path).damaged") == 0 else {
+                throw .system(operation: "rename", path: path, errno: errno)
+            }
+            return interrupted(session, zero: zero)
+        }
+    }
+
+    /// A session whose description was never written: a crash in its first moment.
+    private mutating func orphan(_ session: String) throws(ArchiveError) -> SessionManifest? {
+        guard let zero = UTCTime(fileName: session) else { return nil }
+        var hasContent = false
+        for name in try layout.sourceNames(session) {
+            var source = SourceRecovery(
+                layout: layout, session: session, name: name, zero: zero, goesOn: false, now: now)
+            _ = try source.run(nil)
+            hasContent = hasContent || source.hasContent
+            archive.notes += source.notes
+        }
+        if hasContent { return interrupted(session, zero: zero) }
+        for name in try layout.sourceNames(session) {
+            unlink(layout.ledger(session, name))
+            rmdir(layout.source(session, name))
+        }
+        // Only an empty directory goes; anything that is not ours keeps it.
+        if rmdir(layout.session(session)) == 0 {
+            archive.notes.append(
+                RecoveryNote(.info, "removed session \(session), in which nothing was recorded"))
+        }
+        return nil
+    }
+
+    private func interrupted(_ session: String, zero: UTCTime) -> SessionManifest {
+        var manifest = SessionManifest(
+            session: session, zero: zero, zeroMonotonicNanoseconds: 0, startAt: .firstSample,
+            startWindowNanoseconds: 0, segmentNanoseconds: 0, software: "unknown")
+        manifest.end = SessionManifest.End(reason: .interrupted, at: now)
+        return manifest
+    }
+
+    /// What agents that missed the end of a finished session need not send again.
+    private mutating func remember(_ manifest: SessionManifest) {
+        for source in manifest.sources {
+            for end in source.spools ?? [] where end.through > 0 {
+                guard let spool = bytes(hexadecimal: end.spool), spool.count == 16 else { continue }
+                add(
+                    RecordedSpool(
+                        spool: spool, sequences: SequenceSet(upTo: end.through),
+                        goodbye: source.isComplete ? end.through : nil), of: source.name)
+            }
+        }
+    }
+
+    /// Joins what is known of a spool from several sessions.
+    private mutating func add(_ recorded: RecordedSpool, of source: String) {
+        var all = archive.spools[source, default: []]
+        if let index = all.firstIndex(where: { $0.spool == recorded.spool }) {
+            all[index].join(recorded)
+        } else {
+            all.append(recorded)
+        }
+        archive.spools[source] = all
+    }
+
+    private mutating func sources(
+        of manifest: SessionManifest, goesOn: Bool
+    ) throws(ArchiveError) -> [RecoveredSource] {
+        var sources: [RecoveredSource] = []
+        let found = try layout.sourceNames(manifest.session)
+        for name in Set(found + manifest.sources.map(\.name)).sorted()
+        where ArchiveLayout.isValidName(name) {
+            var recovery = SourceRecovery(
+                layout: layout, session: manifest.session, name: name, zero: manifest.zeroTime,
+                goesOn: goesOn, now: now)
+            if found.contains(name) {
+                sources.append(
+                    try recovery.run(manifest.sources.first { $0.name == name }))
+                for spool in recovery.spools { add(spool, of: name) }
+                try FileSystem.synchronizeDirectory(layout.source(manifest.session, name))
+            }
+            archive.notes += recovery.notes
+        }
+        return sources
+    }
+
+    private mutating func goOn(with manifest: SessionManifest) throws(ArchiveError) {
+        archive.session = RecoveredSession(
+            manifest: manifest, sources: try sources(of: manifest, goesOn: true))
+    }
+
+    private mutating func finish(_ manifest: SessionManifest) throws(ArchiveError) {
+        var manifest = manifest
+        let sources = try sources(of: manifest, goesOn: false)
+        manifest.sources = sources.map(\.entry)
+        for index in manifest.sources.indices {
+            let name = manifest.sources[index].name
+            manifest.sources[index].spools = archive.spools[name]?.map {
+                SessionManifest.SpoolEnd(
+                    spool: hexadecimal($0.spool), through: $0.sequences.watermark)
+            }
+        }
+        manifest.state = .finished
+        manifest.end =
+            manifest.end ?? SessionManifest.End(reason: .interrupted, at: now)
+        try FileSystem.replace(layout.manifest(manifest.session), with: manifest.encoded())
+        archive.notes.append(
+            RecoveryNote(.warning, "finished session \(manifest.session), which a crash had left"))
+    }
+}

@@ -1,0 +1,87 @@
+import CLinux
+import Glibc
+import MP4
+
+/// Puts one file of an interrupted session in order.
+///
+/// Every step may be cut short and done again: a cut is a cut, and a file whose finishing was interrupted is cut back to its
+/// fragments and finished anew.
+enum SegmentRecovery {
+    enum Outcome: Sendable {
+        /// An ordinary MP4 already.
+        case finished(SegmentSurvey)
+        /// Still growing; its torn tail is cut, and all of it is durable.
+        case open(SegmentSurvey, UnfinishedSegment, cutBytes: Int64)
+        /// Nothing was in it: removed.
+        case empty
+        /// Not what was written, and left as it is.
+        case setAside(String, SegmentSurvey?)
+    }
+
+    /// A file without a readable beginning that is larger may hold media.
+    private static let headerBytes: UInt64 = 64 << 10
+
+    /// Whether a file has its final index: 16 bytes tell.
+    static func isFinished(_ path: String) throws(ArchiveError) -> Bool {
+        let descriptor = CLinux_open(path, O_RDONLY | O_CLOEXEC, 0)
+        guard descriptor >= 0 else { throw .system(operation: "open", path: path, errno: errno) }
+        defer { close(descriptor) }
+        var type = [UInt8](repeating: 0, count: 4)
+        let count = pread(descriptor, &type, 4, off_t(FragmentedHeader.placeholderOffset) + 4)
+        guard count >= 0 else { throw .system(operation: "read", path: path, errno: errno) }
+        return type == Array("mdat".utf8)
+    }
+
+    /// Reads a file, and takes a torn tail away.
+    static func recover(_ path: String) throws(ArchiveError) -> Outcome {
+        let file = try RecordingFile(reopening: path)
+        let survey: SegmentSurvey
+        do throws(MP4Error) {
+            survey = try SegmentSurvey(of: DescriptorSource(descriptor: file.readDescriptor))
+        } catch {
+            guard case .notARecording = error, try isWithoutMedia(file) else {
+                return .setAside("cannot be read: \(error)", nil)
+            }
+            try remove(path)
+            return .empty
+        }
+        if survey.isFinished { return .finished(survey) }
+        if let flaw = survey.flaw, !survey.isTornOnly {
+            return .setAside("at byte \(flaw.offset): \(flaw.reason)", survey)
+        }
+        guard let plan = survey.plan, let zero = survey.sessionZero, !survey.fragments.isEmpty
+        else {
+            try remove(path)
+            return .empty
+        }
+        let cut = survey.sizeBytes - survey.validEnd
+        if cut > 0 { try file.cut(to: UInt64(survey.validEnd)) }
+        // What is told to agents as durable has to be so.
+        try file.synchronize()
+        return .open(
+            survey,
+            UnfinishedSegment(
+                path: path, plan: plan, sessionZero: zero,
+                fragments: UInt32(survey.fragments.count), chain: survey.chain,
+                sizeBytes: UInt64(survey.validEnd)), cutBytes: cut)
+    }
+
+    /// Makes a recovered file an ordinary MP4.
+    static func finish(_ segment: UnfinishedSegment) throws(ArchiveError) {
+        try SegmentFinisher.finish(RecordingFile(reopening: segment.path))
+    }
+
+    /// Whether a file is so short that it ended within its own beginning.
+    private static func isWithoutMedia(_ file: RecordingFile) throws(ArchiveError) -> Bool {
+        guard file.sizeBytes <= headerBytes else { return false }
+        let bytes = try FileSystem.read(file.path, limit: Int(headerBytes))
+        let word = Array("moof".utf8)
+        return !bytes.indices.contains { bytes[$0...].starts(with: word) }
+    }
+
+    private static func remove(_ path: String) throws(ArchiveError) {
+        guard unlink(path) == 0 else {
+            throw .system(operation: "remove", path: path, errno: errno)
+        }
+    }
+}

@@ -1,0 +1,245 @@
+import Media
+
+/// Puts one source's part of an interrupted session in order.
+///
+/// Nothing that is wrong with one file stops the others: it is said in the log and in the ledger.
+struct SourceRecovery {
+    /// Finished files that are read too. The disk makes ledger and files durable together every second, so that what is older
+    /// than the last finished file has long been: one more is for what was late.
+    static let finishedFilesRead = 2
+
+    let layout: ArchiveLayout
+    let session: String
+    let name: String
+    let zero: UTCTime
+    /// Whether the session goes on: its newest file is left open then.
+    let goesOn: Bool
+    let now: UTCTime
+
+    private(set) var notes: [RecoveryNote] = []
+    private var entries: [LedgerEntry] = []
+    private var written: [LedgerEntry] = []
+    private var surveys: [SegmentSurvey] = []
+    /// What of the source's spools is here.
+    private(set) var spools: [RecordedSpool] = []
+    private var readsEveryFile = true
+    private var hasDamage = false
+
+    init(
+        layout: ArchiveLayout, session: String, name: String, zero: UTCTime, goesOn: Bool,
+        now: UTCTime
+    ) {
+        self.layout = layout
+        self.session = session
+        self.name = name
+        self.zero = zero
+        self.goesOn = goesOn
+        self.now = now
+    }
+
+    /// What was found and put in order; what of its spools is here, ``spools`` says then.
+    mutating func run(_ entry: SessionManifest.Source?) throws(ArchiveError) -> RecoveredSource {
+        recoverLedger()
+        var source = RecoveredSource(
+            entry: entry
+                ?? SessionManifest.Source(
+                    name: name, agent: "", address: "", tracks: [], isComplete: false))
+        let paths = try layout.segmentPaths(session, name)
+        source.origins = paths.compactMap(origin)
+        let open = recoverSegments(paths)
+        spools = joinSpools()
+        source.spools = spools.map(\.spool)
+        source.entry.isComplete = isComplete
+        let last = goesOn && !isComplete ? open.last : nil
+        for segment in open where segment != last { finish(segment) }
+        source.open = last
+        for survey in surveys {
+            if !survey.formats.isEmpty { source.formats = survey.formats }
+            for run in survey.fragments.flatMap(\.runs) { source.ends[run.track] = run.end }
+            source.spool = survey.fragments.last?.spool ?? source.spool
+            source.clock = survey.fragments.last?.clock ?? source.clock
+        }
+        source.entry.tracks =
+            source.formats.isEmpty ? source.entry.tracks : source.formats.map(\.summary)
+        if let last { sayThatItGoesOn(last) }
+        appendLines()
+        return source
+    }
+
+    /// Whether anything of the source is recorded or explained, or could not be read.
+    var hasContent: Bool {
+        hasDamage || surveys.contains { !$0.fragments.isEmpty }
+            || entries.contains { $0.firstSequence != nil }
+    }
+
+    /// It has said goodbye, and nothing that came before that is missing.
+    private var isComplete: Bool {
+        guard let last = entries.last(where: { $0.kind == .goodbye || $0.kind == .opened }),
+            last.kind == .goodbye
+        else { return false }
+        // A goodbye that a resumed session heard again stands for no number.
+        guard let line = numbered(last) else { return true }
+        return spools.contains { $0.spool == line.spool && $0.hasGoodbye }
+    }
+
+    private func joinSpools() -> [RecordedSpool] {
+        var found: [RecordedSpool] = []
+        let lines = entries.compactMap(numbered)
+        let fragments = surveys.flatMap(\.fragments)
+        for spool in Set(fragments.map(\.spool) + lines.map(\.spool)) {
+            let own = fragments.filter { $0.spool == spool }.flatMap(\.runs)
+            let explained = lines.filter { $0.spool == spool }
+            let first = own.map(\.sequences.lowerBound).min()
+            let identity = hexadecimal(spool)
+            // What was durable before the source came is not expected here.
+            let after = entries.filter { $0.spool == identity }.compactMap(\.after).max()
+            var base = after ?? (first ?? explained.map(\.sequences.lowerBound).min() ?? 1) - 1
+            if !readsEveryFile, let first { base = max(base, first - 1) }
+            var recorded = RecordedSpool(spool: spool, sequences: SequenceSet(upTo: base))
+            for run in own { recorded.sequences.insert(run.sequences) }
+            for line in explained { recorded.sequences.insert(line.sequences) }
+            recorded.goodbye = explained.last { $0.isGoodbye }?.sequences.upperBound
+            // Times of a session that does not go on are of no use to another.
+            recorded.runs = goesOn ? own : []
+            recorded.trim()
+            found.append(recorded)
+        }
+        return found
+    }
+}
+
+extension SourceRecovery {
+    /// A line of the ledger that stands for records.
+    private struct Numbered {
+        var spool: [UInt8]
+        var sequences: ClosedRange<UInt64>
+        var isGoodbye: Bool
+    }
+
+    private func numbered(_ entry: LedgerEntry) -> Numbered? {
+        guard let first = entry.firstSequence, let last = entry.lastSequence, first <= last,
+            first > 0, let spool = entry.spool.flatMap(bytes(hexadecimal:)), spool.count == 16
+        else { return nil }
+        return Numbered(
+            spool: spool, sequences: first...last, isGoodbye: entry.kind == .goodbye)
+    }
+
+    private func origin(_ path: String) -> Int64? {
+        let name = path.split(separator: "/").last ?? ""
+        return UTCTime(fileName: name.dropLast(ArchiveLayout.segmentSuffix.count)).map {
+            $0.nanoseconds - zero.nanoseconds
+        }
+    }
+
+    private mutating func recoverLedger() {
+        let path = layout.ledger(session, name)
+        do throws(ArchiveError) {
+            let outcome = try LedgerRecovery.recover(path)
+            entries = outcome.contents.entries
+            if outcome.cutBytes > 0 {
+                warn("\(path): cut its last line, which was not whole (\(outcome.cutBytes) bytes)")
+            }
+            for line in outcome.contents.damagedLines {
+                notes.append(
+                    RecoveryNote(
+                        .error, source: name, "\(path): line \(line) is not what was written"))
+            }
+        } catch {
+            notes.append(RecoveryNote(.error, source: name, "\(error)"))
+        }
+    }
+
+    /// Reads what has to be read, oldest first; the files that can be gone on with, or finished, are returned.
+    private mutating func recoverSegments(_ paths: [String]) -> [UnfinishedSegment] {
+        var open: [UnfinishedSegment] = []
+        var isFinished: [String: Bool] = [:]
+        for path in paths {
+            do throws(ArchiveError) {
+                isFinished[path] = try SegmentRecovery.isFinished(path)
+            } catch {
+                setAside(path, error.reason)
+            }
+        }
+        let finished = paths.filter { isFinished[$0] == true }
+        let skipped = Set(finished.dropLast(Self.finishedFilesRead))
+        readsEveryFile = skipped.isEmpty
+        for path in paths where isFinished[path] != nil && !skipped.contains(path) {
+            do throws(ArchiveError) {
+                switch try SegmentRecovery.recover(path) {
+                case .finished(let survey):
+                    surveys.append(survey)
+                    if let flaw = survey.flaw {
+                        setAside(path, "at byte \(flaw.offset): \(flaw.reason)")
+                    }
+                case .open(let survey, let segment, let cutBytes):
+                    surveys.append(survey)
+                    open.append(segment)
+                    if cutBytes > 0 {
+                        warn("\(path): cut \(cutBytes) bytes behind its last whole fragment")
+                    }
+                case .empty:
+                    notes.append(
+                        RecoveryNote(.info, source: name, "\(path): removed, it held nothing yet"))
+                case .setAside(let reason, let survey):
+                    if let survey { surveys.append(survey) }
+                    setAside(path, reason)
+                }
+            } catch {
+                setAside(path, error.reason)
+            }
+        }
+        return open
+    }
+
+    private mutating func finish(_ segment: UnfinishedSegment) {
+        do throws(ArchiveError) {
+            try SegmentRecovery.finish(segment)
+            let text = "\(segment.path): finished after a crash, \(segment.fragments) fragments"
+            notes.append(RecoveryNote(.info, source: name, text))
+            addLine(.resumed, text)
+        } catch {
+            setAside(segment.path, error.reason)
+        }
+    }
+
+    private mutating func sayThatItGoesOn(_ segment: UnfinishedSegment) {
+        let text = "\(segment.path): goes on after \(segment.fragments) fragments"
+        notes.append(RecoveryNote(.info, source: name, text))
+        addLine(.resumed, text)
+    }
+
+    private mutating func warn(_ text: String) {
+        notes.append(RecoveryNote(.warning, source: name, text))
+        addLine(.resumed, text)
+    }
+
+    /// Says of a file that it is damaged: once in the ledger, every time in the log.
+    private mutating func setAside(_ path: String, _ reason: String) {
+        hasDamage = true
+        let text = "\(path): \(reason); left as it is"
+        notes.append(RecoveryNote(.error, source: name, text))
+        let line = withinSource(text)
+        if !entries.contains(where: { $0.kind == .damaged && $0.text == line }) {
+            addLine(.damaged, text)
+        }
+    }
+
+    private mutating func addLine(_ kind: LedgerEntry.Kind, _ text: String) {
+        var entry = LedgerEntry(kind: kind, at: now)
+        entry.text = withinSource(text)
+        written.append(entry)
+    }
+
+    /// A line for the ledger names files as they are beside it, wherever the archive is.
+    private func withinSource(_ text: String) -> String {
+        text.replacing("\(layout.source(session, name))/", with: "")
+    }
+
+    private mutating func appendLines() {
+        do throws(ArchiveError) {
+            try LedgerRecovery.append(written, to: layout.ledger(session, name))
+        } catch {
+            notes.append(RecoveryNote(.error, source: name, "\(error)"))
+        }
+    }
+}

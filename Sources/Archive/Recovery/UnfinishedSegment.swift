@@ -1,0 +1,36 @@
+/// A segment that an earlier collector left open, and that can be gone on with: its torn tail is cut, and everything in it
+/// is durable.
+package struct UnfinishedSegment: Hashable, Sendable {
+    package var path: String
+    package var plan: SegmentPlan
+    package var sessionZero: UTCTime
+    /// Whole fragments.
+    package var fragments: UInt32
+    /// The digest of the last fragment's `moof`: the next fragment's link to it.
+    package var chain: Digest
+    package var sizeBytes: UInt64
+
+    package init(
+        path: String, plan: SegmentPlan, sessionZero: UTCTime, fragments: UInt32, chain: Digest,
+        sizeBytes: UInt64
+    ) {
+        self.path = path
+        self.plan = plan
+        self.sessionZero = sessionZero
+        self.fragments = fragments
+        self.chain = chain
+        self.sizeBytes = sizeBytes
+    }
+}
+
+/// Where a track stands: its last sample on the session's timeline.
+package struct TrackEnd: Hashable, Sendable {
+    /// Decoding time, ticks of the track on the session's timeline.
+    package var dtsTicks: Int64
+    package var durationTicks: Int64
+
+    package init(dtsTicks: Int64, durationTicks: Int64) {
+        self.dtsTicks = dtsTicks
+        self.durationTicks = durationTicks
+    }
+}
