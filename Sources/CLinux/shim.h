@@ -10,6 +10,8 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/timex.h>
 #include <sys/uio.h>
 #include <unistd.h>
 

@@ -50,6 +50,15 @@ package final class Collector: Sendable {
         } catch {
             throw .cannotRecord(archive: settings.archive, reason: error.reason)
         }
+        // Held until the end: two collectors would write into each other's files.
+        let lock = try lock(layout)
+        let recovered = try recover(layout)
+        let control = try ControlServer { [wakeUp] in wakeUp.signal() }
+        try control.start(layout)
+        defer {
+            control.stop()
+            withExtendedLifetime(lock) {}
+        }
         let wakeUp = wakeUp
         let space = FreeSpace(reserveBytes: settings.reserveBytes, directory: layout.sessions)
         let disk = DiskWriter<ReceivedPart>(layout: layout, space: space) { wakeUp.signal() }
@@ -65,8 +74,8 @@ package final class Collector: Sendable {
         retention.start()
         defer { retention.stop() }
         var loop = CollectorLoop(
-            settings: settings, layout: layout, disk: disk, logger: logger,
-            wantRoom: retention.hurry, report: report)
+            settings: settings, layout: layout, recovered: recovered, disk: disk,
+            control: control, logger: logger, wantRoom: retention.hurry, report: report)
         loop.logListening(at: receiver.endpoint)
         var inbox = Inbox()
         do throws(MessagingError) {
@@ -114,6 +123,38 @@ package final class Collector: Sendable {
         return door
     }
 
+    private func lock(_ layout: ArchiveLayout) throws(CollectorError) -> ArchiveLock {
+        do throws(ArchiveError) {
+            if let lock = try ArchiveLock.take(layout) { return lock }
+        } catch {
+            throw .cannotRecord(archive: settings.archive, reason: "\(error)")
+        }
+        throw .archiveInUse(archive: settings.archive)
+    }
+
+    /// Puts in order what an earlier collector has left.
+    private func recover(_ layout: ArchiveLayout) throws(CollectorError) -> RecoveredArchive {
+        let recovered: RecoveredArchive
+        do throws(ArchiveError) {
+            recovered = try ArchiveRecovery.run(
+                layout, now: Instant.now().utc,
+                idleTimeoutNanoseconds: settings.idleTimeoutNanoseconds)
+        } catch {
+            throw .cannotRecord(archive: settings.archive, reason: "\(error)")
+        }
+        for note in recovered.notes {
+            let level: Logger.Level =
+                switch note.level {
+                case .info: .info
+                case .warning: .warning
+                case .error: .error
+                }
+            logger.log(
+                level: level, "\(note.text)", metadata: note.source.map { ["source": "\($0)"] })
+        }
+        return recovered
+    }
+
     /// Takes in what has arrived, and when it is time does what it asks for and what has become due.
     private func turn(
         _ loop: inout CollectorLoop, _ receiver: inout Receiver, _ inbox: inout Inbox, isDue: Bool
@@ -130,6 +171,7 @@ package final class Collector: Sendable {
         }
         loop.follow(receiver.followKeys(now: now.monotonic))
         loop.collectDiskEvents()
+        loop.answerQuestions()
         loop.tick()
         try deliver(&loop, &receiver)
         receiver.cutOff(now: now.monotonic)

@@ -16,6 +16,8 @@ struct CollectorLoop {
     private let logger: Logger
     private let report: @Sendable ([SourceStatus]) -> Void
     private let disk: DiskWriter<ReceivedPart>
+    private let control: ControlServer
+    private var stops = PendingStops()
     private var link: CollectorLink
     private var recorder: SessionRecorder<ReceivedPart>
     private var rates = RateMeter()
@@ -37,24 +39,46 @@ struct CollectorLoop {
     private var sessionsEnded = 0
 
     init(
-        settings: CollectorSettings, layout: ArchiveLayout, disk: DiskWriter<ReceivedPart>,
-        logger: Logger, wantRoom: @escaping () -> Void,
+        settings: CollectorSettings, layout: ArchiveLayout, recovered: RecoveredArchive,
+        disk: DiskWriter<ReceivedPart>, control: ControlServer, logger: Logger,
+        wantRoom: @escaping () -> Void,
         report: @escaping @Sendable ([SourceStatus]) -> Void
     ) {
         self.settings = settings
         self.wantRoom = wantRoom
         self.disk = disk
+        self.control = control
         self.logger = logger
         self.report = report
-        link = CollectorLink(settings: CollectorLinkSettings(software: settings.software)) { _, _ in
-            // The link remembers its own sources; what an earlier collector had on disk, agents have let go of.
-            0
+        let archived = Self.archived(recovered)
+        link = CollectorLink(settings: CollectorLinkSettings(software: settings.software)) {
+            archived[$0]?[$1] ?? ArchivedRecords()
         }
         recorder = SessionRecorder(
             settings: SessionSettings(
                 layout: layout, startAt: settings.startAt,
                 startWindowNanoseconds: settings.startWindowNanoseconds,
-                segmentNanoseconds: settings.segmentNanoseconds, software: settings.software))
+                segmentNanoseconds: settings.segmentNanoseconds,
+                idleTimeoutNanoseconds: settings.idleTimeoutNanoseconds,
+                software: settings.software), host: .current())
+        record(recorder.resume(recovered, at: .now()))
+        submit()
+    }
+
+    /// What of each source and spool is on disk: agents go on behind that.
+    private static func archived(
+        _ recovered: RecoveredArchive
+    ) -> [String: [Identity: ArchivedRecords]] {
+        recovered.spools.mapValues { spools in
+            var records: [Identity: ArchivedRecords] = [:]
+            for spool in spools {
+                guard let identity = Identity(spool.spool) else { continue }
+                records[identity] = ArchivedRecords(
+                    persisted: spool.sequences.watermark,
+                    goodbye: spool.hasGoodbye ? spool.goodbye : nil)
+            }
+            return records
+        }
     }
 
     /// Whether the collector's work is over.
@@ -132,7 +156,7 @@ extension CollectorLoop {
         nextTick = now.monotonic + Self.tickNanoseconds
         latest = now.monotonic
         perform(link.tick(now: now.monotonic), payload: nil, peer: nil, at: now)
-        record(recorder.tick(at: now))
+        record(recorder.tick(at: now, wallErrorNanoseconds: HostClock.wallError()))
         submit()
         if now.monotonic >= nextReport {
             nextReport = now.monotonic + Self.reportNanoseconds
@@ -145,9 +169,48 @@ extension CollectorLoop {
     mutating func stop() {
         let now = Instant.now()
         logger.info("stopping: finishing files")
-        record(recorder.end(at: now))
+        record(recorder.end(.collectorStopped, at: now))
         submit()
         isStopping = true
+    }
+
+    /// Does what people at the server ask for.
+    mutating func answerQuestions() {
+        for question in control.takeQuestions() {
+            switch question.request.request {
+            case .stopSession(let name):
+                stopSession(name, for: question)
+            case .unknown:
+                control.answer(
+                    question,
+                    .failure(
+                        .unknownRequest,
+                        "this collector (\(settings.software)) does not know that request"))
+            }
+        }
+    }
+
+    /// Ends the session; who asked for it hears when its files are final.
+    private mutating func stopSession(_ name: String?, for question: ControlServer.Question) {
+        let now = Instant.now()
+        guard !isStopping else {
+            control.answer(question, .failure(.stopping, "the collector is ending already"))
+            return
+        }
+        guard let session = recorder.session(at: now), name == nil || name == session.name else {
+            let present = recorder.sessionName.map { "; \($0) is being recorded" } ?? ""
+            control.answer(
+                question,
+                .failure(
+                    .noSession,
+                    name.map { "\($0) is not being recorded\(present)" }
+                        ?? "no session is being recorded"))
+            return
+        }
+        logger.notice("stopping session \(session.name), as asked")
+        stops.wait(question, for: session)
+        record(recorder.end(.stopped, at: now))
+        submit()
     }
 
     /// Tells agents that the collector goes; called after the disk has finished.
@@ -169,6 +232,11 @@ extension CollectorLoop {
                 logger.info(
                     "finished \(path), \(size) bytes, in \(Int(milliseconds.rounded())) ms",
                     metadata: ["source": "\(id.source)"])
+            case .ended(let session):
+                logger.info("session \(session) is finished")
+                for (question, reply) in stops.finished(session) {
+                    control.answer(question, reply)
+                }
             case .stuck(let path, let error):
                 stuck(path, error)
             case .unstuck(let path):
@@ -238,7 +306,8 @@ extension CollectorLoop {
                 record(
                     recorder.open(
                         SourceIntroduction(source),
-                        received: source.missing?.upperBound ?? source.received, at: now))
+                        received: source.missing?.upperBound ?? source.received,
+                        missing: source.missing, at: now))
             case .samples(let source, let samples):
                 guard let payload, let peer else {
                     preconditionFailure("samples come with the message that has just been given")
@@ -306,13 +375,18 @@ extension CollectorLoop {
                 }
             case .unrecorded(let records):
                 persisted(records)
+            case .alreadyRecorded(let source, let size):
+                link.released(bytes: size, source: source)
             case .sessionStarted(let name):
                 link.sessionBegan(name)
                 logger.info("session \(name) has begun")
-            case .sessionEnded(let name):
+            case .sessionResumed(let name):
+                link.sessionBegan(name)
+                logger.notice("session \(name) goes on where the collector before left it")
+            case .sessionEnded(let name, let reason):
                 sessionsEnded += 1
                 link.sessionBegan("")
-                logger.info("session \(name) has ended")
+                logger.info("session \(name) has ended (\(reason.text))")
             }
         }
     }
@@ -358,6 +432,19 @@ extension Instant {
         var time = timespec()
         clock_gettime(clock, &time)
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
+}
+
+extension SessionManifest.EndReason {
+    /// A few words for people.
+    var text: String {
+        switch self {
+        case .complete: "every source has said goodbye"
+        case .idle: "no source has sent anything for long enough"
+        case .stopped: "it was stopped"
+        case .collectorStopped: "the collector is stopping"
+        case .interrupted: "a crash interrupted it"
+        }
     }
 }
 

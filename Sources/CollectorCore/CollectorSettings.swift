@@ -12,6 +12,8 @@ package struct CollectorSettings: Sendable {
     package var startAt: SessionManifest.StartPolicy
     /// How long the session's zero waits for an earlier sample, nanoseconds.
     package var startWindowNanoseconds: Int64
+    /// A session ends when no source has sent anything for so long, nanoseconds; 0: it waits for ever.
+    package var idleTimeoutNanoseconds: Int64
     /// End with the first session.
     package var endsWithSession: Bool
     /// What of the disk no media is written to, bytes; none: 1 GB, on small disks a twentieth.
@@ -25,14 +27,15 @@ package struct CollectorSettings: Sendable {
 
     package init(
         endpoint: String, archive: String, segmentNanoseconds: Int64,
-        startAt: SessionManifest.StartPolicy, startWindowNanoseconds: Int64, endsWithSession: Bool,
-        software: String
+        startAt: SessionManifest.StartPolicy, startWindowNanoseconds: Int64,
+        idleTimeoutNanoseconds: Int64, endsWithSession: Bool, software: String
     ) {
         self.endpoint = endpoint
         self.archive = archive
         self.segmentNanoseconds = segmentNanoseconds
         self.startAt = startAt
         self.startWindowNanoseconds = startWindowNanoseconds
+        self.idleTimeoutNanoseconds = idleTimeoutNanoseconds
         self.endsWithSession = endsWithSession
         self.software = software
     }
@@ -44,6 +47,10 @@ package enum CollectorError: Error, Hashable, CustomStringConvertible {
     /// Nobody could be let in.
     case cannotAdmit(reason: String)
     case cannotRecord(archive: String, reason: String)
+    /// The socket for commands could not be made.
+    case cannotControl(path: String, reason: String)
+    /// Another collector records there.
+    case archiveInUse(archive: String)
 
     package var description: String {
         switch self {
@@ -53,6 +60,11 @@ package enum CollectorError: Error, Hashable, CustomStringConvertible {
             "cannot admit agents: \(reason)"
         case .cannotRecord(let archive, let reason):
             "cannot record into \(archive): \(reason); choose another directory with --archive"
+        case .cannotControl(let path, let reason):
+            "cannot take commands at \(path): \(reason)"
+        case .archiveInUse(let archive):
+            "another collector is recording into \(archive): stop it, or choose another directory with "
+                + "--archive"
         }
     }
 }

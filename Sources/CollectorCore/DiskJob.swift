@@ -19,10 +19,24 @@ enum DiskJob<Payload: MediaPayload>: Sendable {
     /// Appends lines to a ledger; the numbers they stand for are persisted with them.
     case ledger(source: String, path: String, [UInt8], records: PersistedRecords?)
     case open(SegmentID, path: String, plan: SegmentPlan, sessionZero: UTCTime)
+    /// Goes on with a file that an earlier collector left.
+    case reopen(SegmentID, UnfinishedSegment)
     case append(SegmentID, FragmentPlan<Payload>)
     case finish(SegmentID)
     /// Takes something out of the archive.
     case remove(Removal)
+    /// Writes that a session is finished, when all its files are and its ledgers are durable.
+    case endSession(String, path: String, [UInt8])
+
+    /// The session whose end has to wait for this job; none for one that no end waits for.
+    var session: String? {
+        switch self {
+        case .makeDirectory, .manifest, .endSession, .remove: nil
+        case .ledger(_, let path, _, _): ArchiveLayout.session(ofLedger: path)
+        case .open(let id, _, _, _), .reopen(let id, _), .append(let id, _), .finish(let id):
+            id.session
+        }
+    }
 }
 
 /// What the archive does not keep any longer.
@@ -57,6 +71,8 @@ enum DiskEvent: Sendable {
     case persisted(PersistedRecords)
     /// A file is an ordinary MP4 now.
     case finished(SegmentID, path: String, sizeBytes: UInt64, Duration)
+    /// A session's files are final, and so is its description.
+    case ended(session: String)
     /// A file cannot be written; it is tried again, and nothing of it is acknowledged until then.
     case stuck(path: String, ArchiveError)
     /// It works again.

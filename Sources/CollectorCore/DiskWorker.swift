@@ -23,6 +23,8 @@ struct DiskWorker<Payload: MediaPayload> {
     private var dirty: Set<SegmentID> = []
     private var dirtyLedgers: Set<String> = []
     private var stuck: [String: Backlog] = [:]
+    /// Ends of sessions that wait for files.
+    private var ends: [DiskJob<Payload>] = []
     private var events: [DiskEvent] = []
 
     init(layout: ArchiveLayout, space: FreeSpace) {
@@ -31,17 +33,22 @@ struct DiskWorker<Payload: MediaPayload> {
     }
 
     var isDirty: Bool { !dirty.isEmpty || !dirtyLedgers.isEmpty || !newDirectories.isEmpty }
-    var isStuck: Bool { !stuck.isEmpty }
+    var isStuck: Bool { !stuck.isEmpty || !ends.isEmpty }
 
     mutating func takeEvents() -> [DiskEvent] {
         defer { events.removeAll(keepingCapacity: true) }
         return events
     }
 
-    /// Does one job, or puts it behind those of its queue that are stuck.
+    /// Does one job, or puts it behind those that it has to wait for.
     mutating func perform(_ job: DiskJob<Payload>) {
         if case .remove(let removal) = job {
             remove(removal)
+            return
+        }
+        if case .endSession = job {
+            ends.append(job)
+            endSessions()
             return
         }
         let queue = queue(of: job)
@@ -74,6 +81,32 @@ struct DiskWorker<Payload: MediaPayload> {
                 stuck[queue] = Backlog(path: backlog.path, jobs: Array(rest), error: error)
             }
         }
+        endSessions()
+    }
+
+    /// Writes the ends of sessions that nothing is in the way of any more.
+    private mutating func endSessions() {
+        for job in ends {
+            guard case .endSession(let session, let path, let bytes) = job,
+                !segments.keys.contains(where: { $0.session == session }),
+                !stuck.values.contains(where: { $0.jobs.contains { $0.session == session } })
+            else { continue }
+            do throws(ArchiveError) {
+                // A finished session has nothing that a power cut could take away.
+                for ledger in dirtyLedgers where ArchiveLayout.session(ofLedger: ledger) == session
+                {
+                    try synchronize(ledger: ledger)
+                }
+                try FileSystem.replace(path, with: bytes)
+                ledgers = ledgers.filter { ArchiveLayout.session(ofLedger: $0.key) != session }
+            } catch {
+                // Tried again with what is stuck, and at the next commit.
+                events.append(.stuck(path: path, error))
+                continue
+            }
+            ends.removeAll { if case .endSession(session, _, _) = $0 { true } else { false } }
+            events.append(.ended(session: session))
+        }
     }
 
     /// Gives up what is still stuck.
@@ -82,6 +115,8 @@ struct DiskWorker<Payload: MediaPayload> {
             events.append(.abandoned(path: backlog.path, backlog.error))
         }
         stuck.removeAll()
+        // What they would have said is not so; the next collector finishes what it finds.
+        ends.removeAll()
     }
 
     /// Makes all that was written durable, then says so.
@@ -100,14 +135,16 @@ struct DiskWorker<Payload: MediaPayload> {
         for id in dirty { synchronize(id) }
         for path in dirtyLedgers {
             do throws(ArchiveError) {
-                for records in try ledgers[path]?.synchronize() ?? [] {
-                    events.append(.persisted(records))
-                }
-                dirtyLedgers.remove(path)
+                try synchronize(ledger: path)
             } catch {
                 events.append(.stuck(path: path, error))
             }
         }
+    }
+
+    private mutating func synchronize(ledger path: String) throws(ArchiveError) {
+        for records in try ledgers[path]?.synchronize() ?? [] { events.append(.persisted(records)) }
+        dirtyLedgers.remove(path)
     }
 
     private mutating func synchronize(_ id: SegmentID) {
@@ -145,6 +182,8 @@ struct DiskWorker<Payload: MediaPayload> {
             let writer = try SegmentWriter(path: path, plan: plan, sessionZero: zero)
             segments[id] = OpenSegment(writer: writer)
             newDirectories.insert(parent(path))
+        case .reopen(let id, let segment):
+            segments[id] = OpenSegment(writer: try SegmentWriter(continuing: segment))
         case .append(let id, let fragment):
             guard let segment = segments[id] else { return }
             try space.claim(fragment.sizeBytes, for: segment.writer.path)
@@ -166,6 +205,8 @@ struct DiskWorker<Payload: MediaPayload> {
                     id, path: segment.writer.path, sizeBytes: segment.writer.sizeBytes, duration))
         case .remove(let removal):
             remove(removal)
+        case .endSession:
+            preconditionFailure("ends of sessions wait in a queue of their own")
         }
     }
 
@@ -219,8 +260,10 @@ struct DiskWorker<Payload: MediaPayload> {
     /// one before it: with a full disk, small fragments would else overtake large ones, and leave holes where they were.
     private func queue(of job: DiskJob<Payload>) -> String {
         switch job {
-        case .makeDirectory(let path), .manifest(let path, _), .ledger(_, let path, _, _): path
-        case .open(let id, _, _, _), .append(let id, _), .finish(let id):
+        case .makeDirectory(let path), .manifest(let path, _), .ledger(_, let path, _, _),
+            .endSession(_, let path, _):
+            path
+        case .open(let id, _, _, _), .reopen(let id, _), .append(let id, _), .finish(let id):
             "\(id.session)/\(id.source)"
         case .remove: ""
         }
@@ -228,8 +271,11 @@ struct DiskWorker<Payload: MediaPayload> {
 
     private func path(of job: DiskJob<Payload>) -> String {
         switch job {
-        case .makeDirectory(let path), .manifest(let path, _), .ledger(_, let path, _, _): path
+        case .makeDirectory(let path), .manifest(let path, _), .ledger(_, let path, _, _),
+            .endSession(_, let path, _):
+            path
         case .open(_, let path, _, _): path
+        case .reopen(_, let segment): segment.path
         case .append(let id, _), .finish(let id): segments[id]?.writer.path ?? id.description
         case .remove: ""
         }

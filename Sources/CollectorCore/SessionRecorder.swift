@@ -16,6 +16,8 @@ struct SessionSettings: Sendable {
     var startAt: SessionManifest.StartPolicy = .firstSample
     var startWindowNanoseconds: Int64 = 500_000_000
     var segmentNanoseconds: Int64
+    /// A session ends when no source has sent anything for so long; 0: it waits for ever.
+    var idleTimeoutNanoseconds: Int64 = 0
     var software: String
 }
 
@@ -32,17 +34,21 @@ struct SourceIntroduction: Sendable {
 /// Turns what agents send into one session: decides its zero, places every sample on its timeline, and says what is to be
 /// written where. A value: it owns no socket, no file and no clock.
 ///
-/// A session begins with its first sample and ends when every source that took part has said goodbye, or when ``end(_:)`` is
-/// called. Until zero is known (the start window), samples are held.
+/// A session begins with its first sample. It ends when every source that took part has said goodbye, when none has sent
+/// anything for long enough, or when ``end(_:at:)`` is called. Until zero is known (the start window), samples are held.
+/// A session that a crash interrupted goes on (``resume(_:at:)``).
 struct SessionRecorder<Payload: MediaPayload>: Sendable {
     enum Action: Sendable {
         case job(DiskJob<Payload>)
         case note(Note)
         /// Records of which nothing needs to be kept.
         case unrecorded(PersistedRecords)
+        /// Payload bytes of a source that are on disk already, and leave memory.
+        case alreadyRecorded(source: String, sizeBytes: Int)
         case sessionStarted(name: String)
+        case sessionResumed(name: String)
         /// All jobs of the session have been given.
-        case sessionEnded(name: String)
+        case sessionEnded(name: String, SessionManifest.EndReason)
     }
 
     /// A line for the log.
@@ -55,10 +61,10 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
 
     /// Something a source sent, in its order.
     private enum Event: Sendable {
-        case samples(Samples, Payload)
+        case samples(Samples, Payload, MessageRest? = nil)
         case gap(GapRecord)
-        case format(TrackUpdate)
-        case goodbye(Goodbye)
+        case format(TrackUpdate, isKnown: Bool)
+        case goodbye(Goodbye, isKnown: Bool)
     }
 
     private enum State: Sendable {
@@ -78,10 +84,45 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     private var sources: [String: SourceRecorder<Payload>] = [:]
     /// What is durable outlives sessions: the last acknowledgement of a source is due after its session has ended.
     private var watermarks = Watermarks()
+    private var known = KnownRecords()
     private var clocks = AgentClocks()
+    private var host: HostClock
+    /// When something was recorded last, on the collector's monotonic clock.
+    private var lastRecordNanoseconds: Int64 = 0
+    /// A resumed session does not end before its agents had time to come back, if only to hear that all is safe.
+    private var mayEndNanoseconds: Int64 = .min
+    /// Longer than the longest pause between two of an agent's attempts, and its clock probes.
+    private static var returnNanoseconds: Int64 { 10_000_000_000 }
 
-    init(settings: SessionSettings) {
+    init(settings: SessionSettings, host: HostClock = HostClock()) {
         self.settings = settings
+        self.host = host
+    }
+
+    /// Takes over what an earlier collector left: what is on disk, and the session that goes on, if there is one.
+    mutating func resume(_ archive: RecoveredArchive, at now: Instant) -> [Action] {
+        precondition(sources.isEmpty, "what was left is taken over before anything else")
+        watermarks = Watermarks(archive.spools)
+        known = KnownRecords(archive.spools)
+        guard let session = archive.session else { return [] }
+        var manifest = session.manifest
+        let moved = manifest.findZero(host, at: now)
+        state = .recording(manifest)
+        sessionZero = manifest.zeroMonotonicNanoseconds
+        lastRecordNanoseconds = now.monotonic
+        mayEndNanoseconds = now.monotonic + Self.returnNanoseconds
+        var actions: [Action] = [.sessionResumed(name: manifest.session)]
+        for source in session.sources {
+            let recorder = SourceRecorder<Payload>(
+                resuming: source, spools: archive.spools[source.entry.name] ?? [], in: manifest,
+                settings: settings)
+            sources[recorder.name] = recorder
+            if let reopening = recorder.reopening { actions.append(reopening) }
+            if let moved { actions.append(recorder.noted(moved, at: now)) }
+        }
+        if let moved { actions.append(.note(Note(level: .warning, source: nil, text: moved))) }
+        actions.append(writeManifest())
+        return actions
     }
 
     /// The session's name, once it has one.
@@ -92,6 +133,21 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     /// The session's zero on the collector's monotonic clock, nanoseconds.
     // Stored, not computed from the state: Swift 6.3.1's optimiser fails on the latter once it is inlined.
     private(set) var sessionZero: Int64?
+
+    /// The session as it is at this moment; nil while there is none.
+    func session(at now: Instant) -> StoppedSession? {
+        guard case .recording(let manifest) = state else { return nil }
+        return StoppedSession(
+            name: manifest.session,
+            durationNanoseconds: now.monotonic - manifest.zeroMonotonicNanoseconds,
+            sources: sources.values.filter(\.isEnrolled).map(\.progress)
+                .sorted { $0.name < $1.name }
+                .map {
+                    StoppedSession.Source(
+                        name: $0.name, pictures: $0.pictures, soundPackets: $0.soundPackets,
+                        payloadBytes: $0.payloadBytes, lostSamples: $0.lostSamples)
+                })
+    }
 
     /// What each source has done so far, by name.
     var progress: [SourceProgress] {
@@ -106,23 +162,34 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     // MARK: What agents say
 
     /// A source has come, or has come back.
-    /// - Parameter received: the last of its records that need not be recorded any more.
+    /// - Parameters:
+    ///   - received: the last of its records that need not be recorded any more.
+    ///   - missing: records among those that are not on disk, and that nobody has any more.
     mutating func open(
-        _ introduction: SourceIntroduction, received: UInt64, at now: Instant
+        _ introduction: SourceIntroduction, received: UInt64,
+        missing: ClosedRange<UInt64>? = nil, at now: Instant
     ) -> [Action] {
         let name = introduction.name
-        watermarks.begin(source: name, spool: introduction.spool, received: received)
-        guard var known = sources[name], known.isEnrolled else {
-            sources[name] = SourceRecorder(introduction, settings: settings)
-            return []
+        let spool = introduction.spool
+        watermarks.begin(source: name, spool: spool, received: received)
+        let durable = watermarks.persisted(source: name, spool: spool)
+        var actions: [Action] = []
+        if let missing, durable < missing.upperBound {
+            // Waiting for them would keep the agent from ever being done.
+            let records = PersistedRecords(source: name, spool: spool, sequences: [missing])
+            actions.append(.unrecorded(records))
         }
-        let actions = known.reopen(introduction, at: now)
-        sources[name] = known
+        guard sources[name]?.isEnrolled == true else {
+            sources[name] = SourceRecorder(introduction, settings: settings)
+            return actions
+        }
+        actions += sources[name]?.reopen(introduction, durable: durable, at: now) ?? []
         return actions
     }
 
     /// A source's connection is gone. One that has a place in the session may come back to it.
     mutating func disconnected(_ source: String, at now: Instant) -> [Action] {
+        sources[source]?.disconnect()
         guard let recorder = sources[source], !recorder.isEnrolled, !isHeld(source) else {
             return []
         }
@@ -138,19 +205,45 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     mutating func samples(
         _ samples: Samples, payload: Payload, of source: String, at now: Instant
     ) -> [Action] {
-        take(.samples(samples, payload), of: source, at: now)
+        guard let spool = sources[source]?.spool else {
+            preconditionFailure("a source introduces itself before it sends")
+        }
+        switch known.judge(samples, of: source, spool: spool) {
+        case .new:
+            return take(.samples(samples, payload), of: source, at: now)
+        case .partlyKnown(let parts, let bytes):
+            var actions: [Action] = []
+            for (part, rest) in parts {
+                actions += take(.samples(part, payload, rest), of: source, at: now)
+            }
+            if bytes > 0 { actions.append(.alreadyRecorded(source: source, sizeBytes: bytes)) }
+            return actions
+        }
     }
 
     mutating func gap(_ gap: GapRecord, of source: String, at now: Instant) -> [Action] {
-        take(.gap(gap), of: source, at: now)
+        missing(gap.sequences, of: source).flatMap { sequences in
+            var part = gap
+            part.sequences = sequences
+            return take(.gap(part), of: source, at: now)
+        }
     }
 
     mutating func format(_ update: TrackUpdate, of source: String, at now: Instant) -> [Action] {
-        take(.format(update), of: source, at: now)
+        let isKnown = missing(update.sequence...update.sequence, of: source).isEmpty
+        return take(.format(update, isKnown: isKnown), of: source, at: now)
     }
 
     mutating func goodbye(_ goodbye: Goodbye, of source: String, at now: Instant) -> [Action] {
-        take(.goodbye(goodbye), of: source, at: now)
+        let isKnown = missing(goodbye.sequence...goodbye.sequence, of: source).isEmpty
+        return take(.goodbye(goodbye, isKnown: isKnown), of: source, at: now)
+    }
+
+    /// Numbers that are not on disk from before.
+    private func missing(
+        _ sequences: ClosedRange<UInt64>, of source: String
+    ) -> [ClosedRange<UInt64>] {
+        known.missing(sequences, of: source, spool: sources[source]?.spool ?? [])
     }
 
     /// A source will not come back: it was refused for good.
@@ -163,7 +256,9 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
 
     // MARK: Time passes
 
-    mutating func tick(at now: Instant) -> [Action] {
+    /// - Parameter wallErrorNanoseconds: how far off the wall clock may be; none: as before.
+    mutating func tick(at now: Instant, wallErrorNanoseconds: Int64? = nil) -> [Action] {
+        if let wallErrorNanoseconds { host.wallErrorNanoseconds = wallErrorNanoseconds }
         var actions: [Action] = []
         if case .gathering(let deadline) = state,
             now.monotonic >= deadline || sources.keys.allSatisfy(heldGoodbyes.contains)
@@ -173,7 +268,23 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         for name in sources.keys.sorted() {
             actions += sources[name]?.tick(clocks: clocks, at: now) ?? []
         }
-        return actions
+        return actions + watchSession(at: now)
+    }
+
+    /// Ends a session that nobody sends to any more, and follows the wall clock while there is one.
+    private mutating func watchSession(at now: Instant) -> [Action] {
+        guard case .recording(var manifest) = state else { return [] }
+        let timeout = settings.idleTimeoutNanoseconds
+        if timeout > 0, now.monotonic - lastRecordNanoseconds >= timeout {
+            return end(.idle, at: now)
+        }
+        var actions: [Action] = []
+        if manifest.follow(host, at: now) {
+            state = .recording(manifest)
+            actions.append(writeManifest())
+        }
+        // Only a resumed session can be complete without anything having happened.
+        return mayEndNanoseconds == .min ? actions : actions + endIfComplete(at: now)
     }
 
     /// Records have become durable.
@@ -183,14 +294,21 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     }
 
     /// Ends the session now: every file is finished.
-    mutating func end(at now: Instant) -> [Action] {
+    mutating func end(_ reason: SessionManifest.EndReason, at now: Instant) -> [Action] {
         var actions: [Action] = []
         if case .gathering = state { actions += start(at: now) }
         guard case .recording = state else { return actions }
+        var staying: [String: SourceRecorder<Payload>] = [:]
         for name in sources.keys.sorted() {
+            // Who has no place in it has nothing to close.
+            guard sources[name]?.isEnrolled == true else { continue }
+            staying[name] = sources[name]?.renewed
             actions += sources[name]?.close(clocks: clocks, at: now) ?? []
         }
-        return actions + finish(at: now)
+        actions += finish(reason, at: now)
+        // Who is connected goes on sending, into the next session.
+        sources.merge(staying) { $1 }
+        return actions
     }
 
     // MARK: Inside
@@ -199,6 +317,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         _ event: Event, of source: String, at now: Instant
     ) -> [Action] {
         precondition(sources[source] != nil, "a source introduces itself before it sends")
+        lastRecordNanoseconds = now.monotonic
         switch state {
         case .idle:
             switch event {
@@ -238,21 +357,25 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     ) -> [Action] {
         var actions: [Action] = []
         if sources[source]?.isEnrolled == false, case .recording(let manifest) = state {
-            actions += sources[source]?.enroll(in: manifest, at: now) ?? []
+            let spool = sources[source]?.spool ?? []
+            let durable = watermarks.persisted(source: source, spool: spool)
+            actions += sources[source]?.enroll(in: manifest, durable: durable, at: now) ?? []
             actions.append(writeManifest())
         }
         // Changed in place: a copy of a recorder would copy what it is collecting.
         switch event {
-        case .samples(let samples, let payload):
+        case .samples(let samples, let payload, let rest):
             actions +=
                 sources[source]?.record(
-                    samples, payload: payload, clocks: clocks, zero: zero, at: now) ?? []
+                    samples, payload: payload, rest: rest, clocks: clocks, zero: zero, at: now)
+                ?? []
         case .gap(let gap):
             actions += sources[source]?.record(gap, at: now) ?? []
-        case .format(let update):
-            actions += sources[source]?.record(update, at: now) ?? []
-        case .goodbye(let goodbye):
-            actions += sources[source]?.record(goodbye, clocks: clocks, at: now) ?? []
+        case .format(let update, let isKnown):
+            actions += sources[source]?.record(update, isKnown: isKnown, at: now) ?? []
+        case .goodbye(let goodbye, let isKnown):
+            actions +=
+                sources[source]?.record(goodbye, isKnown: isKnown, clocks: clocks, at: now) ?? []
         }
         return actions
     }
@@ -264,8 +387,8 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         switch event {
         case .samples: preconditionFailure("samples begin a session")
         case .gap(let gap): sequences = gap.sequences
-        case .format(let update): sequences = update.sequence...update.sequence
-        case .goodbye(let goodbye): sequences = goodbye.sequence...goodbye.sequence
+        case .format(let update, _): sequences = update.sequence...update.sequence
+        case .goodbye(let goodbye, _): sequences = goodbye.sequence...goodbye.sequence
         }
         return [
             .unrecorded(PersistedRecords(source: source, spool: spool, sequences: [sequences]))
@@ -280,19 +403,21 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         let video: TrackKind? = settings.startAt == .firstVideo ? .video : nil
         func earliest(_ kind: TrackKind?) -> Int64? {
             held.compactMap { source, event in
-                guard case .samples(let samples, _) = event else { return nil }
+                guard case .samples(let samples, _, _) = event else { return nil }
                 return sources[source]?.intake.firstPresented(
                     in: samples, of: kind, clocks: clocks, now: now.monotonic)
             }.min()
         }
         let zero = earliest(video) ?? earliest(nil) ?? now.monotonic
         let zeroUTC = UTCTime(nanoseconds: now.utc.nanoseconds - (now.monotonic - zero))
-        let manifest = SessionManifest(
+        var manifest = SessionManifest(
             session: zeroUTC.fileName, zero: zeroUTC, zeroMonotonicNanoseconds: zero,
             startAt: settings.startAt, startWindowNanoseconds: settings.startWindowNanoseconds,
             segmentNanoseconds: settings.segmentNanoseconds, software: settings.software)
+        _ = manifest.follow(host, at: now)
         state = .recording(manifest)
         sessionZero = zero
+        mayEndNanoseconds = .min
         var actions: [Action] = [
             .job(.makeDirectory(settings.layout.session(manifest.session))),
             .sessionStarted(name: manifest.session),
@@ -305,20 +430,30 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     private func isHeld(_ source: String) -> Bool { held.contains { $0.source == source } }
 
     private mutating func endIfComplete(at now: Instant) -> [Action] {
-        guard case .recording = state, sources.values.allSatisfy(\.hasEnded) else { return [] }
-        return finish(at: now)
+        guard case .recording = state, now.monotonic >= mayEndNanoseconds,
+            sources.values.allSatisfy(\.hasEnded)
+        else { return [] }
+        return finish(.complete, at: now)
     }
 
-    private mutating func finish(at now: Instant) -> [Action] {
+    private mutating func finish(
+        _ reason: SessionManifest.EndReason, at now: Instant
+    ) -> [Action] {
         guard case .recording(var manifest) = state else { return [] }
         manifest.sources = manifestEntries
-        manifest.state = .finished
+        for index in manifest.sources.indices {
+            manifest.sources[index].spools = sources[manifest.sources[index].name]?.spoolEnds
+        }
+        manifest.end = SessionManifest.End(reason: reason, at: now.utc)
         let path = settings.layout.manifest(manifest.session)
+        let ending = Action.job(.manifest(path: path, manifest.encoded()))
+        manifest.state = .finished
         state = .idle
         sessionZero = nil
         sources = sources.filter { !$0.value.isEnrolled }
         return [
-            .job(.manifest(path: path, manifest.encoded())), .sessionEnded(name: manifest.session),
+            ending, .job(.endSession(manifest.session, path: path, manifest.encoded())),
+            .sessionEnded(name: manifest.session, reason),
         ]
     }
 

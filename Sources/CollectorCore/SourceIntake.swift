@@ -36,6 +36,8 @@ struct SourceIntake: Sendable {
     private var jumpsSeen: [Identity: Int] = [:]
     private var trackClocks: [TrackKind: TrackClock] = [:]
     private var notices: [IntakeNotice] = []
+    /// How far the session's zero may have moved when the server was started anew, nanoseconds.
+    var zeroErrorNanoseconds: Int64 = 0
 
     init(spool: [UInt8], epochs: [Epoch]) {
         self.spool = spool
@@ -50,6 +52,38 @@ struct SourceIntake: Sendable {
     mutating func resume(spool: [UInt8], epochs: [Epoch]) {
         self.spool = spool
         self.epochs = Self.byNumber(epochs)
+    }
+
+    /// A source whose tracks stand where an earlier collector left them.
+    ///
+    /// Until its agent has made new clock exchanges, its clock is taken to run on as it did: a backlog comes first.
+    /// - Parameter zero: session zero on the collector's monotonic clock, nanoseconds.
+    init(resuming source: RecoveredSource, zero: Int64, zeroErrorNanoseconds: Int64) {
+        self.init(spool: source.spool ?? [], epochs: [])
+        self.zeroErrorNanoseconds = zeroErrorNanoseconds
+        goOn(after: source.ends, formats: source.formats)
+        guard let recorded = source.clock, let epoch = Identity(recorded.epoch) else { return }
+        let model = ClockModel(
+            referenceAgentNanoseconds: recorded.agentNanoseconds,
+            offsetNanoseconds: recorded.clock.offsetNanoseconds &+ zero,
+            skewPPB: recorded.clock.skewPartsPerBillion,
+            boundNanoseconds: Int64(clamping: recorded.clock.boundNanoseconds),
+            boundGrowthPPB: ClockLimits.skewPPB,
+            validFromAgentNanoseconds: recorded.agentNanoseconds)
+        timelines[epoch] = EpochTimelines(
+            Timeline(sessionZeroNanoseconds: zero, model: model))
+        jumpsSeen[epoch] = 0
+        if model.boundNanoseconds >= Self.guessBoundNanoseconds { guessed.insert(epoch) }
+    }
+
+    /// The next sample of each track comes after this one, which was placed by an earlier collector.
+    mutating func goOn(after ends: [TrackKind: TrackEnd], formats: [TrackFormat]) {
+        for (track, end) in ends {
+            let format = formats.first { $0.kind == track }
+            var clock = trackClock(track, format?.timescale ?? .video)
+            clock.goOn(afterDTSTicks: end.dtsTicks, durationTicks: end.durationTicks)
+            trackClocks[track] = clock
+        }
     }
 
     mutating func takeNotices() -> [IntakeNotice] {
@@ -226,11 +260,12 @@ struct SourceIntake: Sendable {
 
     private func context(_ epoch: Identity, at stamp: Int64) -> FragmentContext {
         let timeline = timelines[epoch]?.timeline(at: stamp)
+        let bound = UInt64(clamping: timeline?.boundNanoseconds(at: stamp) ?? .max)
         return FragmentContext(
             spool: spool, epoch: epoch.bytes,
             clock: FragmentRecord.Clock(
                 offsetNanoseconds: timeline?.appliedOffsetNanoseconds(at: stamp) ?? 0,
-                boundNanoseconds: UInt64(clamping: timeline?.boundNanoseconds(at: stamp) ?? .max),
+                boundNanoseconds: bound + min(.max - bound, UInt64(zeroErrorNanoseconds)),
                 skewPartsPerBillion: timeline?.model(at: stamp).skewPPB ?? 0),
             collectorZeroNanoseconds: timeline?.sessionZeroNanoseconds ?? 0)
     }

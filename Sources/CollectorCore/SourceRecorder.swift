@@ -16,6 +16,14 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
     /// The session it has a place in.
     private var session: (name: String, zeroUTC: UTCTime, zero: Int64)?
     private var isComplete = false
+    /// It had its place in the session before the collector was started.
+    private var isResumed = false
+    /// Somebody sends it now.
+    private(set) var isConnected = true
+    /// The last record of the present spool that was taken in.
+    private var through: UInt64 = 0
+    /// The same of the spools before it.
+    private var earlierSpools: [SessionManifest.SpoolEnd] = []
 
     init(_ introduction: SourceIntroduction, settings: SessionSettings) {
         self.settings = settings
@@ -26,6 +34,52 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         intake = SourceIntake(spool: introduction.spool, epochs: introduction.epochs)
         progress = SourceProgress(name: introduction.name)
     }
+
+    /// A source that had a place in a session when an earlier collector was killed. It is expected to come back.
+    init(
+        resuming source: RecoveredSource, spools: [RecordedSpool], in manifest: SessionManifest,
+        settings: SessionSettings
+    ) {
+        let present = source.spool ?? []
+        self.settings = settings
+        introduction = SourceIntroduction(
+            name: source.entry.name, agent: source.entry.agent, address: source.entry.address,
+            spool: present, epochs: [], tracks: source.formats)
+        segmenter = Segmenter(
+            settings: SegmenterSettings(segmentNanoseconds: manifest.segmentNanoseconds),
+            formats: source.formats,
+            resuming: .init(usedOrigins: source.origins, open: source.open?.plan))
+        intake = SourceIntake(
+            resuming: source, zero: manifest.zeroMonotonicNanoseconds,
+            zeroErrorNanoseconds: manifest.clock?.zeroErrorNanoseconds ?? 0)
+        progress = SourceProgress(name: source.entry.name)
+        session = (manifest.session, manifest.zeroTime, manifest.zeroMonotonicNanoseconds)
+        isComplete = source.entry.isComplete
+        progress.isComplete = isComplete
+        isConnected = false
+        isResumed = true
+        for recorded in spools where source.spools.contains(recorded.spool) {
+            if recorded.spool == present {
+                through = recorded.sequences.watermark
+            } else {
+                earlierSpools.append(
+                    SessionManifest.SpoolEnd(
+                        spool: hexadecimal(recorded.spool), through: recorded.sequences.watermark))
+            }
+        }
+        // What it recorded in before; a segmenter with an open file has it as its first.
+        if let open = source.open {
+            reopening = .job(
+                .reopen(
+                    SegmentID(
+                        session: manifest.session, source: name,
+                        number: Segmenter<Payload>.resumedSegment),
+                    open))
+        }
+    }
+
+    /// What the disk has to do before anything else of a resumed source.
+    private(set) var reopening: Action?
 
     var name: String { introduction.name }
     var spool: [UInt8] { introduction.spool }
@@ -39,36 +93,87 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
             tracks: segmenter.tracks.map(\.summary), isComplete: isComplete)
     }
 
+    /// Its spools, and how far each has come.
+    var spoolEnds: [SessionManifest.SpoolEnd] {
+        guard through > 0 else { return earlierSpools }
+        return earlierSpools
+            + [SessionManifest.SpoolEnd(spool: hexadecimal(spool), through: through)]
+    }
+
+    /// The same source before it has a place in a session; nil for one that nobody sends any more.
+    var renewed: SourceRecorder? {
+        guard isConnected, !isComplete else { return nil }
+        var introduction = introduction
+        introduction.tracks = segmenter.upcomingTracks
+        return SourceRecorder(introduction, settings: settings)
+    }
+
+    mutating func disconnect() { isConnected = false }
+
     /// The source is back, perhaps with other tracks, another clock or another spool.
-    mutating func reopen(_ new: SourceIntroduction, at now: Instant) -> [Action] {
+    /// - Parameter durable: the last of its records that is on disk.
+    mutating func reopen(
+        _ new: SourceIntroduction, durable: UInt64, at now: Instant
+    ) -> [Action] {
+        if new.spool != spool {
+            earlierSpools = spoolEnds
+            through = 0
+        }
         introduction = new
+        isConnected = true
         isComplete = false
         progress.isComplete = false
         segmenter.setFormats(new.tracks)
         intake.resume(spool: new.spool, epochs: new.epochs)
-        return [ledger(.opened, at: now) { $0.text = "back from \(new.agent) at \(new.address)" }]
+        return [opened(durable: durable, "back from \(new.agent) at \(new.address)", at: now)]
+    }
+
+    private func opened(durable: UInt64, _ text: String, at now: Instant) -> Action {
+        ledger(.opened, at: now) {
+            $0.spool = hexadecimal(spool)
+            $0.after = durable
+            $0.text = text
+        }
     }
 
     /// Takes a place in a session.
-    mutating func enroll(in manifest: SessionManifest, at now: Instant) -> [Action] {
+    /// - Parameter durable: the last of its records that is on disk.
+    mutating func enroll(
+        in manifest: SessionManifest, durable: UInt64, at now: Instant
+    ) -> [Action] {
         session = (manifest.session, manifest.zeroTime, manifest.zeroMonotonicNanoseconds)
+        intake.zeroErrorNanoseconds = manifest.clock?.zeroErrorNanoseconds ?? 0
+        if manifest.segmentNanoseconds != settings.segmentNanoseconds {
+            // A session that goes on after a restart keeps its grid.
+            segmenter = Segmenter(
+                settings: SegmenterSettings(segmentNanoseconds: manifest.segmentNanoseconds),
+                formats: segmenter.upcomingTracks)
+        }
         let directory = settings.layout.source(manifest.session, name)
         return [
             .job(.makeDirectory(directory)),
-            ledger(.opened, at: now) {
-                $0.text = "\(introduction.agent) at \(introduction.address)"
-            },
+            opened(durable: durable, "\(introduction.agent) at \(introduction.address)", at: now),
             note(.info, "recording \(segmenter.tracks.map(\.summary).joined(separator: ", "))"),
         ]
     }
 
     /// Samples have come.
+    /// - Parameter rest: what of their message they are, where a part of it was on disk already.
     mutating func record(
-        _ samples: Samples, payload: Payload, clocks: AgentClocks, zero: Int64, at now: Instant
+        _ samples: Samples, payload: Payload, rest: MessageRest? = nil, clocks: AgentClocks,
+        zero: Int64, at now: Instant
     ) -> [Action] {
-        let placed = intake.place(
+        through = samples.lastSequence
+        // In another session these are other times.
+        if let rest, isResumed { intake.goOn(after: rest.ends, formats: segmenter.upcomingTracks) }
+        var placed = intake.place(
             samples, payload: payload, formats: segmenter.upcomingTracks, clocks: clocks,
             zero: zero, now: now.monotonic)
+        if let offset = rest?.offsetBytes {
+            let range = placed.piece.range
+            placed.piece.range = range.lowerBound + offset..<range.upperBound + offset
+            placed.piece.digest = nil
+        }
         count(placed.piece)
         return noticed(intake.takeNotices(), at: now)
             + actions(
@@ -79,6 +184,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
     /// Samples are missing, and the agent says why.
     mutating func record(_ gap: GapRecord, at now: Instant) -> [Action] {
         progress.lostSamples += gap.samples
+        through = gap.sequences.upperBound
         let start = intake.sessionNanoseconds(gap.startNanoseconds, epoch: gap.epoch)
         let entry = ledger(.gap, at: now, sequences: gap.sequences) {
             $0.track = gap.track?.description
@@ -95,12 +201,18 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
     }
 
     /// A track's format changes with the next record.
-    mutating func record(_ update: TrackUpdate, at now: Instant) -> [Action] {
+    /// - Parameter isKnown: whether its number is in a ledger already.
+    mutating func record(
+        _ update: TrackUpdate, isKnown: Bool = false, at now: Instant
+    ) -> [Action] {
+        through = update.sequence
         let others = segmenter.upcomingTracks.filter { $0.kind != update.format.kind }
         segmenter.setFormats(
             (others + [update.format]).sorted { $0.kind.rawValue < $1.kind.rawValue })
         return [
-            ledger(.format, at: now, sequences: update.sequence...update.sequence) {
+            ledger(
+                .format, at: now, sequences: isKnown ? nil : update.sequence...update.sequence
+            ) {
                 $0.track = update.format.kind.description
                 $0.text = update.format.summary
             },
@@ -109,16 +221,25 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
     }
 
     /// The source is complete.
+    /// - Parameter isKnown: whether its number is in a ledger already.
     mutating func record(
-        _ goodbye: Goodbye, clocks: AgentClocks, at now: Instant
+        _ goodbye: Goodbye, isKnown: Bool = false, clocks: AgentClocks, at now: Instant
     ) -> [Action] {
+        through = goodbye.sequence
         let actions = close(clocks: clocks, at: now)
         return actions + [
-            ledger(.goodbye, at: now, sequences: goodbye.sequence...goodbye.sequence) {
+            ledger(
+                .goodbye, at: now, sequences: isKnown ? nil : goodbye.sequence...goodbye.sequence
+            ) {
                 $0.text = goodbye.text
             },
             note(.info, "complete (\(goodbye.text)): \(progress.summary)"),
         ]
+    }
+
+    /// A line about the session as a whole.
+    func noted(_ text: String, at now: Instant) -> Action {
+        ledger(.resumed, at: now) { $0.text = text }
     }
 
     /// Writes what is pending where it has waited too long.

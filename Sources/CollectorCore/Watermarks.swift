@@ -13,6 +13,17 @@ struct Watermarks: Sendable {
     /// By source; each with the spool used last at the end.
     private var spools: [String: [Spool]] = [:]
 
+    init() {}
+
+    /// What an earlier collector has left on disk.
+    init(_ recorded: [String: [RecordedSpool]]) {
+        spools = recorded.mapValues { own in
+            own.suffix(Self.maximumSpoolsPerSource).map {
+                Spool(identity: $0.spool, sequences: $0.sequences)
+            }
+        }
+    }
+
     /// The number up to which every record is durable; 0 for a spool never seen.
     func persisted(source: String, spool: [UInt8]) -> UInt64 {
         spools[source]?.first { $0.identity == spool }?.sequences.watermark ?? 0

@@ -15,7 +15,7 @@ struct CollectorCommand: ParsableCommand {
         abstract: "Receives sources from agents and records each as MP4 on one common timeline.",
         discussion: """
             Recordings are in DIR/sessions/<session>/<source>/; 'tributary ls' lists them. They play at every instant, \
-            also while they grow.
+            also while they grow. After a crash, start it again: it goes on with the session that was open.
 
             Every option can come from the environment: --start-at is TRIBUTARY_START_AT. Stop with Ctrl-C or \
             SIGTERM: files are finished first.
@@ -36,6 +36,13 @@ struct CollectorCommand: ParsableCommand {
 
     @Option(help: "How long zero waits for an earlier sample of another source.")
     var startWindow = TimeSpan(nanoseconds: 500_000_000)
+
+    @Option(
+        help: """
+            A session ends when no source has sent anything for so long; 0s: only goodbyes, 'tributary stop' and the \
+            collector's end do.
+            """)
+    var idleTimeout = TimeSpan(nanoseconds: 3_600_000_000_000)
 
     @OptionGroup(title: "Room") var room: RoomOptions
 
@@ -68,6 +75,10 @@ struct CollectorCommand: ParsableCommand {
         guard startWindow.nanoseconds <= 60_000_000_000 else {
             throw ValidationError("--start-window \(startWindow) is too long: use at most 60s")
         }
+        guard idleTimeout.nanoseconds == 0 || idleTimeout.nanoseconds >= 5_000_000_000 else {
+            throw ValidationError(
+                "--idle-timeout \(idleTimeout) is too short: use at least 5s, or 0s for never")
+        }
         if let flaw = Endpoint.flaw(listen) { throw ValidationError("--listen: \(flaw)") }
         guard keys == nil || !insecure else {
             throw ValidationError("--keys and --insecure exclude each other: leave one out")
@@ -83,6 +94,7 @@ struct CollectorCommand: ParsableCommand {
         var settings = CollectorSettings(
             endpoint: listen, archive: archive, segmentNanoseconds: segment.nanoseconds,
             startAt: startAt, startWindowNanoseconds: startWindow.nanoseconds,
+            idleTimeoutNanoseconds: idleTimeout.nanoseconds,
             endsWithSession: once, software: Version.software("tributary-collector"))
         settings.keys = try chooseKeys()
         settings.reserveBytes = room.reserveBytes

@@ -50,7 +50,7 @@ struct Observation {
             case .open(let id, _, let plan, let zero):
                 opened.append((id.source, id.number, plan))
                 zeroUTC = zeroUTC ?? zero
-            case .makeDirectory, .manifest, .finish, .remove:
+            case .makeDirectory, .manifest, .reopen, .finish, .endSession, .remove:
                 break
             }
         }
@@ -67,7 +67,7 @@ struct Observation {
 
     mutating func tick(_ now: Int64) { apply(recorder.tick(at: instant(now))) }
 
-    mutating func end(_ now: Int64) { apply(recorder.end(at: instant(now))) }
+    mutating func end(_ now: Int64) { apply(recorder.end(.stopped, at: instant(now))) }
 
     /// The samples of a track of a source, in the order in which they are written.
     func samples(of source: String, _ track: TrackKind) -> [PlannedSample] {

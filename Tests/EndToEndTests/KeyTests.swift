@@ -163,7 +163,10 @@ extension EndToEnd {
                         try SecretKey.generate().publicKey.text,
                     ])
                 try await wrong.says("its key is another than the one that is given here")
-                let open = try await stage.collector()
+                let open = try stage.start(
+                    .collector,
+                    ["--listen", stage.endpoint, "--archive", stage.archive + "-2"])
+                try await open.says("listening on")
                 let keyed = try stage.start(
                     .agent,
                     [

@@ -55,6 +55,11 @@ final class Stage: Sendable {
 
     /// A collector that listens and records here.
     func collector(_ arguments: String...) async throws -> Running {
+        try await collector(arguments)
+    }
+
+    /// A collector that listens and records here.
+    func collector(_ arguments: [String]) async throws -> Running {
         let collector = try start(
             .collector, ["--listen", endpoint, "--archive", archive] + arguments)
         try await collector.says("listening on")
@@ -118,6 +123,25 @@ final class Stage: Sendable {
             return try Data(contentsOf: file).count(of: "moof") >= fragments
         }
         return try recordings(source)[0]
+    }
+
+    /// Waits until more of a source is on disk than now.
+    func grows(_ source: String) async throws {
+        func size() throws -> Int {
+            guard FileManager.default.fileExists(atPath: archive + "/sessions") else { return 0 }
+            return try recordings(source).reduce(0) { try $0 + Data(contentsOf: $1).count }
+        }
+        let before = try size()
+        try await eventually("\(source)'s recording grows") { try size() > before }
+    }
+
+    /// The archive as it is at this moment, somewhere else.
+    func copyArchive(_ name: String) throws -> URL {
+        let copy = directory.appending(path: name)
+        // Sockets cannot be copied.
+        try FileManager.default.copyItem(
+            at: URL(filePath: archive).appending(path: "sessions"), to: copy)
+        return copy
     }
 
     private func contents(of directory: URL) throws -> [URL] {

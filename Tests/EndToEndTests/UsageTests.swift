@@ -93,7 +93,7 @@ extension EndToEnd {
                 let endpoint = try #require(
                     first.complaints.firstMatch(of: /tcp:\/\/127\.0\.0\.1:\d+/)?.output)
                 let second = try await stage.run(
-                    .collector, "--listen", "\(endpoint)", "--archive", stage.archive)
+                    .collector, "--listen", "\(endpoint)", "--archive", stage.archive + "-2")
                 #expect(second.status == 1)
                 #expect(second.complaintLines.count == 1)
                 #expect(second.complaints.contains("\(endpoint) is in use"))

@@ -14,9 +14,11 @@ struct CollectorHarness {
 
     init(
         settings: CollectorLinkSettings = CollectorLinkSettings(software: "tributary-collector 1"),
-        persisted: @escaping @Sendable (String, Identity) -> UInt64 = { _, _ in 0 }
+        archived: @escaping @Sendable (String, Identity) -> ArchivedRecords = { _, _ in
+            ArchivedRecords()
+        }
     ) {
-        link = CollectorLink(settings: settings, persisted: persisted)
+        link = CollectorLink(settings: settings, archived: archived)
     }
 
     static func peer(_ number: UInt8) -> PeerID { PeerID([0, number]) }

@@ -32,7 +32,9 @@ struct `A greeting` {
     }
 
     @Test func `resumes behind what the archive has`() {
-        var collector = CollectorHarness { name, _ in name == "camera1" ? 41 : 0 }
+        var collector = CollectorHarness { name, _ in
+            ArchivedRecords(persisted: name == "camera1" ? 41 : 0)
+        }
         collector.send(.hello(Fixtures.hello(firstSequence: 30)))
         let state = collector.takeState()
         #expect(state?.received == 41)
@@ -42,7 +44,7 @@ struct `A greeting` {
     }
 
     @Test func `says which records are nowhere any more`() {
-        var collector = CollectorHarness { _, _ in 9 }
+        var collector = CollectorHarness { _, _ in ArchivedRecords(persisted: 9) }
         collector.send(.hello(Fixtures.hello(firstSequence: 20)))
         guard case .opened(let source)? = collector.takeEvents().first else {
             Issue.record("not opened")

@@ -81,7 +81,7 @@ struct LinkSimulation {
 
     private static func collector(persisted: [String: UInt64]) -> CollectorLink {
         CollectorLink(settings: CollectorLinkSettings(software: "collector")) { name, _ in
-            persisted[name] ?? 0
+            ArchivedRecords(persisted: persisted[name] ?? 0)
         }
     }
 

@@ -47,6 +47,8 @@ struct UplinkConnection: ~Copyable {
         var options = dataOptions
         // A probe that could not be sent at once would measure the queue.
         options.sendsOnlyWhenConnected = true
+        // A collector that is back is asked for its time before it gets what has been kept for it.
+        options.reconnectMaximumMilliseconds = 0
         options.sendQueue = 4
         return options
     }

@@ -213,10 +213,13 @@ extension CollectorLink {
             // What was taken in behind the offer may have changed the formats; the link has followed.
             if entry.received < offer.firstSequence { entry.tracks = offer.tracks }
         } else {
-            let persisted = persistedLookup(offer.name, hello.spool)
+            let archived = archiveLookup(offer.name, hello.spool)
             entry = SourceEntry(
-                spool: hello.spool, received: persisted, persisted: persisted,
-                tracks: offer.tracks, outstandingBytes: known?.outstandingBytes ?? 0)
+                spool: hello.spool, received: archived.persisted, durable: archived.persisted,
+                tracks: offer.tracks,
+                // An agent that goes on behind its goodbye has heard that it arrived.
+                goodbye: archived.goodbye.flatMap { offer.firstSequence <= $0 ? $0 : nil },
+                outstandingBytes: known?.outstandingBytes ?? 0, resumedAt: archived.persisted)
         }
         entry.holder = holder
         guard offer.firstSequence > entry.received + 1 else { return (entry, nil) }

@@ -7,7 +7,7 @@
 /// `now` is the collector's monotonic clock in nanoseconds, and never goes back.
 package struct CollectorLink: Sendable {
     let settings: CollectorLinkSettings
-    let persistedLookup: @Sendable (_ source: String, _ spool: Identity) -> UInt64
+    let archiveLookup: @Sendable (_ source: String, _ spool: Identity) -> ArchivedRecords
     var sessionName: String
     var isStopping = false
 
@@ -34,18 +34,18 @@ package struct CollectorLink: Sendable {
     /// - Parameters:
     ///   - settings: what this collector decides.
     ///   - session: the session's name, if it has begun.
-    ///   - persisted: the last record that the archive has of a source in a spool's numbering, 0 for none. Asked when
-    ///     a source comes that the link does not remember.
+    ///   - archived: what the archive has of a source in a spool's numbering. Asked when a source comes that the link
+    ///     does not remember.
     package init(
         settings: CollectorLinkSettings, session: String = "",
-        persisted: @escaping @Sendable (_ source: String, _ spool: Identity) -> UInt64
+        archived: @escaping @Sendable (_ source: String, _ spool: Identity) -> ArchivedRecords
     ) {
         precondition(
             settings.windowBytes >= 2 * UInt64(WireLimits.payloadBytes),
             "the window must take two payloads of the largest size")
         self.settings = settings
         sessionName = session
-        persistedLookup = persisted
+        archiveLookup = archived
         strangers = TokenBucket(
             perSecond: Self.strangerRefusals.perSecond, burst: Self.strangerRefusals.burst, now: 0)
     }
@@ -94,13 +94,14 @@ package struct CollectorLink: Sendable {
     }
 
     /// Everything of a source up to a record is safe on disk.
+    ///
+    /// That may be more than this link has taken in: a collector that was killed had records on disk behind ones that it
+    /// had not. They count when they come again.
     package mutating func persisted(source: String, spool: Identity, sequence: UInt64) {
-        guard var entry = sources[source], entry.spool == spool, sequence > entry.persisted else {
+        guard var entry = sources[source], entry.spool == spool, sequence > entry.durable else {
             return
         }
-        precondition(
-            sequence <= entry.received, "\(source): record \(sequence) persisted, not received")
-        entry.persisted = sequence
+        entry.durable = sequence
         sources[source] = entry
         if let holder = entry.holder { markAckDue(holder) }
     }

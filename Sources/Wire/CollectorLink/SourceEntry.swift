@@ -6,8 +6,8 @@ struct SourceEntry: Hashable, Sendable {
     let spool: Identity
     /// Last record taken in.
     var received: UInt64
-    /// Last record that is safe on disk.
-    var persisted: UInt64
+    /// Every record up to this one is safe on disk, whether this link has taken it in or an earlier one.
+    var durable: UInt64
     /// The formats in force behind `received`.
     var tracks: [TrackFormat]
     /// The connection that writes it now.
@@ -16,6 +16,11 @@ struct SourceEntry: Hashable, Sendable {
     var goodbye: UInt64?
     /// Payload bytes taken in and not yet on disk; survives reconnects, and a change of spool.
     var outstandingBytes: UInt64
+    /// Where the archive made this link begin; 0 where it had nothing. It need not be the end of a message.
+    var resumedAt: UInt64 = 0
+
+    /// Last record that the agent may forget.
+    var persisted: UInt64 { min(durable, received) }
 
     /// Nothing more will come, and everything is on disk.
     var isComplete: Bool {
@@ -39,6 +44,8 @@ struct SourceEntry: Hashable, Sendable {
     func placement(first: UInt64, last: UInt64) -> Placement {
         if last <= received { return .duplicate }
         if first <= received {
+            // What a killed collector had of a message is not asked for; the rest of the message is.
+            if received == resumedAt { return .next }
             return .violation(
                 "records \(first) to \(last) straddle \(received), the last one taken in: "
                     + "a record must not be cut anew")

@@ -85,7 +85,7 @@ struct BacklogSimulation {
         backlog = try Self.backlog(disk, boot: 1, life: 1, seed: seed)
         let archive = archive
         collector = CollectorLink(settings: CollectorLinkSettings(software: "collector")) {
-            _, spool in archive.persisted(spool)
+            _, spool in ArchivedRecords(persisted: archive.persisted(spool))
         }
     }
 

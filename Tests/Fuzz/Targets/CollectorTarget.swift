@@ -22,7 +22,8 @@ enum CollectorTarget {
 
 /// A collector's link, and what the rest of a collector would know of it.
 private struct CollectorBed {
-    private var link = CollectorLink(settings: CollectorLinkSettings(software: "fuzz")) { _, _ in 0
+    private var link = CollectorLink(settings: CollectorLinkSettings(software: "fuzz")) { _, _ in
+        ArchivedRecords()
     }
     private var now: Int64 = 1_000_000_000
     /// Payload bytes that have been handed on and not released, by source.

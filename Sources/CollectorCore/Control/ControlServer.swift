@@ -1,0 +1,144 @@
+import Archive
+import Dispatch
+import Glibc
+import Messaging
+import Synchronization
+import Threads
+import Wire
+
+/// Takes commands from people at the server, over a socket in the archive that only the collector's own user may open.
+///
+/// A thread of its own owns the socket and waits for requests; what they ask for is done on the receiving thread, which
+/// finds them here. A reply may come much later: a session is stopped when its files are final.
+final class ControlServer: Sendable {
+    /// A request and who made it.
+    struct Question: Sendable {
+        var peer: [UInt8]
+        var request: ControlRequest
+    }
+
+    private struct Shared {
+        var questions: [Question] = []
+        var replies: [(peer: [UInt8], bytes: [UInt8])] = []
+        var isStopping = false
+    }
+
+    /// Questions that wait; more are dropped, and who asked too much hears nothing.
+    private static let maximumQuestions = 64
+    /// Longest path of a Unix socket (unix(7)), its final zero not counted.
+    private static let maximumPathBytes = 107
+
+    private let shared = Mutex(Shared())
+    private let wakeUp: WakeUp
+    private let ended = DispatchSemaphore(value: 0)
+    private let notify: @Sendable () -> Void
+
+    /// - Parameter notify: called on the control thread when there are questions.
+    init(notify: @escaping @Sendable () -> Void) throws(CollectorError) {
+        self.notify = notify
+        do throws(MessagingError) {
+            wakeUp = try WakeUp()
+        } catch {
+            throw .cannotControl(path: "", reason: "\(error)")
+        }
+    }
+
+    /// Binds the socket and starts the thread.
+    func start(_ layout: ArchiveLayout) throws(CollectorError) {
+        let path = layout.control
+        guard path.utf8.count <= Self.maximumPathBytes else {
+            throw .cannotControl(
+                path: path,
+                reason: "a socket's path has at most \(Self.maximumPathBytes) bytes, this one has "
+                    + "\(path.utf8.count): give --archive a shorter path, perhaps a relative one")
+        }
+        let started = DispatchSemaphore(value: 0)
+        let failure = Mutex<String?>(nil)
+        NamedThread.start("control") { [self] in
+            var isBound = false
+            do throws(MessagingError) {
+                let socket = try Self.bind(path)
+                isBound = true
+                started.signal()
+                try serve(socket)
+            } catch {
+                failure.withLock { $0 = "\(error)" }
+                if !isBound { started.signal() }
+            }
+            ended.signal()
+        }
+        started.wait()
+        if let reason = failure.withLock({ $0 }) {
+            throw .cannotControl(path: path, reason: reason)
+        }
+    }
+
+    /// Sends what is still to be sent, and ends the thread.
+    func stop() {
+        shared.withLock { $0.isStopping = true }
+        wakeUp.signal()
+        ended.wait()
+    }
+
+    /// What has been asked since the last call.
+    func takeQuestions() -> [Question] {
+        shared.withLock { shared in
+            defer { shared.questions.removeAll() }
+            return shared.questions
+        }
+    }
+
+    /// Answers a question.
+    func answer(_ question: Question, _ reply: ControlReply.Reply) {
+        let bytes = ControlReply(id: question.request.id, reply: reply).encoded()
+        shared.withLock { $0.replies.append((question.peer, bytes)) }
+        wakeUp.signal()
+    }
+
+    private static func bind(_ path: String) throws(MessagingError) -> Socket {
+        var options = SocketOptions()
+        options.maximumPartBytes = 64 << 10
+        options.receiveQueue = Int32(maximumQuestions)
+        options.lingerMilliseconds = 1_000
+        let socket = try Socket(.router, in: Context(), options: options)
+        // Nobody else may connect, from the first moment on. No other thread makes files yet.
+        let mask = umask(0o177)
+        defer { umask(mask) }
+        try socket.bind("ipc://\(path)")
+        return socket
+    }
+
+    private func serve(_ socket: borrowing Socket) throws(MessagingError) {
+        var poller = Poller()
+        _ = poller.add(socket)
+        _ = poller.add(descriptor: wakeUp.descriptor)
+        while true {
+            let (replies, isStopping) = shared.withLock { shared in
+                defer { shared.replies.removeAll() }
+                return (shared.replies, shared.isStopping)
+            }
+            for reply in replies { _ = try socket.send(.bytes(reply.peer), .bytes(reply.bytes)) }
+            if isStopping { return }
+            _ = try poller.wait(milliseconds: nil)
+            wakeUp.drain()
+            while let message = try socket.receive(maximumParts: 2) { take(message) }
+        }
+    }
+
+    private func take(_ message: ReceivedMessage) {
+        guard message.parts.count == 2 else { return }
+        let peer = message.parts[0].bytes
+        do throws(ControlError) {
+            let request = try ControlRequest(decoding: message.parts[1].bytes)
+            let isTaken = shared.withLock { shared in
+                guard shared.questions.count < Self.maximumQuestions else { return false }
+                shared.questions.append(Question(peer: peer, request: request))
+                return true
+            }
+            if isTaken { notify() }
+        } catch {
+            let reply = ControlReply(id: error.id, reply: .failure(error.failure, error.text))
+            shared.withLock { $0.replies.append((peer, reply.encoded())) }
+        }
+    }
+}

@@ -1,0 +1,20 @@
+import Wire
+
+/// Sessions that people have stopped, and who waits for which to be finished.
+struct PendingStops: Sendable {
+    private var waiting: [(question: ControlServer.Question, session: StoppedSession)] = []
+
+    /// Somebody waits for the end of a session that has been ended.
+    mutating func wait(_ question: ControlServer.Question, for session: StoppedSession) {
+        waiting.append((question, session))
+    }
+
+    /// A session is finished: the answers that are due.
+    mutating func finished(
+        _ name: String
+    ) -> [(question: ControlServer.Question, reply: ControlReply.Reply)] {
+        let due = waiting.filter { $0.session.name == name }
+        waiting.removeAll { $0.session.name == name }
+        return due.map { ($0.question, .sessionStopped($0.session)) }
+    }
+}

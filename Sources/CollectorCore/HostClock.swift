@@ -1,0 +1,85 @@
+import Archive
+import CLinux
+import Glibc
+
+/// What the system says of its clocks: which boot's monotonic clock this is, and how well the wall clock is set.
+struct HostClock: Hashable, Sendable {
+    /// Boot and time namespace: two readings of `CLOCK_MONOTONIC` compare only within both. Empty where the system does not
+    /// say.
+    var boot: String
+    /// How far off the wall clock may be (adjtimex(2), `maxerror`), nanoseconds.
+    var wallErrorNanoseconds: Int64
+
+    /// What the kernel says of a clock that nobody sets.
+    static let unknownErrorNanoseconds: Int64 = 16_000_000_000
+
+    init(boot: String = "", wallErrorNanoseconds: Int64 = unknownErrorNanoseconds) {
+        self.boot = boot
+        self.wallErrorNanoseconds = wallErrorNanoseconds
+    }
+
+    /// Reads the system's clocks.
+    static func current() -> HostClock {
+        HostClock(boot: bootName(), wallErrorNanoseconds: wallError())
+    }
+
+    /// How far off the wall clock may be now, nanoseconds.
+    static func wallError() -> Int64 {
+        var state = timex()
+        guard adjtimex(&state) >= 0 else { return unknownErrorNanoseconds }
+        return Int64(state.maxerror) * 1_000
+    }
+
+    private static func bootName() -> String {
+        var link = [UInt8](repeating: 0, count: 64)
+        let count = readlink("/proc/self/ns/time", &link, link.count)
+        do throws(ArchiveError) {
+            let boot = try FileSystem.read("/proc/sys/kernel/random/boot_id", limit: 128)
+            let name = String(decoding: boot, as: UTF8.self).filter { !$0.isWhitespace }
+            guard count > 0 else { return name }
+            return "\(name) \(String(decoding: link[..<count], as: UTF8.self))"
+        } catch {
+            // Without it, a resumed session finds its zero by the wall clock, and says so.
+            return ""
+        }
+    }
+}
+
+extension SessionManifest {
+    /// How far the wall clock moves against the monotonic one before that is written down, nanoseconds.
+    private static let wallToleranceNanoseconds: Int64 = 20_000_000
+
+    /// Notes where the wall clock has zero now, when that has changed.
+    /// - Returns: whether it has.
+    mutating func follow(_ host: HostClock, at now: Instant) -> Bool {
+        let zero = now.utc.nanoseconds - (now.monotonic - zeroMonotonicNanoseconds)
+        if let clock, clock.boot == host.boot,
+            abs(clock.zeroWallNanoseconds - zero) <= Self.wallToleranceNanoseconds
+        {
+            return false
+        }
+        clock = CollectorClock(
+            boot: host.boot, zeroWallNanoseconds: zero,
+            wallErrorNanoseconds: host.wallErrorNanoseconds,
+            zeroErrorNanoseconds: clock?.zeroErrorNanoseconds ?? 0)
+        return true
+    }
+
+    /// Finds zero on this collector's monotonic clock: the same as before within a boot, by the wall clock after one.
+    /// - Returns: one line when the wall clock had to be asked.
+    mutating func findZero(_ host: HostClock, at now: Instant) -> String? {
+        if let clock, !clock.boot.isEmpty, clock.boot == host.boot { return nil }
+        let wall = clock?.zeroWallNanoseconds ?? zeroUTCNanoseconds
+        zeroMonotonicNanoseconds = now.monotonic - (now.utc.nanoseconds - wall)
+        let error =
+            (clock?.wallErrorNanoseconds ?? HostClock.unknownErrorNanoseconds)
+            + host.wallErrorNanoseconds + Self.wallToleranceNanoseconds
+        clock = CollectorClock(
+            boot: host.boot, zeroWallNanoseconds: wall,
+            wallErrorNanoseconds: host.wallErrorNanoseconds,
+            zeroErrorNanoseconds: (clock?.zeroErrorNanoseconds ?? 0) + error)
+        return
+            "the server was started anew: the session's zero is placed by the wall clock, to within "
+            + "\(error / 1_000_000) ms"
+    }
+}

@@ -1,0 +1,108 @@
+import Archive
+import Media
+import Wire
+
+/// What was on disk when the collector started, for as long as agents may send it again.
+///
+/// An agent resumes after the last record up to which everything is on disk. Of what follows, some may be there too: sound
+/// waits for pictures, lines of a ledger wait for nothing, and a message may have been divided between two fragments.
+struct KnownRecords: Sendable {
+    /// What a message with samples is.
+    enum Verdict: Sendable {
+        /// Nothing of it is known.
+        case new
+        /// These parts of it are to be recorded; so many bytes are on disk already.
+        case partlyKnown([(Samples, MessageRest)], knownBytes: Int)
+    }
+
+    private var spools: [String: [RecordedSpool]]
+
+    init(_ spools: [String: [RecordedSpool]] = [:]) {
+        // Where everything up to the last record is there, agents go on behind it.
+        self.spools = spools.compactMapValues { own in
+            let open = own.filter { $0.sequences.highest > 0 }
+            return open.isEmpty ? nil : open
+        }
+    }
+
+    /// Looks at samples that have come.
+    mutating func judge(_ samples: Samples, of source: String, spool: [UInt8]) -> Verdict {
+        guard let index = index(of: source, spool), let known = spools[source]?[index] else {
+            return .new
+        }
+        guard samples.firstSequence <= known.sequences.highest else {
+            // The first that is past all of it; from here on nothing has to be looked up.
+            forget(index, of: source)
+            let rest = MessageRest(ends: ends(in: samples, after: known))
+            return .partlyKnown([(samples, rest)], knownBytes: 0)
+        }
+        return Self.divide(samples, by: known)
+    }
+
+    /// The numbers of a record that are not on disk.
+    func missing(
+        _ sequences: ClosedRange<UInt64>, of source: String, spool: [UInt8]
+    ) -> [ClosedRange<UInt64>] {
+        guard let index = index(of: source, spool), let known = spools[source]?[index] else {
+            return [sequences]
+        }
+        return known.sequences.missing(in: sequences)
+    }
+
+    private func index(of source: String, _ spool: [UInt8]) -> Int? {
+        guard !spools.isEmpty else { return nil }
+        return spools[source]?.firstIndex { $0.spool == spool }
+    }
+
+    private mutating func forget(_ index: Int, of source: String) {
+        spools[source]?.remove(at: index)
+        if spools[source]?.isEmpty == true { spools[source] = nil }
+    }
+
+    private func ends(in samples: Samples, after known: RecordedSpool) -> [TrackKind: TrackEnd] {
+        var ends: [TrackKind: TrackEnd] = [:]
+        for track in TrackKind.allCases {
+            ends[track] = known.end(of: track, before: samples.firstSequence)
+        }
+        return ends
+    }
+
+    private static func divide(_ samples: Samples, by known: RecordedSpool) -> Verdict {
+        var parts: [(Samples, MessageRest)] = []
+        var knownBytes = samples.payloadSizeBytes
+        var offset = 0
+        var sequence = samples.firstSequence
+        for run in samples.runs {
+            let numbers = sequence...sequence + UInt64(run.count) - 1
+            for missing in known.sequences.missing(in: numbers) {
+                let start = Int(missing.lowerBound - sequence)
+                let range = start..<start + Int(missing.upperBound - missing.lowerBound) + 1
+                var part = samples
+                part.firstSequence = missing.lowerBound
+                part.runs = [run.part(range)]
+                let rest = MessageRest(
+                    offsetBytes: offset + run.sizes[..<start].reduce(0) { $0 + Int($1) },
+                    ends: known.end(of: run.track, before: missing.lowerBound)
+                        .map { [run.track: $0] } ?? [:])
+                parts.append((part, rest))
+                knownBytes -= part.payloadSizeBytes
+            }
+            offset += run.sizeBytes
+            sequence = numbers.upperBound + 1
+        }
+        return .partlyKnown(parts, knownBytes: knownBytes)
+    }
+}
+
+extension SampleRun {
+    /// Some of the run's samples.
+    fileprivate func part(_ range: Range<Int>) -> SampleRun {
+        SampleRun(
+            track: track, sizes: Array(sizes[range]), dtsNanoseconds: Array(dtsNanoseconds[range]),
+            ptsOffsetsNanoseconds: ptsOffsetsNanoseconds.isEmpty
+                ? [] : Array(ptsOffsetsNanoseconds[range]),
+            durationsNanoseconds: durationsNanoseconds.count == 1
+                ? durationsNanoseconds : Array(durationsNanoseconds[range]),
+            flags: flags.count == 1 ? flags : Array(flags[range]))
+    }
+}

@@ -1,0 +1,129 @@
+import SwiftProtobuf
+
+/// What requests and replies begin with.
+private enum ControlProtocol {
+    /// "TRIC".
+    static let magic: UInt32 = 0x5452_4943
+    static let major: UInt32 = 1
+    /// Bytes of a message: a reply names every source of a large site.
+    static let maximumBytes = 4 << 20
+}
+
+extension ControlRequest {
+    package func encoded() -> [UInt8] {
+        var message = Tributary_V1_ControlRequest()
+        message.magic = ControlProtocol.magic
+        message.major = ControlProtocol.major
+        message.id = id
+        switch request {
+        case .stopSession(let session):
+            message.stopSession = .with { $0.session = session ?? "" }
+        case .unknown: break
+        }
+        return serialized(message)
+    }
+
+    package init(decoding bytes: [UInt8]) throws(ControlError) {
+        let message: Tributary_V1_ControlRequest = try parsed(bytes)
+        try check(message.magic, message.major, id: message.id)
+        id = message.id
+        switch message.request {
+        case .stopSession(let stop):
+            guard stop.session.isEmpty || SourceName.isValid(stop.session) else {
+                throw ControlError(
+                    id: id, failure: .malformed, text: "that cannot be a session's name")
+            }
+            request = .stopSession(stop.session.isEmpty ? nil : stop.session)
+        case nil:
+            request = .unknown
+        }
+    }
+}
+
+extension ControlReply {
+    package func encoded() -> [UInt8] {
+        var message = Tributary_V1_ControlReply()
+        message.magic = ControlProtocol.magic
+        message.major = ControlProtocol.major
+        message.id = id
+        switch reply {
+        case .sessionStopped(let stopped):
+            message.sessionStopped = .with { message in
+                message.session = stopped.name
+                message.duration = stopped.durationNanoseconds
+                message.sources = stopped.sources.map { source in
+                    .with {
+                        $0.name = source.name
+                        $0.pictures = source.pictures
+                        $0.soundPackets = source.soundPackets
+                        $0.payloadBytes = source.payloadBytes
+                        $0.lostSamples = source.lostSamples
+                    }
+                }
+            }
+        case .failure(let failure, let text):
+            message.failure = .with {
+                $0.reason = .init(rawValue: failure.rawValue) ?? .failureUnspecified
+                $0.text = printable(text)
+            }
+        case .unknown: break
+        }
+        return serialized(message)
+    }
+
+    package init(decoding bytes: [UInt8]) throws(ControlError) {
+        let message: Tributary_V1_ControlReply = try parsed(bytes)
+        try check(message.magic, message.major, id: message.id)
+        id = message.id
+        switch message.reply {
+        case .sessionStopped(let stopped):
+            reply = .sessionStopped(
+                StoppedSession(
+                    name: printable(stopped.session), durationNanoseconds: stopped.duration,
+                    sources: stopped.sources.map {
+                        StoppedSession.Source(
+                            name: printable($0.name), pictures: $0.pictures,
+                            soundPackets: $0.soundPackets, payloadBytes: $0.payloadBytes,
+                            lostSamples: $0.lostSamples)
+                    }))
+        case .failure(let failure):
+            reply = .failure(
+                ControlFailure(rawValue: failure.reason.rawValue) ?? .other,
+                printable(failure.text))
+        case nil:
+            reply = .unknown
+        }
+    }
+}
+
+private func serialized(_ message: some Message) -> [UInt8] {
+    do {
+        return try message.serializedBytes()
+    } catch {
+        preconditionFailure("a message without required fields always encodes: \(error)")
+    }
+}
+
+private func parsed<Parsed: Message>(_ bytes: [UInt8]) throws(ControlError) -> Parsed {
+    guard bytes.count <= ControlProtocol.maximumBytes else {
+        throw ControlError(failure: .malformed, text: "a message of \(bytes.count) bytes")
+    }
+    do {
+        return try Parsed(serializedBytes: bytes)
+    } catch {
+        throw ControlError(failure: .malformed, text: "not a message of the control protocol")
+    }
+}
+
+private func check(_ magic: UInt32, _ major: UInt32, id: UInt64) throws(ControlError) {
+    guard magic == ControlProtocol.magic else {
+        throw ControlError(
+            id: id, failure: .malformed, text: "not a message of the control protocol")
+    }
+    guard major == ControlProtocol.major else {
+        throw ControlError(
+            id: id, failure: .version,
+            text: "control version \(major) is not spoken here, only \(ControlProtocol.major): use "
+                + "'tributary' and 'tributary-collector' of the same major version")
+    }
+}

@@ -1,0 +1,79 @@
+import Archive
+import ArgumentParser
+import Messaging
+import Terminal
+import Wire
+
+/// `tributary stop`: ends the session that a collector is recording.
+struct StopCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "stop",
+        abstract: "Ends the session that is being recorded.",
+        discussion: """
+            The collector that records into the archive finishes the session's files; what agents send afterwards begins \
+            another session at its first sample. Returns when every file is final. Exit status 1 when no collector is \
+            running there, or no session is open.
+            """)
+
+    @OptionGroup var archive: ArchiveOptions
+
+    @Argument(help: "The session; none: the one that is being recorded.")
+    var session: String?
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    /// What was ended.
+    private struct Report: Encodable {
+        struct Source: Encodable {
+            var name: String
+            var pictures: UInt64
+            var soundPackets: UInt64
+            var payloadBytes: UInt64
+            var lostSamples: UInt64
+        }
+
+        var session: String
+        var seconds: Double
+        var sources: [Source]
+    }
+
+    func run() throws {
+        if let session, !ArchiveLayout.isValidName(session) {
+            throw UsageError("'\(session)' cannot be a session's name; 'tributary ls' shows them")
+        }
+        let reply = try withArchiveErrors {
+            try CollectorControl(archive.layout).ask(.stopSession(session))
+        }
+        guard case .sessionStopped(let stopped) = reply else {
+            throw Failure("the collector answered with something else: use programs of one version")
+        }
+        if json {
+            try JSONOutput.print(report(stopped))
+        } else {
+            show(stopped)
+        }
+    }
+
+    private func report(_ stopped: StoppedSession) -> Report {
+        Report(
+            session: stopped.name, seconds: Double(stopped.durationNanoseconds) / 1e9,
+            sources: stopped.sources.map {
+                Report.Source(
+                    name: $0.name, pictures: $0.pictures, soundPackets: $0.soundPackets,
+                    payloadBytes: $0.payloadBytes, lostSamples: $0.lostSamples)
+            })
+    }
+
+    private func show(_ stopped: StoppedSession) {
+        let seconds = decimal(Double(stopped.durationNanoseconds) / 1e9)
+        print("stopped \(stopped.name) after \(seconds) s; every file is final")
+        for source in stopped.sources {
+            let lost =
+                source.lostSamples == 0 ? "nothing lost" : "\(source.lostSamples) samples lost"
+            print(
+                "  \(oneLine(source.name)): \(source.pictures) pictures, \(source.soundPackets) AAC packets, "
+                    + "\(ByteCount(Int64(clamping: source.payloadBytes))), \(lost)")
+        }
+    }
+}

@@ -1,0 +1,362 @@
+import Archive
+import Glibc
+import Media
+import Timing
+import Testing
+import Wire
+
+@testable import CollectorCore
+
+private let second: Int64 = 1_000_000_000
+
+/// A collector that finds an open session, with one source whose records 1 to 20 and 23 are on disk: pictures every 100 ms,
+/// and a line of the ledger.
+private struct Left {
+    static let zero: Int64 = 5 * second
+    var camera = SteadyCamera("camera")
+    var manifest: SessionManifest
+    var source: RecoveredSource
+    var spool: RecordedSpool
+
+    init() {
+        let zeroUTC = SessionHarness.instant(Self.zero).utc
+        manifest = SessionManifest(
+            session: zeroUTC.fileName, zero: zeroUTC, zeroMonotonicNanoseconds: Self.zero,
+            startAt: .firstSample, startWindowNanoseconds: 0,
+            segmentNanoseconds: 10 * second, software: "test")
+        manifest.clock = .init(
+            boot: "this", zeroWallNanoseconds: zeroUTC.nanoseconds,
+            wallErrorNanoseconds: 1_000_000)
+        source = RecoveredSource(
+            entry: .init(
+                name: "camera", agent: "box", address: "here", tracks: [], isComplete: false))
+        source.formats = [SteadyCamera.format]
+        source.spool = camera.spool.bytes
+        source.ends = [.video: TrackEnd(dtsTicks: 19 * 9_000, durationTicks: 9_000)]
+        source.origins = [0]
+        source.open = UnfinishedSegment(
+            path: "/archive/file.mp4",
+            plan: SegmentPlan(
+                originNanoseconds: 0,
+                tracks: [.init(format: SteadyCamera.format, originTicks: 0, shiftTicks: 0)]),
+            sessionZero: zeroUTC, fragments: 2, chain: .zero, sizeBytes: 1_000)
+        source.clock = RecordedClock(
+            epoch: camera.epoch.bytes,
+            clock: .init(
+                offsetNanoseconds: -Self.zero, boundNanoseconds: 1_000, skewPartsPerBillion: 0),
+            agentNanoseconds: Self.zero)
+        spool = RecordedSpool(
+            spool: camera.spool.bytes, sequences: SequenceSet(upTo: 20),
+            runs: [
+                RecordedRun(
+                    track: .video, sequences: 11...20,
+                    end: TrackEnd(dtsTicks: 19 * 9_000, durationTicks: 9_000))
+            ])
+        spool.sequences.insert(23...23)
+        camera.sequence = 21
+    }
+
+    var archive: RecoveredArchive {
+        var archive = RecoveredArchive()
+        archive.session = RecoveredSession(manifest: manifest, sources: [source])
+        archive.spools = ["camera": [spool]]
+        return archive
+    }
+
+    /// Session time of a picture, on the collector's clock.
+    static func time(_ picture: UInt64) -> Int64 { zero + Int64(picture - 1) * 100_000_000 }
+}
+
+@Suite struct ResumptionTests {
+    private func resumed(
+        _ left: Left, at now: Int64 = 60 * second, idle: Int64 = 0,
+        host: HostClock = HostClock(boot: "this")
+    ) -> SessionHarness {
+        var harness = SessionHarness(idleTimeoutNanoseconds: idle, host: host)
+        harness.apply(harness.recorder.resume(left.archive, at: SessionHarness.instant(now)))
+        return harness
+    }
+
+    @Test func `a session goes on with its zero, its file and its times`() {
+        var left = Left()
+        var harness = resumed(left)
+        #expect(harness.resumed == [left.manifest.session])
+        #expect(harness.recorder.sessionZero == Left.zero)
+        #expect(
+            harness.recorder.persisted(source: "camera", spool: left.camera.spool.bytes) == 20)
+        harness.apply(
+            harness.recorder.open(
+                left.camera.introduction, received: 20, at: SessionHarness.instant(61 * second)))
+        for number in UInt64(21)...22 {
+            harness.picture(
+                &left.camera, capturedAt: Left.time(number), arriving: 61 * second)
+        }
+        harness.goodbye(&left.camera, at: 75 * second)
+        harness.tick(75 * second)
+        #expect(harness.openedPaths.isEmpty)
+        let reopened = harness.jobs.contains { job in
+            if case .reopen(_, let segment) = job { segment == left.source.open } else { false }
+        }
+        #expect(reopened)
+        // Pictures 21 and 22 of a clock that nobody has measured anew; 23, the goodbye, was on disk.
+        #expect(harness.starts("camera") == [20 * 9_000, 21 * 9_000])
+        #expect(
+            harness.lines("camera").filter { $0.kind == .goodbye }.map(\.firstSequence) == [nil])
+        #expect(harness.ended == [left.manifest.session] && harness.reasons == [.complete])
+    }
+
+    @Test func `of a message that is partly on disk, the rest is recorded`() {
+        var left = Left()
+        left.spool.sequences.insert(24...24)
+        var harness = resumed(left)
+        harness.apply(
+            harness.recorder.open(
+                left.camera.introduction, received: 20, at: SessionHarness.instant(61 * second)))
+        // Records 19 to 26 in one message: 19, 20, 23 and 24 are on disk.
+        let samples = Samples(
+            source: 0, firstSequence: 19, epoch: 1,
+            payloadDigest: [UInt8](repeating: 9, count: 32),
+            runs: [
+                SampleRun(
+                    track: .video, sizes: [1, 2, 4, 8, 16, 32, 64, 128],
+                    dtsNanoseconds: (19...26).map { Left.time($0) }, ptsOffsetsNanoseconds: [],
+                    durationsNanoseconds: [100_000_000],
+                    flags: [.keyframe, [], [], [], [], [], [], []])
+            ])
+        harness.apply(
+            harness.recorder.samples(
+                samples, payload: TestPayload(count: 255), of: "camera",
+                at: SessionHarness.instant(61 * second)))
+        harness.apply(harness.recorder.end(.stopped, at: SessionHarness.instant(62 * second)))
+        let pieces = harness.fragments("camera").flatMap(\.pieces)
+        #expect(pieces.flatMap(\.runs).map(\.firstSequence) == [21, 25])
+        #expect(pieces.map(\.range) == [3..<15, 63..<255])
+        #expect(pieces.allSatisfy { $0.digest == nil })
+        #expect(
+            pieces.flatMap(\.runs).flatMap(\.samples).map(\.dts)
+                == [20, 21, 24, 25].map { $0 * 9_000 })
+        #expect(harness.alreadyRecordedBytes == 1 + 2 + 16 + 32)
+    }
+
+    @Test func `a gap that is in the ledger is not written twice`() {
+        var left = Left()
+        var harness = resumed(left)
+        harness.apply(
+            harness.recorder.open(
+                left.camera.introduction, received: 20, at: SessionHarness.instant(61 * second)))
+        func gap(_ sequences: ClosedRange<UInt64>) {
+            harness.apply(
+                harness.recorder.gap(
+                    GapRecord(
+                        source: 0, sequences: sequences, track: nil, cause: .driverDrop, epoch: 1,
+                        startNanoseconds: 0, durationNanoseconds: 0, samples: 1, text: ""),
+                    of: "camera", at: SessionHarness.instant(61 * second)))
+        }
+        gap(21...22)
+        gap(23...23)
+        gap(24...24)
+        let lines = harness.lines("camera").filter { $0.kind == .gap }
+        #expect(lines.map(\.firstSequence) == [21, 24])
+        left.camera.sequence = 25
+        harness.goodbye(&left.camera, at: 75 * second)
+        #expect(harness.ended.count == 1)
+    }
+
+    @Test func `what nobody has any more does not keep an agent waiting`() {
+        var left = Left()
+        var harness = resumed(left)
+        left.camera.sequence = 30
+        harness.apply(
+            harness.recorder.open(
+                left.camera.introduction, received: 29, missing: 21...29,
+                at: SessionHarness.instant(61 * second)))
+        #expect(harness.unrecorded.map(\.sequences) == [[21...29]])
+        #expect(harness.unrecorded.compactMap { harness.recorder.persisted($0) } == [29])
+    }
+
+    @Test func `after a reboot, zero is found by the wall clock, and the error is said`() throws {
+        var left = Left()
+        // The server's monotonic clock has begun anew: 2 s for what would have been 60.
+        let host = HostClock(boot: "another", wallErrorNanoseconds: 3_000_000)
+        var harness = SessionHarness(host: host)
+        let shift: Int64 = 58 * second
+        func instant(_ monotonic: Int64) -> Instant {
+            Instant(
+                monotonic: monotonic - shift, utc: SessionHarness.instant(monotonic).utc)
+        }
+        harness.apply(harness.recorder.resume(left.archive, at: instant(60 * second)))
+        #expect(harness.recorder.sessionZero == Left.zero - shift)
+        harness.apply(
+            harness.recorder.open(
+                left.camera.introduction, received: 20, at: instant(61 * second)))
+        harness.apply(
+            harness.recorder.samples(
+                left.camera.picture(at: Left.time(21)), payload: TestPayload(count: 10),
+                of: "camera", at: instant(61 * second)))
+        harness.apply(harness.recorder.end(.stopped, at: instant(62 * second)))
+        #expect(harness.starts("camera") == [20 * 9_000])
+        let bound = try #require(harness.fragments("camera").first?.context.clock.boundNanoseconds)
+        #expect(bound >= 1_000_000 + 3_000_000 + 20_000_000)
+        let line = harness.lines("camera").first { $0.kind == .resumed }
+        #expect(line?.text?.contains("to within 24 ms") == true)
+    }
+
+    @Test func `a step of the wall clock is noted, for a restart of the server`() throws {
+        var harness = SessionHarness()
+        var camera = SteadyCamera("camera")
+        harness.open(camera, at: 0)
+        harness.picture(&camera, capturedAt: 0, arriving: 1)
+        harness.tick(second)
+        func clock() throws -> SessionManifest.CollectorClock? {
+            for job in harness.jobs.reversed() {
+                guard case .manifest(_, let bytes) = job else { continue }
+                return try decode(bytes).clock
+            }
+            return nil
+        }
+        let before = try #require(try clock())
+        var later = SessionHarness.instant(2 * second)
+        later.utc = UTCTime(nanoseconds: later.utc.nanoseconds + 7 * second)
+        harness.apply(harness.recorder.tick(at: later, wallErrorNanoseconds: 5))
+        let after = try #require(try clock())
+        #expect(after.zeroWallNanoseconds - before.zeroWallNanoseconds == 7 * second)
+        #expect(after.wallErrorNanoseconds == 5)
+    }
+
+    private func decode(_ bytes: [UInt8]) throws -> SessionManifest {
+        let path = "/tmp/tributary-test-\(getpid())-\(UInt64.random(in: 0 ... .max)).json"
+        try FileSystem.replace(path, with: bytes)
+        defer { unlink(path) }
+        return try SessionManifest.read(path)
+    }
+
+    @Test func `a complete session waits for its agents to come back, then ends`() {
+        var left = Left()
+        left.source.entry.isComplete = true
+        left.source.open = nil
+        var harness = resumed(left, at: 60 * second)
+        harness.tick(65 * second)
+        #expect(harness.ended.isEmpty)
+        harness.tick(71 * second)
+        #expect(harness.reasons == [.complete])
+    }
+
+    @Test func `a resumed session that nobody comes back to ends by itself`() {
+        var harness = resumed(Left(), idle: 100 * second)
+        harness.tick(159 * second)
+        #expect(harness.ended.isEmpty)
+        harness.tick(161 * second)
+        #expect(harness.reasons == [.idle])
+        let finished = harness.jobs.contains { if case .finish = $0 { true } else { false } }
+        #expect(finished)
+    }
+}
+
+@Suite struct SessionEndTests {
+    @Test func `a session ends when nobody has sent anything for long enough`() throws {
+        var harness = SessionHarness(idleTimeoutNanoseconds: 30 * second)
+        var camera = SteadyCamera("camera")
+        harness.open(camera, at: 0)
+        harness.picture(&camera, capturedAt: 0, arriving: 1)
+        harness.tick(second)
+        harness.picture(&camera, capturedAt: 20 * second, arriving: 20 * second)
+        harness.tick(49 * second)
+        #expect(harness.ended.isEmpty)
+        harness.tick(51 * second)
+        #expect(harness.reasons == [.idle])
+        let manifest = String(decoding: try #require(harness.lastManifest), as: UTF8.self)
+        #expect(manifest.contains("\"idle\""))
+        // It is still connected: what it sends next begins a session.
+        harness.picture(&camera, capturedAt: 60 * second, arriving: 60 * second)
+        harness.tick(61 * second)
+        #expect(harness.started.count == 2)
+    }
+
+    @Test func `after the operator's stop, what comes next begins a session at its first sample`() {
+        var harness = SessionHarness()
+        var one = SteadyCamera("one")
+        var two = SteadyCamera("two")
+        for camera in [one, two] { harness.open(camera, at: 0) }
+        harness.picture(&one, capturedAt: 0, arriving: 1)
+        harness.picture(&two, capturedAt: 0, arriving: 2)
+        harness.tick(second)
+        harness.apply(harness.recorder.end(.stopped, at: SessionHarness.instant(2 * second)))
+        #expect(harness.reasons == [.stopped])
+        harness.picture(&one, capturedAt: 3 * second, arriving: 3 * second)
+        harness.tick(4 * second)
+        harness.picture(&two, capturedAt: 4 * second, arriving: 4 * second)
+        harness.goodbye(&one, at: 5 * second)
+        harness.goodbye(&two, at: 5 * second)
+        #expect(harness.started.count == 2 && harness.ended.count == 2)
+        for (source, expected) in [("one", [0, 0]), ("two", [0, 90_000])] as [(String, [Int64])] {
+            let starts = harness.starts(source)
+            #expect(starts.count == 2)
+            // To within what the clock exchanges leave open.
+            #expect(zip(starts, expected).allSatisfy { abs($0 - $1) <= 2 }, "\(starts)")
+        }
+        // The second session's records begin where the first one's ended.
+        #expect(harness.fragments("one").map(\.sequences) == [[1...1], [2...2]])
+    }
+
+    @Test func `a source that was away when its session ended comes back to a new one`() {
+        var harness = SessionHarness(idleTimeoutNanoseconds: 30 * second)
+        var camera = SteadyCamera("camera")
+        harness.open(camera, at: 0)
+        harness.picture(&camera, capturedAt: 0, arriving: 1)
+        harness.tick(second)
+        harness.apply(
+            harness.recorder.disconnected("camera", at: SessionHarness.instant(2 * second)))
+        harness.tick(40 * second)
+        #expect(harness.ended.count == 1)
+        harness.open(camera, at: 50 * second)
+        harness.picture(&camera, capturedAt: 3 * second, arriving: 50 * second)
+        harness.tick(51 * second)
+        harness.goodbye(&camera, at: 52 * second)
+        #expect(harness.started.count == 2 && harness.reasons == [.idle, .complete])
+        #expect(harness.starts("camera") == [0, 0])
+    }
+
+    @Test func `a source that joins an hour later begins in the grid's present segment`() {
+        var harness = SessionHarness()
+        var first = SteadyCamera("first")
+        harness.open(first, at: 0)
+        harness.picture(&first, capturedAt: 0, arriving: 1)
+        harness.tick(second)
+        var late = SteadyCamera("late", clockNanoseconds: 9 * second)
+        let hour = 3_600 * second + 42 * second
+        harness.open(late, at: hour)
+        harness.picture(&late, capturedAt: hour, arriving: hour)
+        harness.goodbye(&late, at: hour + second)
+        let plans = harness.jobs.compactMap { job -> SegmentPlan? in
+            guard case .open(let id, _, let plan, _) = job, id.source == "late" else { return nil }
+            return plan
+        }
+        // Segments of ten minutes: its file is the seventh, and begins with 42 s of nothing.
+        #expect(plans.map(\.originNanoseconds) == [3_600 * second])
+        #expect(abs((harness.starts("late").first ?? 0) - (3_642 * 90_000)) <= 2)
+    }
+
+    @Test func `what was captured before zero lands in the segments before it`() {
+        var harness = SessionHarness(segmentNanoseconds: 10 * second)
+        var first = SteadyCamera("first")
+        var offline = SteadyCamera("offline")
+        let now = 100 * second
+        harness.open(first, at: now)
+        harness.picture(&first, capturedAt: now, arriving: now)
+        harness.tick(now + second)
+        harness.open(offline, at: now + second)
+        for step in 0..<300 {
+            let time = now - 25 * second + Int64(step) * 100_000_000
+            harness.picture(&offline, capturedAt: time, arriving: now + 2 * second)
+        }
+        harness.goodbye(&offline, at: now + 3 * second)
+        let origins = harness.jobs.compactMap { job -> Int64? in
+            guard case .open(let id, _, let plan, _) = job, id.source == "offline" else {
+                return nil
+            }
+            return plan.originNanoseconds / second
+        }
+        #expect(origins == [-30, -20, -10, 0])
+        #expect(abs((harness.starts("offline").first ?? 0) + 25 * 90_000) <= 2)
+    }
+}

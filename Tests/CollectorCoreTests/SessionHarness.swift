@@ -1,0 +1,181 @@
+import Archive
+import Media
+import Wire
+
+@testable import CollectorCore
+
+/// Media bytes for tests, at an address that stays.
+final class TestPayload: MediaPayload {
+    // Never written, only freed with the object.
+    nonisolated(unsafe) let buffer: UnsafeMutableRawBufferPointer
+
+    init(count: Int) {
+        buffer = .allocate(byteCount: count, alignment: 1)
+    }
+
+    deinit {
+        buffer.deallocate()
+    }
+
+    var memory: UnsafeRawBufferPointer { UnsafeRawBufferPointer(buffer) }
+}
+
+/// A source that sends one picture every 100 ms, each in a message of its own.
+struct SteadyCamera {
+    static let format = TrackFormat.h264(
+        H264Format(
+            sequenceParameterSets: [[0x67]], pictureParameterSets: [[0x68]], width: 16,
+            height: 16))
+
+    let name: String
+    let epoch: Identity
+    var spool = Identity.random()
+    var sequence: UInt64 = 1
+    /// Agent clock less the collector's.
+    var clockNanoseconds: Int64 = 0
+
+    init(_ name: String, clockNanoseconds: Int64 = 0) {
+        self.name = name
+        self.clockNanoseconds = clockNanoseconds
+        epoch = .random()
+    }
+
+    var introduction: SourceIntroduction {
+        SourceIntroduction(
+            name: name, agent: "box", address: "10.0.0.1", spool: spool.bytes,
+            epochs: [Epoch(number: 1, identity: epoch)], tracks: [Self.format])
+    }
+
+    /// A quick exchange that tells the collector the clock's offset.
+    func exchange(at collector: Int64) -> [ReportedExchange] {
+        let agent = collector + clockNanoseconds
+        return (0..<8).map { (index: Int64) in
+            let step = index * 1_000_000
+            return ReportedExchange(
+                t1: agent + step, t2: collector + step + 10_000, t3: collector + step + 11_000,
+                t4: agent + step + 21_000, epoch: 1)
+        }
+    }
+
+    mutating func picture(at collector: Int64, isKeyframe: Bool = true) -> Samples {
+        defer { sequence += 1 }
+        return Samples(
+            source: 0, firstSequence: sequence, epoch: 1,
+            payloadDigest: [UInt8](repeating: 0, count: 32),
+            runs: [
+                SampleRun(
+                    track: .video, sizes: [10], dtsNanoseconds: [collector + clockNanoseconds],
+                    ptsOffsetsNanoseconds: [], durationsNanoseconds: [100_000_000],
+                    flags: [isKeyframe ? .keyframe : []])
+            ])
+    }
+}
+
+/// A recorder with everything that it has asked for.
+struct SessionHarness {
+    var recorder: SessionRecorder<TestPayload>
+    var jobs: [DiskJob<TestPayload>] = []
+    var started: [String] = []
+    var ended: [String] = []
+    var resumed: [String] = []
+    var reasons: [SessionManifest.EndReason] = []
+    var unrecorded: [PersistedRecords] = []
+    var alreadyRecordedBytes = 0
+
+    init(
+        startAt: SessionManifest.StartPolicy = .firstSample,
+        segmentNanoseconds: Int64 = 600_000_000_000, idleTimeoutNanoseconds: Int64 = 0,
+        host: HostClock = HostClock(boot: "this")
+    ) {
+        recorder = SessionRecorder(
+            settings: SessionSettings(
+                layout: ArchiveLayout(root: "/archive"), startAt: startAt,
+                segmentNanoseconds: segmentNanoseconds,
+                idleTimeoutNanoseconds: idleTimeoutNanoseconds, software: "test"), host: host)
+    }
+
+    static func instant(_ monotonic: Int64) -> Instant {
+        Instant(
+            monotonic: monotonic,
+            utc: UTCTime(nanoseconds: 1_790_000_000_000_000_000 + monotonic))
+    }
+
+    mutating func apply(_ actions: [SessionRecorder<TestPayload>.Action]) {
+        for action in actions {
+            switch action {
+            case .job(let job): jobs.append(job)
+            case .note: break
+            case .unrecorded(let records): unrecorded.append(records)
+            case .alreadyRecorded(_, let size): alreadyRecordedBytes += size
+            case .sessionStarted(let name): started.append(name)
+            case .sessionResumed(let name): resumed.append(name)
+            case .sessionEnded(let name, let reason):
+                ended.append(name)
+                reasons.append(reason)
+            }
+        }
+    }
+
+    mutating func open(_ camera: SteadyCamera, at now: Int64) {
+        recorder.exchanges(camera.exchange(at: now), epoch: camera.epoch)
+        apply(
+            recorder.open(
+                camera.introduction, received: camera.sequence - 1, at: Self.instant(now)))
+    }
+
+    mutating func picture(_ camera: inout SteadyCamera, capturedAt time: Int64, arriving now: Int64)
+    {
+        apply(
+            recorder.samples(
+                camera.picture(at: time), payload: TestPayload(count: 10), of: camera.name,
+                at: Self.instant(now)))
+    }
+
+    mutating func goodbye(_ camera: inout SteadyCamera, at now: Int64) {
+        let goodbye = Goodbye(source: 0, sequence: camera.sequence, text: "done")
+        camera.sequence += 1
+        apply(recorder.goodbye(goodbye, of: camera.name, at: Self.instant(now)))
+    }
+
+    mutating func gap(_ camera: inout SteadyCamera, at now: Int64) {
+        let gap = GapRecord(
+            source: 0, sequences: camera.sequence...camera.sequence, track: nil, cause: .spoolFull,
+            epoch: 1, startNanoseconds: 0, durationNanoseconds: 1, samples: 9, text: "full")
+        camera.sequence += 1
+        apply(recorder.gap(gap, of: camera.name, at: Self.instant(now)))
+    }
+
+    mutating func tick(_ now: Int64) { apply(recorder.tick(at: Self.instant(now))) }
+
+    /// First DTS of each fragment, by source, ticks of 90 kHz.
+    func starts(_ source: String) -> [Int64] {
+        jobs.compactMap { job in
+            guard case .append(let id, let fragment) = job, id.source == source else { return nil }
+            return fragment.pieces.first?.runs.first?.samples.first?.dts
+        }
+    }
+
+    var openedPaths: [String] {
+        jobs.compactMap { if case .open(_, let path, _, _) = $0 { path } else { nil } }
+    }
+
+    /// The fragments of a source.
+    func fragments(_ source: String) -> [FragmentPlan<TestPayload>] {
+        jobs.compactMap { job in
+            guard case .append(let id, let fragment) = job, id.source == source else { return nil }
+            return fragment
+        }
+    }
+
+    /// What has been written into a source's ledger.
+    func lines(_ source: String) -> [LedgerEntry] {
+        jobs.flatMap { job -> [LedgerEntry] in
+            guard case .ledger(source, _, let bytes, _) = job else { return [] }
+            return Ledger.parse(bytes).entries
+        }
+    }
+
+    var lastManifest: [UInt8]? {
+        jobs.compactMap { if case .endSession(_, _, let bytes) = $0 { bytes } else { nil } }.last
+    }
+}

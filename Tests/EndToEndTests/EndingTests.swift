@@ -1,0 +1,104 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// Sessions that end while the collector goes on.
+    @Suite struct EndingTests {
+        @Test func `tributary stop ends the session, and what comes next begins another`()
+            async throws
+        {
+            try await Stage.with { stage in
+                let collector = try await stage.collector()
+                let agents = try ["door", "stage"].map { try stage.testAgent($0) }
+                for name in ["door", "stage"] { _ = try await stage.holds(2, of: name) }
+                let first = try stage.sessions[0].lastPathComponent
+
+                let stopped = try await stage.run(
+                    .archive, "stop", "--json", "--archive", stage.archive)
+                #expect(stopped.status == 0, "\(stopped.complaints)")
+                let report = try #require(
+                    JSONSerialization.jsonObject(with: stopped.outputData) as? [String: Any])
+                #expect(report["session"] as? String == first)
+                #expect((report["sources"] as? [Any])?.count == 2)
+                // At the moment of the answer everything is final.
+                for name in ["door", "stage"] {
+                    let files = try stage.recordings(name).filter { $0.path.contains(first) }
+                    #expect(try files.allSatisfy { try TopLevelBoxes(of: $0).areOrdinary })
+                }
+                #expect(try manifest(first, on: stage).contains("\"stopped\""))
+
+                try await eventually("another session has begun") {
+                    try stage.sessions.count == 2 && stage.recordings("door").count == 2
+                }
+                let wrong = try await stage.run(
+                    .archive, "stop", first, "--archive", stage.archive)
+                #expect(wrong.status == 1)
+                #expect(wrong.complaints.contains("\(first) is not being recorded; "))
+                for agent in agents { agent.signal(SIGINT) }
+                for agent in agents { try await agent.succeeds() }
+                let none = try await stage.run(.archive, "stop", "--archive", stage.archive)
+                #expect(none.status == 1)
+                #expect(none.complaintLines.count == 1)
+                #expect(none.complaints.contains("no session is being recorded"))
+                collector.signal(SIGTERM)
+                try await collector.succeeds()
+                try await expectSound(stage)
+            }
+        }
+
+        @Test func `tributary stop without a collector says so`() async throws {
+            try await Stage.with { stage in
+                let outcome = try await stage.run(.archive, "stop", "--archive", stage.archive)
+                #expect(outcome.status == 1)
+                #expect(outcome.complaintLines.count == 1)
+                #expect(outcome.complaints.contains("no collector is recording into"))
+            }
+        }
+
+        @Test func `only the collector's own user may ask it`() async throws {
+            try await Stage.with { stage in
+                _ = try await stage.collector()
+                let attributes = try FileManager.default.attributesOfItem(
+                    atPath: stage.archive + "/collector.sock")
+                #expect(attributes[.posixPermissions] as? Int == 0o600)
+            }
+        }
+
+        @Test func `an archive whose path is too long for a socket is refused in one line`()
+            async throws
+        {
+            try await Stage.with { stage in
+                let archive = stage.archive + "/" + String(repeating: "long/", count: 20)
+                let outcome = try await stage.run(
+                    .collector, "--listen", stage.endpoint, "--archive", archive)
+                #expect(outcome.status == 1)
+                #expect(outcome.complaintLines.count == 1)
+                #expect(outcome.complaints.contains("give --archive a shorter path"))
+            }
+        }
+
+        @Test func `a session that nobody sends to ends by itself`() async throws {
+            try await Stage.with { stage in
+                let collector = try await stage.collector("--idle-timeout", "5s")
+                let agent = try stage.testAgent("camera")
+                _ = try await stage.holds(2, of: "camera")
+                agent.signal(SIGKILL)
+                try await collector.says("no source has sent anything for long enough")
+                let session = try stage.sessions[0].lastPathComponent
+                try await collector.says("session \(session) is finished")
+                #expect(try manifest(session, on: stage).contains("\"idle\""))
+                #expect(try TopLevelBoxes(of: stage.recording("camera")).areOrdinary)
+                let again = try stage.testAgent("camera", "--duration", "1s")
+                try await again.succeeds()
+                #expect(try stage.sessions.count == 2)
+                try await expectSound(stage)
+            }
+        }
+
+        private func manifest(_ session: String, on stage: Stage) throws -> String {
+            try String(
+                contentsOfFile: "\(stage.archive)/sessions/\(session)/session.json",
+                encoding: .utf8)
+        }
+    }
+}

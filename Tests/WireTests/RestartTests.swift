@@ -1,0 +1,90 @@
+import Testing
+
+@testable import Wire
+
+/// What an agent hears from a collector that was killed and started again.
+struct `A collector that was started again` {
+    private func collector(persisted: UInt64, goodbye: UInt64? = nil) -> CollectorHarness {
+        CollectorHarness { _, _ in ArchivedRecords(persisted: persisted, goodbye: goodbye) }
+    }
+
+    @Test func `takes the message of which it has a part on disk`() {
+        var collector = collector(persisted: 2)
+        collector.send(.hello(Fixtures.hello()))
+        #expect(collector.takeState()?.persisted == 2)
+        _ = collector.takeEvents()
+        let samples = Fixtures.samples(first: 1)
+        collector.send(.samples(samples))
+        #expect(collector.takeRefusal() == nil)
+        #expect(collector.takeEvents() == [.samples(source: "camera1", samples)])
+        // Only there: later on, a message that is cut anew is a fault.
+        collector.send(.samples(Fixtures.samples(first: 3)))
+        #expect(collector.takeRefusal()?.reason == .sequence)
+    }
+
+    @Test func `acknowledges what is on disk behind a hole when the hole is closed`() {
+        var collector = collector(persisted: 3)
+        collector.send(.hello(Fixtures.hello()))
+        collector.send(.samples(Fixtures.samples(first: 4)))
+        // The archive has 7 to 9 from before.
+        collector.link.persisted(source: "camera1", spool: Fixtures.identity(1), sequence: 9)
+        collector.tick(milliseconds: 100)
+        #expect(collector.takeState()?.persisted == 6)
+        collector.send(.samples(Fixtures.samples(first: 7)))
+        collector.tick(milliseconds: 1_000)
+        #expect(collector.takeState()?.persisted == 9)
+    }
+
+    @Test func `only tells an agent whose goodbye is on disk that all is safe`() {
+        var collector = collector(persisted: 9, goodbye: 9)
+        collector.send(.hello(Fixtures.hello(firstSequence: 4)))
+        #expect(collector.takeState()?.persisted == 9)
+        #expect(collector.takeEvents().isEmpty)
+    }
+
+    @Test func `opens a source that goes on behind its goodbye`() {
+        var collector = collector(persisted: 9, goodbye: 9)
+        collector.send(.hello(Fixtures.hello(firstSequence: 10)))
+        guard case .opened(let source)? = collector.takeEvents().first else {
+            Issue.record("not opened")
+            return
+        }
+        #expect(source.received == 9)
+    }
+}
+
+struct `A control message` {
+    @Test func `is read as it was written`() throws {
+        let requests: [ControlRequest.Request] = [
+            .stopSession(nil), .stopSession("2026-11-20T22-40-00.000Z"), .unknown,
+        ]
+        for request in requests {
+            let question = ControlRequest(id: 7, request: request)
+            #expect(try ControlRequest(decoding: question.encoded()) == question)
+        }
+        let stopped = StoppedSession(
+            name: "a", durationNanoseconds: 5,
+            sources: [
+                .init(name: "b", pictures: 1, soundPackets: 2, payloadBytes: 3, lostSamples: 4)
+            ])
+        let replies: [ControlReply.Reply] =
+            [.sessionStopped(stopped), .unknown]
+            + ControlFailure.allCases.map { .failure($0, "why") }
+        for reply in replies {
+            let answer = ControlReply(id: .max, reply: reply)
+            #expect(try ControlReply(decoding: answer.encoded()) == answer)
+        }
+    }
+
+    @Test func `that is none is answered with what is wrong`() {
+        #expect(throws: ControlError.self) { try ControlRequest(decoding: [0xFF, 1, 2]) }
+        // A message of the agents' protocol.
+        let error = #expect(throws: ControlError.self) {
+            try ControlRequest(decoding: WireMessage.hello(Fixtures.hello()).encoded())
+        }
+        #expect(error?.failure == .malformed)
+        let path = ControlRequest(id: 3, request: .stopSession("../../etc")).encoded()
+        let named = #expect(throws: ControlError.self) { try ControlRequest(decoding: path) }
+        #expect(named?.id == 3 && named?.failure == .malformed)
+    }
+}
