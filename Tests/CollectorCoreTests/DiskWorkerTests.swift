@@ -26,7 +26,8 @@ import Testing
             ] { rmdir(directory) }
         }
         try FileSystem.makeDirectories(layout.session("session"))
-        var worker = DiskWorker<TestPayload>()
+        var worker = DiskWorker<TestPayload>(
+            layout: layout, space: FreeSpace(reserveBytes: 0, directory: layout.sessions))
         func ended() -> Bool {
             worker.takeEvents().contains { if case .ended = $0 { true } else { false } }
         }

@@ -48,7 +48,7 @@ private struct Left {
         spool = RecordedSpool(
             spool: camera.spool.bytes, sequences: SequenceSet(upTo: 20),
             runs: [
-                RecordedRun(
+                RunOnDisk(
                     track: .video, sequences: 11...20,
                     end: TrackEnd(dtsTicks: 19 * 9_000, durationTicks: 9_000))
             ])

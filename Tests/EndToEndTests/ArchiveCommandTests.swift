@@ -79,8 +79,7 @@ extension EndToEnd.TwoCameraTests {
         @Test(arguments: [0.02, 0.3, 0.6, 0.97])
         func `verify finds one flipped bit, wherever it is`(_ place: Double) async throws {
             try await Stage.with { stage in
-                try FileManager.default.copyItem(
-                    atPath: cameras.stage.archive, toPath: stage.archive)
+                try cameras.stage.copyArchive(to: stage)
                 let file = try stage.recording("door")
                 var bytes = try Data(contentsOf: file)
                 bytes[Int(Double(bytes.count) * place)] ^= 0x10

@@ -37,8 +37,7 @@ extension EndToEnd.TwoCameraTests {
 
         @Test func `a retimed recording is sound, plays, and comes back`() async throws {
             try await Stage.with { stage in
-                try FileManager.default.copyItem(
-                    atPath: cameras.stage.archive, toPath: stage.archive)
+                try cameras.stage.copyArchive(to: stage)
                 let before = try contents(stage)
                 let shownBefore = try await decoded(stage)
                 func tributary(_ words: String...) async throws -> String {

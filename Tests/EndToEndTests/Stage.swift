@@ -144,6 +144,15 @@ final class Stage: Sendable {
         return copy
     }
 
+    /// The archive as it is at this moment, as another stage's.
+    func copyArchive(to other: Stage) throws {
+        try FileManager.default.createDirectory(
+            atPath: other.archive, withIntermediateDirectories: true)
+        // Sockets cannot be copied.
+        try FileManager.default.copyItem(
+            atPath: archive + "/sessions", toPath: other.archive + "/sessions")
+    }
+
     private func contents(of directory: URL) throws -> [URL] {
         try FileManager.default.contentsOfDirectory(
             at: directory, includingPropertiesForKeys: nil

@@ -14,7 +14,7 @@ struct SegmentSurvey: Sendable {
     struct Fragment: Sendable {
         var range: Range<Int64>
         var spool: [UInt8]
-        var runs: [RecordedRun]
+        var runs: [RunOnDisk]
         var media: Range<Int64>
         var pieces: [FragmentRecord.Piece]
         /// None in records that do not say where zero was.
@@ -137,10 +137,10 @@ struct SegmentSurvey: Sendable {
     }
 
     /// A run with its end on the session's timeline.
-    private func place(_ run: FragmentRecord.Run, _ scanned: ScannedRun) -> RecordedRun {
+    private func place(_ run: FragmentRecord.Run, _ scanned: ScannedRun) -> RunOnDisk {
         let track = plan?.tracks.first { $0.format.kind == run.track }
         let last = scanned.samples.last
-        return RecordedRun(
+        return RunOnDisk(
             track: run.track,
             sequences: run.firstSequence...run.firstSequence + UInt64(run.samples) - 1,
             end: TrackEnd(

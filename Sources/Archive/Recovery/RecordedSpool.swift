@@ -1,7 +1,7 @@
 package import Media
 
 /// Samples of one track with consecutive numbers that are in a file, and where they end.
-package struct RecordedRun: Hashable, Sendable {
+package struct RunOnDisk: Hashable, Sendable {
     package var track: TrackKind
     package var sequences: ClosedRange<UInt64>
     package var end: TrackEnd
@@ -24,10 +24,10 @@ package struct RecordedSpool: Hashable, Sendable {
     /// The number of its goodbye, if that is here.
     package var goodbye: UInt64?
     /// Where tracks stood after records behind the watermark, and after the last ones in front of it; ascending.
-    package var runs: [RecordedRun]
+    package var runs: [RunOnDisk]
 
     package init(
-        spool: [UInt8], sequences: SequenceSet, goodbye: UInt64? = nil, runs: [RecordedRun] = []
+        spool: [UInt8], sequences: SequenceSet, goodbye: UInt64? = nil, runs: [RunOnDisk] = []
     ) {
         self.spool = spool
         self.sequences = sequences
