@@ -76,6 +76,7 @@ let package = Package(
         library("MP4", "Media"),
         library("Devices", "CALSA", "CFFmpeg", "CLinux", "Media"),
         library("Encoding", "CFFmpeg", "Media"),
+        library("Containers", "CFFmpeg", "Media"),
 
         // Level 2: recordings on disk; who may write them.
         library("Trust", crypto, "Messaging", "Wire"),
@@ -116,6 +117,7 @@ let package = Package(
             "Spooling", "TestMedia", "TestSpools", "Wire"),
         tests("Archive", "Archive", "Media", "MP4", "Timing"),
         tests("CollectorCore", "Archive", "CollectorCore", "Media", "Timing", "Wire"),
+        tests("Containers", "Containers", "Devices", "Media", "TestMedia"),
         tests("Devices", "Devices", "Media", "TestMedia"),
         tests("Encoding", "Devices", "Encoding", "Media", "TestMedia"),
         tests(

@@ -1,0 +1,51 @@
+/// Where a container is written to.
+package enum ContainerDestination: Sendable {
+    /// A file that is made anew; what was there is gone.
+    case file(String)
+    /// An open descriptor that nobody seeks in, such as standard output. It stays open.
+    case descriptor(Int32)
+    /// An address that libavformat connects to: `udp://`, `rtsp://`, `rtmp://`, `srt://`, …
+    case url(String)
+    /// Whatever takes bytes in order.
+    case sink(any ContainerSink)
+
+    /// For people.
+    package var name: String {
+        switch self {
+        case .file(let path): path
+        case .descriptor(1): "standard output"
+        case .descriptor(let number): "descriptor \(number)"
+        case .url(let url): url
+        case .sink: "the output"
+        }
+    }
+}
+
+/// Takes a container's bytes as they are made, on the writer's thread.
+package protocol ContainerSink: AnyObject, Sendable {
+    /// Takes all of them, or throws; the writer then fails.
+    func write(_ bytes: UnsafeRawBufferPointer) throws
+}
+
+/// What a ``ContainerWriter`` is told besides its tracks.
+package struct ContainerWriterOptions: Hashable, Sendable {
+    /// Who puts the tracks' packets in order.
+    package enum Interleaving: Hashable, Sendable {
+        /// The library, which holds packets back until every track has one.
+        case byLibrary
+        /// The caller: each packet goes out as it comes.
+        case asWritten
+    }
+
+    package var interleaving = Interleaving.byLibrary
+    /// Times go into the container as they are; otherwise they may all be moved so that none is negative.
+    package var keepsTimes = false
+    /// Nothing waits in a buffer: for somebody who watches live.
+    package var flushesPackets = false
+    /// Further options, by libavformat's names.
+    package var muxerOptions: [String: String] = [:]
+    /// Tags such as `title`, by libavformat's names.
+    package var metadata: [String: String] = [:]
+
+    package init() {}
+}

@@ -1,0 +1,78 @@
+/// A container that can be written, by libavformat's name of its muxer.
+package struct ContainerFormat: Hashable, Sendable, CustomStringConvertible {
+    package let name: String
+
+    private init(_ name: String) {
+        self.name = name
+    }
+
+    package static let mp4 = ContainerFormat("mp4")
+    package static let mov = ContainerFormat("mov")
+    package static let matroska = ContainerFormat("matroska")
+    package static let webM = ContainerFormat("webm")
+    package static let mpegTS = ContainerFormat("mpegts")
+    package static let flv = ContainerFormat("flv")
+    package static let avi = ContainerFormat("avi")
+    package static let ogg = ContainerFormat("ogg")
+    package static let adts = ContainerFormat("adts")
+    package static let wav = ContainerFormat("wav")
+    package static let rtsp = ContainerFormat("rtsp")
+    package static let rtpMPEGTS = ContainerFormat("rtp_mpegts")
+
+    /// What people call them, which is also how files are named.
+    private static let byName: [String: ContainerFormat] = [
+        "mp4": .mp4, "m4v": .mp4, "m4a": .mp4, "mov": .mov, "qt": .mov, "mkv": .matroska,
+        "mka": .matroska, "matroska": .matroska, "webm": .webM, "ts": .mpegTS, "m2ts": .mpegTS,
+        "mts": .mpegTS, "mpegts": .mpegTS, "flv": .flv, "avi": .avi, "ogg": .ogg, "opus": .ogg,
+        "aac": .adts, "adts": .adts, "wav": .wav,
+    ]
+
+    /// The container that people call `name`: `mp4`, `mkv`, `ts`, …
+    package init?(name: String) {
+        guard let format = Self.byName[name.lowercased()] else { return nil }
+        self = format
+    }
+
+    /// The container that a file's name promises.
+    package init?(path: String) {
+        guard let file = path.split(separator: "/").last, let dot = file.lastIndex(of: "."),
+            let format = ContainerFormat(name: String(file[file.index(after: dot)...]))
+        else { return nil }
+        self = format
+    }
+
+    /// The container that goes over such a connection.
+    package init?(url: String) {
+        guard let colon = url.firstIndex(of: ":"), url[colon...].hasPrefix("://") else {
+            return nil
+        }
+        switch url[..<colon].lowercased() {
+        case "rtsp", "rtsps": self = .rtsp
+        case "rtmp", "rtmps": self = .flv
+        case "rtp": self = .rtpMPEGTS
+        case "udp", "tcp", "srt", "http", "https", "unix": self = .mpegTS
+        default: return nil
+        }
+    }
+
+    /// For people.
+    package var description: String {
+        switch self {
+        case .mp4: "MP4"
+        case .mov: "MOV"
+        case .matroska: "Matroska"
+        case .webM: "WebM"
+        case .mpegTS, .rtpMPEGTS: "MPEG-TS"
+        case .flv: "FLV"
+        case .avi: "AVI"
+        case .ogg: "Ogg"
+        case .adts: "ADTS"
+        case .wav: "WAV"
+        case .rtsp: "RTSP"
+        default: name
+        }
+    }
+
+    /// Whether it is one of the two of the ISO family, whose times are exact and whose index has edit lists.
+    package var isISO: Bool { self == .mp4 || self == .mov }
+}

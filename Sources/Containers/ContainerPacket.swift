@@ -1,0 +1,30 @@
+/// A packet on its way into a container. Its bytes are copied before the call that takes it returns.
+package struct ContainerPacket {
+    /// Index into the writer's tracks.
+    package var track: Int
+    /// Ticks of the track's timescale.
+    package var pts: Int64
+    package var dts: Int64
+    package var duration: Int64
+    package var isKeyframe: Bool
+    /// To be decoded, not to be presented.
+    package var isDiscarded: Bool
+    /// Sound frames at its end that are not presented.
+    package var trimmedFrames: Int
+    /// As the track's configuration says: an avcC record goes with 4-byte lengths, an AudioSpecificConfig with raw packets.
+    package var bytes: UnsafeRawBufferPointer
+
+    package init(
+        track: Int, pts: Int64, dts: Int64, duration: Int64, isKeyframe: Bool,
+        isDiscarded: Bool = false, trimmedFrames: Int = 0, bytes: UnsafeRawBufferPointer
+    ) {
+        self.track = track
+        self.pts = pts
+        self.dts = dts
+        self.duration = duration
+        self.isKeyframe = isKeyframe
+        self.isDiscarded = isDiscarded
+        self.trimmedFrames = trimmedFrames
+        self.bytes = bytes
+    }
+}

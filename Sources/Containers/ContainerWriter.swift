@@ -1,0 +1,163 @@
+import CFFmpeg
+import Media
+
+/// A muxer of libavformat: packets in, a container out.
+///
+/// Owns the handle; belongs to one thread, which blocks while a connection does.
+package struct ContainerWriter: ~Copyable {
+    package let format: ContainerFormat
+    private let name: String
+    private let tracks: [ContainerTrack]
+    private let options: ContainerWriterOptions
+    private let handle: MuxerHandle
+    private let outlet: ByteOutlet?
+    private let packet: PacketHandle
+    private let cancellation: Cancellation?
+
+    /// Makes the file, or connects, and writes the header.
+    ///
+    /// - Parameters:
+    ///   - tracks: their order is what packets refer to.
+    ///   - cancellation: ends what blocks.
+    package init(
+        to destination: ContainerDestination, format: ContainerFormat, tracks: [ContainerTrack],
+        options: ContainerWriterOptions = ContainerWriterOptions(),
+        cancellation: Cancellation? = nil
+    ) throws(ContainerError) {
+        let name = destination.name
+        var url = "pipe:"
+        if case .url(let text) = destination { url = text }
+        let handle = try MuxerHandle(format, url: url, cancellation: cancellation)
+        for track in tracks { try handle.add(track, to: format) }
+        for (key, value) in options.metadata {
+            av_dict_set(&handle.context.pointee.metadata, key, value, 0)
+        }
+        if options.keepsTimes {
+            handle.context.pointee.avoid_negative_ts = AVFMT_AVOID_NEG_TS_DISABLED
+        }
+        if options.flushesPackets { handle.context.pointee.flags |= AVFMT_FLAG_FLUSH_PACKETS }
+        let outlet: ByteOutlet?
+        switch destination {
+        case .file(let path):
+            outlet = try ByteOutlet(creating: path, cancellation: cancellation)
+        case .descriptor(let descriptor):
+            outlet = ByteOutlet(descriptor: descriptor, cancellation: cancellation)
+        case .sink(let sink):
+            outlet = ByteOutlet(sink: sink, cancellation: cancellation)
+        case .url:
+            outlet = nil
+            try handle.connect(name, cancellation)
+        }
+        if let outlet { handle.use(outlet) }
+        let result = handle.writeHeader(options.muxerOptions)
+        guard result >= 0 else {
+            throw Self.error(
+                result, name, outlet, cancellation, orElse: ContainerError.cannotOpen)
+        }
+        self.name = name
+        self.outlet = outlet
+        self.handle = handle
+        self.format = format
+        self.tracks = tracks
+        self.options = options
+        self.cancellation = cancellation
+        packet = PacketHandle()
+    }
+
+    /// Bytes that have been made so far.
+    package var bytesWritten: Int64 { handle.bytesWritten }
+
+    /// Takes a packet; each track's own decoding times grow.
+    package mutating func write(_ source: ContainerPacket) throws(ContainerError) {
+        precondition(tracks.indices.contains(source.track), "a packet is of one of the tracks")
+        try checkCancellation()
+        let packet = packet.packet
+        av_packet_unref(packet)
+        guard av_new_packet(packet, Int32(source.bytes.count)) >= 0 else {
+            preconditionFailure("out of memory")
+        }
+        if let bytes = source.bytes.baseAddress {
+            UnsafeMutableRawPointer(packet.pointee.data).copyMemory(
+                from: bytes, byteCount: source.bytes.count)
+        }
+        packet.pointee.stream_index = Int32(source.track)
+        let base = handle.stream(source.track).pointee.time_base
+        let timescale = tracks[source.track].timescale
+        do throws(RescaleOverflow) {
+            packet.pointee.pts = try rescale(source.pts, from: timescale, to: base)
+            packet.pointee.dts = try rescale(source.dts, from: timescale, to: base)
+            packet.pointee.duration = try rescale(source.duration, from: timescale, to: base)
+        } catch {
+            throw .cannotWrite(name, reason: "a time does not fit into 64 bits")
+        }
+        if source.isKeyframe { packet.pointee.flags |= AV_PKT_FLAG_KEY }
+        if source.isDiscarded { packet.pointee.flags |= AV_PKT_FLAG_DISCARD }
+        if source.trimmedFrames > 0 { trim(packet, frames: source.trimmedFrames) }
+        let result =
+            switch options.interleaving {
+            case .byLibrary: av_interleaved_write_frame(handle.context, packet)
+            case .asWritten: av_write_frame(handle.context, packet)
+            }
+        try check(result)
+    }
+
+    /// AV_PKT_DATA_SKIP_SAMPLES: what is not presented at the packet's end.
+    private func trim(_ packet: UnsafeMutablePointer<AVPacket>, frames: Int) {
+        guard let side = av_packet_new_side_data(packet, AV_PKT_DATA_SKIP_SAMPLES, 10) else {
+            preconditionFailure("out of memory")
+        }
+        let raw = UnsafeMutableRawBufferPointer(start: side, count: 10)
+        raw.initializeMemory(as: UInt8.self, repeating: 0)
+        raw.storeBytes(of: UInt32(clamping: frames).littleEndian, toByteOffset: 4, as: UInt32.self)
+    }
+
+    /// Sends on what waits in buffers.
+    package mutating func flush() throws(ContainerError) {
+        if options.interleaving == .asWritten {
+            try check(av_write_frame(handle.context, nil))
+        }
+        if let io = handle.context.pointee.pb { avio_flush(io) }
+        try check(handle.ioError)
+    }
+
+    /// Writes what belongs at the end, and closes. A writer that goes without it leaves a container cut short.
+    package consuming func finish() throws(ContainerError) {
+        try checkCancellation()
+        try check(av_write_trailer(handle.context))
+        if let io = handle.context.pointee.pb { avio_flush(io) }
+        try check(handle.ioError)
+    }
+
+    private func checkCancellation() throws(ContainerError) {
+        if cancellation?.isCancelled == true { throw .cancelled }
+    }
+
+    private func check(_ result: Int32) throws(ContainerError) {
+        guard result < 0 else { return }
+        throw Self.error(
+            result, name, outlet, cancellation, orElse: ContainerError.cannotWrite)
+    }
+
+    private static func error(
+        _ result: Int32, _ name: String, _ outlet: ByteOutlet?, _ cancellation: Cancellation?,
+        orElse make: (String, String) -> ContainerError
+    ) -> ContainerError {
+        if cancellation?.isCancelled == true { return .cancelled }
+        return make(name, outlet?.failure ?? libraryReason(result))
+    }
+}
+
+extension ContainerWriter {
+    /// `value` in ticks of a time base of the library.
+    private func rescale(
+        _ value: Int64, from timescale: Timescale, to base: AVRational
+    ) throws(RescaleOverflow) -> Int64 {
+        // A muxer's time bases are one over a number of ticks; AVI's and a few more count pictures.
+        if base.num == 1 {
+            return try Media.rescale(
+                value, from: timescale, to: Timescale(UInt32(bitPattern: base.den)))
+        }
+        return av_rescale_q(
+            value, AVRational(num: 1, den: Int32(clamping: timescale.ticksPerSecond)), base)
+    }
+}

@@ -1,0 +1,202 @@
+import CFFmpeg
+import Media
+
+/// Owns libavformat's handle of a container that is written, and its connection if it has one.
+struct MuxerHandle: ~Copyable {
+    let context: UnsafeMutablePointer<AVFormatContext>
+    /// Held for the library's callback.
+    private let cancellation: Cancellation?
+    private let connection = Connection()
+
+    /// A class, so that what was done is known in `deinit`.
+    private final class Connection {
+        var isOpen = false
+    }
+
+    init(
+        _ format: ContainerFormat, url: String, cancellation: Cancellation?
+    ) throws(ContainerError) {
+        var context: UnsafeMutablePointer<AVFormatContext>?
+        avformat_alloc_output_context2(&context, nil, format.name, url)
+        guard let context else { throw .unknownFormat(format.name) }
+        self.context = context
+        self.cancellation = cancellation
+        if let cancellation { context.pointee.interrupt_callback = interruption(by: cancellation) }
+    }
+
+    deinit {
+        if connection.isOpen { avio_closep(&context.pointee.pb) }
+        avformat_free_context(context)
+    }
+
+    /// Opens the address, unless the muxer does that itself.
+    func connect(_ url: String, _ cancellation: Cancellation?) throws(ContainerError) {
+        guard context.pointee.oformat.pointee.flags & AVFMT_NOFILE == 0 else { return }
+        let result = withUnsafePointer(to: context.pointee.interrupt_callback) { callback in
+            avio_open2(&context.pointee.pb, url, AVIO_FLAG_WRITE, callback, nil)
+        }
+        guard result >= 0 else {
+            if cancellation?.isCancelled == true { throw .cancelled }
+            throw .cannotOpen(url, reason: libraryReason(result))
+        }
+        connection.isOpen = true
+    }
+
+    /// Lets the muxer write there; the outlet outlives the handle's use of it.
+    func use(_ outlet: ByteOutlet) {
+        context.pointee.pb = outlet.context
+        context.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
+    }
+
+    /// The library's result.
+    func writeHeader(_ options: [String: String]) -> Int32 {
+        var dictionary: OpaquePointer?
+        defer { av_dict_free(&dictionary) }
+        for (key, value) in options { av_dict_set(&dictionary, key, value, 0) }
+        return avformat_write_header(context, &dictionary)
+    }
+
+    var bytesWritten: Int64 { context.pointee.pb.map { $0.pointee.bytes_written } ?? 0 }
+
+    /// The first error of the output, or 0.
+    var ioError: Int32 { context.pointee.pb.map { min(0, $0.pointee.error) } ?? 0 }
+
+    func stream(_ index: Int) -> UnsafeMutablePointer<AVStream> {
+        guard index < context.pointee.nb_streams, let stream = context.pointee.streams[index] else {
+            preconditionFailure("libavformat lists a stream that is not there")
+        }
+        return stream
+    }
+
+    /// A new stream, as yet without a description.
+    func newStream() -> UnsafeMutablePointer<AVStream> {
+        guard let stream = avformat_new_stream(context, nil) else {
+            preconditionFailure("out of memory")
+        }
+        return stream
+    }
+
+    /// Whether the container takes that codec, as far as the muxer knows.
+    func holds(_ codec: AVCodecID) -> Bool {
+        avformat_query_codec(context.pointee.oformat, codec, FF_COMPLIANCE_NORMAL) != 0
+    }
+
+    /// The four-character code that a codec has elsewhere, if it has the same one here; otherwise 0, and the muxer chooses.
+    func tag(_ tag: UInt32, of codec: AVCodecID) -> UInt32 {
+        av_codec_get_id(context.pointee.oformat.pointee.codec_tag, tag) == codec ? tag : 0
+    }
+
+    /// Adds a track.
+    func add(_ track: ContainerTrack, to format: ContainerFormat) throws(ContainerError) {
+        guard let codec = avcodec_descriptor_get_by_name(track.track.codec) else {
+            throw .badTrack(codec: track.track.codec, reason: "no such codec is known here")
+        }
+        guard holds(codec.pointee.id) else {
+            throw .cannotHold(
+                format: format.description, codec: String(cString: codec.pointee.name).uppercased())
+        }
+        let stream = newStream()
+        stream.pointee.id = Int32(context.pointee.nb_streams)
+        stream.pointee.time_base = AVRational(
+            num: 1, den: Int32(clamping: track.timescale.ticksPerSecond))
+        guard let parameters = stream.pointee.codecpar else { preconditionFailure() }
+        parameters.pointee.codec_id = codec.pointee.id
+        parameters.pointee.codec_tag = tag(track.track.codecTag, of: codec.pointee.id)
+        Self.setExtradata(track.track.configuration, of: parameters)
+        switch track.track.content {
+        case .picture(let picture):
+            describe(picture, stream, parameters)
+            // Apple's players take parameter sets from the description alone, which is what this tag promises.
+            if codec.pointee.id == AV_CODEC_ID_HEVC, format.isISO {
+                parameters.pointee.codec_tag = UInt32(littleEndian: 0x3163_7668)  // "hvc1"
+            }
+        case .sound(let sound):
+            parameters.pointee.codec_type = AVMEDIA_TYPE_AUDIO
+            parameters.pointee.sample_rate = Int32(clamping: sound.sampleRate)
+            parameters.pointee.bit_rate = sound.bitRate
+            parameters.pointee.block_align = Int32(clamping: sound.blockBytes)
+            parameters.pointee.bits_per_coded_sample = Int32(clamping: sound.bitsPerSample)
+            parameters.pointee.initial_padding = Int32(clamping: track.primingFrames)
+            parameters.pointee.frame_size = Self.packetFrames[track.track.codec] ?? 0
+            av_channel_layout_default(
+                &parameters.pointee.ch_layout, Int32(clamping: sound.channels))
+        }
+    }
+
+    /// Frames in a packet of the codecs that have always the same.
+    private static let packetFrames: [String: Int32] = ["aac": 1024, "opus": 960]
+
+    private func describe(
+        _ picture: CodedTrack.Picture, _ stream: UnsafeMutablePointer<AVStream>,
+        _ parameters: UnsafeMutablePointer<AVCodecParameters>
+    ) {
+        parameters.pointee.codec_type = AVMEDIA_TYPE_VIDEO
+        parameters.pointee.width = Int32(clamping: picture.width)
+        parameters.pointee.height = Int32(clamping: picture.height)
+        if let format = picture.format {
+            parameters.pointee.format = av_get_pix_fmt(format.name).rawValue
+        }
+        if let colour = picture.colour {
+            parameters.pointee.color_primaries = AVColorPrimaries(UInt32(colour.primaries))
+            parameters.pointee.color_trc = AVColorTransferCharacteristic(
+                UInt32(colour.transferCharacteristics))
+            parameters.pointee.color_space = AVColorSpace(UInt32(colour.matrixCoefficients))
+            parameters.pointee.color_range =
+                colour.isFullRange ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG
+        }
+        if let ratio = picture.sampleAspectRatio {
+            let value = AVRational(num: Int32(ratio.horizontal), den: Int32(ratio.vertical))
+            stream.pointee.sample_aspect_ratio = value
+            parameters.pointee.sample_aspect_ratio = value
+        }
+        if let rate = picture.rate {
+            stream.pointee.avg_frame_rate = AVRational(num: rate.numerator, den: rate.denominator)
+        }
+    }
+
+    private static func setExtradata(
+        _ bytes: [UInt8], of parameters: UnsafeMutablePointer<AVCodecParameters>
+    ) {
+        guard !bytes.isEmpty else { return }
+        guard let memory = av_mallocz(bytes.count + Int(CFFmpeg_INPUT_BUFFER_PADDING_SIZE)) else {
+            preconditionFailure("out of memory")
+        }
+        bytes.withUnsafeBytes {
+            UnsafeMutableRawBufferPointer(start: memory, count: $0.count).copyMemory(from: $0)
+        }
+        parameters.pointee.extradata = memory.assumingMemoryBound(to: UInt8.self)
+        parameters.pointee.extradata_size = Int32(bytes.count)
+    }
+}
+
+/// Owns a packet of the library.
+struct PacketHandle: ~Copyable {
+    let packet: UnsafeMutablePointer<AVPacket>
+
+    init() {
+        guard let packet = av_packet_alloc() else { preconditionFailure("out of memory") }
+        self.packet = packet
+    }
+
+    deinit {
+        var packet: UnsafeMutablePointer<AVPacket>? = packet
+        av_packet_free(&packet)
+    }
+}
+
+/// The library asks again and again whether it should give up; `cancellation` must outlive its context.
+func interruption(by cancellation: Cancellation) -> AVIOInterruptCB {
+    AVIOInterruptCB(
+        callback: { opaque in
+            guard let opaque else { return 0 }
+            return Unmanaged<Cancellation>.fromOpaque(opaque).takeUnretainedValue().isCancelled
+                ? 1 : 0
+        }, opaque: Unmanaged.passUnretained(cancellation).toOpaque())
+}
+
+/// What an error code of the library means, for people.
+func libraryReason(_ code: Int32) -> String {
+    var text = [CChar](repeating: 0, count: 128)
+    av_strerror(code, &text, text.count)
+    return String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+}

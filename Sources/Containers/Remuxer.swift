@@ -1,0 +1,283 @@
+import CFFmpeg
+
+/// Puts a file's packets into another container as they are: nothing is decoded, nothing is encoded.
+///
+/// Owns both handles; belongs to one thread.
+package struct Remuxer: ~Copyable {
+    /// Streams that have no place in the output, each in words.
+    package let leftOut: [String]
+    /// How long the file says it is, nanoseconds.
+    package let durationNanoseconds: Int64?
+    /// How far it has come in the file's time, nanoseconds.
+    package private(set) var positionNanoseconds: Int64 = 0
+    /// Packets written so far.
+    package private(set) var packets = 0
+
+    private let input: InputHandle
+    private let output: MuxerHandle
+    private let outlet: ByteOutlet
+    private let outputName: String
+    private let packet = PacketHandle()
+    private let cancellation: Cancellation?
+    /// By the input's streams; nil for what is left out.
+    private var lanes: [Lane?]
+
+    /// What becomes of one stream.
+    private struct Lane {
+        let output: Int32
+        let codec: String
+        /// The next decoding time where the container does not say, in the input's ticks.
+        var next: Int64?
+        var read = 0
+        var lastDTS: Int64?
+    }
+
+    /// Opens both.
+    ///
+    /// - Parameters:
+    ///   - outputPath: where it is written.
+    ///   - outputName: how that is called in errors.
+    package init(
+        _ path: String, to outputPath: String, named outputName: String, format: ContainerFormat,
+        muxerOptions: [String: String] = [:], cancellation: Cancellation? = nil
+    ) throws(ContainerError) {
+        let input = try InputHandle(path, cancellation: cancellation)
+        let output = try MuxerHandle(format, url: "pipe:", cancellation: cancellation)
+        var lanes: [Lane?] = []
+        var leftOut: [String] = []
+        for index in 0..<input.streamCount {
+            let stream = input.stream(index)
+            let name = Self.codecName(stream)
+            guard try Self.isWanted(stream, in: output, format, path) else {
+                leftOut.append("stream \(index) (\(name))")
+                stream.pointee.discard = AVDISCARD_ALL
+                lanes.append(nil)
+                continue
+            }
+            try Self.copyDescription(of: stream, to: output)
+            lanes.append(
+                Lane(
+                    output: Int32(output.context.pointee.nb_streams) - 1, codec: name,
+                    next: Self.firstDecodingTime(stream)))
+        }
+        guard lanes.contains(where: { $0 != nil }) else {
+            throw .cannotRead(path, reason: "it has neither picture nor sound")
+        }
+        av_dict_copy(&output.context.pointee.metadata, input.context.pointee.metadata, 0)
+        let outlet = try ByteOutlet(creating: outputPath, cancellation: cancellation)
+        output.use(outlet)
+        let result = output.writeHeader(muxerOptions)
+        guard result >= 0 else {
+            throw .cannotOpen(outputName, reason: outlet.failure ?? libraryReason(result))
+        }
+        self.leftOut = leftOut
+        durationNanoseconds = input.durationMicroseconds.map { $0 * 1_000 }
+        self.outlet = outlet
+        self.input = input
+        self.output = output
+        self.outputName = outputName
+        self.lanes = lanes
+        self.cancellation = cancellation
+    }
+
+    /// Bytes that have been made so far.
+    package var bytesWritten: Int64 { output.bytesWritten }
+
+    /// Moves one packet; false at the end.
+    package mutating func step() throws(ContainerError) -> Bool {
+        if cancellation?.isCancelled == true { throw .cancelled }
+        let packet = packet.packet
+        let result = av_read_frame(input.context, packet)
+        if result == CFFmpeg_ERROR_EOF {
+            try checkIsComplete()
+            return false
+        }
+        guard result >= 0 else {
+            if cancellation?.isCancelled == true { throw .cancelled }
+            throw .cannotRead(
+                input.path,
+                reason: "past \(positionNanoseconds / 1_000_000_000) s: \(libraryReason(result))")
+        }
+        defer { av_packet_unref(packet) }
+        let index = Int(packet.pointee.stream_index)
+        guard index < lanes.count, var lane = lanes[index] else { return true }
+        if packet.pointee.flags & AV_PKT_FLAG_CORRUPT != 0,
+            let io = input.context.pointee.pb, avio_feof(io) != 0
+        {
+            throw .truncated(input.path, atNanoseconds: positionNanoseconds)
+        }
+        guard av_packet_get_side_data(packet, AV_PKT_DATA_ENCRYPTION_INFO, nil) == nil else {
+            throw .cannotRead(input.path, reason: Self.encrypted)
+        }
+        try setTimes(packet, &lane, of: input.stream(index))
+        lane.read += 1
+        lanes[index] = lane
+        packet.pointee.stream_index = lane.output
+        packet.pointee.pos = -1
+        let written = av_interleaved_write_frame(output.context, packet)
+        guard written >= 0 else {
+            if cancellation?.isCancelled == true { throw .cancelled }
+            throw .cannotWrite(outputName, reason: outlet.failure ?? libraryReason(written))
+        }
+        packets += 1
+        return true
+    }
+
+    /// Writes what belongs at the end.
+    package consuming func finish() throws(ContainerError) {
+        var result = av_write_trailer(output.context)
+        if result >= 0, let io = output.context.pointee.pb {
+            avio_flush(io)
+            result = output.ioError
+        }
+        guard result >= 0 else {
+            if cancellation?.isCancelled == true { throw .cancelled }
+            throw .cannotWrite(outputName, reason: outlet.failure ?? libraryReason(result))
+        }
+    }
+}
+
+extension Remuxer {
+    private static let encrypted = "it is encrypted, and nobody has the key here"
+
+    /// Whether a stream goes along. Picture and sound have to; what else a file has goes where the container takes it.
+    private static func isWanted(
+        _ stream: UnsafeMutablePointer<AVStream>, in output: borrowing MuxerHandle,
+        _ format: ContainerFormat, _ path: String
+    ) throws(ContainerError) -> Bool {
+        guard let parameters = stream.pointee.codecpar else { return false }
+        guard !stream.isEncrypted else { throw .cannotRead(path, reason: encrypted) }
+        switch parameters.pointee.codec_type {
+        case AVMEDIA_TYPE_VIDEO, AVMEDIA_TYPE_AUDIO:
+            if stream.pointee.disposition & AV_DISPOSITION_ATTACHED_PIC != 0 { return false }
+            guard parameters.pointee.codec_id != AV_CODEC_ID_NONE else { return false }
+            guard output.holds(parameters.pointee.codec_id) else {
+                throw .cannotHold(
+                    format: format.description, codec: codecName(stream).uppercased())
+            }
+            if parameters.pointee.codec_type == AVMEDIA_TYPE_VIDEO {
+                guard parameters.pointee.width > 0, parameters.pointee.height > 0 else {
+                    throw .cannotRead(
+                        path, reason: "its picture has no size: it holds no whole picture")
+                }
+            } else {
+                guard parameters.pointee.sample_rate > 0 else {
+                    throw .cannotRead(path, reason: "its sound has no sample rate")
+                }
+            }
+            return true
+        case AVMEDIA_TYPE_SUBTITLE: return output.takesSubtitle(parameters.pointee.codec_id)
+        default: return false
+        }
+    }
+
+    private static func codecName(_ stream: UnsafeMutablePointer<AVStream>) -> String {
+        guard let parameters = stream.pointee.codecpar else { return "unknown" }
+        return String(cString: avcodec_get_name(parameters.pointee.codec_id))
+    }
+
+    private static func copyDescription(
+        of source: UnsafeMutablePointer<AVStream>, to output: borrowing MuxerHandle
+    ) throws(ContainerError) {
+        let target = output.newStream()
+        guard let parameters = target.pointee.codecpar,
+            avcodec_parameters_copy(parameters, source.pointee.codecpar) >= 0
+        else { preconditionFailure("out of memory") }
+        parameters.pointee.codec_tag = output.tag(
+            parameters.pointee.codec_tag, of: parameters.pointee.codec_id)
+        target.pointee.time_base = source.pointee.time_base
+        target.pointee.avg_frame_rate = source.pointee.avg_frame_rate
+        target.pointee.r_frame_rate = source.pointee.r_frame_rate
+        target.pointee.sample_aspect_ratio = source.pointee.sample_aspect_ratio
+        target.pointee.disposition = source.pointee.disposition
+        av_dict_copy(&target.pointee.metadata, source.pointee.metadata, 0)
+        // How the picture is turned, among others.
+        for index in 0..<Int(source.pointee.nb_side_data) {
+            let side = source.pointee.side_data[index]
+            guard let copy = av_stream_new_side_data(target, side.type, side.size) else {
+                preconditionFailure("out of memory")
+            }
+            UnsafeMutableRawPointer(copy).copyMemory(from: side.data, byteCount: side.size)
+        }
+    }
+
+    /// Where decoding begins when the container does not say: as long before presentation as pictures are reordered.
+    private static func firstDecodingTime(_ stream: UnsafeMutablePointer<AVStream>) -> Int64? {
+        guard let parameters = stream.pointee.codecpar,
+            parameters.pointee.codec_type == AVMEDIA_TYPE_VIDEO,
+            stream.pointee.avg_frame_rate.num > 0
+        else { return nil }
+        let picture = av_rescale_q(
+            1, av_inv_q(stream.pointee.avg_frame_rate), stream.pointee.time_base)
+        let start = stream.pointee.start_time
+        return (start == CFFmpeg_NOPTS_VALUE ? 0 : start) - Int64(parameters.pointee.video_delay)
+            * picture
+    }
+
+    /// The packet's times in the output's ticks, from the file's earliest time on.
+    private mutating func setTimes(
+        _ packet: UnsafeMutablePointer<AVPacket>, _ lane: inout Lane,
+        of stream: UnsafeMutablePointer<AVStream>
+    ) throws(ContainerError) {
+        guard packet.pointee.pts != CFFmpeg_NOPTS_VALUE || packet.pointee.dts != CFFmpeg_NOPTS_VALUE
+        else {
+            throw .cannotRead(
+                input.path,
+                reason: "its \(lane.codec) has no times; put it into a container that has, first")
+        }
+        if packet.pointee.dts == CFFmpeg_NOPTS_VALUE {
+            packet.pointee.dts = min(packet.pointee.pts, lane.next ?? packet.pointee.pts)
+        }
+        if packet.pointee.pts == CFFmpeg_NOPTS_VALUE { packet.pointee.pts = packet.pointee.dts }
+        lane.next = packet.pointee.dts + packet.pointee.duration
+        let base = stream.pointee.time_base
+        let origin = av_rescale_q(
+            input.startMicroseconds, AVRational(num: 1, den: Int32(AV_TIME_BASE)), base)
+        packet.pointee.pts -= origin
+        packet.pointee.dts -= origin
+        positionNanoseconds = max(
+            positionNanoseconds,
+            av_rescale_q(packet.pointee.pts, base, AVRational(num: 1, den: 1_000_000_000)))
+        av_packet_rescale_ts(packet, base, output.stream(Int(lane.output)).pointee.time_base)
+        // A coarser clock may put two on one tick.
+        if let last = lane.lastDTS, packet.pointee.dts <= last {
+            packet.pointee.dts = last + 1
+            packet.pointee.pts = max(packet.pointee.pts, packet.pointee.dts)
+        }
+        lane.lastDTS = packet.pointee.dts
+    }
+
+    /// A container with an index knows how many packets there should have been, others how long they should last.
+    private func checkIsComplete() throws(ContainerError) {
+        for (index, lane) in lanes.enumerated() {
+            guard let lane else { continue }
+            if lane.read < avformat_index_get_entries_count(input.stream(index)),
+                input.hasPacketIndex
+            {
+                throw .truncated(input.path, atNanoseconds: positionNanoseconds)
+            }
+        }
+        if packets == 0 { throw .cannotRead(input.path, reason: "there is no packet in it") }
+        if !input.hasPacketIndex, let stated = durationNanoseconds, isStated,
+            positionNanoseconds + Self.durationTolerance < stated
+        {
+            throw .truncated(input.path, atNanoseconds: positionNanoseconds)
+        }
+    }
+
+    /// The file says its length itself; otherwise the library has guessed it.
+    private var isStated: Bool {
+        input.context.pointee.duration_estimation_method == AVFMT_DURATION_FROM_STREAM
+    }
+
+    /// What headers say is rounded, and may count a last picture that others do not.
+    private static let durationTolerance: Int64 = 1_000_000_000
+}
+
+extension MuxerHandle {
+    /// Whether it takes subtitles of that codec as they are.
+    func takesSubtitle(_ codec: AVCodecID) -> Bool {
+        codec != AV_CODEC_ID_NONE
+            && avformat_query_codec(context.pointee.oformat, codec, FF_COMPLIANCE_NORMAL) == 1
+    }
+}
