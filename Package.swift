@@ -93,7 +93,8 @@ let package = Package(
 
         // Level 4: the programs.
         program(
-            "tributary-agent", "AgentCore", "Encoding", "Devices", "Media", "Messaging", "Trust"),
+            "tributary-agent", "AgentCore", "CLinux", "Encoding", "Devices", "Media", "Messaging",
+            "Trust"),
         program("tributary-collector", "CollectorCore", "Archive", "CLinux", "Trust"),
         program(
             "tributary", "Archive", "Encoding", "MP4", "Media", "Messaging", "SyncCheck", "Trust",

@@ -65,8 +65,13 @@ package enum WireLimits {
 
     /// Bytes of credit that a record costs besides its payload, so that credit bounds the number of messages too.
     package static let recordCostBytes: UInt64 = 256
-    /// Bytes of credit that a source is granted ahead of what is on disk: a second at 64 Mbit/s.
+    /// Bytes of credit that a source is granted ahead of what is on disk, at most: a second at 64 Mbit/s.
     package static let creditWindowBytes: UInt64 = 8 * 1024 * 1024
+    /// The same for all sources together, where that leaves each ``smallestCreditWindowBytes``: memory that is used anew all the
+    /// time costs a third less than ten times as much that is not.
+    package static let commonCreditWindowBytes: UInt64 = 64 * 1024 * 1024
+    /// What a source is granted at least, and with the Welcome: 100 ms at 80 Mbit/s.
+    package static let smallestCreditWindowBytes: UInt64 = 1024 * 1024
 
     /// Milliseconds between signs of life, unless the collector's Welcome says otherwise.
     package static let heartbeatMilliseconds: UInt32 = 1_000

@@ -1,5 +1,6 @@
 import AgentCore
 import ArgumentParser
+import CLinux
 import Devices
 import Encoding
 import Glibc
@@ -59,6 +60,8 @@ struct AgentCommand: ParsableCommand {
     }
 
     func run() throws {
+        // Camera boxes are small.
+        _ = CLinux_share_heap()
         let console = Console()
         let name = source ?? SourceNames.ofThisMachine()
         var logger = Logger(label: "agent") { _ in HumanLogHandler(console: console) }

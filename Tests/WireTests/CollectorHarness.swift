@@ -101,6 +101,8 @@ struct CollectorHarness {
     static func greeted(hello: Hello = Fixtures.hello()) -> CollectorHarness {
         var harness = CollectorHarness()
         harness.send(.hello(hello))
+        // The first Ack, with all the credit that there is.
+        harness.tick()
         harness.events.removeAll()
         harness.sent.removeAll()
         harness.logs.removeAll()

@@ -27,7 +27,7 @@ struct `A greeting` {
         }
         #expect(
             welcome.sources == [
-                SourceState(source: 0, received: 0, persisted: 0, creditLimitBytes: 8 << 20)
+                SourceState(source: 0, received: 0, persisted: 0, creditLimitBytes: 1 << 20)
             ])
     }
 
@@ -291,6 +291,56 @@ struct `A record` {
 struct `Credit` {
     private let batch = Fixtures.run(sizes: [4 << 20])
 
+    @Test func `is little with the Welcome, and soon more`() {
+        var collector = CollectorHarness()
+        collector.send(.hello(Fixtures.hello()))
+        #expect(collector.takeState()?.creditLimitBytes == 1 << 20)
+        collector.tick()
+        #expect(collector.takeState()?.creditLimitBytes == 8 << 20)
+    }
+
+    @Test func `is shared among many sources, and grows again when some have gone`() {
+        var collector = CollectorHarness()
+        func hello(_ number: UInt8) -> Hello {
+            var hello = Fixtures.hello()
+            hello.sources[0].name = "camera\(number)"
+            return hello
+        }
+        for number in 1...32 as ClosedRange<UInt8> {
+            collector.send(.hello(hello(number)), from: number)
+        }
+        collector.tick()
+        #expect(collector.takeState(of: 7)?.creditLimitBytes == 2 << 20)
+        for number in 33...200 as ClosedRange<UInt8> {
+            collector.send(.hello(hello(number)), from: number)
+        }
+        collector.tick()
+        #expect(collector.takeState(of: 200)?.creditLimitBytes == 1 << 20)
+        for number in 17...200 as ClosedRange<UInt8> {
+            _ = collector.link.peerGone(CollectorHarness.peer(number), now: collector.now)
+        }
+        collector.send(.hello(hello(17)), from: 17)
+        #expect(collector.link.windowBytes == (64 << 20) / 17)
+        // A second Hello over one connection is no second source.
+        collector.send(.hello(hello(17)), from: 17)
+        #expect(collector.link.windowBytes == (64 << 20) / 17)
+    }
+
+    @Test func `is enough for the largest record as soon as nothing is on its way`() {
+        var collector = CollectorHarness()
+        collector.send(.hello(Fixtures.hello()))
+        collector.send(.samples(Fixtures.samples(first: 1, runs: [Fixtures.run(sizes: [1_000])])))
+        func announced() -> UInt64? {
+            collector.link.connections[CollectorHarness.peer(1)]?.accounts[0].announcedBytes
+        }
+        // What is on its way will bring credit.
+        collector.send(.heartbeat(Heartbeat()))
+        #expect(announced() == 1 << 20)
+        collector.link.released(bytes: 1_000, source: "camera1")
+        collector.send(.heartbeat(Heartbeat()))
+        #expect(announced() == 1_256 + (4 << 20) + 256)
+    }
+
     @Test func `is not to be exceeded`() {
         var collector = CollectorHarness.greeted()
         collector.send(.samples(Fixtures.samples(first: 1, runs: [batch])))
@@ -314,6 +364,7 @@ struct `Credit` {
         var collector = CollectorHarness.greeted()
         collector.send(.samples(Fixtures.samples(first: 1, runs: [batch])))
         collector.send(.hello(Fixtures.hello()), from: 2)
+        collector.tick()
         #expect(collector.takeState(of: 2)?.creditLimitBytes == 4 << 20)
         collector.link.released(bytes: 4 << 20, source: "camera1")
         collector.tick()
@@ -339,6 +390,7 @@ struct `Credit` {
         collector.send(.samples(Fixtures.samples(first: 1, runs: [batch])))
         collector.link.released(bytes: 4 << 20, source: "camera1")
         collector.send(.hello(Fixtures.hello()), from: 2)
+        collector.tick()
         _ = collector.takeSent(to: 2)
         collector.send(.samples(Fixtures.samples(first: 1, runs: [batch])), from: 2)
         collector.tick()

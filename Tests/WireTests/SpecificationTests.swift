@@ -84,6 +84,8 @@ struct `The protocol's text` {
         "sequence": "\(WireLimits.sequence)",
         "recordCostBytes": "\(WireLimits.recordCostBytes)",
         "creditWindowBytes": "\(WireLimits.creditWindowBytes)",
+        "commonCreditWindowBytes": "\(WireLimits.commonCreditWindowBytes)",
+        "smallestCreditWindowBytes": "\(WireLimits.smallestCreditWindowBytes)",
         "heartbeatMilliseconds": "\(WireLimits.heartbeatMilliseconds)",
         "heartbeatMillisecondsRange": "\(WireLimits.heartbeatMillisecondsRange)",
         "silentHeartbeats": "\(WireLimits.silentHeartbeats)",

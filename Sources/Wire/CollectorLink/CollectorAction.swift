@@ -107,8 +107,6 @@ package struct LinkLog: Hashable, Sendable {
 package struct CollectorLinkSettings: Hashable, Sendable {
     /// Product and version, told to agents.
     package var software: String
-    /// What a source may have on its way to the disk, bytes; at least two payloads of the largest size.
-    package var windowBytes: UInt64 = WireLimits.creditWindowBytes
     /// Milliseconds between signs of life.
     package var heartbeatMilliseconds: UInt32 = WireLimits.heartbeatMilliseconds
     /// Connections that have said Hello, or wait for a source's holder to answer.

@@ -14,6 +14,16 @@ struct CollectorConnection: Sendable {
         func limitBytes(window: UInt64, outstanding: UInt64) -> UInt64 {
             max(announcedBytes, consumedBytes + window - min(window, outstanding))
         }
+
+        /// Whether a record of the largest size would have to wait for ever: nothing is on its way that could bring credit.
+        func isTooLowForLargest(outstanding: UInt64) -> Bool {
+            outstanding == 0 && announcedBytes < consumedBytes + Self.largestRecordBytes
+        }
+
+        /// What the largest record costs.
+        static var largestRecordBytes: UInt64 {
+            UInt64(WireLimits.payloadBytes) + WireLimits.recordCostBytes
+        }
     }
 
     let agent: String

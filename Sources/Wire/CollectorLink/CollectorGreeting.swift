@@ -173,7 +173,8 @@ extension CollectorLink {
             let (entry, missing) = entry(for: offer, of: hello, holder: peer)
             sources[offer.name] = entry
             let limit = connection.accounts[index].limitBytes(
-                window: settings.windowBytes, outstanding: entry.outstandingBytes)
+                window: WireLimits.smallestCreditWindowBytes,
+                outstanding: entry.outstandingBytes)
             connection.accounts[index].announcedBytes = limit
             states.append(
                 SourceState(
@@ -188,7 +189,9 @@ extension CollectorLink {
                         address: address, spool: hello.spool, epochs: hello.epochs,
                         tracks: entry.tracks, received: entry.received, missing: missing)))
         }
-        connections[peer] = connection
+        keep(connection, of: peer)
+        // How much more there is for each is known when all who come at once have come.
+        markAckDue(peer)
         let welcome = Welcome(
             software: settings.software, session: sessionName,
             heartbeatMilliseconds: settings.heartbeatMilliseconds, sources: states)

@@ -12,6 +12,8 @@ package struct CollectorLink: Sendable {
     var isStopping = false
 
     var connections: [PeerID: CollectorConnection] = [:]
+    /// Of all connections together.
+    private(set) var accountCount = 0
     var claims: [PeerID: SourceClaim] = [:]
     var sources: [String: SourceEntry] = [:]
     private var dueAcks: [PeerID] = []
@@ -40,9 +42,6 @@ package struct CollectorLink: Sendable {
         settings: CollectorLinkSettings, session: String = "",
         archived: @escaping @Sendable (_ source: String, _ spool: Identity) -> ArchivedRecords
     ) {
-        precondition(
-            settings.windowBytes >= 2 * UInt64(WireLimits.payloadBytes),
-            "the window must take two payloads of the largest size")
         self.settings = settings
         sessionName = session
         archiveLookup = archived
@@ -116,8 +115,8 @@ package struct CollectorLink: Sendable {
             let account = connection.accounts.first(where: { $0.name == source })
         else { return }
         let limit = account.limitBytes(
-            window: settings.windowBytes, outstanding: entry.outstandingBytes)
-        if limit - account.announcedBytes >= settings.windowBytes / 2 { markAckDue(holder) }
+            window: windowBytes, outstanding: entry.outstandingBytes)
+        if limit - account.announcedBytes >= windowBytes / 2 { markAckDue(holder) }
     }
 
     /// The first sample has begun a session.
@@ -178,6 +177,19 @@ package struct CollectorLink: Sendable {
 
 // What several messages need.
 extension CollectorLink {
+    /// What each source may have on its way to the disk.
+    var windowBytes: UInt64 {
+        let share = WireLimits.commonCreditWindowBytes / UInt64(max(1, accountCount))
+        return min(
+            WireLimits.creditWindowBytes, max(WireLimits.smallestCreditWindowBytes, share))
+    }
+
+    /// A connection has been welcomed, in the place of an earlier one under the same number.
+    mutating func keep(_ connection: CollectorConnection, of peer: PeerID) {
+        let earlier = connections.updateValue(connection, forKey: peer)
+        accountCount += connection.accounts.count - (earlier?.accounts.count ?? 0)
+    }
+
     /// Puts a connection on the list of those that get an Ack at the next tick.
     mutating func markAckDue(_ peer: PeerID) {
         guard let connection = connections[peer], !connection.isAckDue else { return }
@@ -216,6 +228,7 @@ extension CollectorLink {
     /// Forgets a connection and lets go of its sources.
     mutating func close(_ peer: PeerID, _ reason: CloseReason) -> [CollectorAction] {
         guard let connection = connections.removeValue(forKey: peer) else { return [] }
+        accountCount -= connection.accounts.count
         var actions: [CollectorAction] = []
         for account in connection.accounts where sources[account.name]?.holder == peer {
             sources[account.name]?.holder = nil
@@ -279,7 +292,7 @@ extension CollectorLink {
         for index in connection.accounts.indices {
             guard let entry = sources[connection.accounts[index].name] else { continue }
             let limit = connection.accounts[index].limitBytes(
-                window: settings.windowBytes, outstanding: entry.outstandingBytes)
+                window: windowBytes, outstanding: entry.outstandingBytes)
             connection.accounts[index].announcedBytes = limit
             states.append(
                 SourceState(

@@ -92,7 +92,25 @@ extension CollectorLink {
             }
             actions.append(.health(source: name, health))
         }
+        grantLargest(to: message.peer)
         return actions
+    }
+
+    /// Sees to it that no record is too large for the window for ever. Once a second at most is enough: the largest are rare.
+    private mutating func grantLargest(to peer: PeerID) {
+        guard var connection = connections[peer] else { return }
+        var hasGranted = false
+        for index in connection.accounts.indices {
+            let account = connection.accounts[index]
+            let outstanding = sources[account.name]?.outstandingBytes ?? 0
+            guard account.isTooLowForLargest(outstanding: outstanding) else { continue }
+            connection.accounts[index].announcedBytes =
+                account.consumedBytes + CollectorConnection.Account.largestRecordBytes
+            hasGranted = true
+        }
+        guard hasGranted else { return }
+        connections[peer] = connection
+        markAckDue(peer)
     }
 
     /// Clock exchanges, sorted by the boot whose clock they are of.
@@ -153,9 +171,8 @@ extension CollectorLink {
             }
         }
         let limit = account.limitBytes(
-            window: settings.windowBytes,
-            outstanding: sources[account.name]?.outstandingBytes ?? 0)
-        if limit - account.announcedBytes >= settings.windowBytes / 2 { markAckDue(peer) }
+            window: windowBytes, outstanding: sources[account.name]?.outstandingBytes ?? 0)
+        if limit - account.announcedBytes >= windowBytes / 2 { markAckDue(peer) }
         return actions
     }
 
