@@ -29,7 +29,7 @@ struct BoxContent {
     /// Boxes that hold nothing but boxes.
     private static let containers: Set<FourCC> = [
         "moov", "trak", "edts", "mdia", "minf", "dinf", "stbl", "mvex", "moof", "traf", "mfra",
-        "udta",
+        "udta", "tref",
     ]
 
     /// Reads the fields.

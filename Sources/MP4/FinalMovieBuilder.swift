@@ -10,10 +10,12 @@ package struct FinalMovieBuilder: Sendable {
 
     private var tracks: [TrackKind: TrackIndex] = [:]
     private let boxes: MovieBoxes
+    private let timecode: RecordedTimecode?
 
     /// - Throws: when the initial `moov` describes a track that cannot be described again.
     package init(initialMovie: Movie) throws(MP4Error) {
         boxes = MovieBoxes(createdUnixSeconds: initialMovie.createdUnixSeconds)
+        timecode = initialMovie.timecode
         for track in initialMovie.tracks {
             guard let kind = track.kind, let format = track.format else {
                 throw .invalid(
@@ -55,28 +57,40 @@ package struct FinalMovieBuilder: Sendable {
                 try track.presentation(
                     priming: primingSamples[track.kind] ?? 0, movieTimescale: timescale))
         }
+        let duration = presentations.map(\.duration).max() ?? 0
+        let needsTimecode = RecordedTimecode.isNeeded(
+            waits: presentations.map(\.wait), timescale: timescale)
+        let timecode = needsTimecode ? timecode : nil
         let samples = present.reduce(0) { $0 + $1.count }
         var writer = BoxWriter(reserving: 4_096 + trailingBox.count + 20 * samples)
         writer.box("moov") { writer in
             boxes.writeMovieHeader(
-                timescale: timescale,
-                duration: presentations.map(\.duration).max() ?? 0,
-                nextTrackID: UInt32(TrackKind.allCases.count + 1), to: &writer)
+                timescale: timescale, duration: duration,
+                nextTrackID: RecordedTimecode.trackID + (timecode == nil ? 0 : 1), to: &writer)
             for (track, presentation) in zip(present, presentations) {
-                writer.box("trak") { writer in
-                    boxes.writeTrackHeader(
-                        kind: track.kind, duration: presentation.duration, entry: track.entry,
-                        to: &writer)
-                    boxes.writeEdits(presentation.edits, to: &writer)
-                    boxes.writeMedia(
-                        kind: track.kind, timescale: track.timescale,
-                        duration: UInt64(track.mediaDuration), entry: track.entry, to: &writer,
-                        tables: track.writeTables)
-                }
+                write(track, presentation, isTimed: timecode != nil, to: &writer)
             }
+            timecode?.writeTrack(
+                duration: duration, movieTimescale: timescale, boxes: boxes, to: &writer)
             writer.raw(trailingBox)
         }
         return writer.bytes
+    }
+
+    private func write(
+        _ track: TrackIndex, _ presentation: TrackPresentation, isTimed: Bool,
+        to writer: inout BoxWriter
+    ) {
+        writer.box("trak") { writer in
+            boxes.writeTrackHeader(
+                kind: track.kind, duration: presentation.duration, entry: track.entry, to: &writer)
+            boxes.writeEdits(presentation.edits, to: &writer)
+            if isTimed, track.kind == .video { RecordedTimecode.writeReference(to: &writer) }
+            boxes.writeMedia(
+                kind: track.kind, timescale: track.timescale,
+                duration: UInt64(track.mediaDuration), entry: track.entry, to: &writer,
+                tables: track.writeTables)
+        }
     }
 
     /// The least timescale in which all tracks' ticks are whole, so that edits are exact: 720,000 for 90 kHz and
@@ -103,4 +117,7 @@ struct TrackPresentation {
     var edits: [Edit]
     /// Sum of the edits.
     var duration: UInt64
+
+    /// How long after the file it begins.
+    var wait: UInt64 { edits.first.map { $0.mediaTime < 0 ? $0.segmentDuration : 0 } ?? 0 }
 }

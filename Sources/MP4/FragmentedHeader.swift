@@ -34,8 +34,11 @@ package struct FragmentedHeader: Hashable, Sendable {
     /// - Parameters:
     ///   - tracks: at most one of each kind, at least one.
     ///   - createdUnixSeconds: UTC, seconds since 1970.
+    ///   - timecode: the time of day at which the file begins; the final `moov` has a track of it.
     /// - Throws: when a format cannot be described.
-    package init(tracks: [RecordingTrack], createdUnixSeconds: Int64) throws(MP4Error) {
+    package init(
+        tracks: [RecordingTrack], createdUnixSeconds: Int64, timecode: Timecode? = nil
+    ) throws(MP4Error) {
         precondition(!tracks.isEmpty, "a file has a track")
         precondition(Set(tracks.map(\.format.kind)).count == tracks.count, "one track per kind")
         var entries: [SampleEntryWriter] = []
@@ -55,6 +58,7 @@ package struct FragmentedHeader: Hashable, Sendable {
             writer.box("mvex") { writer in
                 for track in tracks { Self.writeExtends(track.format.kind, to: &writer) }
             }
+            if let timecode { writer.raw(timecode.box.bytes) }
         }
         bytes = writer.bytes
     }

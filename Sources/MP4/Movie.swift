@@ -18,6 +18,8 @@ package struct Movie: Sendable {
     package var tracks: [MovieTrack]
     /// Its `uuid` boxes.
     package var userBoxes: [UserBox]
+    /// In an initial `moov`: when the file begins. Nil in recordings of before there were timecode tracks.
+    package var timecode: RecordedTimecode?
 
     package func track(_ kind: TrackKind) -> MovieTrack? {
         tracks.first { $0.kind == kind }
@@ -68,6 +70,7 @@ package struct Movie: Sendable {
         userBoxes = []
         for child in children {
             guard let userType = child.userType else { continue }
+            if userType == Timecode.userType { timecode = try RecordedTimecode(parsing: child) }
             var payload = child.fields
             userBoxes.append(
                 UserBox(userType: userType, payload: try payload.raw(payload.bytesLeft)))

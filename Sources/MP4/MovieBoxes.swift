@@ -45,22 +45,31 @@ struct MovieBoxes {
         }
     }
 
-    /// `tkhd` (§8.3.2): enabled, in the movie.
+    /// `tkhd` (§8.3.2) of picture or sound: enabled, in the movie.
     func writeTrackHeader(
         kind: TrackKind, duration: UInt64, entry: SampleEntryWriter, to writer: inout BoxWriter
     ) {
+        writeTrackHeader(
+            id: UInt32(kind.rawValue), flags: 3, volume: kind == .audio ? 0x0100 : 0,
+            duration: duration, size: entry.presentedSize, to: &writer)
+    }
+
+    /// `tkhd` (§8.3.2).
+    func writeTrackHeader(
+        id: UInt32, flags: UInt32, volume: UInt16 = 0, duration: UInt64,
+        size: (width: UInt32, height: UInt32) = (0, 0), to writer: inout BoxWriter
+    ) {
         let version = version(for: duration)
-        writer.fullBox("tkhd", version: version, flags: 3) { writer in
+        writer.fullBox("tkhd", version: version, flags: flags) { writer in
             writer.time(created, version: version)
             writer.time(created, version: version)
-            writer.u32(UInt32(kind.rawValue))
+            writer.u32(id)
             writer.zeros(4)
             writer.time(duration, version: version)
             writer.zeros(12)
-            writer.u16(kind == .audio ? 0x0100 : 0)  // volume
+            writer.u16(volume)
             writer.zeros(2)
             Self.writeUnityMatrix(to: &writer)
-            let size = entry.presentedSize
             writer.u32(size.width)
             writer.u32(size.height)
         }
@@ -88,10 +97,30 @@ struct MovieBoxes {
         }
     }
 
-    /// `mdia` (§8.4.1) around a sample table that `tables` writes behind `stsd`.
+    /// `mdia` (§8.4.1) of picture or sound around a sample table that `tables` writes behind `stsd`.
     func writeMedia(
         kind: TrackKind, timescale: Timescale, duration: UInt64, entry: SampleEntryWriter,
         to writer: inout BoxWriter, tables: (inout BoxWriter) -> Void
+    ) {
+        let handler = Handler(
+            type: kind == .video ? "vide" : "soun", name: kind == .video ? "Video" : "Sound")
+        writeMedia(handler, timescale: timescale, duration: duration, to: &writer) { writer in
+            entry.writeDescriptions(to: &writer)
+            tables(&writer)
+        }
+    }
+
+    /// What plays a track (`hdlr`, §8.4.3).
+    struct Handler {
+        let type: FourCC
+        /// For people.
+        let name: String
+    }
+
+    /// `mdia` (§8.4.1) around a sample table.
+    func writeMedia(
+        _ handler: Handler, timescale: Timescale, duration: UInt64, to writer: inout BoxWriter,
+        sampleTable: (inout BoxWriter) -> Void
     ) {
         let version = version(for: duration)
         writer.box("mdia") { writer in
@@ -105,14 +134,15 @@ struct MovieBoxes {
             }
             writer.fullBox("hdlr") { writer in
                 writer.zeros(4)
-                writer.fourCC(kind == .video ? "vide" : "soun")
+                writer.fourCC(handler.type)
                 writer.zeros(12)
-                writer.raw(Array((kind == .video ? "Video\0" : "Sound\0").utf8))
+                writer.raw(Array("\(handler.name)\0".utf8))
             }
             writer.box("minf") { writer in
-                switch kind {
-                case .video: writer.fullBox("vmhd", flags: 1) { $0.zeros(8) }
-                case .audio: writer.fullBox("smhd") { $0.zeros(4) }
+                switch handler.type {
+                case "vide": writer.fullBox("vmhd", flags: 1) { $0.zeros(8) }
+                case "soun": writer.fullBox("smhd") { $0.zeros(4) }
+                default: writer.fullBox("nmhd") { _ in }
                 }
                 writer.box("dinf") { writer in
                     writer.fullBox("dref") { writer in
@@ -120,10 +150,7 @@ struct MovieBoxes {
                         writer.fullBox("url ", flags: 1) { _ in }  // in this file
                     }
                 }
-                writer.box("stbl") { writer in
-                    entry.writeDescriptions(to: &writer)
-                    tables(&writer)
-                }
+                writer.box("stbl", sampleTable)
             }
         }
     }

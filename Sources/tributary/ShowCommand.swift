@@ -36,6 +36,10 @@ struct ShowCommand: ParsableCommand {
             print("")
             show(source, manifest.sources.first { $0.name == source.name })
         }
+        if let line = SideBySide.line(report) {
+            print("")
+            print(line)
+        }
     }
 
     private func show(_ source: SessionReport.Source, _ entry: SessionManifest.Source?) {

@@ -47,7 +47,7 @@ struct Beeps {
         let output = try await Foreign.quiet(
             "ffprobe",
             [
-                "-v", "warning", "-select_streams", "a", "-read_intervals", "%+#4",
+                "-v", "error", "-select_streams", "a", "-read_intervals", "%+#4",
                 "-show_entries", "frame=pts_time", "-of", "csv=p=0", file.path,
             ], on: stage)
         let text = String(decoding: output, as: UTF8.self)

@@ -15,7 +15,8 @@ extension EndToEnd {
             var sound: Data
 
             init(_ input: [String], on stage: Stage) async throws {
-                let quietly = ["-nostdin", "-v", "warning"] + input
+                // It warns of timecode tracks that it does not know how to decode them.
+                let quietly = ["-nostdin", "-v", "error"] + input
                 let hashes = try await Foreign.quiet(
                     "ffmpeg",
                     quietly + [

@@ -45,7 +45,7 @@ enum Foreign {
     /// The digests of a file's coded tracks: `0,v,SHA256=…`.
     static func streamHash(_ file: URL, on stage: Stage) async throws -> String {
         let output = try await ffmpeg(
-            file, "-map", "0", "-c", "copy", "-f", "streamhash", "-", on: stage)
+            file, "-map", "0:v?", "-map", "0:a?", "-c", "copy", "-f", "streamhash", "-", on: stage)
         return String(decoding: output, as: UTF8.self)
     }
 
@@ -54,8 +54,9 @@ enum Foreign {
         let output = try await quiet(
             "ffprobe",
             [
-                "-v", "warning", "-of", "json", "-show_data_hash", "md5", "-show_entries",
-                "packet=stream_index,pts,dts,flags,data_hash"
+                // It warns of every timecode track that it has no decoder for it.
+                "-v", "error", "-of", "json", "-show_data_hash", "md5", "-show_entries",
+                "packet=stream_index,pts,dts,flags,data_hash:format=start_time"
                     + ":stream=index,codec_type,codec_name,time_base,start_time,width,height",
                 file.path,
             ], on: stage)
@@ -68,7 +69,7 @@ struct Probe: Decodable, Sendable {
     struct Stream: Decodable, Sendable {
         var index: Int
         var codecType: String
-        var codecName: String
+        var codecName: String?
         var timeBase: String
         var startTime: String
         var width: Int?
@@ -106,8 +107,17 @@ struct Probe: Decodable, Sendable {
         var digest: String
     }
 
+    struct Format: Decodable, Sendable {
+        var startTime: String
+
+        private enum CodingKeys: String, CodingKey {
+            case startTime = "start_time"
+        }
+    }
+
     var streams: [Stream]
     var packets: [Entry]
+    var format: Format
 
     /// The track of a kind.
     func stream(_ kind: TrackKind) throws -> Stream {

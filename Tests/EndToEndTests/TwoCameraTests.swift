@@ -67,34 +67,17 @@ extension EndToEnd {
             #expect(abs(offsets[0] - offsets[1]) <= 1_000_000)
         }
 
-        /// On one timeline (`-copyts`): otherwise FFmpeg moves each input to where its own first picture is zero.
-        @Test(.enabled(if: Foreign.hasFFmpeg, "ffmpeg is not installed"))
-        func `side by side in FFmpeg, equal times show equal codes`() async throws {
-            let files = try TwoCameras.names.map { try file($0).path }
-            let band = TwoCameras.size.height / 8
-            let tops = "crop=iw:ih/8:0:0,extractplanes=y"
-            let luma = try await Foreign.quiet(
-                "ffmpeg",
-                [
-                    "-nostdin", "-v", "warning", "-copyts", "-i", files[0], "-i", files[1],
-                    "-filter_complex", "[0:v]\(tops)[a];[1:v]\(tops)[b];[a][b]vstack", "-fps_mode",
-                    "passthrough", "-enc_time_base", "1:90000", "-f", "rawvideo", "-",
-                ], on: cameras.stage)
-            let half = TwoCameras.size.width * band
-            let pairs = stride(from: 0, to: luma.count, by: 2 * half).map { start in
-                [start, start + half].map { top in
-                    PictureCodes.read(
-                        luma[top..<top + half], width: TwoCameras.size.width,
-                        pictureHeight: TwoCameras.size.height)
-                }
-            }
+        @Test(
+            .enabled(if: Foreign.hasFFmpeg, "ffmpeg is not installed"),
+            arguments: [[], ["-copyts"]])
+        func `side by side in FFmpeg, equal times show equal codes`(
+            _ options: [String]
+        ) async throws {
+            let files = try TwoCameras.names.map(file)
+            let pairs = try await SideBySide.codes(
+                files, options, size: TwoCameras.size, on: cameras.stage)
             #expect(pairs.count >= TwoCameras.pictures - 30)
-            // One picture interval, and what a tick is rounded by.
-            let interval: Int64 = 1_000_000_000 / 30 + 100_000
-            for pair in pairs {
-                let codes = try pair.map { try #require($0) }
-                #expect(abs(codes[0] - codes[1]) <= interval)
-            }
+            SideBySide.expectEqualCodes(pairs, picturesPerSecond: 30)
         }
 
         @Test func `verify --sync finds the two in time, sound and picture`() async throws {

@@ -171,6 +171,62 @@ struct ForeignReaderTests {
         }
     }
 
+    /// The same clip, so many thousandths of a second later.
+    private func late(_ clip: Clip, milliseconds: Int64) -> Clip {
+        var clip = clip
+        for track in clip.tracks.indices {
+            let ticks =
+                milliseconds * Int64(clip.tracks[track].format.timescale.ticksPerSecond) / 1_000
+            for index in clip.tracks[track].samples.indices {
+                clip.tracks[track].samples[index].dts += ticks
+                clip.tracks[track].samples[index].pts += ticks
+            }
+        }
+        return clip
+    }
+
+    @Test(arguments: [true, false])
+    func `to FFmpeg a file begins where its name says, not with its first picture`(
+        _ hasSound: Bool
+    ) throws {
+        let scratch = try Scratch()
+        var clip = try Clip(contentsOf: try make(.reordered, in: scratch))
+        if !hasSound { clip.tracks.removeAll { $0.format.kind == .audio } }
+        for (milliseconds, start) in [(0, "0.000000"), (144, "0.000000"), (960, "0.000000")] {
+            let recorder = try Recorder(
+                late(clip, milliseconds: Int64(milliseconds)),
+                timecode: Timecode(startNanoseconds: 0, framesPerSecond: 25))
+            let path = try scratch.write(recorder.finished(), to: "late.mp4")
+            let times = try Tools.run(
+                "ffprobe",
+                [
+                    "-v", "error", "-show_entries",
+                    "stream=codec_type,start_time:format=start_time",
+                    "-of", "compact", path,
+                ])
+            #expect(times.complaints.isEmpty)
+            let lines = times.output.split(separator: "\n")
+            #expect(lines.last == "format|start_time=\(start)")
+            let place = "0.\(String(1_000 + milliseconds).dropFirst())000"
+            #expect(lines.contains("stream|codec_type=video|start_time=\(place)"), "\(lines)")
+            // It plays in silence, and has the same pictures.
+            #expect(try decoded(path).split(separator: "\n").count >= 75)
+            try Self.playInGStreamer(path, hasSound: hasSound)
+        }
+    }
+
+    private static func playInGStreamer(_ path: String, hasSound: Bool) throws {
+        guard Tools.hasGStreamer else { return }
+        let sound = hasSound ? ["d.", "!", "queue", "!", "audio/x-raw", "!", "fakesink"] : []
+        let result = try Tools.run(
+            "gst-launch-1.0",
+            ["filesrc", "location=\(path)", "!", "decodebin", "name=d"]
+                + ["d.", "!", "queue", "!", "video/x-raw", "!", "fakesink"] + sound)
+        #expect(result.status == 0, "\(result.output)\(result.complaints)")
+        #expect(!(result.output + result.complaints).contains("WARN"))
+        #expect(!(result.output + result.complaints).contains("ERROR"))
+    }
+
     @Test
     func `a file that starts within an open group hides the pictures it cannot show`() throws {
         let scratch = try Scratch()

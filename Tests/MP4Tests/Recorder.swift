@@ -21,7 +21,7 @@ struct Recorder {
 
     init(
         _ clip: Clip, fragmentNanoseconds: Int64 = 1_000_000_000,
-        batchNanoseconds: Int64 = 100_000_000
+        batchNanoseconds: Int64 = 100_000_000, timecode: Timecode? = nil
     ) throws {
         var shifts: [TrackKind: Int64] = [:]
         var entries: [Entry] = []
@@ -39,7 +39,7 @@ struct Recorder {
             tracks: clip.tracks.map {
                 RecordingTrack(
                     format: $0.format, mediaTimeShift: shifts[$0.format.kind] ?? 0)
-            }, createdUnixSeconds: Self.created)
+            }, createdUnixSeconds: Self.created, timecode: timecode)
         bytes = header.bytes
         boundaries = [Int64(bytes.count)]
         priming = Dictionary(

@@ -20,9 +20,13 @@ extension FileVerifier {
                 at: indices.current.end)
         }
         let recorded = tracks.mapValues(\.samples)
-        compare(try Movie(reading: indices.original, from: source), with: recorded, nil)
+        let timecode = layout.initialMovie.timecode
+        let original = try Movie(reading: indices.original, from: source)
+        compare(original, with: recorded, nil)
+        compareTimecode(original, timecode)
         guard indices.isReplaced else { return }
         let current = try Movie(reading: indices.current, from: source)
+        compareTimecode(current, timecode)
         guard let box = current.userBoxes.first(where: { $0.userType == RetimingRecord.userType })
         else {
             damage("another index without its mapping", at: indices.current.offset)
@@ -78,6 +82,12 @@ extension FileVerifier {
                 compareEdits(track, of: movie, kind, samples, shift: walked.shift)
             }
         }
+    }
+
+    private mutating func compareTimecode(_ movie: Movie, _ recorded: RecordedTimecode?) {
+        guard let recorded, !recorded.isTold(by: movie) else { return }
+        damage(
+            "the index does not say at what time of day the file begins", at: movie.header.offset)
     }
 
     /// The first sample of a file that is presented, by index.

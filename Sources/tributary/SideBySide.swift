@@ -1,0 +1,36 @@
+import Archive
+
+/// How files of one name are played together where FFmpeg would not begin them together by itself.
+enum SideBySide {
+    /// FFmpeg begins a file with its timecode track only where picture or sound follow that soon.
+    private static let limitSeconds = 1.0
+
+    /// A line for people; nil when there is nothing to say.
+    static func line(_ report: SessionReport) -> String? {
+        let files = report.sources.flatMap(\.files)
+        func name(_ file: FileReport) -> Substring {
+            file.path.split(separator: "/").last ?? file.path[...]
+        }
+        for late in files where begins(late) >= limitSeconds || late.state == .growing {
+            let others = files.filter { $0.path != late.path && name($0) == name(late) }
+            guard let other = others.first else { continue }
+            return
+                "files of one name begin together; to FFmpeg they do with -copyts:\n"
+                + "  ffmpeg -copyts -i \(quoted(other.path)) -i \(quoted(late.path)) …"
+        }
+        return nil
+    }
+
+    /// When a file's first picture or sound is presented, seconds after its origin.
+    private static func begins(_ file: FileReport) -> Double {
+        file.tracks.map(\.startSeconds).min() ?? 0
+    }
+
+    /// For a shell.
+    private static func quoted(_ path: String) -> String {
+        let plain = path.allSatisfy {
+            $0.isASCII && ($0.isLetter || $0.isNumber || "/._-".contains($0))
+        }
+        return plain ? path : "'" + path.replacing("'", with: "'\\''") + "'"
+    }
+}
