@@ -2,7 +2,7 @@ import Archive
 import Media
 import MP4
 
-/// What a recording's fragments say of how far off their times may be.
+/// What a recording says of how far off its times may be: its fragments, or the index of times computed again.
 package struct RecordedBounds: Sendable {
     private struct Entry {
         var startNanoseconds: Int64
@@ -46,6 +46,42 @@ package struct RecordedBounds: Sendable {
                     startNanoseconds: origin + start,
                     boundNanoseconds: Int64(clamping: record.clock.boundNanoseconds)))
         }
+        guard scanner.layout.isFinished else { return }
+        try readRetiming(source, scanner.layout, fragmentsEnd: scanner.validEnd)
+    }
+
+    /// A file whose times were computed again has better bounds, in the index that is in force; those of its fragments belong to the
+    /// times that it had before.
+    private mutating func readRetiming(
+        _ source: DescriptorSource, _ layout: RecordingLayout, fragmentsEnd: Int64
+    ) throws {
+        let indices = try IndexReplacement(of: source, layout: layout, fragmentsEnd: fragmentsEnd)
+        guard indices.isReplaced else { return }
+        let movie = try Movie(reading: indices.current, from: source)
+        guard let box = movie.userBoxes.first(where: { $0.userType == RetimingRecord.userType })
+        else { return }
+        let record = try RetimingRecord(parsing: box.payload)
+        // Codes are in pictures.
+        guard let mapping = record.track(.video) ?? record.track(.audio),
+            let track = layout.initialMovie.track(mapping.kind),
+            let table = movie.track(mapping.kind)?.samples
+        else { return }
+        // A corner is at a decoding time; what was decoded before is presented up to this much later.
+        let delay = try rescale(
+            Int64(table.compositionOffsets.max() ?? 0), from: track.timescale, to: .nanoseconds)
+        entries = []
+        for knot in mapping.knots {
+            let bound = Int64(clamping: knot.boundNanoseconds)
+            let decoded = try rescale(
+                knot.ticks - track.mediaTimeShift, from: track.timescale, to: .nanoseconds)
+            let isBetter = bound < entries.last?.boundNanoseconds ?? 0
+            entries.append(
+                Entry(
+                    startNanoseconds: (originNanoseconds ?? 0) + decoded + knot.shiftNanoseconds
+                        + (isBetter ? delay : 0),
+                    boundNanoseconds: bound))
+        }
+        entries.sort { $0.startNanoseconds < $1.startNanoseconds }
     }
 
     /// The same for the file by itself, whose timeline begins with it.

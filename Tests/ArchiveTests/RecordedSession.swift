@@ -20,6 +20,10 @@ final class RecordedSession {
     let trueOffset: @Sendable (_ agent: Int64) -> Int64
     /// What was added to that when a moment was mapped live.
     let error: @Sendable (_ session: Int64) -> Int64
+    /// How much before its grid everything was truly captured.
+    private let lead: Int64
+    /// Whether two pictures of three refer to one that is presented after them.
+    private let isReordered: Bool
 
     private static let video = TrackFormat.h264(
         H264Format(
@@ -33,11 +37,14 @@ final class RecordedSession {
     init(
         segments: Int = 2, secondsEach: Int = 5, state: SessionManifest.State = .finished,
         skewPPB: Int64 = 80_000, finished: Bool = true, withExchanges: Bool = true,
+        lead: Int64 = 0, reordered: Bool = false,
         error: @escaping @Sendable (_ session: Int64) -> Int64
     ) throws {
         directory = FileManager.default.temporaryDirectory
             .appending(path: "tributary-retime-\(UUID().uuidString.prefix(8))")
         self.error = error
+        self.lead = lead
+        isReordered = reordered
         trueOffset = { agent in
             Self.collectorZero - Self.agentZero
                 + (agent - Self.agentZero) / 1_000 * skewPPB / 1_000_000
@@ -140,18 +147,19 @@ final class RecordedSession {
         var bytes: [UInt8] = []
         func applied(_ session: Int64) -> Int64 { trueOffset(stamp(session)) + error(session) }
         let pictures = (message * 2..<message * 2 + 2).map { picture in
-            let session = Int64(picture) * Self.second / 20
+            let session = Int64(picture) * Self.second / 20 - lead
             let isKeyframe = picture % 20 == 0
             bytes += [0, 0, 0, 3, isKeyframe ? 0x65 : 0x41, UInt8(truncatingIfNeeded: picture), 7]
             let ticks = (session + error(session)) * 9 / 100_000
             return PlannedSample(
-                sizeBytes: 7, dts: ticks, pts: ticks, duration: 4_500,
+                sizeBytes: 7, dts: ticks, pts: ticks + 4_500 * delay(of: picture % 20),
+                duration: 4_500,
                 flags: isKeyframe ? .keyframe : [], agentDTSNanoseconds: stamp(session),
                 appliedOffsetNanoseconds: applied(session))
         }
         // Packets of 960 ticks: 50 a second, five a message, end to end while the error does not change.
         let packets = (message * 5..<message * 5 + 5).map { packet in
-            let session = Int64(packet) * Self.second / 50
+            let session = Int64(packet) * Self.second / 50 - lead
             bytes += [UInt8(truncatingIfNeeded: packet), 1, 2]
             let ticks = (session + error(session)) * 48 / 1_000_000
             return PlannedSample(
@@ -166,6 +174,24 @@ final class RecordedSession {
                 PlannedRun(
                     track: .audio, firstSequence: UInt64(message * 7 + 3), samples: packets),
             ])
+    }
+
+    /// Pictures between the decoding of a group's picture and its presentation.
+    private func delay(of picture: Int) -> Int64 {
+        guard isReordered else { return 0 }
+        if picture == 0 || picture == 19 { return 1 }
+        return picture % 3 == 1 ? 3 : 0
+    }
+
+    /// Decoding times of a track of a file, ticks of its media timeline.
+    static func decodingTimes(_ bytes: [UInt8], _ kind: TrackKind) throws -> [Int64] {
+        let source = MemorySource(bytes)
+        var scanner = try FragmentScanner(source)
+        var times: [Int64] = []
+        while let fragment = try scanner.next() {
+            times += fragment.runs.filter { $0.track == kind }.flatMap(\.samples).map(\.dts)
+        }
+        return times
     }
 
     /// Presentation times of a track of a file on the file's timeline, nanoseconds, as its index and edit list say.

@@ -113,6 +113,44 @@ import Testing
         #expect(abs(ends[0] + Self.second / 50 - 5 * Self.second) < 42_000)
     }
 
+    @Test func `what would come before its file is late by a known time, and never hidden`() throws
+    {
+        // All was captured 80 ms before it was recorded: almost two pictures, three of which change places.
+        let lead: Int64 = 80_000_000
+        let session = try RecordedSession(lead: lead, reordered: true) { _ in lead }
+        let before = try session.bytes()
+        let report = try retime(session)
+        #expect(report.sources[0].files.map(\.outcome) == [.retimed, .retimed])
+        for (index, bytes) in try session.bytes().enumerated() {
+            #expect(FileVerifier.verify(try session.paths[index]).report.findings == [])
+            let movie = try Movie.read(from: MemorySource(bytes))
+            let box = try #require(movie.userBoxes.first)
+            let record = try RetimingRecord(parsing: box.payload)
+            for kind in [TrackKind.video, .audio] {
+                let recorded = try RecordedSession.times(before[index], kind)
+                let times = try RecordedSession.times(bytes, kind)
+                #expect(times.allSatisfy { $0 >= 0 })
+                let order = recorded.indices.sorted { recorded[$0] < recorded[$1] }
+                #expect(order == times.indices.sorted { times[$0] < times[$1] })
+                let knots = try #require(record.track(kind)).knots
+                let ticks: Int64 = kind == .video ? 90_000 : 48_000
+                let decoded = try RecordedSession.decodingTimes(before[index], kind)
+                for (sample, time) in times.enumerated() {
+                    let knot = knots.last { $0.ticks <= decoded[sample] } ?? knots[0]
+                    let error = abs(time - (recorded[sample] - lead))
+                    // Half a tick twice, and two that sound may be off.
+                    let grid = 3 * Self.second / ticks
+                    #expect(error <= Int64(knot.boundNanoseconds) + grid, "\(kind) \(sample)")
+                }
+                // Back to where it belongs after two seconds, and known as well as anything.
+                #expect(abs(times[90] - (recorded[90] - lead)) < 200_000)
+                #expect(try #require(knots.last).boundNanoseconds < 200_000)
+            }
+        }
+        _ = try undo(session)
+        #expect(try session.bytes() == before)
+    }
+
     @Test func `files of one name still start together`() throws {
         let session = try RecordedSession { _ in 700_000 }
         let other = try RecordedSession { _ in 100_000 }

@@ -1,4 +1,5 @@
 import Foundation
+import SyncCheck
 import Testing
 
 extension EndToEnd.TwoCameraTests {
@@ -63,6 +64,29 @@ extension EndToEnd.TwoCameraTests {
                 #expect(try contents(stage) == after)
                 #expect(try await tributary("retime", "latest", "--undo").contains("restored"))
                 #expect(try contents(stage) == before)
+            }
+        }
+
+        @Test func `verify --sync holds a retimed recording to its new bounds`() async throws {
+            try await Stage.with { stage in
+                try cameras.stage.copyArchive(to: stage)
+                func bounds() throws -> [ClosedRange<Int64>] {
+                    try TwoCameras.names.map { name in
+                        let path = try stage.recording(name).path
+                        return try #require(try RecordedBounds(readingFile: path).range)
+                    }
+                }
+                let before = try bounds()
+                try await stage.start(
+                    .archive, ["retime", "latest", "--archive", stage.archive]
+                ).succeeds()
+                for (live, later) in zip(before, try bounds()) {
+                    #expect(later.lowerBound < live.upperBound)
+                    #expect(later.upperBound < live.upperBound)
+                }
+                let outcome = try await stage.run(
+                    .archive, "verify", "--archive", stage.archive, "--sync", "--max-error", "1ms")
+                #expect(outcome.status == 0, "\(outcome.output)\(outcome.complaints)")
             }
         }
 

@@ -37,37 +37,45 @@ struct SourceRetimer {
     mutating func index(
         of source: DescriptorSource, _ evidence: ClockEvidence, path: String
     ) throws(ArchiveError) -> Index? {
-        guard let record = mapping(evidence) else {
+        guard var record = mapping(evidence) else {
             ends.removeAll()
             return nil
         }
-        var retiming = FileRetiming(record, movie: evidence.layout.initialMovie)
-        var shifts: [UInt64] = []
         do throws(MP4Error) {
-            var scanner = try FragmentScanner(source)
-            var builder = try FinalMovieBuilder(initialMovie: evidence.layout.initialMovie)
-            while var fragment = try scanner.next() {
-                let before = fragment.runs.map { ($0.track, $0.samples.first?.dts ?? 0) }
-                retiming.apply(to: &fragment)
-                for (run, (kind, dts)) in zip(fragment.runs, before) {
-                    guard let scale = evidence.tracks[kind]?.timescale,
-                        let moved = run.samples.first?.dts
-                    else { continue }
-                    shifts.append(Self.nanoseconds(moved &- dts, scale).magnitude)
-                }
-                try builder.append(fragment)
+            var (index, retiming) = try rewrite(source, evidence, record)
+            if record.concede(retiming, evidence) {
+                (index, retiming) = try rewrite(source, evidence, record)
             }
             keepEnds(retiming, evidence)
-            return Index(
-                movie: try builder.movie(
-                    primingSamples: retiming.primingSamples,
-                    trailingBox: UserBox(
-                        userType: RetimingRecord.userType, payload: record.encoded()
-                    ).bytes), record: record, shifts: shifts.sorted())
+            return index
         } catch {
             if case .noSamples = error { return nil }
             throw .malformed(path: path, reason: "cannot be retimed: \(error)")
         }
+    }
+
+    private func rewrite(
+        _ source: DescriptorSource, _ evidence: ClockEvidence, _ record: RetimingRecord
+    ) throws(MP4Error) -> (Index, FileRetiming) {
+        var retiming = FileRetiming(record, movie: evidence.layout.initialMovie)
+        var shifts: [UInt64] = []
+        var scanner = try FragmentScanner(source)
+        var builder = try FinalMovieBuilder(initialMovie: evidence.layout.initialMovie)
+        while var fragment = try scanner.next() {
+            let before = fragment.runs.map { ($0.track, $0.samples.first?.dts ?? 0) }
+            retiming.apply(to: &fragment)
+            for (run, (kind, dts)) in zip(fragment.runs, before) {
+                guard let scale = evidence.tracks[kind]?.timescale,
+                    let moved = run.samples.first?.dts
+                else { continue }
+                shifts.append(Self.nanoseconds(moved &- dts, scale).magnitude)
+            }
+            try builder.append(fragment)
+        }
+        let box = UserBox(userType: RetimingRecord.userType, payload: record.encoded())
+        let movie = try builder.movie(
+            primingSamples: retiming.primingSamples, trailingBox: box.bytes)
+        return (Index(movie: movie, record: record, shifts: shifts.sorted()), retiming)
     }
 
     private mutating func mapping(_ evidence: ClockEvidence) -> RetimingRecord? {
@@ -141,11 +149,52 @@ struct SourceRetimer {
         }
     }
 
-    private static func nanoseconds(_ ticks: Int64, _ scale: Timescale) -> Int64 {
+    static func nanoseconds(_ ticks: Int64, _ scale: Timescale) -> Int64 {
         do {
             return try rescale(ticks, from: scale, to: .nanoseconds)
         } catch {
             return ticks < 0 ? .min : .max
+        }
+    }
+}
+
+extension RetimingRecord {
+    /// Adds to the bounds what a file's first samples are late by, because nothing is presented before it begins; whether there was any.
+    fileprivate mutating func concede(_ retiming: FileRetiming, _ evidence: ClockEvidence) -> Bool {
+        var isAny = false
+        for index in tracks.indices {
+            guard let displacement = retiming.displacement(tracks[index].kind),
+                let scale = evidence.tracks[tracks[index].kind]?.timescale
+            else { continue }
+            isAny = true
+            // A corner more in the mapping may move a time by a tick.
+            tracks[index].concede(
+                UInt64(SourceRetimer.nanoseconds(displacement.greatestTicks + 1, scale).magnitude),
+                until: displacement.ticks.upperBound)
+        }
+        let bounds = tracks.flatMap(\.knots).map(\.boundNanoseconds)
+        if let bounds = Bounds(bounds) { after = bounds }
+        return isAny
+    }
+}
+
+extension RetimingRecord.Track {
+    /// Widens the bound of times until `ticks`, and of those only.
+    fileprivate mutating func concede(_ nanoseconds: UInt64, until ticks: Int64) {
+        if let before = knots.lastIndex(where: { $0.ticks <= ticks }),
+            ticks < .max, knots.dropFirst(before + 1).first?.ticks != ticks + 1
+        {
+            var knot = knots[before]
+            if before + 1 < knots.count {
+                knot.shiftNanoseconds = RetimingRecord.Knot.shift(
+                    between: knot, and: knots[before + 1], at: ticks + 1)
+            }
+            knot.ticks = ticks + 1
+            knots.insert(knot, at: before + 1)
+        }
+        // What is before the first corner has its bound.
+        for index in knots.indices where index == 0 || knots[index].ticks <= ticks {
+            knots[index].boundNanoseconds += nanoseconds
         }
     }
 }

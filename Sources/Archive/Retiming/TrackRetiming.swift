@@ -6,9 +6,22 @@ import MP4
 /// The rules are those of ``TrackClock``: times grow by a tick at least, and packets of sound keep their distances as long as the
 /// mapping is within two ticks of that, so that sound that was end to end stays so; past it they move by whole ticks. How far
 /// after its decoding a picture is presented stays as it was: over so short a time two mappings do not differ.
+///
+/// Nothing is presented before its file begins. Where that keeps a file's first picture or sound from its time, what follows is as late,
+/// and comes back to its own time by a twentieth of what passes: nothing is hidden, and nothing changes places.
 struct TrackRetiming: Sendable {
     /// How far the mapping may be from where sound runs on.
     private static let soundToleranceTicks: Int64 = 2
+    /// A picture is presented up to 16 pictures after its decoding (ISO/IEC 14496-10 §A.3.1): over a distance of so many, a
+    /// twentieth is less than one.
+    private static let returnDivisor: Int64 = 20
+
+    /// How much later than the mapping says a file's first samples are.
+    struct Displacement: Hashable {
+        /// Recorded decoding times of those that are.
+        var ticks: ClosedRange<Int64>
+        var greatestTicks: Int64
+    }
 
     private let mapping: RetimingRecord.Track
     private let timescale: Timescale
@@ -16,6 +29,11 @@ struct TrackRetiming: Sendable {
     private let originTicks: Int64
     private var knot = 0
     private(set) var last: (recordedTicks: Int64, ticks: Int64)?
+    /// Where the last sample would be if the file had no beginning.
+    private var lastUndisplacedTicks: Int64 = 0
+    /// Ticks that samples are late by now.
+    private var displacementTicks: Int64 = 0
+    private(set) var displacement: Displacement?
 
     /// - Parameter last: where the track has ended before, ticks of the file's media timeline; none at a file's beginning.
     init(
@@ -25,6 +43,7 @@ struct TrackRetiming: Sendable {
         self.mapping = mapping
         self.timescale = timescale
         self.last = last
+        lastUndisplacedTicks = last?.ticks ?? 0
         originTicks = mediaTimeShift
     }
 
@@ -48,25 +67,39 @@ struct TrackRetiming: Sendable {
     mutating func place(
         _ dts: Int64, compositionOffset: Int32, isFirstPresented: Bool
     ) -> Int64 {
+        let target = Self.target(dts, shiftNanoseconds: shift(at: dts), timescale: timescale)
+        var undisplaced = mapping.startTicks
         var place = mapping.startTicks
         if let last {
-            let target = Self.target(
-                dts, shiftNanoseconds: shift(at: dts), timescale: timescale)
-            let end = last.ticks + (dts - last.recordedTicks)
-            if mapping.kind == .audio, abs(target &- end) <= Self.soundToleranceTicks {
-                place = end
-            } else {
-                place = max(target, last.ticks + 1)
-            }
-            if isFirstPresented {
-                place = max(
-                    place,
-                    Self.earliest(
-                        originTicks: originTicks, compositionOffset: compositionOffset))
-            }
+            let elapsed = dts &- last.recordedTicks
+            displacementTicks -= min(displacementTicks, max(0, elapsed / Self.returnDivisor))
+            let end = lastUndisplacedTicks &+ elapsed
+            let runsOn = mapping.kind == .audio && abs(target &- end) <= Self.soundToleranceTicks
+            undisplaced = runsOn ? end : max(target, lastUndisplacedTicks + 1)
+            place = max(undisplaced &+ displacementTicks, last.ticks + 1)
         }
+        if isFirstPresented {
+            let earliest = Self.earliest(
+                originTicks: originTicks, compositionOffset: compositionOffset)
+            // The first sample's place is written down as it is, and would have been the mapping's.
+            if last == nil, place == earliest { undisplaced = min(place, target) }
+            place = max(place, earliest)
+            displacementTicks = place &- undisplaced
+        }
+        note(place &- undisplaced, at: dts)
         last = (dts, place)
+        lastUndisplacedTicks = undisplaced
         return place
+    }
+
+    private mutating func note(_ late: Int64, at dts: Int64) {
+        guard late > 0 else { return }
+        let before = displacement
+        displacement = Displacement(
+            ticks: min(
+                before?.ticks.lowerBound ?? dts, dts)...max(
+                    before?.ticks.upperBound ?? dts, dts),
+            greatestTicks: max(before?.greatestTicks ?? 0, late))
     }
 
     /// What a time moves by, nanoseconds; asked in the order of times.
@@ -107,6 +140,11 @@ struct FileRetiming {
 
     /// Leading samples that are decoded but not presented, so far.
     var primingSamples: [TrackKind: Int] { priming.counts }
+
+    /// How much later than its mapping says a track's first samples are.
+    func displacement(_ kind: TrackKind) -> TrackRetiming.Displacement? {
+        tracks[kind]?.displacement
+    }
 
     /// Where a track has ended, ticks of the file's media timeline: as recorded, and now.
     func last(_ kind: TrackKind) -> (recordedTicks: Int64, ticks: Int64)? { tracks[kind]?.last }
