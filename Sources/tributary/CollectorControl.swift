@@ -20,7 +20,13 @@ struct CollectorControl {
         }
         // libzmq would go on trying in silence.
         guard access(layout.control, W_OK) == 0 else {
-            let reason = String(cString: strerror(errno))
+            let code = errno
+            guard code != ENOENT else {
+                throw Failure(
+                    "the collector that records into \(layout.root) is starting or ending: ask again"
+                )
+            }
+            let reason = String(cString: strerror(code))
             throw Failure(
                 "cannot ask the collector at \(layout.control): \(reason); be the user that it runs as"
             )

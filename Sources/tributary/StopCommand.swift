@@ -45,13 +45,27 @@ struct StopCommand: ParsableCommand {
         let reply = try withArchiveErrors {
             try CollectorControl(archive.layout).ask(.stopSession(session))
         }
-        guard case .sessionStopped(let stopped) = reply else {
+        guard case .sessionStopped(var stopped) = reply else {
             throw Failure("the collector answered with something else: use programs of one version")
         }
+        count(&stopped)
         if json {
             try JSONOutput.print(report(stopped))
         } else {
             show(stopped)
+        }
+    }
+
+    /// The collector knows what it has recorded since it was started; the session may be older than that.
+    private func count(_ stopped: inout StoppedSession) {
+        do throws(ArchiveError) {
+            stopped.sources = try SessionTotals(of: stopped.name, in: archive.layout).sources.map {
+                StoppedSession.Source(
+                    name: $0.name, pictures: $0.pictures, soundPackets: $0.soundPackets,
+                    payloadBytes: $0.payloadBytes, lostSamples: $0.lostSamples)
+            }
+        } catch {
+            Program.complain("counted since the collector was started: \(error)")
         }
     }
 

@@ -56,7 +56,11 @@ private final class Scene {
     }
 
     /// Fragments `range` of ten pictures each, one a second, in the segment of that number.
-    func write(segment: Int, fragments range: Range<Int>, finished: Bool) throws {
+    /// - Parameter first: the first picture's number; none: ten times its fragment's, and one.
+    func write(
+        segment: Int, fragments range: Range<Int>, finished: Bool, spool: [UInt8] = Scene.spool,
+        first: UInt64? = nil
+    ) throws {
         let origin = Int64(segment) * 10_000_000_000
         let path = path(segment)
         let plan = SegmentPlan(
@@ -66,7 +70,15 @@ private final class Scene {
                     format: Self.format, originTicks: origin / 1_000_000 * 90, shiftTicks: 0)
             ])
         let writer = try SegmentWriter(path: path, plan: plan, sessionZero: Self.zero)
-        for index in range { try writer.append(Self.fragment(index)) }
+        for index in range {
+            var fragment = Self.fragment(index)
+            fragment.context.spool = spool
+            if let first {
+                fragment.pieces[0].runs[0].firstSequence =
+                    first + UInt64(10 * (index - range.lowerBound))
+            }
+            try writer.append(fragment)
+        }
         if finished { try writer.finish() }
     }
 
@@ -121,7 +133,9 @@ private final class Scene {
         return entry
     }
 
-    func bytes(_ path: String) throws -> [UInt8] { try FileSystem.read(path, limit: 64 << 20) }
+    func bytes(_ path: String) throws(ArchiveError) -> [UInt8] {
+        try FileSystem.read(path, limit: 64 << 20)
+    }
 
     /// - Parameter idle: how long nothing has been written, and how long that may be; nanoseconds.
     func recover(idle: (for: Int64, timeout: Int64)? = nil) throws -> RecoveredArchive {
@@ -354,6 +368,83 @@ private final class Scene {
             #expect((archive.session != nil) == goesOn)
             let manifest = try SessionManifest.read(scene.layout.manifest(scene.session))
             #expect(manifest.end?.reason == (goesOn ? nil : .idle))
+        }
+    }
+
+    @Test func `the newest files are those with the last numbers, whatever their names`() throws {
+        // The clock was put back in the midst: the later half has the earlier files.
+        let scene = try Scene()
+        try scene.writeManifest()
+        try scene.ledger(Scene.line(.opened, after: 0))
+        for (segment, first) in [(5, UInt64(1)), (6, 21), (0, 41), (1, 61), (2, 81)] {
+            try scene.write(
+                segment: segment, fragments: segment * 10..<segment * 10 + 2, finished: true,
+                first: first)
+        }
+        try scene.write(segment: 3, fragments: 30..<31, finished: false, first: 101)
+        let archive = try scene.recover()
+        #expect(scene.watermark(archive) == 110)
+        let source = try #require(archive.session?.sources.first)
+        #expect(source.ends[.video]?.dtsTicks == Int64(309 * 9_000))
+    }
+
+    @Test func `an earlier spool's records are not asked for again`() throws {
+        let scene = try Scene()
+        let earlier = [UInt8](repeating: 3, count: 16)
+        try scene.writeManifest()
+        var opened = Scene.line(.opened, after: 0)
+        opened.spool = hexadecimal(earlier)
+        try scene.ledger(opened, Scene.line(.opened, after: 0))
+        for segment in 0..<6 {
+            let isEarlier = segment < 2
+            try scene.write(
+                segment: segment, fragments: segment * 10..<segment * 10 + 1, finished: true,
+                spool: isEarlier ? earlier : Scene.spool,
+                first: UInt64(10 * (isEarlier ? segment : segment - 2) + 1))
+        }
+        let spools = try #require(try scene.recover().spools["camera"])
+        #expect(spools.first { $0.spool == earlier }?.sequences.watermark == 20)
+        #expect(spools.first { $0.spool == Scene.spool }?.sequences.watermark == 40)
+    }
+
+    @Test func `segments that retention has removed are not asked for again`() throws {
+        for isCutShort in [false, true] {
+            let scene = try Scene()
+            try scene.writeManifest()
+            try scene.ledger(Scene.line(.opened, after: 0))
+            for segment in 0..<4 {
+                try scene.write(
+                    segment: segment, fragments: segment * 10..<segment * 10 + 1,
+                    finished: segment < 3, first: UInt64(10 * segment + 1))
+            }
+            let ledger = scene.layout.ledger(scene.session, "camera")
+            try SegmentRemoval.remove(scene.path(0), cause: "age", now: Scene.zero) {
+                lines throws(ArchiveError) in
+                try FileSystem.replace(ledger, with: try scene.bytes(ledger) + lines)
+            }
+            if isCutShort {
+                // Renamed, and killed before the ledger knew.
+                #expect(rename(scene.path(1), scene.path(1) + ".removing") == 0)
+            }
+            let archive = try scene.recover()
+            #expect(scene.watermark(archive) == 40)
+            let source = try #require(archive.session?.sources.first)
+            let open = try #require(source.open)
+            #expect(open.path == scene.path(3))
+            let writer = try SegmentWriter(continuing: open)
+            var next = Scene.fragment(31)
+            next.pieces[0].runs[0].firstSequence = 41
+            try writer.append(next)
+            try writer.finish()
+            if isCutShort {
+                try SegmentRemoval.complete(
+                    scene.path(1) + ".removing", ledger: try Ledger.read(ledger), now: Scene.zero
+                ) { lines throws(ArchiveError) in
+                    try FileSystem.replace(ledger, with: try scene.bytes(ledger) + lines)
+                }
+            }
+            let report = try SessionVerifier.verify(scene.session, in: scene.layout)
+            #expect(report.findings == [] && report.isSound)
         }
     }
 

@@ -1,3 +1,4 @@
+import Archive
 import Foundation
 import Testing
 
@@ -43,6 +44,41 @@ extension EndToEnd {
                 collector.signal(SIGTERM)
                 try await collector.succeeds()
                 try await expectSound(stage)
+            }
+        }
+
+        @Test func `tributary stop counts what the session has, also from before a crash`()
+            async throws
+        {
+            try await Stage.with { stage in
+                let collector = try await stage.collector()
+                let agent = try stage.testAgent("camera")
+                _ = try await stage.holds(3, of: "camera")
+                collector.signal(SIGKILL)
+                _ = try await collector.outcome()
+                let next = try await stage.collector()
+                try await stage.grows("camera")
+                let stopped = try await stage.run(
+                    .archive, "stop", "--json", "--archive", stage.archive)
+                let report = try #require(
+                    JSONSerialization.jsonObject(with: stopped.outputData) as? [String: Any])
+                let source = try #require((report["sources"] as? [[String: Any]])?.first)
+                let session = try #require(report["session"] as? String)
+                let layout = ArchiveLayout(root: stage.archive)
+                let verified = try SessionVerifier.verify(session, in: layout)
+                let tracks = verified.sources.flatMap(\.files).flatMap(\.tracks)
+                #expect(tracks.count == 2)
+                for (kind, key) in [("video", "pictures"), ("audio", "soundPackets")] {
+                    let samples = tracks.first { $0.kind == kind }?.samples
+                    #expect(source[key] as? Int == samples)
+                }
+                #expect(try #require(source["pictures"] as? Int) > 90)
+                agent.signal(SIGINT)
+                try await agent.succeeds()
+                #expect(FileManager.default.fileExists(atPath: layout.control))
+                next.signal(SIGTERM)
+                try await next.succeeds()
+                #expect(!FileManager.default.fileExists(atPath: layout.control))
             }
         }
 

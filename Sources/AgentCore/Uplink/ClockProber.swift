@@ -14,8 +14,9 @@ struct ClockProber: Sendable {
     /// How long the burst may take before the source begins with what there is.
     static let burstNanoseconds: Int64 = 300_000_000
     /// How long the first answer is waited for: the clock's connection may come up two seconds after the other. A backlog
-    /// that was sent without any would be placed by its arrival.
-    static let firstAnswerNanoseconds: Int64 = 3_000_000_000
+    /// that was sent without any would be placed by its arrival, off by as much as a starved machine is late. Nothing is lost meanwhile;
+    /// a collector cuts connections that have said nothing for ten seconds.
+    static let firstAnswerNanoseconds: Int64 = 6_000_000_000
     private static let burstPauseNanoseconds: Int64 = 5_000_000
     /// While the rate of the clocks is learnt.
     private static let learningNanoseconds: Int64 = 2_000_000_000

@@ -4,8 +4,8 @@ import Media
 ///
 /// Nothing that is wrong with one file stops the others: it is said in the log and in the ledger.
 struct SourceRecovery {
-    /// Finished files that are read too. The disk makes ledger and files durable together every second, so that what is older
-    /// than the last finished file has long been: one more is for what was late.
+    /// Finished files of each spool that are read too, those with its last numbers. The disk makes ledger and files durable
+    /// together every second, so that what is older than the last finished file has long been: one more is for what was late.
     static let finishedFilesRead = 2
 
     let layout: ArchiveLayout
@@ -23,6 +23,8 @@ struct SourceRecovery {
     /// What of the source's spools is here.
     private(set) var spools: [RecordedSpool] = []
     private var readsEveryFile = true
+    /// What is in files whose removal was cut short.
+    private var removing: [(spool: [UInt8], ranges: [ClosedRange<UInt64>])] = []
     private var hasDamage = false
 
     init(
@@ -47,13 +49,14 @@ struct SourceRecovery {
         let paths = try layout.segmentPaths(session, name)
         source.origins = paths.compactMap(origin)
         let open = recoverSegments(paths)
+        try readRemovals()
         spools = joinSpools()
         source.spools = spools.map(\.spool)
         source.entry.isComplete = isComplete
         let last = goesOn && !isComplete ? open.last : nil
         for segment in open where segment != last { finish(segment) }
         source.open = last
-        for survey in surveys {
+        for survey in inOrder(surveys) {
             if !survey.formats.isEmpty { source.formats = survey.formats }
             for run in survey.fragments.flatMap(\.runs) { source.ends[run.track] = run.end }
             source.spool = survey.fragments.last?.spool ?? source.spool
@@ -97,6 +100,9 @@ struct SourceRecovery {
             if !readsEveryFile, let first { base = max(base, first - 1) }
             var recorded = RecordedSpool(spool: spool, sequences: SequenceSet(upTo: base))
             for run in own { recorded.sequences.insert(run.sequences) }
+            for (owner, ranges) in removing where owner == spool {
+                for range in ranges { recorded.sequences.insert(range) }
+            }
             for line in explained { recorded.sequences.insert(line.sequences) }
             recorded.goodbye = explained.last { $0.isGoodbye }?.sequences.upperBound
             // Times of a session that does not go on are of no use to another.
@@ -160,8 +166,7 @@ extension SourceRecovery {
                 setAside(path, error.reason)
             }
         }
-        let finished = paths.filter { isFinished[$0] == true }
-        let skipped = Set(finished.dropLast(Self.finishedFilesRead))
+        let skipped = settled(paths.filter { isFinished[$0] == true })
         readsEveryFile = skipped.isEmpty
         for path in paths where isFinished[path] != nil && !skipped.contains(path) {
             do throws(ArchiveError) {
@@ -189,6 +194,42 @@ extension SourceRecovery {
             }
         }
         return open
+    }
+
+    /// Finished files that need not be read.
+    ///
+    /// The newest are those with the last numbers, whatever their names: a clock that was put back gives the later records the
+    /// earlier files. A file that cannot be asked is read, and found to be damaged.
+    private func settled(_ finished: [String]) -> Set<String> {
+        var files: [[UInt8]: [(path: String, first: UInt64)]] = [:]
+        for path in finished {
+            guard let (spool, first) = SegmentNumbers.first(of: path) else { continue }
+            files[spool, default: []].append((path, first))
+        }
+        var settled: Set<String> = []
+        for own in files.values {
+            let older = own.sorted { $0.first < $1.first }.dropLast(Self.finishedFilesRead)
+            settled.formUnion(older.map(\.path))
+        }
+        return settled
+    }
+
+    /// In the order of their numbers, where one spool wrote them all; otherwise in that of their names.
+    private func inOrder(_ surveys: [SegmentSurvey]) -> [SegmentSurvey] {
+        guard Set(surveys.flatMap(\.fragments).map(\.spool)).count == 1 else { return surveys }
+        func first(_ survey: SegmentSurvey) -> UInt64 {
+            survey.fragments.first?.runs.map(\.sequences.lowerBound).min() ?? 0
+        }
+        return surveys.sorted { first($0) < first($1) }
+    }
+
+    /// What is in files whose removal was cut short belongs to nobody else: the removal's end writes it into the ledger.
+    private mutating func readRemovals() throws(ArchiveError) {
+        let directory = layout.source(session, name)
+        for file in try FileSystem.names(in: directory)
+        where file.hasSuffix(SegmentRemoval.stagedSuffix) {
+            removing += SegmentNumbers.read("\(directory)/\(file)").ranges
+        }
     }
 
     private mutating func finish(_ segment: UnfinishedSegment) {

@@ -24,6 +24,24 @@ struct SegmentNumbers {
         return numbers
     }
 
+    /// The first record that a file holds, from its first fragment; nil when that cannot be read.
+    static func first(of path: String) -> (spool: [UInt8], first: UInt64)? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        do throws(MP4Error) {
+            var numbers = SegmentNumbers()
+            var scanner = try FragmentScanner(DescriptorSource(descriptor: descriptor))
+            if let fragment = try scanner.next() { numbers.append(fragment) }
+            guard let spool = numbers.runs.first?.spool,
+                let first = numbers.runs.map(\.range.lowerBound).min()
+            else { return nil }
+            return (spool, first)
+        } catch {
+            return nil
+        }
+    }
+
     /// Ranges that do not touch, ascending, by spool.
     var ranges: [(spool: [UInt8], ranges: [ClosedRange<UInt64>])] {
         Dictionary(grouping: runs, by: \.spool).map { spool, runs in
@@ -46,16 +64,18 @@ struct SegmentNumbers {
 
     private mutating func scan(_ source: DescriptorSource) throws(MP4Error) {
         var scanner = try FragmentScanner(source)
-        while let fragment = try scanner.next() {
-            for box in fragment.userBoxes where box.userType == FragmentRecord.userType {
-                do throws(FragmentRecord.Malformed) {
-                    append(try FragmentRecord(parsing: box.payload))
-                } catch {
-                    flaw = error.description
-                }
+        while let fragment = try scanner.next() { append(fragment) }
+        if case .damaged(let error) = scanner.stop { flaw = "\(error)" }
+    }
+
+    private mutating func append(_ fragment: ScannedFragment) {
+        for box in fragment.userBoxes where box.userType == FragmentRecord.userType {
+            do throws(FragmentRecord.Malformed) {
+                append(try FragmentRecord(parsing: box.payload))
+            } catch {
+                flaw = error.description
             }
         }
-        if case .damaged(let error) = scanner.stop { flaw = "\(error)" }
     }
 
     private mutating func append(_ record: FragmentRecord) {

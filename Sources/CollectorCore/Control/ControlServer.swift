@@ -21,6 +21,8 @@ final class ControlServer: Sendable {
         var questions: [Question] = []
         var replies: [(peer: [UInt8], bytes: [UInt8])] = []
         var isStopping = false
+        /// Where the socket lies, once it is bound.
+        var path: String?
     }
 
     /// Questions that wait; more are dropped, and who asked too much hears nothing.
@@ -71,13 +73,16 @@ final class ControlServer: Sendable {
         if let reason = failure.withLock({ $0 }) {
             throw .cannotControl(path: path, reason: reason)
         }
+        shared.withLock { $0.path = path }
     }
 
-    /// Sends what is still to be sent, and ends the thread.
+    /// Sends what is still to be sent, ends the thread, and takes the socket out of the archive. Nobody else may listen there yet.
     func stop() {
         shared.withLock { $0.isStopping = true }
         wakeUp.signal()
         ended.wait()
+        // libzmq leaves it behind.
+        if let path = shared.withLock({ $0.path }) { unlink(path) }
     }
 
     /// What has been asked since the last call.
