@@ -61,6 +61,7 @@ let package = Package(
             ]),
         .systemLibrary(name: "CChecksum"),
         .systemLibrary(name: "CLinux"),
+        .systemLibrary(name: "CYAML", providers: [.apt(["libyaml-dev"])]),
         .systemLibrary(name: "CZeroMQ", providers: [.apt(["libzmq3-dev"])]),
 
         // Level 0: values and handles that know nothing of each other.
@@ -68,7 +69,7 @@ let package = Package(
         library("Messaging", "CZeroMQ"),
         library("Spooling", "CChecksum", "CLinux"),
         library("Threads", "CLinux"),
-        library("Terminal", argumentParser, logging, "CLinux"),
+        library("Terminal", argumentParser, logging, "CLinux", "CYAML"),
 
         // Level 1: one concern each.
         library("Timing", "Media"),

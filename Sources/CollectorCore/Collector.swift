@@ -14,18 +14,21 @@ import Wire
 package final class Collector: Sendable {
     private let settings: CollectorSettings
     private let logger: Logger
-    private let report: @Sendable ([SourceStatus]) -> Void
+    private let report: @Sendable (CollectorStatus) -> Void
+    /// What its threads look up when they need it.
+    private let changeable: SharedSettings
     private let wakeUp: WakeUp
     private let isStopping = Atomic(false)
 
     /// - Parameters:
     ///   - logger: for what people should know.
-    ///   - report: called about once a second on the receiving thread, while there are sources.
+    ///   - report: called about once a second on the receiving thread, from when it listens.
     package init(
         settings: CollectorSettings, logger: Logger,
-        report: @escaping @Sendable ([SourceStatus]) -> Void
+        report: @escaping @Sendable (CollectorStatus) -> Void
     ) throws(CollectorError) {
         self.settings = settings
+        changeable = SharedSettings(settings.changeable)
         self.logger = logger
         self.report = report
         do throws(MessagingError) {
@@ -40,6 +43,9 @@ package final class Collector: Sendable {
         isStopping.store(true, ordering: .releasing)
         wakeUp.signal()
     }
+
+    /// From now on other settings hold. Callable from any thread.
+    package func change(to settings: ChangeableSettings) { changeable.set(settings) }
 
     /// Records until ``stop()``, or until the first session has ended when the settings say so. Blocks its thread.
     package func run() throws(CollectorError) -> CollectorOutcome {
@@ -60,7 +66,9 @@ package final class Collector: Sendable {
             withExtendedLifetime(lock) {}
         }
         let wakeUp = wakeUp
-        let space = FreeSpace(reserveBytes: settings.reserveBytes, directory: layout.sessions)
+        let changeable = changeable
+        let space = FreeSpace(
+            reserveBytes: changeable.current.reserveBytes, directory: layout.sessions)
         let disk = DiskWriter<ReceivedPart>(layout: layout, space: space) { wakeUp.signal() }
         let context = try makeContext()
         let door = try openDoor(in: context)
@@ -68,14 +76,16 @@ package final class Collector: Sendable {
         var receiver = try Receiver(
             settings: settings, context: context, door: door, wakeUp: wakeUp, logger: logger)
         disk.start()
-        let retention = Retention(layout: layout, policy: settings.retention, logger: logger) {
+        let retention = Retention(
+            layout: layout, policy: { changeable.current.retention }, logger: logger
+        ) {
             disk.submit($0.map(DiskJob.remove))
         }
         retention.start()
         defer { retention.stop() }
         var loop = CollectorLoop(
-            settings: settings, layout: layout, recovered: recovered, disk: disk,
-            control: control, logger: logger, wantRoom: retention.hurry, report: report)
+            settings: settings, changeable: changeable, layout: layout, recovered: recovered,
+            disk: disk, control: control, logger: logger, wantRoom: retention.hurry, report: report)
         loop.logListening(at: receiver.endpoint)
         var inbox = Inbox()
         do throws(MessagingError) {
@@ -138,7 +148,7 @@ package final class Collector: Sendable {
         do throws(ArchiveError) {
             recovered = try ArchiveRecovery.run(
                 layout, now: Instant.now().utc,
-                idleTimeoutNanoseconds: settings.idleTimeoutNanoseconds)
+                idleTimeoutNanoseconds: settings.changeable.idleTimeoutNanoseconds)
         } catch {
             throw .cannotRecord(archive: settings.archive, reason: "\(error)")
         }

@@ -13,8 +13,9 @@ struct CollectorLoop {
     private static let reportNanoseconds: Int64 = 1_000_000_000
 
     private let settings: CollectorSettings
+    private let changeable: SharedSettings
     private let logger: Logger
-    private let report: @Sendable ([SourceStatus]) -> Void
+    private let report: @Sendable (CollectorStatus) -> Void
     private let disk: DiskWriter<ReceivedPart>
     private let control: ControlServer
     private var stops = PendingStops()
@@ -30,7 +31,7 @@ struct CollectorLoop {
     private var latest: Int64 = 0
     private var nextTick: Int64 = 0
     private var nextReport: Int64 = 0
-    /// Where to send what concerns a source: the connection that writes it.
+    /// Files that cannot be written: for want of room, or for another reason.
     private var stuckPaths: Set<String> = []
     private var pathsWithoutRoom: Set<String> = []
     private let wantRoom: () -> Void
@@ -39,12 +40,14 @@ struct CollectorLoop {
     private var sessionsEnded = 0
 
     init(
-        settings: CollectorSettings, layout: ArchiveLayout, recovered: RecoveredArchive,
+        settings: CollectorSettings, changeable: SharedSettings, layout: ArchiveLayout,
+        recovered: RecoveredArchive,
         disk: DiskWriter<ReceivedPart>, control: ControlServer, logger: Logger,
         wantRoom: @escaping () -> Void,
-        report: @escaping @Sendable ([SourceStatus]) -> Void
+        report: @escaping @Sendable (CollectorStatus) -> Void
     ) {
         self.settings = settings
+        self.changeable = changeable
         self.wantRoom = wantRoom
         self.disk = disk
         self.control = control
@@ -59,7 +62,7 @@ struct CollectorLoop {
                 layout: layout, startAt: settings.startAt,
                 startWindowNanoseconds: settings.startWindowNanoseconds,
                 segmentNanoseconds: settings.segmentNanoseconds,
-                idleTimeoutNanoseconds: settings.idleTimeoutNanoseconds,
+                idleTimeoutNanoseconds: settings.changeable.idleTimeoutNanoseconds,
                 software: settings.software), host: .current())
         record(recorder.resume(recovered, at: .now()))
         submit()
@@ -156,13 +159,27 @@ extension CollectorLoop {
         nextTick = now.monotonic + Self.tickNanoseconds
         latest = now.monotonic
         perform(link.tick(now: now.monotonic), payload: nil, peer: nil, at: now)
+        recorder.idleTimeoutNanoseconds = changeable.current.idleTimeoutNanoseconds
         record(recorder.tick(at: now, wallErrorNanoseconds: HostClock.wallError()))
         submit()
         if now.monotonic >= nextReport {
             nextReport = now.monotonic + Self.reportNanoseconds
             let sessionNow = recorder.sessionZero.map { now.monotonic - $0 }
-            report(rates.status(recorder.progress, sessionNow: sessionNow, now: now.monotonic))
+            report(
+                CollectorStatus(
+                    session: recorder.sessionName,
+                    sources: rates.status(
+                        recorder.progress, sessionNow: sessionNow, now: now.monotonic),
+                    trouble: trouble))
         }
+    }
+
+    /// What keeps it from recording, in a few words; nil: nothing.
+    private var trouble: String? {
+        if !pathsWithoutRoom.isEmpty {
+            return "there is no room on the disk, agents keep what they have"
+        }
+        return stuckPaths.min().map { "\($0) cannot be written" }
     }
 
     /// Ends the session and says goodbye to agents.

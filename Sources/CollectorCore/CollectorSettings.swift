@@ -12,14 +12,10 @@ package struct CollectorSettings: Sendable {
     package var startAt: SessionManifest.StartPolicy
     /// How long the session's zero waits for an earlier sample, nanoseconds.
     package var startWindowNanoseconds: Int64
-    /// A session ends when no source has sent anything for so long, nanoseconds; 0: it waits for ever.
-    package var idleTimeoutNanoseconds: Int64
     /// End with the first session.
     package var endsWithSession: Bool
-    /// What of the disk no media is written to, bytes; none: 1 GB, on small disks a twentieth.
-    package var reserveBytes: UInt64?
-    /// What the archive may keep.
-    package var retention = RetentionPolicy()
+    /// What may change while the collector runs.
+    package var changeable: ChangeableSettings
     /// Name and version, for peers and for `session.json`.
     package var software: String
     /// What agents are asked to prove whom they are with; nil: without keys.
@@ -28,16 +24,35 @@ package struct CollectorSettings: Sendable {
     package init(
         endpoint: String, archive: String, segmentNanoseconds: Int64,
         startAt: SessionManifest.StartPolicy, startWindowNanoseconds: Int64,
-        idleTimeoutNanoseconds: Int64, endsWithSession: Bool, software: String
+        endsWithSession: Bool, changeable: ChangeableSettings, software: String
     ) {
         self.endpoint = endpoint
         self.archive = archive
         self.segmentNanoseconds = segmentNanoseconds
         self.startAt = startAt
         self.startWindowNanoseconds = startWindowNanoseconds
-        self.idleTimeoutNanoseconds = idleTimeoutNanoseconds
         self.endsWithSession = endsWithSession
+        self.changeable = changeable
         self.software = software
+    }
+}
+
+/// What a collector is asked to do, as far as it may be asked for something else while it runs.
+package struct ChangeableSettings: Hashable, Sendable {
+    /// A session ends when no source has sent anything for so long, nanoseconds; 0: it waits for ever.
+    package var idleTimeoutNanoseconds: Int64
+    /// What of the disk no media is written to, bytes; none: 1 GB, on small disks a twentieth.
+    package var reserveBytes: UInt64?
+    /// What the archive may keep.
+    package var retention: RetentionPolicy
+
+    package init(
+        idleTimeoutNanoseconds: Int64, reserveBytes: UInt64? = nil,
+        retention: RetentionPolicy = RetentionPolicy()
+    ) {
+        self.idleTimeoutNanoseconds = idleTimeoutNanoseconds
+        self.reserveBytes = reserveBytes
+        self.retention = retention
     }
 }
 

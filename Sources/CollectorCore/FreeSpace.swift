@@ -10,17 +10,18 @@ struct FreeSpace: Sendable {
     }
 
     /// What has to stay free; none: the default for the disk.
-    private let reserveBytes: UInt64?
+    private let reserveBytes: @Sendable () -> UInt64?
     private let directory: String
     private let measure: @Sendable (String) throws(ArchiveError) -> (free: UInt64, of: UInt64)
     /// What may be written before the disk is asked again.
     private var creditBytes: UInt64 = 0
 
     /// - Parameters:
+    ///   - reserveBytes: asked again each time that the disk is.
     ///   - directory: on the disk that is meant.
     ///   - measure: what a disk has free, and its size.
     init(
-        reserveBytes: UInt64?, directory: String,
+        reserveBytes: @escaping @autoclosure @Sendable () -> UInt64?, directory: String,
         measure: @escaping @Sendable (String) throws(ArchiveError) -> (free: UInt64, of: UInt64) =
             FileSystem.freeBytes
     ) {
@@ -36,7 +37,7 @@ struct FreeSpace: Sendable {
     mutating func claim(_ bytes: Int, for path: String) throws(ArchiveError) {
         if creditBytes < UInt64(bytes) {
             let (free, size) = try measure(directory)
-            let reserve = reserveBytes ?? Self.defaultReserve(ofDiskWith: size)
+            let reserve = reserveBytes() ?? Self.defaultReserve(ofDiskWith: size)
             creditBytes = free > reserve ? free - reserve : 0
             guard creditBytes >= UInt64(bytes) else {
                 throw .noRoom(path: path, freeBytes: free, reserveBytes: reserve)

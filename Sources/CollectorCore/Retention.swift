@@ -13,16 +13,18 @@ final class Retention: Sendable {
     private static var interval: DispatchTimeInterval { .seconds(30) }
 
     private let layout: ArchiveLayout
-    private let policy: RetentionPolicy
+    private let policy: @Sendable () -> RetentionPolicy
     private let logger: Logger
     private let remove: @Sendable ([Removal]) -> Void
     private let wake = DispatchSemaphore(value: 0)
     private let ended = DispatchSemaphore(value: 0)
     private let isStopping = Atomic(false)
 
-    /// - Parameter remove: has things removed, in their order; called on the retention's thread.
+    /// - Parameters:
+    ///   - policy: what holds at the moment; asked on the retention's thread.
+    ///   - remove: has things removed, in their order; called on the retention's thread.
     init(
-        layout: ArchiveLayout, policy: RetentionPolicy, logger: Logger,
+        layout: ArchiveLayout, policy: @escaping @Sendable () -> RetentionPolicy, logger: Logger,
         remove: @escaping @Sendable ([Removal]) -> Void
     ) {
         self.layout = layout
@@ -53,6 +55,7 @@ final class Retention: Sendable {
     }
 
     private func look() {
+        let policy = policy()
         do throws(ArchiveError) {
             try SessionRemoval.complete(in: layout)
             let survey = try ArchiveSurvey(of: layout)

@@ -74,7 +74,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         case recording(SessionManifest)
     }
 
-    private let settings: SessionSettings
+    private var settings: SessionSettings
     private var state = State.idle
     /// What waits for zero, in its order.
     private var held: [(source: String, event: Event)] = []
@@ -123,6 +123,12 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         if let moved { actions.append(.note(Note(level: .warning, source: nil, text: moved))) }
         actions.append(writeManifest())
         return actions
+    }
+
+    /// See ``SessionSettings/idleTimeoutNanoseconds``; holds from the next tick on.
+    var idleTimeoutNanoseconds: Int64 {
+        get { settings.idleTimeoutNanoseconds }
+        set { settings.idleTimeoutNanoseconds = newValue }
     }
 
     /// The session's name, once it has one.

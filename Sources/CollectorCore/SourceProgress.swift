@@ -23,6 +23,16 @@ struct SourceProgress: Hashable, Sendable {
     }
 }
 
+/// How a collector does at this moment.
+package struct CollectorStatus: Hashable, Sendable {
+    /// The session that is being recorded; nil: none has begun.
+    package var session: String?
+    /// Those that are connected or have a place in the session, by name.
+    package var sources: [SourceStatus]
+    /// What keeps it from recording, in a few words; nil: nothing.
+    package var trouble: String?
+}
+
 /// How a source does at this moment.
 package struct SourceStatus: Hashable, Sendable {
     package var name: String

@@ -1,17 +1,27 @@
 import Glibc
 package import Logging
+import Synchronization
 
 /// A swift-log handler whose lines a person reads: time (UTC), level, what happened, and the metadata behind it.
 ///
 /// `09:40:01.123 info   camera1: recording 1280×720 H.264 (agent=box7, address=10.0.0.7)`
 package struct HumanLogHandler: LogHandler {
-    package var logLevel: Logger.Level = .info
     package var metadata: Logger.Metadata = [:]
+    /// Of this logger alone.
+    private var ownLevel: Logger.Level?
+    private let threshold: LogThreshold
     private let console: Console
 
     /// A handler that writes to `console`.
-    package init(console: Console) {
+    /// - Parameter threshold: of all loggers that are given it.
+    package init(console: Console, threshold: LogThreshold = LogThreshold()) {
         self.console = console
+        self.threshold = threshold
+    }
+
+    package var logLevel: Logger.Level {
+        get { ownLevel ?? threshold.level }
+        set { ownLevel = newValue }
     }
 
     package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
@@ -46,6 +56,20 @@ package struct HumanLogHandler: LogHandler {
         let clock = fields.map { padded($0, 2) }.joined(separator: ":")
         return "\(clock).\(padded(now.tv_nsec / 1_000_000, 3))"
     }
+}
+
+/// From which level on lines are written. It may change while a program runs; copies of a logger follow.
+package final class LogThreshold: Sendable {
+    private let isVerbose: Atomic<Bool>
+
+    /// - Parameter verbose: whether details are written too.
+    package init(verbose: Bool = false) {
+        isVerbose = Atomic(verbose)
+    }
+
+    package func set(verbose: Bool) { isVerbose.store(verbose, ordering: .relaxed) }
+
+    package var level: Logger.Level { isVerbose.load(ordering: .relaxed) ? .debug : .info }
 }
 
 /// `text` with everything that could forge or break a line made visible: what peers say ends up in logs.

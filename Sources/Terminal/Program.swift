@@ -37,11 +37,9 @@ package enum Program {
     package static func main<Command: ParsableCommand>(_ command: Command.Type) -> Never {
         signal(SIGPIPE, SIG_IGN)
         let name = Command._commandName
-        let arguments = OptionEnvironment.merged(
-            Array(CommandLine.arguments.dropFirst()), environment: OptionEnvironment.current(),
-            command: Command.self)
+        let options = given(to: Command.self)
         do {
-            var parsed = try Command.parseAsRoot(arguments)
+            var parsed = try Command.parseAsRoot(options.arguments)
             try parsed.run()
             exit(0)
         } catch let failure as Failure {
@@ -55,12 +53,59 @@ package enum Program {
         } catch {
             let code = Command.exitCode(for: error)
             if code == .success { Command.exit(withError: error) }
-            let message = Command.message(for: error).split(separator: "\n")
-                .map { $0.trimmingPrefix("Error: ") }.joined(separator: " ")
-            complain(
-                "\(name): \(message)\(message.hasSuffix(".") || message.hasSuffix("?") ? "" : ".") See '\(name) --help'."
-            )
+            let message = Self.message(of: error, in: Command.self, options)
+            complain("\(name): \(message) See '\(name) --help'.")
             exit(code == .validationFailure ? ExitStatus.usage : code.rawValue)
+        }
+    }
+
+    /// All options of this process's command line, environment and configuration file, or the end with one line.
+    private static func given<Command: ParsableCommand>(to command: Command.Type) -> MergedOptions {
+        do throws(ConfigurationError) {
+            return try currentOptions(of: command)
+        } catch {
+            complain("\(Command._commandName): \(error)")
+            exit(ExitStatus.usage)
+        }
+    }
+
+    private static func currentOptions(
+        of command: any ParsableCommand.Type
+    ) throws(ConfigurationError) -> MergedOptions {
+        try MergedOptions(
+            Array(CommandLine.arguments.dropFirst()), environment: OptionEnvironment.current(),
+            command: command)
+    }
+
+    /// What the parser says of an error, in one line, and where the option is from that it names.
+    private static func message<Command: ParsableCommand>(
+        of error: any Error, in command: Command.Type, _ options: MergedOptions
+    ) -> String {
+        var message = Command.message(for: error).split(separator: "\n")
+            .map { $0.trimmingPrefix("Error: ") }.joined(separator: " ")
+        if let origins = options.origins(of: message) { message += " (from \(origins))" }
+        return message.hasSuffix(".") || message.hasSuffix("?") ? message : "\(message)."
+    }
+
+    /// Parses this process's options anew: its configuration file may say something else by now.
+    ///
+    /// - Throws: ``UsageError`` with one line, when they are not right any more.
+    package static func reread<Command: ParsableCommand>(
+        _ command: Command.Type
+    ) throws(UsageError) -> (command: Command, options: MergedOptions) {
+        let options: MergedOptions
+        do throws(ConfigurationError) {
+            options = try currentOptions(of: command)
+        } catch {
+            throw UsageError("\(error)")
+        }
+        do {
+            guard let parsed = try Command.parseAsRoot(options.arguments) as? Command else {
+                throw UsageError("these options are another command's")
+            }
+            return (parsed, options)
+        } catch {
+            throw UsageError(message(of: error, in: command, options))
         }
     }
 

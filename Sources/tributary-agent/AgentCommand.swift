@@ -21,7 +21,7 @@ struct AgentCommand: ParsableCommand {
             Samples are kept in the spool until the collector has them on disk, and sent again after a lost connection, a \
             crash or a power cut. A power cut may take what is newer than the last second or, while the collector takes \
             everything promptly, what it has not got on disk yet. Every option can \
-            come from the environment: --video-bitrate is TRIBUTARY_VIDEO_BITRATE. Stop with Ctrl-C or SIGTERM: what \
+            come from the environment (--video-bitrate is TRIBUTARY_VIDEO_BITRATE) and from a file (--config). Stop with Ctrl-C or SIGTERM: what \
             has been captured is sent first; a second Ctrl-C does not wait.
             """,
         version: Version.number)
@@ -42,6 +42,8 @@ struct AgentCommand: ParsableCommand {
     @OptionGroup(title: "Keeping what the collector does not have") var keeping: KeepingOptions
 
     @OptionGroup(title: "Keys") var keys: KeyOptions
+
+    @OptionGroup(title: "Configuration") var configuration: ConfigurationOptions
 
     @Flag(name: .shortAndLong, help: "Log details too.")
     var verbose = false
@@ -76,6 +78,10 @@ struct AgentCommand: ParsableCommand {
                 software: Version.software("tributary-agent"), batch: batch.duration,
                 memoryLimitBytes: Int(keeping.memoryLimit.bytes),
                 spool: try keeping.spool(source: name))
+            if configuration.checks {
+                print("these options are right")
+                return
+            }
             uplink.security = try keys.security(for: collector, source: name, logger: logger)
             let agent = try Agent(capture: settings, uplink: uplink, logger: logger)
             let signals = StopSignals { count in

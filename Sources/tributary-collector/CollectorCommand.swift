@@ -17,8 +17,8 @@ struct CollectorCommand: ParsableCommand {
             Recordings are in DIR/sessions/<session>/<source>/; 'tributary ls' lists them. They play at every instant, \
             also while they grow. After a crash, start it again: it goes on with the session that was open.
 
-            Every option can come from the environment: --start-at is TRIBUTARY_START_AT. Stop with Ctrl-C or \
-            SIGTERM: files are finished first.
+            Every option can come from the environment (--start-at is TRIBUTARY_START_AT) and from a file (--config). \
+            Stop with Ctrl-C or SIGTERM: files are finished first. SIGHUP reads the file again.
             """,
         version: Version.number)
 
@@ -62,6 +62,8 @@ struct CollectorCommand: ParsableCommand {
     @Flag(help: "Let anybody connect, and read along, without keys.")
     var insecure = false
 
+    @OptionGroup(title: "Configuration") var configuration: ConfigurationOptions
+
     @Flag(name: .shortAndLong, help: "Log details too.")
     var verbose = false
 
@@ -87,27 +89,29 @@ struct CollectorCommand: ParsableCommand {
 
     func run() throws {
         let console = Console()
-        var logger = Logger(label: "collector") { _ in HumanLogHandler(console: console) }
-        if verbose { logger.logLevel = .debug }
-        // Payloads are megabytes that come and go all day.
-        _ = CLinux_keep_freed_memory(256 << 20)
+        let service = Service(console: console, endpoint: listen, isVerbose: verbose)
         var settings = CollectorSettings(
             endpoint: listen, archive: archive, segmentNanoseconds: segment.nanoseconds,
             startAt: startAt, startWindowNanoseconds: startWindow.nanoseconds,
-            idleTimeoutNanoseconds: idleTimeout.nanoseconds,
-            endsWithSession: once, software: Version.software("tributary-collector"))
+            endsWithSession: once, changeable: changeable,
+            software: Version.software("tributary-collector"))
         settings.keys = try chooseKeys()
-        settings.reserveBytes = room.reserveBytes
-        settings.retention = room.retention
+        if configuration.checks {
+            print("these options are right")
+            return
+        }
+        // Payloads are megabytes that come and go all day.
+        _ = CLinux_keep_freed_memory(256 << 20)
         do {
-            let collector = try Collector(settings: settings, logger: logger) { statuses in
-                console.progress(ProgressText.line(statuses))
-            }
+            let collector = try Collector(
+                settings: settings, logger: service.logger, report: service.report)
             let signals = StopSignals { count in
                 if count > 1 { _exit(130) }
+                service.stopping()
                 collector.stop()
             }
-            defer { withExtendedLifetime(signals) {} }
+            let reloading = ReloadSignal { service.reload(collector) }
+            defer { withExtendedLifetime((signals, reloading)) {} }
             let outcome = try collector.run()
             console.endProgress()
             if let first = outcome.failures.first {
@@ -119,6 +123,13 @@ struct CollectorCommand: ParsableCommand {
             console.endProgress()
             throw Failure("\(error)")
         }
+    }
+
+    /// What may change while it runs.
+    var changeable: ChangeableSettings {
+        ChangeableSettings(
+            idleTimeoutNanoseconds: idleTimeout.nanoseconds, reserveBytes: room.reserveBytes,
+            retention: room.retention)
     }
 
     private func chooseKeys() throws -> LinkSecurity.Collector? {

@@ -1,16 +1,34 @@
 import CollectorCore
 import Terminal
 
-/// The line below the log while a collector runs.
+/// What a collector does, in one line.
 enum ProgressText {
-    /// `camera1 30.0 fps 4.1 Mbit/s lag 0.2 s · camera2 …`
-    static func line(_ statuses: [SourceStatus]) -> String {
-        statuses.map { status in
-            var parts = ["\(status.name) \(decimal(status.picturesPerSecond)) fps"]
-            parts.append("\(Bitrate(bitsPerSecond: Int64(status.bitsPerSecond)))")
-            if let lag = status.lagSeconds { parts.append("lag \(decimal(lag)) s") }
-            if status.lostSamples > 0 { parts.append("lost \(status.lostSamples)") }
+    /// Below the log on a terminal: `camera1 30.0 fps 4.1 Mbit/s lag 0.2 s · camera2 …`
+    static func line(_ status: CollectorStatus) -> String {
+        status.sources.map { source in
+            var parts = ["\(source.name) \(decimal(source.picturesPerSecond)) fps"]
+            parts.append("\(Bitrate(bitsPerSecond: Int64(source.bitsPerSecond)))")
+            if let lag = source.lagSeconds { parts.append("lag \(decimal(lag)) s") }
+            if source.lostSamples > 0 { parts.append("lost \(source.lostSamples)") }
             return parts.joined(separator: " ")
         }.joined(separator: " · ")
+    }
+
+    /// For a service manager: `recording 2 sources, 8.2 Mbit/s, into session 2026-11-20T22-40-00.000Z`
+    static func summary(_ status: CollectorStatus, listeningAt endpoint: String) -> String {
+        if let trouble = status.trouble { return "not recording: \(trouble)" }
+        guard let session = status.session else {
+            return status.sources.isEmpty
+                ? "waiting for agents at \(endpoint)"
+                : "\(count(status.sources.count)) connected, no samples yet"
+        }
+        let rate = status.sources.reduce(0) { $0 + $1.bitsPerSecond }
+        return
+            "recording \(count(status.sources.count)), \(Bitrate(bitsPerSecond: Int64(rate))), into session "
+            + session
+    }
+
+    private static func count(_ sources: Int) -> String {
+        sources == 1 ? "1 source" : "\(sources) sources"
     }
 }

@@ -1,4 +1,3 @@
-import ArgumentParser
 import Logging
 import Testing
 
@@ -53,44 +52,6 @@ import Testing
     ])
     func `what cannot be an endpoint is told`(endpoint: String, isFine: Bool) {
         #expect((Endpoint.flaw(endpoint) == nil) == isFine)
-    }
-}
-
-@Suite struct OptionEnvironmentTests {
-    private struct Tool: ParsableCommand {
-        static let configuration = CommandConfiguration(subcommands: [Part.self])
-        @Option var startAt = "x"
-        @Flag var once = false
-        @Flag(name: .shortAndLong) var verbose = false
-    }
-
-    private struct Part: ParsableCommand {
-        static let configuration = CommandConfiguration(commandName: "part")
-        @Option var archive = "y"
-    }
-
-    private func merged(_ arguments: [String], _ environment: [String: String]) -> [String] {
-        OptionEnvironment.merged(arguments, environment: environment, command: Tool.self)
-    }
-
-    @Test func `an option and its variable have one name`() {
-        #expect(merged([], ["TRIBUTARY_START_AT": "z"]) == ["--start-at", "z"])
-        #expect(merged(["part"], ["TRIBUTARY_ARCHIVE": "z"]) == ["part", "--archive", "z"])
-    }
-
-    @Test func `the command line wins`() {
-        #expect(merged(["--start-at", "a"], ["TRIBUTARY_START_AT": "z"]) == ["--start-at", "a"])
-        #expect(merged(["--start-at=a"], ["TRIBUTARY_START_AT": "z"]) == ["--start-at=a"])
-    }
-
-    @Test func `flags are set by yes and left alone by no`() {
-        #expect(merged([], ["TRIBUTARY_ONCE": "1"]) == ["--once"])
-        #expect(merged([], ["TRIBUTARY_ONCE": "0"]) == [])
-        #expect(merged([], ["TRIBUTARY_VERBOSE": "true"]) == ["--verbose"])
-    }
-
-    @Test func `variables of other programs are left alone`() {
-        #expect(merged([], ["TRIBUTARY_ARCHIVE": "z", "TRIBUTARY_HELP": "1"]) == [])
     }
 }
 

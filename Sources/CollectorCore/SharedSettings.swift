@@ -1,0 +1,14 @@
+import Synchronization
+
+/// Settings that several threads look up and one may change.
+final class SharedSettings: Sendable {
+    private let settings: Mutex<ChangeableSettings>
+
+    init(_ settings: ChangeableSettings) {
+        self.settings = Mutex(settings)
+    }
+
+    var current: ChangeableSettings { settings.withLock { $0 } }
+
+    func set(_ new: ChangeableSettings) { settings.withLock { $0 = new } }
+}

@@ -1,0 +1,65 @@
+package import ArgumentParser
+
+/// The long options that a command line understands, as its own help names them.
+package struct CommandOptions: Hashable, Sendable {
+    /// `start-at` and the like, without hyphens in front; whether each takes a value.
+    package let takesValue: [String: Bool]
+
+    /// Those that only the command line can give: they choose what is done, not how.
+    private static let notOptions: Set<String> = ["help", "version", "help-hidden"]
+
+    /// The options of the command that `arguments` choose from `command` and what is below it.
+    package init(of command: any ParsableCommand.Type, chosenBy arguments: [String]) {
+        self.init(of: Self.subcommand(of: command, arguments[...]))
+    }
+
+    /// A command's own options.
+    init(of command: any ParsableCommand.Type) {
+        let help = command.helpMessage(includeHidden: true, columns: 4000)
+        var found: [String: Bool] = [:]
+        for line in help.split(separator: "\n") where line.hasPrefix("  -") {
+            let spelling =
+                line.split(separator: "  ", omittingEmptySubsequences: true).first ?? line
+            for word in spelling.split(whereSeparator: { $0 == " " || $0 == "," })
+            where word.hasPrefix("--") {
+                found[String(word.dropFirst(2))] = spelling.contains("<")
+            }
+        }
+        takesValue = found.filter { !Self.notOptions.contains($0.key) }
+    }
+
+    private static func subcommand(
+        of command: any ParsableCommand.Type, _ arguments: ArraySlice<String>
+    ) -> any ParsableCommand.Type {
+        guard let place = arguments.firstIndex(where: { !$0.hasPrefix("-") }),
+            let chosen = command.configuration.subcommands.first(where: {
+                $0._commandName == arguments[place]
+            })
+        else { return command.configuration.defaultSubcommand ?? command }
+        return subcommand(of: chosen, arguments[(place + 1)...])
+    }
+
+    /// The option that somebody who wrote `name` may have meant.
+    package func nearest(to name: String) -> String? {
+        let name = name.lowercased().replacing("_", with: "-")
+        let ranked = takesValue.keys.map { (distance(name, $0), $0) }.min { $0 < $1 }
+        guard let (edits, option) = ranked, edits <= max(1, name.count / 3) else { return nil }
+        return option
+    }
+}
+
+/// How many letters have to be inserted, removed or exchanged to make one word of the other (Levenshtein's distance).
+private func distance(_ one: String, _ other: String) -> Int {
+    let other = Array(other)
+    var row = Array(0...other.count)
+    for (i, letter) in one.enumerated() {
+        var diagonal = row[0]
+        row[0] = i + 1
+        for j in other.indices {
+            let exchanged = diagonal + (letter == other[j] ? 0 : 1)
+            diagonal = row[j + 1]
+            row[j + 1] = min(exchanged, row[j] + 1, row[j + 1] + 1)
+        }
+    }
+    return row[other.count]
+}

@@ -1,0 +1,98 @@
+import Glibc
+
+/// Options from a file: YAML 1.1, a mapping from the options' names to their values.
+///
+///     # /etc/tributary/collector.yaml
+///     listen: tcp://0.0.0.0:5550
+///     segment: 10m
+///     insecure: no
+///
+/// Names are those of the command line, without hyphens in front. What has no value counts as not given.
+package struct ConfigurationFile: Hashable, Sendable {
+    /// One line of it.
+    package struct Entry: Hashable, Sendable {
+        package let name: String
+        package let value: String
+        /// Counted from 1.
+        package let line: Int
+    }
+
+    /// A few hundred options with comments; more is some other file.
+    static let maximumBytes = 256 * 1024
+
+    package let path: String
+    package let entries: [Entry]
+
+    /// Reads a file.
+    package init(path: String) throws(ConfigurationError) {
+        try self.init(path: path, bytes: Self.bytes(of: path))
+    }
+
+    /// - Parameter bytes: what is in the file.
+    init(path: String, bytes: [UInt8]) throws(ConfigurationError) {
+        self.path = path
+        let scalars = try YAMLMapping.scalars(of: bytes, path: path)
+        var lines: [String: Int] = [:]
+        for entry in scalars {
+            if let earlier = lines.updateValue(entry.line, forKey: entry.name) {
+                throw .repeated(entry.name, path: path, line: entry.line, earlier: earlier)
+            }
+        }
+        entries = scalars.filter { !$0.value.isEmpty }
+    }
+
+    private static func bytes(of path: String) throws(ConfigurationError) -> [UInt8] {
+        let file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
+        guard file >= 0 else { throw .unreadable(path: path, errno: errno) }
+        defer { close(file) }
+        var bytes = [UInt8](repeating: 0, count: maximumBytes + 1)
+        var count = 0
+        while count < bytes.count {
+            let part = bytes.withUnsafeMutableBytes {
+                read(file, $0.baseAddress?.advanced(by: count), $0.count - count)
+            }
+            if part < 0 && errno == EINTR { continue }
+            guard part >= 0 else { throw .unreadable(path: path, errno: errno) }
+            if part == 0 { break }
+            count += part
+        }
+        guard count <= maximumBytes else { throw .tooLarge(path: path, limit: maximumBytes) }
+        return Array(bytes[..<count])
+    }
+}
+
+/// Why a configuration cannot be used.
+package enum ConfigurationError: Error, Hashable, CustomStringConvertible {
+    case unreadable(path: String, errno: Int32)
+    case tooLarge(path: String, limit: Int)
+    /// Not YAML; the library's own words.
+    case malformed(path: String, line: Int, String)
+    /// YAML, but not a mapping from names to single values.
+    case notPlain(path: String, line: Int, String)
+    case repeated(String, path: String, line: Int, earlier: Int)
+    case unknown(String, path: String, line: Int, nearest: String?)
+    case onlyOnCommandLine(String, path: String, line: Int)
+    case notYesOrNo(String, value: String, where: String)
+
+    package var description: String {
+        switch self {
+        case .unreadable(let path, let errno):
+            "cannot read the configuration \(path): \(String(cString: strerror(errno)))"
+        case .tooLarge(let path, let limit):
+            "\(path) is no configuration: it has more than \(limit / 1024) KiB"
+        case .malformed(let path, let line, let problem):
+            "\(path), line \(line), is not YAML: \(problem)"
+        case .notPlain(let path, let line, let problem):
+            "\(path), line \(line): \(problem); write 'name: value', a line for each option"
+        case .repeated(let name, let path, let line, let earlier):
+            "\(path), line \(line): '\(name)' is there twice, first in line \(earlier); leave one out"
+        case .unknown(let name, let path, let line, let nearest):
+            "\(path), line \(line): there is no option '\(name)'; "
+                + (nearest.map { "did you mean '\($0)'?" } ?? "'--help' names them all")
+        case .onlyOnCommandLine(let name, let path, let line):
+            "\(path), line \(line): '\(name)' belongs on the command line, not into a file"
+        case .notYesOrNo(let name, let value, let place):
+            "'\(name)' is either yes or no, not '\(value)' (\(place))"
+        }
+    }
+}

@@ -1,0 +1,123 @@
+package import ArgumentParser
+
+/// All that a program is told: by its command line, by the environment and by its configuration file.
+///
+/// What the command line says wins over the environment, and that over the file. Options of the environment that the command
+/// does not have are left out, because one environment serves all programs of a box; in the file they are errors.
+package struct MergedOptions: Hashable, Sendable {
+    /// Where an option's value is from, for people.
+    package enum Origin: Hashable, Sendable, CustomStringConvertible {
+        case environment(String)
+        case file(String, line: Int)
+
+        package var description: String {
+            switch self {
+            case .environment(let variable): variable
+            case .file(let path, let line): "\(path), line \(line)"
+            }
+        }
+    }
+
+    /// The option that names the file; it cannot be in one.
+    private static let fileOption = "config"
+    private static let onlyOnCommandLine: Set<String> = [fileOption, "check-config"]
+
+    /// What to parse.
+    package private(set) var arguments: [String]
+    /// Of options that the command line does not give.
+    package private(set) var origins: [String: Origin] = [:]
+    /// What those are; a flag's value is "yes".
+    package private(set) var values: [String: String] = [:]
+
+    /// - Parameters:
+    ///   - arguments: of the command line, without the program's name.
+    ///   - command: the program's command; the arguments may choose one below it.
+    package init(
+        _ arguments: [String], environment: [String: String],
+        command: any ParsableCommand.Type
+    ) throws(ConfigurationError) {
+        self.arguments = arguments
+        let options = CommandOptions(of: command, chosenBy: arguments)
+        let given = Self.given(arguments)
+        for name in options.takesValue.keys.sorted() where !given.contains(name) {
+            let variable = OptionEnvironment.variable(of: name)
+            guard let value = environment[variable] else { continue }
+            values[name] = value
+            origins[name] = .environment(variable)
+        }
+        if let path = path(in: arguments, options) {
+            try add(ConfigurationFile(path: path), options, given: given)
+        }
+        try append(options)
+    }
+
+    private static func given(_ arguments: [String]) -> Set<String> {
+        Set(
+            arguments.prefix { $0 != "--" }.filter { $0.hasPrefix("--") }
+                .map { String($0.dropFirst(2).prefix { $0 != "=" }) })
+    }
+
+    /// The configuration file that is named, by a command that can have one.
+    private func path(in arguments: [String], _ options: CommandOptions) -> String? {
+        guard options.takesValue[Self.fileOption] == true else { return nil }
+        let option = "--\(Self.fileOption)"
+        for (index, argument) in arguments.enumerated() {
+            if argument.hasPrefix("\(option)=") {
+                return String(argument.dropFirst(option.count + 1))
+            }
+            // Without a word behind it, the parser complains.
+            if argument == option { return arguments.dropFirst(index + 1).first }
+        }
+        return values[Self.fileOption].flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    private mutating func add(
+        _ file: ConfigurationFile, _ options: CommandOptions, given: Set<String>
+    ) throws(ConfigurationError) {
+        for entry in file.entries {
+            if Self.onlyOnCommandLine.contains(entry.name) {
+                throw .onlyOnCommandLine(entry.name, path: file.path, line: entry.line)
+            }
+            guard options.takesValue[entry.name] != nil else {
+                throw .unknown(
+                    entry.name, path: file.path, line: entry.line,
+                    nearest: options.nearest(to: entry.name))
+            }
+            guard !given.contains(entry.name), origins[entry.name] == nil else { continue }
+            values[entry.name] = entry.value
+            origins[entry.name] = .file(file.path, line: entry.line)
+        }
+    }
+
+    /// Puts what was found behind the arguments.
+    private mutating func append(_ options: CommandOptions) throws(ConfigurationError) {
+        var added: [String] = []
+        for (name, value) in values.sorted(by: { $0.key < $1.key }) {
+            if options.takesValue[name] == true {
+                added.append("--\(name)=\(value)")
+                continue
+            }
+            let place = origins[name].map { "\($0)" } ?? name
+            switch value.lowercased() {
+            case "yes", "true", "on", "1":
+                values[name] = "yes"
+                added.append("--\(name)")
+            case "no", "false", "off", "0", "":
+                values[name] = nil
+            default:
+                throw .notYesOrNo(name, value: value, where: place)
+            }
+        }
+        // Behind "--" nothing is an option any more.
+        let end = arguments.firstIndex(of: "--") ?? arguments.endIndex
+        arguments.insert(contentsOf: added, at: end)
+    }
+
+    /// Where the options are from that a complaint names, if not from the command line: what to mend is there.
+    package func origins(of complaint: String) -> String? {
+        let words = complaint.split { !($0.isLetter || $0.isNumber || $0 == "-") }
+        let named = origins.filter { words.contains("--\($0.key)") }
+        let places = Set(named.values.map { "\($0)" }).sorted()
+        return places.isEmpty ? nil : places.joined(separator: " and ")
+    }
+}

@@ -1,0 +1,85 @@
+import CYAML
+
+/// Reads the one shape of YAML that a configuration has: a mapping of scalars.
+///
+/// libyaml does the reading (YAML 1.1); here its events are looked at one by one, so that everything else is refused where it
+/// stands instead of being built up first.
+enum YAMLMapping {
+    private enum Place {
+        case start
+        case name
+        case value(of: String, line: Int)
+        case end
+    }
+
+    /// The entries in their order; a value is "" where there is none.
+    static func scalars(
+        of bytes: [UInt8], path: String
+    ) throws(ConfigurationError) -> [ConfigurationFile.Entry] {
+        var parser = yaml_parser_t()
+        guard yaml_parser_initialize(&parser) == 1 else {
+            throw .malformed(path: path, line: 1, "out of memory")
+        }
+        defer { yaml_parser_delete(&parser) }
+        // The parser points into these bytes until it is done.
+        return try bytes.withUnsafeBufferPointer { bytes throws(ConfigurationError) in
+            yaml_parser_set_input_string(&parser, bytes.baseAddress, bytes.count)
+            return try entries(&parser, path: path)
+        }
+    }
+
+    private static func entries(
+        _ parser: inout yaml_parser_t, path: String
+    ) throws(ConfigurationError) -> [ConfigurationFile.Entry] {
+        var entries: [ConfigurationFile.Entry] = []
+        var place = Place.start
+        while true {
+            var event = yaml_event_t()
+            guard yaml_parser_parse(&parser, &event) == 1 else {
+                let problem = parser.problem.map { String(cString: $0) } ?? "it cannot be read"
+                throw .malformed(path: path, line: parser.problem_mark.line + 1, problem)
+            }
+            defer { yaml_event_delete(&event) }
+            let line = event.start_mark.line + 1
+            switch (event.type, place) {
+            case (YAML_STREAM_END_EVENT, _):
+                return entries
+            case (YAML_STREAM_START_EVENT, _), (YAML_DOCUMENT_END_EVENT, _):
+                break
+            case (YAML_DOCUMENT_START_EVENT, .start):
+                break
+            case (YAML_MAPPING_START_EVENT, .start):
+                place = .name
+            case (YAML_MAPPING_END_EVENT, .name):
+                place = .end
+            case (YAML_SCALAR_EVENT, .start) where text(of: event).isEmpty:
+                // A document without content.
+                place = .end
+            case (YAML_SCALAR_EVENT, .name):
+                place = .value(of: text(of: event), line: line)
+            case (YAML_SCALAR_EVENT, .value(let name, let line)):
+                entries.append(.init(name: name, value: value(of: event), line: line))
+                place = .name
+            case (_, .value(let name, _)):
+                throw .notPlain(path: path, line: line, "'\(name)' has more than one value")
+            case (YAML_DOCUMENT_START_EVENT, .end):
+                throw .notPlain(path: path, line: line, "a second document begins")
+            default:
+                throw .notPlain(path: path, line: line, "this is no list of options")
+            }
+        }
+    }
+
+    private static func text(of event: yaml_event_t) -> String {
+        let scalar = event.data.scalar
+        return String(
+            decoding: UnsafeBufferPointer(start: scalar.value, count: scalar.length), as: UTF8.self)
+    }
+
+    /// A plain `~` or `null` is YAML's way to say that there is none (YAML 1.1, "null").
+    private static func value(of event: yaml_event_t) -> String {
+        let text = text(of: event)
+        let isPlain = event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE
+        return isPlain && ["~", "null", "Null", "NULL"].contains(text) ? "" : text
+    }
+}

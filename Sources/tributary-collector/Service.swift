@@ -1,0 +1,97 @@
+import CollectorCore
+import Glibc
+import Logging
+import Synchronization
+import Terminal
+
+/// What a collector tells the people and the system that run it, and what they may tell it while it runs.
+final class Service: Sendable {
+    /// Options that may change without a restart.
+    private static let changeable: Set<String> = [
+        "idle-timeout", "reserve", "keep-age", "keep-bytes", "keep-free", "verbose",
+    ]
+
+    let logger: Logger
+    private let console: Console
+    private let manager = ServiceManager.current()
+    private let threshold: LogThreshold
+    private let endpoint: String
+    private let state = Mutex(State())
+
+    private struct State: Sendable {
+        var isReady = false
+        var status = ""
+        /// What was read last.
+        var options: [String: String]?
+    }
+
+    init(console: Console, endpoint: String, isVerbose: Bool) {
+        self.console = console
+        self.endpoint = endpoint
+        let threshold = LogThreshold(verbose: isVerbose)
+        self.threshold = threshold
+        logger = Logger(label: "collector") { _ in
+            HumanLogHandler(console: console, threshold: threshold)
+        }
+        do throws(UsageError) {
+            let options = try Program.reread(CollectorCommand.self).options.values
+            state.withLock { $0.options = options }
+        } catch {
+            // The file has become wrong in the moment since it was read first: all of it will count as changed.
+            logger.warning("\(error)")
+        }
+    }
+
+    /// About once a second, on the thread that receives: a sign of life of the work itself.
+    @Sendable func report(_ status: CollectorStatus) {
+        console.progress(ProgressText.line(status))
+        guard manager.isThere else { return }
+        let line = ProgressText.summary(status, listeningAt: endpoint)
+        state.withLock { state in
+            if !state.isReady { manager.ready() }
+            state.isReady = true
+            if state.status != line { manager.status(line) }
+            state.status = line
+        }
+        manager.alive()
+    }
+
+    func stopping() { manager.stopping() }
+
+    /// Reads the options again: what may change does, what may not is said.
+    func reload(_ collector: Collector) {
+        manager.reloading()
+        defer { manager.ready() }
+        do throws(UsageError) {
+            let (command, options) = try Program.reread(CollectorCommand.self)
+            let changed = state.withLock { state in
+                defer { state.options = options.values }
+                return Self.changes(from: state.options ?? [:], to: options.values)
+            }
+            collector.change(to: command.changeable)
+            threshold.set(verbose: command.verbose)
+            logger.notice("\(Self.report(changed))")
+        } catch {
+            logger.error("the configuration stays as it was: \(error)")
+        }
+    }
+
+    private static func changes(
+        from old: [String: String], to new: [String: String]
+    ) -> [String] {
+        Set(old.keys).union(new.keys).filter { old[$0] != new[$0] }.sorted()
+    }
+
+    /// One line on what a changed configuration has done.
+    private static func report(_ changed: [String]) -> String {
+        let now = changed.filter(changeable.contains)
+        let later = changed.filter { !changeable.contains($0) }
+        var parts: [String] = []
+        if !now.isEmpty { parts.append("\(now.joined(separator: ", ")) changed") }
+        if !later.isEmpty {
+            parts.append("\(later.joined(separator: ", ")) will change with the next start")
+        }
+        return "configuration read again: "
+            + (parts.isEmpty ? "nothing has changed" : parts.joined(separator: "; "))
+    }
+}

@@ -1,0 +1,107 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// Options from files: those that the packages bring, and what a running collector does with a changed one.
+    @Suite struct ConfigurationTests {
+        /// `deploy/config` of this checkout.
+        private static let packaged = URL(filePath: #filePath)
+            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+            .appending(path: "deploy/config")
+
+        /// A packaged file with everything in force that is commented out, each option once.
+        private func everything(of name: String) throws -> [(option: String, value: String)] {
+            let text = try String(
+                contentsOf: Self.packaged.appending(path: "\(name).yaml"), encoding: .utf8)
+            var found: [(option: String, value: String)] = []
+            for line in text.split(separator: "\n") {
+                guard let match = line.wholeMatch(of: /#?([a-z][a-z-]*): ([^ ].*)/),
+                    !found.contains(where: { $0.option == match.1 })
+                else { continue }
+                found.append((String(match.1), String(match.2)))
+            }
+            return found
+        }
+
+        /// The long options that a program's help has.
+        private func options(of program: Executable, on stage: Stage) async throws -> Set<String> {
+            let help = try await stage.run(program, "--help").output
+            return Set(
+                help.matches(of: /^ +(?:-., )?--([a-z0-9-]+)/.anchorsMatchLineEndings())
+                    .map { String($0.1) })
+        }
+
+        @Test(arguments: [(Executable.collector, "collector"), (.agent, "agent")])
+        func `the packages' configuration has every option, and all of it is right`(
+            program: Executable, name: String
+        ) async throws {
+            try await Stage.with { stage in
+                let options = try everything(of: name)
+                let known = try await self.options(of: program, on: stage)
+                #expect(
+                    Set(options.map(\.option))
+                        == known.subtracting(["help", "version", "config", "check-config"]))
+                // A key that the box could have, and options that are for other kinds of capture.
+                let given = options.filter { $0.option != "collector-key" && $0.option != "preset" }
+                let file = stage.directory.appending(path: "options.yaml")
+                try given.map { option, value in
+                    switch option {
+                    case "keys": ""
+                    // This machine may have no camera.
+                    case "video": "video: test"
+                    default: "\(option): \(value)"
+                    }
+                }.joined(separator: "\n").write(to: file, atomically: true, encoding: .utf8)
+                let outcome = try await stage.run(
+                    program, "--config", file.path, "--check-config")
+                #expect(outcome.status == 0, "\(outcome.complaints)")
+                #expect(outcome.output == "these options are right\n")
+            }
+        }
+
+        @Test func `a wrong option in a file is said with its place`() async throws {
+            try await Stage.with { stage in
+                let file = stage.directory.appending(path: "options.yaml")
+                func complaint(_ text: String) async throws -> String {
+                    try text.write(to: file, atomically: true, encoding: .utf8)
+                    let outcome = try await stage.run(
+                        .collector, "--config", file.path, "--check-config")
+                    #expect(outcome.status == 64)
+                    #expect(outcome.complaintLines.count == 1)
+                    return outcome.complaints
+                }
+                let misspelt = try await complaint("segmant: 10m")
+                #expect(misspelt.contains("did you mean 'segment'?"))
+                let short = try await complaint("\nsegment: 0s")
+                #expect(short.contains("(from \(file.path), line 2)"))
+                let broken = try await complaint("listen: 'a")
+                #expect(broken.contains("is not YAML"))
+            }
+        }
+
+        @Test func `a running collector takes over what may change, and says what may not`()
+            async throws
+        {
+            try await Stage.with { stage in
+                let file = stage.directory.appending(path: "options.yaml")
+                func write(_ text: String) throws {
+                    try text.write(to: file, atomically: true, encoding: .utf8)
+                }
+                try write("keep-age: 30d")
+                let collector = try await stage.collector("--config", file.path)
+                try write("keep-age: 7d\nsegment: 5m\nverbose: yes")
+                collector.signal(SIGHUP)
+                try await collector.says(
+                    "keep-age, verbose changed; segment will change with the next start")
+                try write("keep-age: soon")
+                collector.signal(SIGHUP)
+                try await collector.says("the configuration stays as it was")
+                try write("keep-age: 7d\nsegment: 5m\nverbose: yes")
+                collector.signal(SIGHUP)
+                try await collector.says("nothing has changed")
+                collector.signal(SIGTERM)
+                try await collector.succeeds()
+            }
+        }
+    }
+}

@@ -1,0 +1,169 @@
+import ArgumentParser
+import Foundation
+import Testing
+
+@testable import Terminal
+
+@Suite struct MergedOptionsTests {
+    private struct Tool: ParsableCommand {
+        static let configuration = CommandConfiguration(subcommands: [Part.self])
+        @Option var startAt = "x"
+        @Option var videoBitrate = "x"
+        @Flag var once = false
+        @Flag(name: .shortAndLong) var verbose = false
+        @OptionGroup var configuration: ConfigurationOptions
+    }
+
+    private struct Part: ParsableCommand {
+        static let configuration = CommandConfiguration(commandName: "part")
+        @Option var archive = "y"
+    }
+
+    private func merged(
+        _ arguments: [String] = [], _ environment: [String: String] = [:]
+    ) throws -> MergedOptions {
+        try MergedOptions(arguments, environment: environment, command: Tool.self)
+    }
+
+    /// The options of a file with that text.
+    private func merged(
+        file: String, _ arguments: [String] = [], _ environment: [String: String] = [:]
+    ) throws -> MergedOptions {
+        let path = NSTemporaryDirectory() + "options-\(UUID().uuidString).yaml"
+        try Data(file.utf8).write(to: URL(filePath: path))
+        defer { unlink(path) }
+        do {
+            return try merged(arguments + ["--config", path], environment)
+        } catch let error as ConfigurationError {
+            throw Complaint(text: "\(error)".replacing(path, with: "FILE"))
+        }
+    }
+
+    private struct Complaint: Error, Equatable {
+        var text: String
+    }
+
+    private func complaint(of file: String) -> String {
+        do {
+            return "none: \(try merged(file: file).arguments)"
+        } catch let error as Complaint {
+            return error.text
+        } catch {
+            return "another error: \(error)"
+        }
+    }
+
+    // MARK: Environment
+
+    @Test func `an option and its variable have one name`() throws {
+        #expect(try merged([], ["TRIBUTARY_START_AT": "z"]).arguments == ["--start-at=z"])
+        #expect(
+            try merged(["part"], ["TRIBUTARY_ARCHIVE": "z"]).arguments == ["part", "--archive=z"])
+    }
+
+    @Test(arguments: [["--start-at", "a"], ["--start-at=a"]])
+    func `the command line wins`(arguments: [String]) throws {
+        #expect(try merged(arguments, ["TRIBUTARY_START_AT": "z"]).arguments == arguments)
+        #expect(
+            try merged(file: "start-at: z", arguments).arguments.dropLast(2) == arguments[...])
+    }
+
+    @Test func `flags are yes or no`() throws {
+        #expect(try merged([], ["TRIBUTARY_ONCE": "1"]).arguments == ["--once"])
+        #expect(try merged([], ["TRIBUTARY_ONCE": "0"]).arguments == [])
+        #expect(try merged([], ["TRIBUTARY_VERBOSE": "true"]).arguments == ["--verbose"])
+        #expect(throws: ConfigurationError.self) { try merged([], ["TRIBUTARY_ONCE": "2"]) }
+    }
+
+    @Test func `variables of other programs are left alone`() throws {
+        let other = ["TRIBUTARY_ARCHIVE": "z", "TRIBUTARY_HELP": "1"]
+        #expect(try merged([], other).arguments == [])
+    }
+
+    // MARK: Files
+
+    @Test func `options come from a file, and the environment wins over it`() throws {
+        let file = """
+            # What this box does.
+            start-at: "first # sample"   # quoted
+            once: yes
+            verbose: no
+            video-bitrate: 4M
+            """
+        #expect(
+            try merged(file: file, [], ["TRIBUTARY_VIDEO_BITRATE": "2M"]).arguments.dropFirst(2)
+                == ["--once", "--start-at=first # sample", "--video-bitrate=2M"])
+    }
+
+    @Test(arguments: ["", "# nothing\n", "---\n", "start-at:\n", "start-at: ~\n", "start-at: null"])
+    func `what has no value is not given`(file: String) throws {
+        #expect(try merged(file: file).arguments.count == 2)
+    }
+
+    @Test(arguments: [
+        (
+            "vidoe-bitrate: 4M",
+            "FILE, line 1: there is no option 'vidoe-bitrate'; did you mean 'video-bitrate'?"
+        ),
+        (
+            "\nvideo_bitrate: 4M",
+            "FILE, line 2: there is no option 'video_bitrate'; did you mean 'video-bitrate'?"
+        ),
+        ("colour: red", "FILE, line 1: there is no option 'colour'; '--help' names them all"),
+        ("config: x", "FILE, line 1: 'config' belongs on the command line, not into a file"),
+        ("once: 3", "'once' is either yes or no, not '3' (FILE, line 1)"),
+        (
+            "once: yes\nonce: no",
+            "FILE, line 2: 'once' is there twice, first in line 1; leave one out"
+        ),
+        (
+            "start-at: [a, b]",
+            "FILE, line 1: 'start-at' has more than one value; write 'name: value', a line for each option"
+        ),
+        (
+            "start-at: {a: b}",
+            "FILE, line 1: 'start-at' has more than one value; write 'name: value', a line for each option"
+        ),
+        (
+            "- once",
+            "FILE, line 1: this is no list of options; write 'name: value', a line for each option"
+        ),
+        (
+            "once",
+            "FILE, line 1: this is no list of options; write 'name: value', a line for each option"
+        ),
+        (
+            "once: yes\n---\nonce: no",
+            "FILE, line 2: a second document begins; write 'name: value', a line for each option"
+        ),
+        ("start-at: 'a", "FILE, line 1, is not YAML: found unexpected end of stream"),
+        ("\u{0}", "FILE, line 1, is not YAML: control characters are not allowed"),
+    ])
+    func `what is wrong with a file is said in one line`(file: String, complaint: String) {
+        #expect(self.complaint(of: file) == complaint)
+    }
+
+    @Test func `a file that is not there or far too large is said`() {
+        #expect(throws: ConfigurationError.unreadable(path: "/nowhere", errno: ENOENT)) {
+            try merged(["--config", "/nowhere"])
+        }
+        #expect(throws: ConfigurationError.unreadable(path: "/", errno: EISDIR)) {
+            try merged(["--config=/"])
+        }
+        #expect(complaint(of: String(repeating: "#", count: 300_000)).contains("more than 256 KiB"))
+    }
+
+    @Test func `a complaint about a value says where the value is from`() throws {
+        let options = try merged(
+            file: "start-at: z", [], ["TRIBUTARY_VIDEO_BITRATE": "much"])
+        #expect(options.origins(of: "--video-bitrate much is no rate") == "TRIBUTARY_VIDEO_BITRATE")
+        #expect(options.origins(of: "--start-at z")?.hasSuffix(", line 1") == true)
+        #expect(options.origins(of: "--once is wrong") == nil)
+    }
+
+    @Test func `options go in front of what is no option`() throws {
+        #expect(
+            try merged(["--", "x"], ["TRIBUTARY_START_AT": "z"]).arguments
+                == ["--start-at=z", "--", "x"])
+    }
+}
