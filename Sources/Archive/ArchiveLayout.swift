@@ -67,6 +67,14 @@ package struct ArchiveLayout: Hashable, Sendable {
         }
     }
 
+    /// The name that is closest to `text`.
+    package static func validName(from text: String) -> String {
+        let allowed = text.prefix(maximumNameBytes).map { character in
+            isValidName("a\(character)") ? String(character) : "-"
+        }.joined()
+        return isValidName(allowed) ? allowed : String("file\(allowed)".prefix(maximumNameBytes))
+    }
+
     private static func isAlphanumeric(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

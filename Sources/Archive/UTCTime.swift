@@ -45,6 +45,13 @@ package struct UTCTime: Hashable, Comparable, Sendable, CustomStringConvertible 
         nanoseconds = Int64(seconds) * 1_000_000_000 + Int64(number(20..<23)) * 1_000_000
     }
 
+    /// Reads a session's name: its zero, perhaps with a number that tells it from others of the same zero.
+    init?(sessionName: String) {
+        let name = sessionName.utf8.count > 24 ? sessionName.prefix(24) : sessionName[...]
+        guard sessionName.dropFirst(24).prefix(1).allSatisfy({ $0 == "-" }) else { return nil }
+        self.init(fileName: name)
+    }
+
     package static func < (left: UTCTime, right: UTCTime) -> Bool {
         left.nanoseconds < right.nanoseconds
     }

@@ -74,6 +74,14 @@ package struct FragmentScanner<Source: ByteSource> {
         validEnd = layout.fragments.lowerBound
     }
 
+    /// Goes on where another scanner has stopped, in a file that has grown since.
+    ///
+    /// - Parameter source: the same file, as it is now.
+    package init(_ source: Source, after earlier: FragmentScanner) throws(MP4Error) {
+        try self.init(source)
+        validEnd = max(validEnd, earlier.validEnd)
+    }
+
     /// The next whole fragment; nil at the end, with ``stop`` saying why.
     ///
     /// - Throws: only when the source cannot be read.

@@ -1,6 +1,7 @@
 import Archive
 import Media
 import MP4
+import TestRecordings
 import Testing
 
 /// A file of which writes are lost in a power cut: any of those since the last synchronisation may have reached the disk.
@@ -75,11 +76,11 @@ private struct FragileFile {
 
     /// A file before and after, and the index that it got.
     private func retimed() throws -> (
-        session: RecordedSession, before: [UInt8], after: [UInt8], movie: [UInt8]
+        session: WrittenSession, before: [UInt8], after: [UInt8], movie: [UInt8]
     ) {
-        let session = try RecordedSession(segments: 1, secondsEach: 2, error: Self.late)
+        let session = try WrittenSession(segments: 1, secondsEach: 2, error: Self.late)
         let before = try session.bytes()[0]
-        _ = try SessionRetimer(RecordedSession.name, in: session.layout).retime(isDryRun: false)
+        _ = try SessionRetimer(WrittenSession.name, in: session.layout).retime(isDryRun: false)
         let after = try session.bytes()[0]
         let current = try replacement(after).current
         return (session, before, after, Array(after[Int(current.offset)..<Int(current.end)]))
@@ -94,20 +95,20 @@ private struct FragileFile {
         let (from, to) = goingBack ? (after, before) : (before, after)
         let indices = try replacement(from)
         let steps = goingBack ? indices.stepsBack : indices.steps(replacingWith: movie)
-        let known = [before, after].map { try? RecordedSession.times($0, .video) }
+        let known = [before, after].map { try? WrittenSession.times($0, .video) }
         var file = FragileFile(from)
         var looks = 0
         for step in steps {
             file.perform(step)
             for bytes in file.possibilities {
                 looks += 1
-                let times = try? RecordedSession.times(bytes, .video)
+                let times = try? WrittenSession.times(bytes, .video)
                 #expect(times != nil && known.contains(times), "after \(looks) looks")
                 try FileSystem.replace(path, with: bytes)
                 let report = FileVerifier.verify(path).report
                 #expect(report.isSound, "\(report.findings)")
                 // Whatever happened, the same command leads to the same end.
-                let retimer = try SessionRetimer(RecordedSession.name, in: session.layout)
+                let retimer = try SessionRetimer(WrittenSession.name, in: session.layout)
                 _ =
                     goingBack
                     ? try retimer.undo(isDryRun: false) : try retimer.retime(isDryRun: false)

@@ -2,6 +2,7 @@ import Archive
 import Glibc
 import Media
 import MP4
+import TestRecordings
 import Testing
 
 /// An archive with one session in which one source records, in a directory of its own.

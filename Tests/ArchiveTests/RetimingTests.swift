@@ -1,29 +1,30 @@
 import Archive
 import Media
 import MP4
+import TestRecordings
 import Testing
 
 @Suite struct RetimingTests {
-    private static let second = RecordedSession.second
+    private static let second = WrittenSession.second
     /// Late by 3 ms at first, right after four seconds.
     @Sendable private static func settling(_ session: Int64) -> Int64 {
         max(0, 3_000_000 - session * 3_000_000 / (4 * second))
     }
 
     private func retime(
-        _ session: RecordedSession, isDryRun: Bool = false
+        _ session: WrittenSession, isDryRun: Bool = false
     ) throws -> RetimingReport {
-        let retimer = try SessionRetimer(RecordedSession.name, in: session.layout)
+        let retimer = try SessionRetimer(WrittenSession.name, in: session.layout)
         return try retimer.retime(isDryRun: isDryRun)
     }
 
-    private func undo(_ session: RecordedSession) throws -> RetimingReport {
-        let retimer = try SessionRetimer(RecordedSession.name, in: session.layout)
+    private func undo(_ session: WrittenSession) throws -> RetimingReport {
+        let retimer = try SessionRetimer(WrittenSession.name, in: session.layout)
         return try retimer.undo(isDryRun: false)
     }
 
     @Test func `times are the truth to within the bound that the file tells`() throws {
-        let session = try RecordedSession(error: Self.settling)
+        let session = try WrittenSession(error: Self.settling)
         let before = try session.bytes()
         let report = try retime(session)
         let after = try session.bytes()
@@ -34,22 +35,22 @@ import Testing
             let bound = try #require(
                 report.sources[0].files[index].boundAfter?.greatestNanoseconds)
             #expect(bound < 120_000)
-            for (picture, time) in try RecordedSession.times(bytes, .video).enumerated() {
+            for (picture, time) in try WrittenSession.times(bytes, .video).enumerated() {
                 let truth = Int64(picture) * Self.second / 20 + origin
                 // A tick of rounding twice; and no picture is presented before its file begins.
                 #expect(abs(time + origin - truth) <= Int64(bound) + 12_000, "\(index) \(picture)")
             }
-            for (packet, time) in try RecordedSession.times(bytes, .audio).enumerated() {
+            for (packet, time) in try WrittenSession.times(bytes, .audio).enumerated() {
                 let truth = Int64(packet) * Self.second / 50 + origin
                 #expect(abs(time + origin - truth) <= Int64(bound) + 84_000, "\(index) \(packet)")
             }
         }
-        let first = try RecordedSession.times(before[0], .video)[1]
+        let first = try WrittenSession.times(before[0], .video)[1]
         #expect(abs(first - Self.second / 20) > 2_000_000)
     }
 
     @Test func `no byte of media moves, and the recording still proves itself`() throws {
-        let session = try RecordedSession(error: Self.settling)
+        let session = try WrittenSession(error: Self.settling)
         let before = try session.bytes()
         _ = try retime(session)
         for (path, (old, new)) in zip(try session.paths, zip(before, try session.bytes())) {
@@ -64,7 +65,7 @@ import Testing
     }
 
     @Test func `undo brings back every byte`() throws {
-        let session = try RecordedSession(error: Self.settling)
+        let session = try WrittenSession(error: Self.settling)
         let before = try session.bytes()
         _ = try retime(session)
         #expect(try undo(session).sources[0].files.map(\.outcome) == [.restored, .restored])
@@ -73,8 +74,8 @@ import Testing
     }
 
     @Test func `the same input gives the same bytes, however often`() throws {
-        let session = try RecordedSession(error: Self.settling)
-        let other = try RecordedSession(error: Self.settling)
+        let session = try WrittenSession(error: Self.settling)
+        let other = try WrittenSession(error: Self.settling)
         _ = try retime(session)
         _ = try retime(other)
         let once = try session.bytes()
@@ -88,7 +89,7 @@ import Testing
     }
 
     @Test func `a dry run says the same and changes nothing`() throws {
-        let session = try RecordedSession(error: Self.settling)
+        let session = try WrittenSession(error: Self.settling)
         let before = try session.bytes()
         let dry = try retime(session, isDryRun: true)
         #expect(try session.bytes() == before)
@@ -100,14 +101,14 @@ import Testing
 
     @Test func `sound that was end to end stays so, also across the cut`() throws {
         // Wrong by what sound cannot show: both clocks agree, live and afterwards.
-        let session = try RecordedSession(skewPPB: 0) { _ in 400_000 }
+        let session = try WrittenSession(skewPPB: 0) { _ in 400_000 }
         _ = try retime(session)
         var ends: [Int64] = []
         for bytes in try session.bytes() {
             let movie = try Movie.read(from: MemorySource(bytes))
             let sound = try #require(movie.track(.audio)?.samples)
             #expect(sound.durations.dropFirst().allSatisfy { $0 == 960 })
-            ends.append(try RecordedSession.times(bytes, .audio)[249])
+            ends.append(try WrittenSession.times(bytes, .audio)[249])
         }
         // The first packet of all was captured at zero, and the last of a file lasts until the next file begins.
         #expect(abs(ends[0] + Self.second / 50 - 5 * Self.second) < 42_000)
@@ -117,7 +118,7 @@ import Testing
     {
         // All was captured 80 ms before it was recorded: almost two pictures, three of which change places.
         let lead: Int64 = 80_000_000
-        let session = try RecordedSession(lead: lead, reordered: true) { _ in lead }
+        let session = try WrittenSession(lead: lead, reordered: true) { _ in lead }
         let before = try session.bytes()
         let report = try retime(session)
         #expect(report.sources[0].files.map(\.outcome) == [.retimed, .retimed])
@@ -127,14 +128,14 @@ import Testing
             let box = try #require(movie.userBoxes.first)
             let record = try RetimingRecord(parsing: box.payload)
             for kind in [TrackKind.video, .audio] {
-                let recorded = try RecordedSession.times(before[index], kind)
-                let times = try RecordedSession.times(bytes, kind)
+                let recorded = try WrittenSession.times(before[index], kind)
+                let times = try WrittenSession.times(bytes, kind)
                 #expect(times.allSatisfy { $0 >= 0 })
                 let order = recorded.indices.sorted { recorded[$0] < recorded[$1] }
                 #expect(order == times.indices.sorted { times[$0] < times[$1] })
                 let knots = try #require(record.track(kind)).knots
                 let ticks: Int64 = kind == .video ? 90_000 : 48_000
-                let decoded = try RecordedSession.decodingTimes(before[index], kind)
+                let decoded = try WrittenSession.decodingTimes(before[index], kind)
                 for (sample, time) in times.enumerated() {
                     let knot = knots.last { $0.ticks <= decoded[sample] } ?? knots[0]
                     let error = abs(time - (recorded[sample] - lead))
@@ -152,27 +153,27 @@ import Testing
     }
 
     @Test func `files of one name still start together`() throws {
-        let session = try RecordedSession { _ in 700_000 }
-        let other = try RecordedSession { _ in 100_000 }
+        let session = try WrittenSession { _ in 700_000 }
+        let other = try WrittenSession { _ in 100_000 }
         for each in [session, other] { _ = try retime(each) }
         for (one, two) in zip(try session.bytes(), try other.bytes()) {
-            let times = try [one, two].map { try RecordedSession.times($0, .video) }
+            let times = try [one, two].map { try WrittenSession.times($0, .video) }
             #expect(abs(times[0][20] - times[1][20]) < 12_000)
             #expect(try #require(times[0].first) >= 0 && (try #require(times[1].first)) >= 0)
         }
     }
 
     @Test func `what is recorded, growing or not whole is refused, in words`() throws {
-        let recording = try RecordedSession(state: .recording, error: Self.settling)
+        let recording = try WrittenSession(state: .recording, error: Self.settling)
         #expect(throws: ArchiveError.self) { try retime(recording) }
-        let growing = try RecordedSession(finished: false, error: Self.settling)
+        let growing = try WrittenSession(finished: false, error: Self.settling)
         do {
             _ = try retime(growing)
             Issue.record("a growing file was retimed")
         } catch let error as ArchiveError {
             #expect(error.description.contains("not finished"))
         }
-        let torn = try RecordedSession(error: Self.settling)
+        let torn = try WrittenSession(error: Self.settling)
         let path = try torn.paths[1]
         let bytes = try torn.bytes()
         try FileSystem.replace(path, with: Array(bytes[1].prefix(3_000)))
@@ -181,21 +182,21 @@ import Testing
     }
 
     @Test func `two programs never retime one session at once`() throws {
-        let session = try RecordedSession(error: Self.settling)
-        let holder = try SessionRetimer(RecordedSession.name, in: session.layout)
+        let session = try WrittenSession(error: Self.settling)
+        let holder = try SessionRetimer(WrittenSession.name, in: session.layout)
         #expect(throws: ArchiveError.self) { try retime(session) }
         _ = try holder.retime(isDryRun: true)
     }
 
     @Test func `a recording without exchanges stays as it is`() throws {
-        let session = try RecordedSession(withExchanges: false, error: Self.settling)
+        let session = try WrittenSession(withExchanges: false, error: Self.settling)
         let before = try session.bytes()
         #expect(try retime(session).sources[0].files[0].outcome == .withoutExchanges)
         #expect(try session.bytes() == before)
     }
 
     @Test func `every flipped byte of a mapping is found`() throws {
-        let session = try RecordedSession(segments: 1, secondsEach: 2, error: Self.settling)
+        let session = try WrittenSession(segments: 1, secondsEach: 2, error: Self.settling)
         _ = try retime(session)
         let path = try session.paths[0]
         let bytes = try session.bytes()[0]

@@ -1,6 +1,7 @@
 import Glibc
 import Media
 import MP4
+import TestRecordings
 import Testing
 
 @testable import Archive

@@ -1,5 +1,6 @@
 import Archive
 import Media
+import TestRecordings
 import Testing
 
 /// A camera at 10 pictures a second with a keyframe every `keyframeEvery` pictures, and 48 kHz sound, in batches of 100 ms.

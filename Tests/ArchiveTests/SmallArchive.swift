@@ -1,6 +1,7 @@
 import Archive
 import Media
 import MP4
+import TestRecordings
 
 /// An archive on disk with sessions of one source, whose segments have one picture for each second.
 struct SmallArchive {

@@ -78,7 +78,7 @@ package struct ArchiveRecovery {
         } catch {
             archive.notes.append(RecoveryNote(.error, "\(error)"))
             guard case .malformed(_, SessionManifest.unreadable) = error,
-                let zero = UTCTime(fileName: session)
+                let zero = UTCTime(sessionName: session)
             else { return nil }
             guard rename(path, "\(path).damaged") == 0 else {
                 throw .system(operation: "rename", path: path, errno: errno)
@@ -89,7 +89,7 @@ package struct ArchiveRecovery {
 
     /// A session whose description was never written: a crash in its first moment.
     private mutating func orphan(_ session: String) throws(ArchiveError) -> SessionManifest? {
-        guard let zero = UTCTime(fileName: session) else { return nil }
+        guard let zero = UTCTime(sessionName: session) else { return nil }
         var hasContent = false
         for name in try layout.sourceNames(session) {
             var source = SourceRecovery(

@@ -1,11 +1,11 @@
 import Archive
 
 /// Media bytes for tests, at an address that stays.
-final class ArrayPayload: MediaPayload {
+package final class ArrayPayload: MediaPayload {
     // Filled before anybody else sees it, only read afterwards.
     nonisolated(unsafe) private let buffer: UnsafeMutableRawBufferPointer
 
-    init(_ bytes: [UInt8]) {
+    package init(_ bytes: [UInt8]) {
         buffer = .allocate(byteCount: bytes.count, alignment: 1)
         buffer.copyBytes(from: bytes)
     }
@@ -14,5 +14,5 @@ final class ArrayPayload: MediaPayload {
         buffer.deallocate()
     }
 
-    var memory: UnsafeRawBufferPointer { UnsafeRawBufferPointer(buffer) }
+    package var memory: UnsafeRawBufferPointer { UnsafeRawBufferPointer(buffer) }
 }

@@ -1,25 +1,25 @@
-import Archive
-import Foundation
-import Media
+package import Archive
+package import Foundation
+package import Media
 import MP4
 import Timing
 
 /// A finished session of one camera on disk, whose clock was known badly while it was recorded: what was applied was wrong by
 /// `errorNanoseconds`, and the truth is known.
-final class RecordedSession {
-    static let name = "2026-11-20T22-40-00.000Z"
-    static let second: Int64 = 1_000_000_000
+package final class WrittenSession {
+    package static let name = "2026-11-20T22-40-00.000Z"
+    package static let second: Int64 = 1_000_000_000
     /// Agent's clock at the session's zero.
-    static let agentZero: Int64 = 5_000_000_000_000
-    static let collectorZero: Int64 = 77_000_000_000_000
+    package static let agentZero: Int64 = 5_000_000_000_000
+    package static let collectorZero: Int64 = 77_000_000_000_000
 
-    let directory: URL
-    var layout: ArchiveLayout { ArchiveLayout(root: directory.path) }
+    package let directory: URL
+    package var layout: ArchiveLayout { ArchiveLayout(root: directory.path) }
 
     /// Collector − agent, truly.
-    let trueOffset: @Sendable (_ agent: Int64) -> Int64
+    package let trueOffset: @Sendable (_ agent: Int64) -> Int64
     /// What was added to that when a moment was mapped live.
-    let error: @Sendable (_ session: Int64) -> Int64
+    package let error: @Sendable (_ session: Int64) -> Int64
     /// How much before its grid everything was truly captured.
     private let lead: Int64
     /// Whether two pictures of three refer to one that is presented after them.
@@ -34,7 +34,7 @@ final class RecordedSession {
     private static let audio = TrackFormat.aac(
         AACFormat(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2))
 
-    init(
+    package init(
         segments: Int = 2, secondsEach: Int = 5, state: SessionManifest.State = .finished,
         skewPPB: Int64 = 80_000, finished: Bool = true, withExchanges: Bool = true,
         lead: Int64 = 0, reordered: Bool = false,
@@ -74,11 +74,11 @@ final class RecordedSession {
 
     private static let zero = UTCTime(nanoseconds: 1_795_214_400_000_000_000)
 
-    var paths: [String] {
+    package var paths: [String] {
         get throws { try layout.segmentPaths(Self.name, "camera") }
     }
 
-    func bytes() throws -> [[UInt8]] {
+    package func bytes() throws -> [[UInt8]] {
         try paths.map { try FileSystem.read($0, limit: 1 << 24) }
     }
 
@@ -106,7 +106,7 @@ final class RecordedSession {
     }
 
     /// The agent's stamp of what truly happened at a moment of the session.
-    func stamp(_ session: Int64) -> Int64 {
+    package func stamp(_ session: Int64) -> Int64 {
         var stamp = Self.agentZero + session
         for _ in 0..<4 { stamp = session + Self.collectorZero - trueOffset(stamp) }
         return stamp
@@ -184,7 +184,7 @@ final class RecordedSession {
     }
 
     /// Decoding times of a track of a file, ticks of its media timeline.
-    static func decodingTimes(_ bytes: [UInt8], _ kind: TrackKind) throws -> [Int64] {
+    package static func decodingTimes(_ bytes: [UInt8], _ kind: TrackKind) throws -> [Int64] {
         let source = MemorySource(bytes)
         var scanner = try FragmentScanner(source)
         var times: [Int64] = []
@@ -195,7 +195,7 @@ final class RecordedSession {
     }
 
     /// Presentation times of a track of a file on the file's timeline, nanoseconds, as its index and edit list say.
-    static func times(_ bytes: [UInt8], _ kind: TrackKind) throws -> [Int64] {
+    package static func times(_ bytes: [UInt8], _ kind: TrackKind) throws -> [Int64] {
         let movie = try Movie.read(from: MemorySource(bytes))
         guard let track = movie.track(kind), let edit = track.edits.last else { return [] }
         let wait = track.edits.dropLast().reduce(0) { $0 + Int64($1.segmentDuration) }
