@@ -18,6 +18,8 @@ struct SessionSettings: Sendable {
     var segmentNanoseconds: Int64
     /// A session ends when no source has sent anything for so long; 0: it waits for ever.
     var idleTimeoutNanoseconds: Int64 = 0
+    /// Names of sessions that are there: another one gets another name, even if it has the same zero.
+    var takenNames: Set<String> = []
     var software: String
 }
 
@@ -75,6 +77,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     }
 
     private var settings: SessionSettings
+    private var takenNames: Set<String>
     private var state = State.idle
     /// What waits for zero, in its order.
     private var held: [(source: String, event: Event)] = []
@@ -96,6 +99,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
 
     init(settings: SessionSettings, host: HostClock = HostClock()) {
         self.settings = settings
+        takenNames = settings.takenNames
         self.host = host
     }
 
@@ -407,17 +411,24 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         self.held = []
         heldGoodbyes = []
         let video: TrackKind? = settings.startAt == .firstVideo ? .video : nil
+        var replayed: Int64?
+        let live = held.compactMap { source, event -> (source: String, samples: Samples)? in
+            guard case .samples(let samples, _, _) = event else { return nil }
+            let zero = sources[source]?.intake.replayedZero(of: samples, at: now)
+            guard let zero else { return (source, samples) }
+            replayed = min(replayed ?? zero, zero)
+            return nil
+        }
         func earliest(_ kind: TrackKind?) -> Int64? {
-            held.compactMap { source, event in
-                guard case .samples(let samples, _, _) = event else { return nil }
-                return sources[source]?.intake.firstPresented(
+            live.compactMap { source, samples in
+                sources[source]?.intake.firstPresented(
                     in: samples, of: kind, clocks: clocks, now: now.monotonic)
             }.min()
         }
-        let zero = earliest(video) ?? earliest(nil) ?? now.monotonic
+        let zero = earliest(video) ?? earliest(nil) ?? replayed ?? now.monotonic
         let zeroUTC = UTCTime(nanoseconds: now.utc.nanoseconds - (now.monotonic - zero))
         var manifest = SessionManifest(
-            session: zeroUTC.fileName, zero: zeroUTC, zeroMonotonicNanoseconds: zero,
+            session: newName(zeroUTC), zero: zeroUTC, zeroMonotonicNanoseconds: zero,
             startAt: settings.startAt, startWindowNanoseconds: settings.startWindowNanoseconds,
             segmentNanoseconds: settings.segmentNanoseconds, software: settings.software)
         _ = manifest.follow(host, at: now)
@@ -430,6 +441,17 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         ]
         for (source, event) in held { actions += apply(event, of: source, zero: zero, at: now) }
         return actions + endIfComplete(at: now)
+    }
+
+    /// A session's name is its zero. One that is played again has had it before.
+    private mutating func newName(_ zero: UTCTime) -> String {
+        var name = zero.fileName
+        var count = 1
+        while !takenNames.insert(name).inserted {
+            count += 1
+            name = "\(zero.fileName)-\(count)"
+        }
+        return name
     }
 
     /// Whether something of the source waits for zero.

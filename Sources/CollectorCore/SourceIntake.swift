@@ -26,6 +26,8 @@ struct SourceIntake: Sendable {
 
     private var spool: [UInt8]
     private var epochs: [UInt32: Identity]
+    /// Epochs that are timelines played again, and their zero: nanoseconds since 1970, UTC.
+    private var replayed: [Identity: Int64] = [:]
     private var timelines: [Identity: EpochTimelines] = [:]
     /// Epochs whose timeline is a guess.
     private var guessed: Set<Identity> = []
@@ -42,6 +44,11 @@ struct SourceIntake: Sendable {
     init(spool: [UInt8], epochs: [Epoch]) {
         self.spool = spool
         self.epochs = Self.byNumber(epochs)
+        noteReplayed(epochs)
+    }
+
+    private mutating func noteReplayed(_ epochs: [Epoch]) {
+        for epoch in epochs { replayed[epoch.identity] = epoch.zeroUTCNanoseconds }
     }
 
     private static func byNumber(_ epochs: [Epoch]) -> [UInt32: Identity] {
@@ -52,6 +59,7 @@ struct SourceIntake: Sendable {
     mutating func resume(spool: [UInt8], epochs: [Epoch]) {
         self.spool = spool
         self.epochs = Self.byNumber(epochs)
+        noteReplayed(epochs)
     }
 
     /// A source whose tracks stand where an earlier collector left them.
@@ -94,6 +102,8 @@ struct SourceIntake: Sendable {
     /// Follows what has been learned of an agent's clock since the last time, at most once a second (a timeline is slewed
     /// slowly anyway), but at its beginning.
     private mutating func follow(_ clocks: AgentClocks, _ epoch: Identity, now: Int64) {
+        // What is played again stays where it was.
+        guard replayed[epoch] == nil else { return }
         let isLearning = now - (begunNanoseconds[epoch] ?? now) < Self.learningNanoseconds
         let interval =
             isLearning ? Self.learningIntervalNanoseconds : Self.followIntervalNanoseconds
@@ -132,6 +142,11 @@ struct SourceIntake: Sendable {
         }
     }
 
+    /// Where the zero of a timeline that is played again is on the collector's clock; nil for samples of a clock that runs.
+    func replayedZero(of samples: Samples, at now: Instant) -> Int64? {
+        replayed[epoch(samples)].map { now.monotonic - (now.utc.nanoseconds - $0) }
+    }
+
     /// The collector's time of the first sample that is presented, for the choice of a session's zero; of nothing but
     /// priming, when that is over.
     /// - Parameter kind: only this track's samples count; none: all.
@@ -158,13 +173,20 @@ struct SourceIntake: Sendable {
     ///   - formats: the source's tracks.
     ///   - clocks: what is known of the agent's clock.
     ///   - zero: session zero on the collector's monotonic clock, nanoseconds.
+    ///   - zeroUTC: the same instant.
     ///   - now: the collector's monotonic clock, nanoseconds.
     mutating func place<Payload: MediaPayload>(
         _ samples: Samples, payload: Payload, formats: [TrackFormat], clocks: AgentClocks,
-        zero: Int64, now: Int64
+        zero: Int64, zeroUTC: UTCTime, now: Int64
     ) -> Placed<Payload> {
         let epoch = epoch(samples)
-        if timelines[epoch] == nil {
+        if timelines[epoch] == nil, let start = replayed[epoch] {
+            timelines[epoch] = EpochTimelines(
+                Timeline(
+                    sessionZeroNanoseconds: zero,
+                    model: Self.fixed(zero &+ (start &- zeroUTC.nanoseconds))))
+            begunNanoseconds[epoch] = now
+        } else if timelines[epoch] == nil {
             let model = clocks.model(of: epoch, at: stamp(samples))
             if model == nil {
                 notices.append(.clockUnknown)
@@ -196,6 +218,13 @@ struct SourceIntake: Sendable {
         return Placed(piece: piece, context: context(epoch, at: stamp(samples)))
     }
 
+    /// A line that nothing will ever bend.
+    private static func fixed(_ offset: Int64) -> ClockModel {
+        ClockModel(
+            referenceAgentNanoseconds: 0, offsetNanoseconds: offset, skewPPB: 0,
+            boundNanoseconds: 0, boundGrowthPPB: 0, validFromAgentNanoseconds: 0)
+    }
+
     private mutating func place(
         _ run: SampleRun, epoch: Identity, timescale: Timescale, firstSequence: UInt64,
         nowNanoseconds: Int64
@@ -206,6 +235,7 @@ struct SourceIntake: Sendable {
         var clock = trackClock(run.track, timescale)
         var faults: [StampFault: Int] = [:]
         let zero = timeline.sessionZeroNanoseconds
+        let isReplayed = replayed[epoch] != nil
         var placed: [PlannedSample] = []
         placed.reserveCapacity(run.count)
         for index in 0..<run.count {
@@ -216,7 +246,8 @@ struct SourceIntake: Sendable {
                     ptsNanoseconds: timeline.map(run.ptsNanoseconds(at: index)),
                     dtsNanoseconds: mapped,
                     durationNanoseconds: run.durationNanoseconds(at: index)),
-                nowNanoseconds: nowNanoseconds)
+                // What is played again may be of any time.
+                nowNanoseconds: isReplayed ? mapped : nowNanoseconds)
             for fault in placement.faults { faults[fault, default: 0] += 1 }
             placed.append(
                 PlannedSample(
@@ -260,7 +291,9 @@ struct SourceIntake: Sendable {
 
     private func context(_ epoch: Identity, at stamp: Int64) -> FragmentContext {
         let timeline = timelines[epoch]?.timeline(at: stamp)
-        let bound = UInt64(clamping: timeline?.boundNanoseconds(at: stamp) ?? .max)
+        let bound =
+            replayed[epoch] == nil
+            ? UInt64(clamping: timeline?.boundNanoseconds(at: stamp) ?? .max) : 0
         return FragmentContext(
             spool: spool, epoch: epoch.bytes,
             clock: FragmentRecord.Clock(

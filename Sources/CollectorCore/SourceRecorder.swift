@@ -168,7 +168,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         if let rest, isResumed { intake.goOn(after: rest.ends, formats: segmenter.upcomingTracks) }
         var placed = intake.place(
             samples, payload: payload, formats: segmenter.upcomingTracks, clocks: clocks,
-            zero: zero, now: now.monotonic)
+            zero: zero, zeroUTC: session?.zeroUTC ?? now.utc, now: now.monotonic)
         if let offset = rest?.offsetBytes {
             let range = placed.piece.range
             placed.piece.range = range.lowerBound + offset..<range.upperBound + offset

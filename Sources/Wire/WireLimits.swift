@@ -5,7 +5,7 @@ package enum WireLimits {
     /// The protocol's major version; another one is refused.
     package static let major: UInt32 = 1
     /// The protocol's minor version: additions that old peers skip.
-    package static let minor: UInt32 = 1
+    package static let minor: UInt32 = 2
 
     /// Bytes of a header part: 4096 samples with every column full take half of it.
     package static let headerBytes = 256 * 1024

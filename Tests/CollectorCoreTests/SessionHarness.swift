@@ -33,6 +33,8 @@ struct SteadyCamera {
     var sequence: UInt64 = 1
     /// Agent clock less the collector's.
     var clockNanoseconds: Int64 = 0
+    /// Set where it plays a recording again.
+    var zeroUTCNanoseconds: Int64?
 
     init(_ name: String, clockNanoseconds: Int64 = 0) {
         self.name = name
@@ -43,7 +45,9 @@ struct SteadyCamera {
     var introduction: SourceIntroduction {
         SourceIntroduction(
             name: name, agent: "box", address: "10.0.0.1", spool: spool.bytes,
-            epochs: [Epoch(number: 1, identity: epoch)], tracks: [Self.format])
+            epochs: [
+                Epoch(number: 1, identity: epoch, zeroUTCNanoseconds: zeroUTCNanoseconds)
+            ], tracks: [Self.format])
     }
 
     /// A quick exchange that tells the collector the clock's offset.
@@ -117,7 +121,9 @@ struct SessionHarness {
     }
 
     mutating func open(_ camera: SteadyCamera, at now: Int64) {
-        recorder.exchanges(camera.exchange(at: now), epoch: camera.epoch)
+        if camera.zeroUTCNanoseconds == nil {
+            recorder.exchanges(camera.exchange(at: now), epoch: camera.epoch)
+        }
         apply(
             recorder.open(
                 camera.introduction, received: camera.sequence - 1, at: Self.instant(now)))

@@ -9,7 +9,8 @@ private let everyMessage: [WireMessage] = [
         Hello(
             software: "tributary-agent 1.0", agent: "box7", spool: Fixtures.identity(1),
             epochs: [
-                Epoch(number: 4, identity: Fixtures.identity(2)), Fixtures.epoch,
+                Epoch(number: 4, identity: Fixtures.identity(2), zeroUTCNanoseconds: -7),
+                Fixtures.epoch,
             ],
             sources: [
                 SourceOffer(

@@ -15,6 +15,7 @@ extension Hello {
             var encoded = Tributary_V1_Epoch()
             encoded.number = epoch.number
             encoded.identity = Data(epoch.identity.bytes)
+            if let zero = epoch.zeroUTCNanoseconds { encoded.zeroUtcNanoseconds = zero }
             return encoded
         }
         message.sources = sources.map { $0.encoded() }
@@ -61,7 +62,10 @@ extension Epoch {
             epochs.append(
                 Epoch(
                     number: message.number,
-                    identity: try FieldChecks.identity(message.identity, "Epoch.identity")))
+                    identity: try FieldChecks.identity(message.identity, "Epoch.identity"),
+                    zeroUTCNanoseconds: message.hasZeroUtcNanoseconds
+                        ? try FieldChecks.time(
+                            message.zeroUtcNanoseconds, "Epoch.zero_utc_nanoseconds") : nil))
         }
         return epochs
     }

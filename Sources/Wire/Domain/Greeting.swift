@@ -34,10 +34,14 @@ package struct Epoch: Hashable, Sendable {
     package var number: UInt32
     /// Another one for every boot and every time namespace; agents of one box and boot say the same.
     package var identity: Identity
+    /// Nil: a clock that runs. Otherwise it is the timeline of a recording that is played again, whose zero is this instant:
+    /// nanoseconds since 1970, UTC.
+    package var zeroUTCNanoseconds: Int64?
 
-    package init(number: UInt32, identity: Identity) {
+    package init(number: UInt32, identity: Identity, zeroUTCNanoseconds: Int64? = nil) {
         self.number = number
         self.identity = identity
+        self.zeroUTCNanoseconds = zeroUTCNanoseconds
     }
 }
 

@@ -90,3 +90,18 @@ package struct SampleRun: Hashable, Sendable {
         flags.count == 1 ? flags[0] : flags[index]
     }
 }
+
+extension [SampleRun] {
+    /// From the first sample's decoding time to the last one's end, agent's clock.
+    package var times: Range<Int64> {
+        var start = Int64.max
+        var end = Int64.min
+        for run in self {
+            guard let first = run.dtsNanoseconds.first, let last = run.dtsNanoseconds.last
+            else { continue }
+            start = Swift.min(start, first)
+            end = Swift.max(end, last + run.durationNanoseconds(at: run.count - 1))
+        }
+        return start <= end ? start..<end : 0..<0
+    }
+}

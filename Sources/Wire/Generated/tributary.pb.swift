@@ -247,9 +247,22 @@ nonisolated struct Tributary_V1_Epoch: Sendable {
   /// 16 bytes, another for every boot (and for every time namespace).
   var identity: Data = Data()
 
+  /// Not a clock that runs, but the timeline of a recording that is played again: its zero is this instant of UTC (nanoseconds
+  /// since 1970), exactly, and stays it however fast the records come. Since minor 2.
+  var zeroUtcNanoseconds: Int64 {
+    get {_zeroUtcNanoseconds ?? 0}
+    set {_zeroUtcNanoseconds = newValue}
+  }
+  /// Returns true if `zeroUtcNanoseconds` has been explicitly set.
+  var hasZeroUtcNanoseconds: Bool {self._zeroUtcNanoseconds != nil}
+  /// Clears the value of `zeroUtcNanoseconds`. Subsequent reads from it will return its default value.
+  mutating func clearZeroUtcNanoseconds() {self._zeroUtcNanoseconds = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
+
+  fileprivate var _zeroUtcNanoseconds: Int64? = nil
 }
 
 nonisolated struct Tributary_V1_Source: Sendable {
@@ -1190,7 +1203,7 @@ nonisolated extension Tributary_V1_Hello: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension Tributary_V1_Epoch: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Epoch"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}identity\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}identity\0\u{3}zero_utc_nanoseconds\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1200,24 +1213,33 @@ nonisolated extension Tributary_V1_Epoch: SwiftProtobuf.Message, SwiftProtobuf._
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularUInt32Field(value: &self.number) }()
       case 2: try { try decoder.decodeSingularBytesField(value: &self.identity) }()
+      case 3: try { try decoder.decodeSingularSInt64Field(value: &self._zeroUtcNanoseconds) }()
       default: break
       }
     }
   }
 
   func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if self.number != 0 {
       try visitor.visitSingularUInt32Field(value: self.number, fieldNumber: 1)
     }
     if !self.identity.isEmpty {
       try visitor.visitSingularBytesField(value: self.identity, fieldNumber: 2)
     }
+    try { if let v = self._zeroUtcNanoseconds {
+      try visitor.visitSingularSInt64Field(value: v, fieldNumber: 3)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
   static func ==(lhs: Tributary_V1_Epoch, rhs: Tributary_V1_Epoch) -> Bool {
     if lhs.number != rhs.number {return false}
     if lhs.identity != rhs.identity {return false}
+    if lhs._zeroUtcNanoseconds != rhs._zeroUtcNanoseconds {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
