@@ -80,16 +80,20 @@ let package = Package(
         library("Containers", "CFFmpeg", "Media"),
 
         // Level 2: recordings on disk; who may write them.
-        library("Trust", crypto, "Messaging", "Wire"),
+        library("Trust", argumentParser, crypto, logging, "Messaging", "Terminal", "Wire"),
         library("Archive", crypto, "CLinux", "Media", "MP4", "Timing"),
+        library("Outbound", crypto, "Media", "Messaging", "Spooling", "Wire"),
 
         // Level 3: the programs' services.
         library(
-            "AgentCore", crypto, logging, "Devices", "Encoding", "Media", "Messaging", "Spooling",
-            "Threads", "Trust", "Wire"),
+            "AgentCore", crypto, logging, "Devices", "Encoding", "Media", "Messaging", "Outbound",
+            "Spooling", "Threads", "Trust", "Wire"),
         library(
-            "CollectorCore", logging, "Archive", "CLinux", "Media", "Messaging", "Threads",
-            "Timing", "Trust", "Wire"),
+            "CollectorCore", logging, "Archive", "CLinux", "Media", "Messaging", "Outbound",
+            "Threads", "Timing", "Trust", "Wire"),
+        library(
+            "ReplayCore", logging, "Archive", "Containers", "Media", "Messaging", "Outbound",
+            "Spooling", "Trust", "Wire"),
         library("SyncCheck", "Archive", "Devices", "Encoding", "Media", "MP4"),
 
         // Level 4: the programs.
@@ -98,8 +102,8 @@ let package = Package(
             "Trust"),
         program("tributary-collector", "CollectorCore", "Archive", "CLinux", "Trust"),
         program(
-            "tributary", "Archive", "Encoding", "MP4", "Media", "Messaging", "SyncCheck", "Trust",
-            "Wire"),
+            "tributary", "Archive", "Containers", "Encoding", "MP4", "Media", "Messaging",
+            "Outbound", "ReplayCore", "SyncCheck", "Trust", "Wire"),
 
         // The benchmarks' load: many sources from one file, over the real protocol.
         .executableTarget(
@@ -110,14 +114,18 @@ let package = Package(
             ],
             path: "Tests/Benchmarks/Load", swiftSettings: settings),
         .target(name: "TestMedia", path: "Tests/TestMedia", swiftSettings: settings),
+        // Recordings whose every time is known.
+        .target(
+            name: "TestRecordings", dependencies: ["Archive", "Media", "MP4", "Timing"],
+            path: "Tests/TestRecordings", swiftSettings: settings),
         // A simulated disk for spools, with its faults.
         .target(
             name: "TestSpools", dependencies: ["Spooling"], path: "Tests/TestSpools",
             swiftSettings: settings),
         tests(
             "AgentCore", crypto, "AgentCore", "Devices", "Encoding", "Media", "Messaging",
-            "Spooling", "TestMedia", "TestSpools", "Wire"),
-        tests("Archive", "Archive", "Media", "MP4", "Timing"),
+            "Outbound", "Spooling", "TestMedia", "TestSpools", "Wire"),
+        tests("Archive", "Archive", "Media", "MP4", "TestRecordings", "Timing"),
         tests("CollectorCore", "Archive", "CollectorCore", "Media", "Timing", "Wire"),
         tests("Containers", "Containers", "Devices", "Media", "TestMedia"),
         tests("Devices", "Devices", "Media", "TestMedia"),
@@ -129,6 +137,10 @@ let package = Package(
         tests("Media", "Media"),
         tests("Messaging", "Messaging"),
         tests("MP4", "MP4", "Media"),
+        tests("Outbound", "Outbound", "Wire"),
+        tests(
+            "ReplayCore", crypto, "Archive", "Media", "Messaging", "ReplayCore", "TestRecordings",
+            "Wire"),
         tests("Repository"),
         tests("Spooling", "Spooling", "TestSpools"),
         tests("SyncCheck", "Media", "SyncCheck"),

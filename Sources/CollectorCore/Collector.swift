@@ -59,6 +59,7 @@ package final class Collector: Sendable {
         // Held until the end: two collectors would write into each other's files.
         let lock = try lock(layout)
         let recovered = try recover(layout)
+        let sessionNames = try names(of: layout)
         let control = try ControlServer { [wakeUp] in wakeUp.signal() }
         try control.start(layout)
         defer {
@@ -73,8 +74,14 @@ package final class Collector: Sendable {
         let context = try makeContext()
         let door = try openDoor(in: context)
         defer { door?.close() }
+        let tape = try settings.wireRecording.map { path throws(CollectorError) in
+            try WireRecorder(path: path, logger: logger)
+        }
+        tape?.start()
+        defer { tape?.stop() }
         var receiver = try Receiver(
-            settings: settings, context: context, door: door, wakeUp: wakeUp, logger: logger)
+            settings: settings, context: context, door: door, tape: tape, wakeUp: wakeUp,
+            logger: logger)
         disk.start()
         let retention = Retention(
             layout: layout, policy: { changeable.current.retention }, logger: logger
@@ -85,7 +92,8 @@ package final class Collector: Sendable {
         defer { retention.stop() }
         var loop = CollectorLoop(
             settings: settings, changeable: changeable, layout: layout, recovered: recovered,
-            disk: disk, control: control, logger: logger, wantRoom: retention.hurry, report: report)
+            sessionNames: sessionNames, disk: disk, control: control, logger: logger,
+            wantRoom: retention.hurry, report: report)
         loop.logListening(at: receiver.endpoint)
         var inbox = Inbox()
         do throws(MessagingError) {
@@ -140,6 +148,15 @@ package final class Collector: Sendable {
             throw .cannotRecord(archive: settings.archive, reason: "\(error)")
         }
         throw .archiveInUse(archive: settings.archive)
+    }
+
+    /// Names that a new session must not have.
+    private func names(of layout: ArchiveLayout) throws(CollectorError) -> Set<String> {
+        do throws(ArchiveError) {
+            return Set(try layout.sessionNames())
+        } catch {
+            throw .cannotRecord(archive: settings.archive, reason: "\(error)")
+        }
     }
 
     /// Puts in order what an earlier collector has left.

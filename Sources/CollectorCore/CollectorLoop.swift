@@ -41,7 +41,7 @@ struct CollectorLoop {
 
     init(
         settings: CollectorSettings, changeable: SharedSettings, layout: ArchiveLayout,
-        recovered: RecoveredArchive,
+        recovered: RecoveredArchive, sessionNames: Set<String>,
         disk: DiskWriter<ReceivedPart>, control: ControlServer, logger: Logger,
         wantRoom: @escaping () -> Void,
         report: @escaping @Sendable (CollectorStatus) -> Void
@@ -63,7 +63,7 @@ struct CollectorLoop {
                 startWindowNanoseconds: settings.startWindowNanoseconds,
                 segmentNanoseconds: settings.segmentNanoseconds,
                 idleTimeoutNanoseconds: settings.changeable.idleTimeoutNanoseconds,
-                software: settings.software), host: .current())
+                takenNames: sessionNames, software: settings.software), host: .current())
         record(recorder.resume(recovered, at: .now()))
         submit()
     }

@@ -18,6 +18,8 @@ package struct CollectorSettings: Sendable {
     package var changeable: ChangeableSettings
     /// Name and version, for peers and for `session.json`.
     package var software: String
+    /// Where everything that is received is written too; nil: nowhere.
+    package var wireRecording: String?
     /// What agents are asked to prove whom they are with; nil: without keys.
     package var keys: LinkSecurity.Collector?
 
@@ -66,6 +68,8 @@ package enum CollectorError: Error, Hashable, CustomStringConvertible {
     case cannotControl(path: String, reason: String)
     /// Another collector records there.
     case archiveInUse(archive: String)
+    /// The file for all that is received could not be made.
+    case cannotRecordWire(path: String, reason: String)
 
     package var description: String {
         switch self {
@@ -80,6 +84,8 @@ package enum CollectorError: Error, Hashable, CustomStringConvertible {
         case .archiveInUse(let archive):
             "another collector is recording into \(archive): stop it, or choose another directory with "
                 + "--archive"
+        case .cannotRecordWire(let path, let reason):
+            "cannot record the wire into \(path): \(reason); name a file that is not there yet"
         }
     }
 }

@@ -9,6 +9,8 @@ final class Guest {
     /// Keeps that mark from being used again.
     private let kept: ReceivedPart?
     let peer: PeerID
+    /// Connections are numbered from 1 as they are first heard.
+    let number: UInt32
     let address: String
     /// What it has proved to hold; nil where no keys are asked for.
     fileprivate let key: PublicKey?
@@ -18,7 +20,8 @@ final class Guest {
     /// When the connection is to be cut; what it says meanwhile counts for nothing.
     fileprivate(set) var endsAt: Int64?
 
-    fileprivate init(_ header: ReceivedPart, peer: PeerID) {
+    fileprivate init(_ header: ReceivedPart, peer: PeerID, number: UInt32) {
+        self.number = number
         // What is larger gets its sender refused, who is not heard then: nobody could profit from the mix-up.
         kept = header.count <= WireLimits.headerBytes ? header : nil
         connection = header.connection
@@ -55,6 +58,7 @@ struct Guests {
     private var byPeer: [PeerID: Guest] = [:]
     private var byDescriptor: [Int32: Guest] = [:]
     private var leaving: [Guest] = []
+    private var count: UInt32 = 0
 
     /// The sender of a message, if it is known.
     func known(sending header: ReceivedPart, peer: PeerID) -> Guest? {
@@ -67,7 +71,8 @@ struct Guests {
     mutating func welcome(
         _ header: ReceivedPart, peer: PeerID
     ) -> (guest: Guest, gone: [PeerID]) {
-        let guest = Guest(header, peer: peer)
+        count &+= 1
+        let guest = Guest(header, peer: peer, number: count)
         var gone: [PeerID] = []
         if byPeer.updateValue(guest, forKey: peer) != nil { gone.append(peer) }
         if let descriptor = guest.socket?.descriptor {

@@ -19,18 +19,23 @@ struct Receiver: ~Copyable {
     private let wakeUp: WakeUp
     private let wakeUpToken: Poller.Token
     private let door: Door?
+    private let tape: WireRecorder?
     private var entrance: Entrance
     private let entranceToken: Poller.Token
     private var guests = Guests()
     /// Where it really listens.
     let endpoint: String
 
-    /// - Parameter door: where agents prove who they are, open in `context`; nil: anybody may come.
+    /// - Parameters:
+    ///   - door: where agents prove who they are, open in `context`; nil: anybody may come.
+    ///   - tape: is given everything that comes; nil: nobody is.
     init(
-        settings: CollectorSettings, context: Context, door: Door?, wakeUp: WakeUp, logger: Logger
+        settings: CollectorSettings, context: Context, door: Door?, tape: WireRecorder?,
+        wakeUp: WakeUp, logger: Logger
     ) throws(CollectorError) {
         self.wakeUp = wakeUp
         self.door = door
+        self.tape = tape
         do throws(MessagingError) {
             var options = SocketOptions()
             options.maximumPartBytes = Int64(
@@ -72,6 +77,7 @@ struct Receiver: ~Copyable {
                 return
             }
             guard let message = message(received, &inbox) else { continue }
+            tape?.take(message)
             if let reply = message.clockReply() {
                 _ = try send(reply, to: message.guest.peer)
             } else {

@@ -7,6 +7,7 @@ import Glibc
 import Logging
 import Media
 import Terminal
+import Trust
 
 /// The agent's command line.
 @main

@@ -62,6 +62,14 @@ struct CollectorCommand: ParsableCommand {
     @Flag(help: "Let anybody connect, and read along, without keys.")
     var insecure = false
 
+    @Option(
+        help: ArgumentHelp(
+            """
+            Write everything that is received into a new file too, with the time at which it came: 'tributary replay FILE' sends \
+            it again, clock exchanges included. It holds all media, names and addresses; no keys.
+            """, valueName: "file"))
+    var recordWire: String?
+
     @OptionGroup(title: "Configuration") var configuration: ConfigurationOptions
 
     @Flag(name: .shortAndLong, help: "Log details too.")
@@ -85,6 +93,9 @@ struct CollectorCommand: ParsableCommand {
         guard keys == nil || !insecure else {
             throw ValidationError("--keys and --insecure exclude each other: leave one out")
         }
+        if recordWire?.isEmpty == true {
+            throw ValidationError("--record-wire is empty: name a file")
+        }
     }
 
     func run() throws {
@@ -96,6 +107,7 @@ struct CollectorCommand: ParsableCommand {
             endsWithSession: once, changeable: changeable,
             software: Version.software("tributary-collector"))
         settings.keys = try chooseKeys()
+        settings.wireRecording = recordWire
         if configuration.checks {
             print("these options are right")
             return

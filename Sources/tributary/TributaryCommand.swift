@@ -6,7 +6,8 @@ import Terminal
 struct TributaryCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tributary",
-        abstract: "Lists, shows and verifies recordings, keeps the keys, and stops sessions.",
+        abstract:
+            "Lists, shows, verifies and replays recordings, keeps the keys, and stops sessions.",
         discussion: """
             Recordings are looked for in ./recordings, or where --archive (TRIBUTARY_ARCHIVE) says. Exit status: 0 done, \
             1 the work failed or 'verify' found damage, 64 wrong usage.
@@ -14,7 +15,8 @@ struct TributaryCommand: ParsableCommand {
         version: Version.number,
         subcommands: [
             ListCommand.self, ShowCommand.self, VerifyCommand.self, InspectCommand.self,
-            ProtectCommand.self, RetimeCommand.self, KeysCommand.self, StopCommand.self,
+            ProtectCommand.self, RetimeCommand.self, ReplayCommand.self, KeysCommand.self,
+            StopCommand.self,
         ])
 
     static func main() {

@@ -58,6 +58,16 @@ extension EndToEnd {
             Wish(.archive, "ls --archive /nowhere", 1, "no archive at /nowhere"),
             Wish(.archive, "verify /nowhere/a.mp4", 1, "no file '/nowhere/a.mp4'"),
             Wish(.archive, "inspect /nowhere/a.mp4", 1, "no file '/nowhere/a.mp4'"),
+            Wish(.archive, "replay", 64, "<input>"),
+            Wish(.archive, "replay /nowhere/a.mp4", 1, "no file '/nowhere/a.mp4'"),
+            Wish(.archive, "replay latest --archive /nowhere", 1, "no archive at /nowhere"),
+            Wish(.archive, "replay /proc", 1, "neither a session's directory"),
+            Wish(.archive, "replay /etc/hostname", 1, "is no recording"),
+            Wish(.archive, "replay latest --to http://box", 64, "'http://box' is neither"),
+            Wish(.archive, "replay latest --speed 0", 64, "'0'"),
+            Wish(.archive, "replay latest --speed 1e3", 64, "'1e3'"),
+            Wish(.archive, "replay latest --from 1:99", 64, "'1:99'"),
+            Wish(.archive, "replay latest --to tcp://10.0.0.1:1 --keys /nowhere", 1, "no archive"),
         ]
 
         @Test(arguments: wishes)

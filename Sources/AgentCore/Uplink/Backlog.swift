@@ -1,4 +1,5 @@
 import Media
+import Outbound
 import Spooling
 import Wire
 
@@ -396,7 +397,7 @@ extension Backlog {
     private mutating func noteRestart(before batch: Batch, now: Int64) -> [Action] {
         guard let restart else { return [] }
         self.restart = nil
-        let first = Dropped.times(of: batch.runs).lowerBound
+        let first = batch.runs.times.lowerBound
         let start = restart.endNanoseconds ?? first
         return add(
             Loss(
@@ -413,7 +414,7 @@ extension Backlog {
             skipsToKeyframe = false
             return nil
         }
-        let times = Dropped.times(of: batch.runs)
+        let times = batch.runs.times
         return Loss(
             track: nil, cause: .spoolFull, startNanoseconds: times.lowerBound,
             durationNanoseconds: times.upperBound - times.lowerBound, samples: UInt64(batch.count),

@@ -1,4 +1,5 @@
 import Media
+import Outbound
 import Spooling
 import Wire
 
@@ -68,19 +69,6 @@ struct Dropped {
         substitutes = kept + others.filter { $0.numbers.lowerBound > group.numbers.upperBound }
     }
 
-    /// From the first sample's decoding time to the last one's end, agent's clock.
-    static func times(of runs: [SampleRun]) -> Range<Int64> {
-        var start = Int64.max
-        var end = Int64.min
-        for run in runs {
-            guard let first = run.dtsNanoseconds.first, let last = run.dtsNanoseconds.last
-            else { continue }
-            start = min(start, first)
-            end = max(end, last + run.durationNanoseconds(at: run.count - 1))
-        }
-        return start <= end ? start..<end : 0..<0
-    }
-
     private static func substitute(_ record: KeptRecord<NoPayload>) -> Spool.Substitute {
         Spool.Substitute(
             numbers: record.sequences, kind: record.kind.rawValue,
@@ -136,7 +124,7 @@ struct Dropped {
                     samples += gap.samples
                     include(gap.startNanoseconds..<gap.startNanoseconds + gap.durationNanoseconds)
                 }
-                if let batch = record.samples { include(Dropped.times(of: batch.runs)) }
+                if let batch = record.samples { include(batch.runs.times) }
             case .missing(let numbers, let kind):
                 count(numbers, kind)
             }

@@ -57,7 +57,7 @@ package final class Uplink: Sendable {
                 sizeBytes += batch.payload.count
                 return events.append(.batch(batch))
             }
-            let times = Dropped.times(of: batch.runs)
+            let times = batch.runs.times
             events.append(
                 .loss(
                     Loss(

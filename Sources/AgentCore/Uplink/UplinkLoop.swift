@@ -2,7 +2,9 @@ import Devices
 import Logging
 import Media
 import Messaging
+import Outbound
 import Spooling
+import Trust
 import Wire
 
 /// The uplink's thread: makes connections, and carries messages between them and the link.
@@ -75,7 +77,7 @@ struct UplinkLoop {
 
     /// One connection, from its first attempt to its loss.
     private mutating func connect(in context: Context) throws(MessagingError) {
-        var connection = try UplinkConnection(
+        var connection = try LinkConnection(
             to: uplink.settings.endpoint, security: uplink.settings.security, in: context,
             wakeUp: uplink.wakeUp)
         while outcome == nil {
@@ -160,7 +162,7 @@ extension UplinkLoop {
 
     /// Follows what happens to the connection.
     private mutating func takeEvents(
-        _ connection: borrowing UplinkConnection
+        _ connection: borrowing LinkConnection
     ) throws(MessagingError) {
         while let event = try connection.nextEvent() {
             switch event {
@@ -175,7 +177,9 @@ extension UplinkLoop {
                 try takeMessages(connection)
                 perform(backlog.disconnected(now: MonotonicClock().nowNanoseconds))
             case .handshakeFailed(_, let failure):
-                let why = HandshakeAdvice.line(failure, uplink.settings)
+                let why = HandshakeAdvice.line(
+                    failure, endpoint: uplink.settings.endpoint,
+                    name: uplink.settings.sourceName, security: uplink.settings.security)
                 perform(backlog.notAdmitted(why, now: MonotonicClock().nowNanoseconds))
             case .connected, .accepted, .retrying, .other:
                 continue
@@ -184,7 +188,7 @@ extension UplinkLoop {
     }
 
     private mutating func takeMessages(
-        _ connection: borrowing UplinkConnection
+        _ connection: borrowing LinkConnection
     ) throws(MessagingError) {
         while let message = try connection.nextMessage() {
             perform(backlog.received(message, now: MonotonicClock().nowNanoseconds))
@@ -192,7 +196,7 @@ extension UplinkLoop {
     }
 
     private mutating func takeClockMessages(
-        _ connection: borrowing UplinkConnection
+        _ connection: borrowing LinkConnection
     ) throws(MessagingError) {
         while let message = try connection.nextClockMessage() {
             let now = MonotonicClock().nowNanoseconds
@@ -208,7 +212,7 @@ extension UplinkLoop {
     }
 
     private mutating func sendProbes(
-        _ connection: borrowing UplinkConnection
+        _ connection: borrowing LinkConnection
     ) throws(MessagingError) {
         let now = MonotonicClock().nowNanoseconds
         switch phase {
@@ -256,11 +260,5 @@ extension UplinkLoop {
         let metadata = Logger.Metadata(
             uniqueKeysWithValues: line.metadata.map { ($0.key, "\($0.value)") })
         uplink.logger.log(level: level, "\(line.text)", metadata: metadata)
-    }
-}
-
-extension SharedBytes: SpooledPayload {
-    convenience init(copying bytes: UnsafeRawBufferPointer) {
-        self.init(count: bytes.count) { $0.copyMemory(from: bytes) }
     }
 }

@@ -1,6 +1,7 @@
 import Glibc
 import Media
 import Messaging
+import Outbound
 import Spooling
 import Synchronization
 import Testing

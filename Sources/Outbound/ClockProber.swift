@@ -1,4 +1,4 @@
-import Wire
+package import Wire
 
 /// Decides when to ask for the collector's time, and makes exchanges of the answers. A value: sending is the caller's.
 ///
@@ -8,7 +8,7 @@ import Wire
 ///
 /// Where even the quickest round trip is slow, or delays are random, quick ones have to be found among many: fifty a second for ten seconds,
 /// twenty for the first minute. More would wait behind each other on a connection that keeps their order.
-struct ClockProber: Sendable {
+package struct ClockProber: Sendable {
     /// Probes of the burst: the quickest of them counts.
     static let burst = 8
     /// How long the burst may take before the source begins with what there is.
@@ -38,16 +38,17 @@ struct ClockProber: Sendable {
     private var answers = 0
     private var quickestNanoseconds: Int64?
     /// Of the last exchange.
-    private(set) var roundTripNanoseconds: Int64?
+    package private(set) var roundTripNanoseconds: Int64?
 
-    init(epoch: UInt32, now: Int64) {
+    /// - Parameter epoch: what exchanges name the agent's clock by.
+    package init(epoch: UInt32, now: Int64) {
         self.epoch = epoch
         startedNanoseconds = now
         nextNanoseconds = now
     }
 
     /// Whether the first estimate is as good as it will get without waiting longer.
-    func isBurstOver(now: Int64) -> Bool {
+    package func isBurstOver(now: Int64) -> Bool {
         let elapsed = now - startedNanoseconds
         return answers >= Self.burst && isQuick
             || answers > 0 && elapsed >= Self.burstNanoseconds
@@ -55,10 +56,10 @@ struct ClockProber: Sendable {
     }
 
     /// When the next probe is due.
-    var dueNanoseconds: Int64 { nextNanoseconds }
+    package var dueNanoseconds: Int64 { nextNanoseconds }
 
     /// A probe to send now, if one is due.
-    mutating func probe(now: Int64) -> ClockProbe? {
+    package mutating func probe(now: Int64) -> ClockProbe? {
         guard now >= nextNanoseconds else { return nil }
         nextNanoseconds = now + pause(now: now)
         outstanding = outstanding.filter { now - $0 < Self.patienceNanoseconds }
@@ -71,7 +72,7 @@ struct ClockProber: Sendable {
     }
 
     /// Whether what is learnt now decides where the first samples go, and should not wait for a heartbeat.
-    func isLearning(now: Int64) -> Bool {
+    package func isLearning(now: Int64) -> Bool {
         let length = isQuick ? Self.learningNanoseconds : Self.settlingNanoseconds
         return now - startedNanoseconds < length
     }
@@ -87,7 +88,7 @@ struct ClockProber: Sendable {
 
     /// An answer has come.
     /// - Returns: the finished exchange; nil when nothing like it was asked.
-    mutating func finish(_ reply: ClockReply, receivedAt now: Int64) -> ReportedExchange? {
+    package mutating func finish(_ reply: ClockReply, receivedAt now: Int64) -> ReportedExchange? {
         guard outstanding.remove(reply.t1) != nil else { return nil }
         answers += 1
         let roundTrip = now - reply.t1 - (reply.t3 - reply.t2)

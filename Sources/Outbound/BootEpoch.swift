@@ -1,14 +1,14 @@
 import Crypto
 import Glibc
-import Wire
+package import Wire
 
 /// The identity of this boot's monotonic clock.
 ///
 /// Two readings of `CLOCK_MONOTONIC` can be compared only within one boot, and only within one time namespace: in another,
 /// the clock has another zero.
-enum BootEpoch {
+package enum BootEpoch {
     /// The present epoch; random where the kernel does not say (then every start of the agent is an epoch of its own).
-    static func identity() -> Identity {
+    package static func identity() -> Identity {
         guard let boot = contents(of: "/proc/sys/kernel/random/boot_id"),
             let namespace = target(of: "/proc/self/ns/time")
         else { return .random() }

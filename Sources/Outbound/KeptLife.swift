@@ -1,24 +1,24 @@
-import Media
-import Spooling
-import Wire
+package import Media
+package import Spooling
+package import Wire
 
 /// What is known of a spool that an earlier life of the agent left: enough to go on with it, or to send what is in it.
-struct KeptLife {
-    var generation: UInt32
-    var identity: Identity
-    var epoch: Identity
-    var sequences: Range<UInt64>
+package struct KeptLife {
+    package var generation: UInt32
+    package var identity: Identity
+    package var epoch: Identity
+    package var sequences: Range<UInt64>
     /// Formats in force at its first record.
-    var firstFormats: [TrackFormat]
+    package var firstFormats: [TrackFormat]
     /// Formats in force behind its last record.
-    var newestFormats: [TrackFormat]
+    package var newestFormats: [TrackFormat]
     /// When its last sample ended, nanoseconds of its epoch's clock.
-    var endNanoseconds: Int64?
-    var saidGoodbye = false
-    var isTailCertain: Bool
+    package var endNanoseconds: Int64?
+    package var saidGoodbye = false
+    package var isTailCertain: Bool
 
     /// Reads the oldest file's beginning and the newest file; nil when it cannot be told what is in the spool.
-    init?<Storage: SpoolStorage>(_ spool: Spool, of shelf: SpoolShelf<Storage>) {
+    package init?<Storage: SpoolStorage>(_ spool: Spool, of shelf: SpoolShelf<Storage>) {
         let first = Self.read { () throws(SpoolError) in
             try shelf.firstPreamble(of: spool.generation)
         }

@@ -1,16 +1,17 @@
-import Messaging
+package import Messaging
 import Wire
 
 /// One connection to the collector: a socket for records, one for clock probes, and what libzmq says of the first.
 ///
 /// Sockets are made anew for every connection, so that nothing that was queued for a lost collector reaches the next one.
-struct UplinkConnection: ~Copyable {
+package struct LinkConnection: ~Copyable {
     private let data: Socket
     private let clock: Socket
     private let monitor: ConnectionMonitor
     private var poller = Poller()
 
-    init(
+    /// - Parameter wakeUp: ends a wait from another thread.
+    package init(
         to endpoint: String, security: SocketSecurity, in context: Context, wakeUp: WakeUp
     ) throws(MessagingError) {
         // Sockets first and whole: a value that owns handles cannot be half made.
@@ -53,24 +54,26 @@ struct UplinkConnection: ~Copyable {
         return options
     }
 
-    mutating func wait(milliseconds: Int) throws(MessagingError) {
+    /// Blocks until something has come or happened, or the time is over.
+    package mutating func wait(milliseconds: Int) throws(MessagingError) {
         _ = try poller.wait(milliseconds: milliseconds)
     }
 
     /// The next thing that happened to the connection.
-    func nextEvent() throws(MessagingError) -> ConnectionEvent? { try monitor.nextEvent() }
+    package func nextEvent() throws(MessagingError) -> ConnectionEvent? { try monitor.nextEvent() }
 
     /// The next message of the collector.
-    func nextMessage() throws(MessagingError) -> [UInt8]? {
+    package func nextMessage() throws(MessagingError) -> [UInt8]? {
         try data.receive(maximumParts: 1)?.parts.first?.bytes
     }
 
     /// The next answer to a clock probe.
-    func nextClockMessage() throws(MessagingError) -> [UInt8]? {
+    package func nextClockMessage() throws(MessagingError) -> [UInt8]? {
         try clock.receive(maximumParts: 1)?.parts.first?.bytes
     }
 
-    func send(_ header: [UInt8], _ payload: SharedBytes?) throws(MessagingError) {
+    /// Sends a message, now or as soon as it can leave.
+    package func send(_ header: [UInt8], _ payload: SharedBytes?) throws(MessagingError) {
         if let payload {
             _ = try data.send(.bytes(header), .shared(payload))
         } else {
@@ -79,7 +82,7 @@ struct UplinkConnection: ~Copyable {
     }
 
     /// Sends a probe, if it can leave now.
-    func sendProbe(_ header: [UInt8]) throws(MessagingError) -> Bool {
+    package func sendProbe(_ header: [UInt8]) throws(MessagingError) -> Bool {
         try clock.send(.bytes(header)) == .sent
     }
 }

@@ -1,19 +1,19 @@
-import Media
-import Spooling
-import Wire
+package import Media
+package import Spooling
+package import Wire
 
 /// Records read back from a spool, with a gap in the place of what cannot be read.
-struct SpoolReading<Payload: SpooledPayload> {
+package struct SpoolReading<Payload: SpooledPayload> {
     /// Without a hole; empty only when the spool has nothing there.
-    private(set) var records: [KeptRecord<Payload>] = []
+    package private(set) var records: [KeptRecord<Payload>] = []
     /// Formats in force before the first; nil: not known here.
-    private(set) var formats: [TrackFormat]?
+    package private(set) var formats: [TrackFormat]?
     /// Lines for people.
-    private(set) var complaints: [String] = []
+    package private(set) var complaints: [String] = []
     private var endNanoseconds: Int64?
 
     /// Reads on from a record's number, to the end of the file that has it.
-    init<Storage: SpoolStorage>(
+    package init<Storage: SpoolStorage>(
         _ generation: UInt32, from number: UInt64, shelf: SpoolShelf<Storage>
     ) {
         var items: [SpoolContents.Item] = []
@@ -53,7 +53,7 @@ struct SpoolReading<Payload: SpooledPayload> {
 
     private mutating func take(_ record: KeptRecord<Payload>, from number: UInt64) {
         if let samples = record.samples {
-            endNanoseconds = Dropped.times(of: samples.runs).upperBound
+            endNanoseconds = samples.runs.times.upperBound
         }
         guard record.sequences.upperBound >= number else {
             if let format = record.format { formats = formats?.replacing(format) }
@@ -82,7 +82,7 @@ struct SpoolReading<Payload: SpooledPayload> {
             else { continue }
             let next = records[(place + 1)...].first { $0.samples != nil }?.samples
             guard let next else { continue }
-            let start = Dropped.times(of: next.runs).lowerBound
+            let start = next.runs.times.lowerBound
             if gap.startNanoseconds == 0 { gap.startNanoseconds = start }
             gap.durationNanoseconds = max(0, start - gap.startNanoseconds)
             records[place] = KeptRecord(gap)

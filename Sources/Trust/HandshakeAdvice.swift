@@ -1,16 +1,21 @@
-import Messaging
-import Trust
+package import Messaging
 
 /// What a handshake that failed means to people.
-enum HandshakeAdvice {
+package enum HandshakeAdvice {
     /// One line: why, and what to do.
-    static func line(_ failure: HandshakeFailure, _ settings: UplinkSettings) -> String {
-        let collector = "the collector at \(settings.endpoint)"
-        switch (failure, settings.security) {
+    /// - Parameters:
+    ///   - endpoint: where the collector listens.
+    ///   - name: what the key would be authorised as.
+    ///   - security: how we connect.
+    package static func line(
+        _ failure: HandshakeFailure, endpoint: String, name: String, security: SocketSecurity
+    ) -> String {
+        let collector = "the collector at \(endpoint)"
+        switch (failure, security) {
         case (.refused, .client(let key, _)):
             return
                 "\(collector) does not admit this box's key: on the server, 'tributary keys authorize "
-                + "\(settings.sourceName) \(key.publicKey.text)'"
+                + "\(name) \(key.publicKey.text)'"
         case (.securityMismatch, .client):
             return
                 "\(collector) uses no keys: start it without --insecure, or give --insecure here too if the "
@@ -28,7 +33,7 @@ enum HandshakeAdvice {
                 "\(collector) broke the greeting off: if it wants keys, give --collector-key KEY ('tributary "
                 + "keys list' on the server shows it)"
         case (.protocolError, _), (_, .server):
-            return "what listens at \(settings.endpoint) does not greet as a collector does"
+            return "what listens at \(endpoint) does not greet as a collector does"
         }
     }
 }

@@ -1,17 +1,16 @@
-import ArgumentParser
-import Logging
-import Messaging
+package import ArgumentParser
+package import Logging
+package import Messaging
 import Terminal
-import Trust
 
-/// How the agent and its collector know each other.
-struct KeyOptions: ParsableArguments {
+/// How whoever sends and its collector know each other: options of the command line.
+package struct KeyOptions: ParsableArguments {
     @Option(
         help: """
             The collector's public key, as 'tributary keys generate' printed it on the server. (default: what 'tributary \
             keys trust' was told)
             """)
-    var collectorKey: String?
+    package var collectorKey: String?
 
     @Option(
         help: ArgumentHelp(
@@ -20,12 +19,14 @@ struct KeyOptions: ParsableArguments {
             (default: /etc/tributary/keys for root and users that may read it, otherwise \
             ~/.config/tributary/keys)
             """, valueName: "dir"))
-    var keys: String?
+    package var keys: String?
 
     @Flag(help: "Connect to another machine without keys: anybody may read along.")
-    var insecure = false
+    package var insecure = false
 
-    func validate() throws {
+    package init() {}
+
+    package func validate() throws {
         if insecure, keys != nil || collectorKey != nil {
             throw ValidationError(
                 "--insecure means without keys: leave out --keys and --collector-key, or it")
@@ -33,7 +34,7 @@ struct KeyOptions: ParsableArguments {
     }
 
     /// How to connect; makes the box's key where that is missing, and says what to do with it.
-    func security(
+    package func security(
         for endpoint: String, source: String, logger: Logger
     ) throws -> SocketSecurity {
         let chosen = try choose(for: endpoint)

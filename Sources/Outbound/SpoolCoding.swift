@@ -1,9 +1,10 @@
-import Media
+package import Media
+package import Messaging
 import Spooling
-import Wire
+package import Wire
 
 /// Payload bytes that a spool can write and give back.
-protocol SpooledPayload: Sendable {
+package protocol SpooledPayload: Sendable {
     init(copying bytes: UnsafeRawBufferPointer)
     func withUnsafeBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
@@ -12,19 +13,19 @@ protocol SpooledPayload: Sendable {
 
 /// How records and formats are written into a spool: a record's body is its message as it will be sent, the header part behind
 /// its length (4 bytes, little-endian), then the payload.
-enum SpoolCoding {
+package enum SpoolCoding {
     private static let lengthBytes = 4
     /// The number by which all records of a spool name their clock: a spool is of one boot.
-    static let epoch: UInt32 = 1
+    package static let epoch: UInt32 = 1
 
     /// What stands in front of a record's payload.
-    static func prefix(of header: [UInt8]) -> [UInt8] {
+    package static func prefix(of header: [UInt8]) -> [UInt8] {
         withUnsafeBytes(of: UInt32(header.count).littleEndian) { Array($0) } + header
     }
 
     /// Reads a record's body.
     /// - Throws: when it is none that this or an earlier version has written.
-    static func record<Payload: SpooledPayload>(
+    package static func record<Payload: SpooledPayload>(
         _ body: ArraySlice<UInt8>, as: Payload.Type = Payload.self
     ) throws(WireError) -> KeptRecord<Payload> {
         guard let (header, rest) = split(body) else {
@@ -46,7 +47,7 @@ enum SpoolCoding {
     }
 
     /// Formats, as a file's preamble.
-    static func preamble(_ formats: [TrackFormat]) -> [UInt8] {
+    package static func preamble(_ formats: [TrackFormat]) -> [UInt8] {
         formats.flatMap { format in
             prefix(
                 of: WireMessage.trackUpdate(
@@ -56,7 +57,7 @@ enum SpoolCoding {
     }
 
     /// The formats of a preamble; nil when it has none that can be read.
-    static func formats(_ preamble: [UInt8]) -> [TrackFormat]? {
+    package static func formats(_ preamble: [UInt8]) -> [TrackFormat]? {
         var formats: [TrackFormat] = []
         var rest = preamble[...]
         while !rest.isEmpty {
@@ -80,12 +81,18 @@ enum SpoolCoding {
 }
 
 /// A payload that nobody looks at.
-struct NoPayload: SpooledPayload {
-    init(copying bytes: UnsafeRawBufferPointer) {}
+package struct NoPayload: SpooledPayload {
+    package init(copying bytes: UnsafeRawBufferPointer) {}
 
-    func withUnsafeBytes<Result, Failure: Error>(
+    package func withUnsafeBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try body(UnsafeRawBufferPointer(start: nil, count: 0))
+    }
+}
+
+extension SharedBytes: SpooledPayload {
+    package convenience init(copying bytes: UnsafeRawBufferPointer) {
+        self.init(count: bytes.count) { $0.copyMemory(from: bytes) }
     }
 }

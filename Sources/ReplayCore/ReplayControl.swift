@@ -1,0 +1,76 @@
+import Messaging
+import Synchronization
+
+/// How other threads steer a replay, and see how it does.
+package final class ReplayControl: Sendable {
+    /// What has been asked for.
+    struct Wishes {
+        var isPaused = false
+        var steps = 0
+        /// No more of the recording is sent.
+        var isStopping = false
+        /// Nothing is waited for any more.
+        var isAbandoned = false
+    }
+
+    /// Ends the replay's waits.
+    let wakeUp: WakeUp
+    private let wishes: Mutex<Wishes>
+    private let abandoning: @Sendable () -> Void
+    private let statusNow = Mutex(ReplayStatus())
+
+    /// - Parameter abandoning: called from ``abandon()``, on its caller's thread: ends what may block.
+    package init(
+        startsPaused: Bool, abandoning: @escaping @Sendable () -> Void = {}
+    ) throws(ReplayError) {
+        self.abandoning = abandoning
+        wishes = Mutex(Wishes(isPaused: startsPaused))
+        do throws(MessagingError) {
+            wakeUp = try WakeUp()
+        } catch {
+            throw ReplayError("\(error)")
+        }
+    }
+
+    /// Asks the replay to end: what has been sent is completed.
+    package func stop() { change { $0.isStopping = true } }
+
+    /// Gives up what has not arrived.
+    package func abandon() {
+        change {
+            $0.isStopping = true
+            $0.isAbandoned = true
+        }
+        abandoning()
+    }
+
+    package func togglePause() { change { $0.isPaused.toggle() } }
+
+    /// Pauses, and lets what is next through.
+    package func step() {
+        change {
+            $0.isPaused = true
+            $0.steps += 1
+        }
+    }
+
+    package var status: ReplayStatus { statusNow.withLock { $0 } }
+
+    // MARK: For the replay's thread
+
+    /// What has been asked for; steps are taken once.
+    func takeWishes() -> Wishes {
+        wakeUp.drain()
+        return wishes.withLock { wishes in
+            defer { wishes.steps = 0 }
+            return wishes
+        }
+    }
+
+    func setStatus(_ status: ReplayStatus) { statusNow.withLock { $0 = status } }
+
+    private func change(_ body: (inout Wishes) -> Void) {
+        wishes.withLock { body(&$0) }
+        wakeUp.signal()
+    }
+}

@@ -1,0 +1,71 @@
+import Archive
+package import Media
+package import Messaging
+package import Wire
+
+/// Something of one source that is played again, and when.
+package struct ReplayItem: Sendable {
+    package enum Content: Sendable {
+        case samples(ReplayedSamples)
+        /// What was missing in the recording is missing again.
+        case loss(Loss)
+        /// From the next samples on, a track has this format.
+        case format(TrackFormat)
+    }
+
+    /// When it was complete in the recording: the decoding time of its newest sample, nanoseconds of the recording's timeline.
+    package var timeNanoseconds: Int64
+    package var content: Content
+}
+
+/// Samples that travel in one message. Times are nanoseconds of the recording's timeline.
+package struct ReplayedSamples: Sendable {
+    /// At most one of each kind.
+    package var runs: [SampleRun]
+    /// The samples' bytes, run after run, as they were recorded.
+    package var payload: SharedBytes
+    /// SHA-256 of the payload: the one that came with the recording, where the message is whole.
+    package var digest: [UInt8]
+
+    /// The first instant at which something of it is presented; nil where it is only priming.
+    package var firstPresentedNanoseconds: Int64? {
+        runs.flatMap { run in
+            (0..<run.count).filter { !run.flags(at: $0).contains(.priming) }
+                .map(run.ptsNanoseconds)
+        }.min()
+    }
+
+    /// The same samples at another time.
+    package func moved(byNanoseconds shift: Int64) -> ReplayedSamples {
+        guard shift != 0 else { return self }
+        var moved = self
+        for run in moved.runs.indices {
+            for index in moved.runs[run].dtsNanoseconds.indices {
+                moved.runs[run].dtsNanoseconds[index] &+= shift
+            }
+        }
+        return moved
+    }
+}
+
+/// One source that is played again. A value of one thread; it may read from a disk.
+package protocol ReplayLane {
+    var name: String { get }
+    /// In force at the beginning.
+    var formats: [TrackFormat] { get }
+    /// What comes next, in the order of time; nil at the end.
+    mutating func next() throws(ReplayError) -> ReplayItem?
+}
+
+/// Why a recording cannot be played again: one line.
+package struct ReplayError: Error, Hashable, CustomStringConvertible {
+    package let description: String
+
+    package init(_ description: String) {
+        self.description = description
+    }
+
+    /// No source has anything in the time that was asked for.
+    static let nothing = ReplayError(
+        "there is nothing to play: no source has samples in that time")
+}

@@ -1,0 +1,83 @@
+/// How fast a recording is played again.
+package enum ReplaySpeed: Hashable, Sendable {
+    /// Millionths: 1,000,000 is as fast as it was recorded.
+    case millionths(Int64)
+    /// As fast as it is taken.
+    case unlimited
+
+    package static let normal = ReplaySpeed.millionths(1_000_000)
+
+    /// Speeds that can be asked for: a thousandth to a thousand times.
+    package static let range: ClosedRange<Int64> = 1_000...1_000_000_000
+}
+
+/// Says when each moment of a recording is due: a value, the clock is the caller's.
+///
+/// Due times are counted from one anchor, never from the moment before, so that lateness does not add up. A pause moves the anchor.
+package struct ReplayPacer: Hashable, Sendable {
+    private enum State: Hashable {
+        case running
+        /// Since when; nothing behind the limit is due, however long that lasts.
+        case paused(since: Int64, limit: Int64?)
+    }
+
+    package let speed: ReplaySpeed
+    private var anchorMedia: Int64
+    private var anchorTime: Int64
+    private var state = State.running
+
+    /// - Parameters:
+    ///   - media: the moment of the recording that is due at once, nanoseconds.
+    ///   - now: the caller's clock, nanoseconds.
+    package init(speed: ReplaySpeed, from media: Int64, now: Int64) {
+        self.speed = speed
+        anchorMedia = media
+        anchorTime = now
+    }
+
+    package var isPaused: Bool {
+        if case .paused = state { true } else { false }
+    }
+
+    /// When a moment of the recording is due, on the caller's clock; nil: not before ``resume(now:)``.
+    package func due(_ media: Int64) -> Int64? {
+        if case .paused(_, let limit) = state {
+            guard let limit, media <= limit else { return nil }
+            return .min
+        }
+        return time(of: media)
+    }
+
+    /// When a moment of the recording would be due were there no pause from now on, on the caller's clock.
+    package func time(of media: Int64) -> Int64 {
+        guard case .millionths(let factor) = speed else { return .min }
+        let elapsed = Int128(media) - Int128(anchorMedia)
+        return Int64(clamping: Int128(anchorTime) + elapsed * 1_000_000 / Int128(factor))
+    }
+
+    /// Nothing more is due from now on.
+    package mutating func pause(now: Int64) {
+        guard !isPaused else { return }
+        state = .paused(since: now, limit: nil)
+    }
+
+    /// Goes on where it was paused.
+    /// - Parameter media: the next moment of the recording that is to come; what was stepped over is not waited for again.
+    package mutating func resume(now: Int64, next media: Int64) {
+        guard case .paused(let since, let limit) = state else { return }
+        state = .running
+        if limit != nil {
+            anchorMedia = media
+            anchorTime = now
+        } else {
+            anchorTime += now - since
+        }
+    }
+
+    /// Lets everything up to a moment of the recording through, and stays paused.
+    package mutating func step(to media: Int64, now: Int64) {
+        pause(now: now)
+        guard case .paused(let since, _) = state else { return }
+        state = .paused(since: since, limit: media)
+    }
+}

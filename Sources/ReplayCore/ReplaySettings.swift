@@ -1,0 +1,69 @@
+package import Messaging
+
+/// Where a recording is sent when it is played again, and how.
+package struct ReplaySettings: Sendable {
+    /// What the collector takes the times for.
+    package enum Timeline: Hashable, Sendable {
+        /// The recording's own: its zero is this instant, nanoseconds since 1970 (UTC).
+        case kept(zeroUTCNanoseconds: Int64)
+        /// The recording's own, moved so that it begins now.
+        case moved
+        /// The present: what is sent now was captured now, as a camera's would be.
+        case live
+    }
+
+    /// The collector's ZeroMQ endpoint.
+    package var endpoint: String
+    package var security: SocketSecurity
+    package var speed: ReplaySpeed
+    package var timeline: Timeline
+    /// Begin again at the end, for ever.
+    package var loops: Bool
+    /// This machine's name, for the collector's log.
+    package var agentName: String
+    /// Name and version, told to the collector.
+    package var software: String
+
+    package init(
+        endpoint: String, security: SocketSecurity, speed: ReplaySpeed, timeline: Timeline,
+        loops: Bool, agentName: String, software: String
+    ) {
+        self.endpoint = endpoint
+        self.security = security
+        self.speed = speed
+        self.timeline = timeline
+        self.loops = loops
+        self.agentName = agentName
+        self.software = software
+    }
+}
+
+/// How a replay does at this moment.
+package struct ReplayStatus: Hashable, Sendable {
+    /// Where it is on the recording's timeline, nanoseconds; nil before it has begun.
+    package var positionNanoseconds: Int64?
+    package var isPaused = false
+    /// Whether the collector takes samples now.
+    package var isFlowing = false
+    package var sentSamples: UInt64 = 0
+    package var sentBytes: UInt64 = 0
+    package var rounds = 0
+    /// How late messages left, nanoseconds: half of them, 99 of 100, and the latest. Only where there is a speed to keep.
+    package var lateness: Lateness?
+
+    package struct Lateness: Hashable, Sendable {
+        package var median: Int64
+        package var percentile99: Int64
+        package var greatest: Int64
+    }
+
+    package init() {}
+}
+
+/// How a replay's work ended.
+package enum ReplayOutcome: Hashable, Sendable {
+    /// The collector has everything on disk.
+    case complete
+    /// One line that says what was wrong, or how much was given up.
+    case failed(String)
+}

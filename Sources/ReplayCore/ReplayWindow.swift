@@ -1,0 +1,48 @@
+import Archive
+import Media
+
+/// The part of a source that is played again.
+struct ReplayWindow {
+    /// Where decoding begins: at or before what was asked for. Session time, nanoseconds.
+    let from: Int64?
+    private let to: Int64?
+    /// The picture with which decoding begins.
+    private let keyframe: (dts: Int64, isNeeded: Bool)
+
+    init(_ source: RecordedSource, from: Int64?, to: Int64?) throws(ArchiveError) {
+        self.to = to
+        guard let from else {
+            self.from = nil
+            keyframe = (.min, false)
+            return
+        }
+        var pictures = SampleReader(source, from: from, to: to, tracks: [.video])
+        guard let first = try pictures.next() else {
+            self.from = from
+            keyframe = (.min, false)
+            return
+        }
+        self.from = min(from, first.ptsNanoseconds)
+        keyframe = (first.dtsNanoseconds, true)
+    }
+
+    func includes(_ sample: RecordedSample) -> Bool {
+        if let to {
+            // Others that are presented before may refer to one that is presented after.
+            let time = sample.track == .video ? sample.dtsNanoseconds : sample.ptsNanoseconds
+            if time >= to { return false }
+        }
+        guard let from else { return true }
+        switch sample.track {
+        case .video: return !keyframe.isNeeded || sample.dtsNanoseconds >= keyframe.dts
+        case .audio: return sample.endNanoseconds > from
+        }
+    }
+
+    func includes(_ gap: RecordedGap) -> Bool {
+        // Where nobody knows when it was, it belongs to the beginning.
+        guard let start = gap.startNanoseconds else { return from == nil }
+        if let to, start >= to { return false }
+        return from.map { start &+ gap.durationNanoseconds > $0 } ?? true
+    }
+}

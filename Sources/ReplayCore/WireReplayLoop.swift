@@ -1,0 +1,258 @@
+import Logging
+import Media
+import Messaging
+import Outbound
+import Wire
+
+/// The thread's work of a ``WireReplay``.
+final class WireReplayLoop {
+    private static let tickNanoseconds: Int64 = 20_000_000
+    private static let probes = 16
+    /// How long a collector may take to show up, to answer, and to make durable what it was sent.
+    private static let patienceNanoseconds: Int64 = 10_000_000_000
+    /// More refusals are not worth remembering.
+    private static let maximumRefusals = 100
+
+    private let endpoint: String
+    private let options: SocketOptions
+    private let context: Context
+    private let logger: Logger
+    private let isStopping: () -> Bool
+    private let publish: (ReplayStatus) -> Void
+    private var lines: [UInt32: WireLine] = [:]
+    private var report = WireReplay.Report()
+    private var status = ReplayStatus()
+    /// The present collector's clock less the recording one's, for exchanges.
+    private var shift: Int64 = 0
+    private var meter = LatenessMeter()
+
+    init(
+        endpoint: String, security: SocketSecurity, logger: Logger,
+        isStopping: @escaping () -> Bool, publish: @escaping (ReplayStatus) -> Void
+    ) throws {
+        self.endpoint = endpoint
+        self.logger = logger
+        self.isStopping = isStopping
+        self.publish = publish
+        context = try Context()
+        var options = SocketOptions()
+        options.security = security
+        // What is on its way is bounded by credit.
+        options.sendQueue = 0
+        options.maximumPartBytes = Int64(WireLimits.headerBytes)
+        self.options = options
+    }
+
+    func run(_ tape: WireTapeReader, speed: ReplaySpeed) throws -> WireReplay.Report {
+        let offset = try measureClock()
+        guard var entry = try tape.next() else {
+            throw ReplayError("\(tape.path) has no messages")
+        }
+        let first = entry.arrivedNanoseconds
+        let length = max(0, (try tape.lastArrival() ?? first) - first)
+        let now = ReplayClock.now()
+        let pacer = ReplayPacer(speed: speed, from: first, now: now)
+        // Played faster than it came, it has to lie in the past: nothing can have been captured after it arrived.
+        shift = now + offset - first - Self.lead(length, speed)
+        status.isFlowing = true
+        while !isStopping() {
+            try wait(until: pacer.time(of: entry.arrivedNanoseconds))
+            try play(entry)
+            status.positionNanoseconds = entry.arrivedNanoseconds - first
+            publish(status)
+            guard let next = try tape.next() else { break }
+            entry = next
+        }
+        report.isTorn = tape.isTorn
+        try settle()
+        report.connections = lines.count
+        report.unpersistedRecords = lines.values.reduce(0) { $0 + $1.unpersisted }
+        status.lateness = meter.lateness
+        publish(status)
+        return report
+    }
+
+    /// How much sooner the last message comes than it came.
+    private static func lead(_ length: Int64, _ speed: ReplaySpeed) -> Int64 {
+        guard case .millionths(let factor) = speed else { return length }
+        return max(0, length - Int64(clamping: Int128(length) * 1_000_000 / Int128(factor)))
+    }
+
+    /// What has to be added to this machine's clock to get the collector's.
+    private func measureClock() throws -> Int64 {
+        let line = try WireLine(in: context, endpoint: endpoint, options: options)
+        let giveUp = ReplayClock.now() + Self.patienceNanoseconds
+        var best: (roundTrip: Int64, offset: Int64)?
+        var answers = 0
+        var probe = ReplayClock.now()
+        _ = try line.socket.send(.bytes(WireMessage.clockProbe(ClockProbe(t1: probe)).encoded()))
+        var poller = Poller()
+        _ = poller.add(line.socket)
+        while answers < Self.probes {
+            guard ReplayClock.now() < giveUp, !isStopping() else {
+                throw ReplayError("no collector at \(endpoint)")
+            }
+            _ = try poller.wait(milliseconds: 20)
+            while let message = try line.socket.receive(maximumParts: 1) {
+                let t4 = ReplayClock.now()
+                guard case .clockReply(let reply)? = Self.message(message.parts[0].bytes),
+                    reply.t1 == probe
+                else { continue }
+                answers += 1
+                let roundTrip = (t4 - reply.t1) - (reply.t3 - reply.t2)
+                if best.map({ roundTrip < $0.roundTrip }) ?? true {
+                    best = (roundTrip, ((reply.t2 - reply.t1) + (reply.t3 - t4)) / 2)
+                }
+                probe = ReplayClock.now()
+                _ = try line.socket.send(
+                    .bytes(WireMessage.clockProbe(ClockProbe(t1: probe)).encoded()))
+            }
+        }
+        return best?.offset ?? 0
+    }
+
+    private static func message(_ header: [UInt8]) -> WireMessage? {
+        do throws(WireError) {
+            return try WireMessage(decoding: header)
+        } catch {
+            // What cannot be read here was perhaps what broke the collector there: it is sent as it came.
+            return nil
+        }
+    }
+}
+
+// MARK: - Playing
+
+extension WireReplayLoop {
+    private func play(_ entry: WireTape.Entry) throws {
+        switch entry.content {
+        case .connection: break
+        case .missing(let count):
+            report.missingMessages += count
+            logger.warning("\(count) messages are missing on the tape here")
+        case .message(let header, let payload):
+            let line = try line(entry.connection)
+            guard !line.isRefused else {
+                report.unsentMessages += 1
+                return
+            }
+            let message = Self.message(header)
+            if case .hello? = message { line.greets() }
+            let record = message.flatMap { Record($0, payloadBytes: payload?.count ?? 0) }
+            if let record {
+                while !line.allows(source: record.source, cost: record.cost), !line.isRefused {
+                    guard !isStopping() else { return }
+                    try serve(milliseconds: 20)
+                }
+                line.sent(source: record.source, cost: record.cost, newest: record.newest)
+            }
+            var parts = [OutgoingPart.bytes(message.map { moved($0, header) } ?? header)]
+            if let payload { parts.append(.bytes(payload)) }
+            _ = try line.socket.send(parts)
+            report.messages += 1
+            report.payloadBytes += UInt64(payload?.count ?? 0)
+            status.sentBytes = report.payloadBytes
+            if line.state == .greeting { try awaitAnswer(line) }
+        }
+    }
+
+    private func line(_ number: UInt32) throws -> WireLine {
+        if let line = lines[number] { return line }
+        let line = try WireLine(in: context, endpoint: endpoint, options: options)
+        lines[number] = line
+        return line
+    }
+
+    /// A message with the collector's readings as they would be now.
+    private func moved(_ message: WireMessage, _ header: [UInt8]) -> [UInt8] {
+        func moved(_ exchanges: [ReportedExchange]) -> [ReportedExchange] {
+            exchanges.map { exchange in
+                var exchange = exchange
+                exchange.t2 &+= shift
+                exchange.t3 &+= shift
+                return exchange
+            }
+        }
+        switch message {
+        case .hello(var hello) where !hello.clockExchanges.isEmpty:
+            hello.clockExchanges = moved(hello.clockExchanges)
+            return WireMessage.hello(hello).encoded()
+        case .heartbeat(var heartbeat) where !heartbeat.clockExchanges.isEmpty:
+            heartbeat.clockExchanges = moved(heartbeat.clockExchanges)
+            return WireMessage.heartbeat(heartbeat).encoded()
+        default:
+            return header
+        }
+    }
+
+    /// An agent waits for its Welcome, and so did the one on the tape.
+    private func awaitAnswer(_ line: WireLine) throws {
+        let giveUp = ReplayClock.now() + Self.patienceNanoseconds
+        while line.state == .greeting, ReplayClock.now() < giveUp, !isStopping() {
+            try serve(milliseconds: 20)
+        }
+    }
+
+    private func wait(until due: Int64) throws {
+        while !isStopping() {
+            let rest = due == .min ? 0 : due - ReplayClock.now()
+            if rest <= 2_000_000 {
+                if rest > 0 { ReplayClock.sleep(until: due) }
+                if due > .min { meter.add(ReplayClock.now() - due) }
+                return try serve(milliseconds: 0)
+            }
+            try serve(milliseconds: Int(min(rest - 1_000_000, Self.tickNanoseconds) / 1_000_000))
+        }
+    }
+
+    /// Takes in what the collector says.
+    private func serve(milliseconds: Int) throws {
+        var poller = Poller()
+        for line in lines.values { _ = poller.add(line.socket) }
+        if milliseconds > 0 { _ = try poller.wait(milliseconds: milliseconds) }
+        for line in lines.values {
+            while let received = try line.socket.receive(maximumParts: 1) {
+                let wasRefused = line.isRefused
+                if let message = Self.message(received.parts[0].bytes) { line.receive(message) }
+                if case .refused(let text) = line.state, !wasRefused {
+                    logger.warning("the collector refused a connection: \(text)")
+                    if report.refusals.count < Self.maximumRefusals { report.refusals.append(text) }
+                }
+            }
+        }
+    }
+
+    /// Waits until everything is durable, as long as it goes on.
+    private func settle() throws {
+        var giveUp = ReplayClock.now() + Self.patienceNanoseconds
+        var before = UInt64.max
+        while ReplayClock.now() < giveUp, !isStopping() {
+            let rest = lines.values.reduce(0) { $0 + $1.unpersisted }
+            if rest == 0 { return }
+            if rest < before { giveUp = ReplayClock.now() + Self.patienceNanoseconds }
+            before = rest
+            try serve(milliseconds: 20)
+        }
+    }
+}
+
+/// A record on a tape: whose it is, and what it costs.
+private struct Record {
+    var source: Int
+    var cost: UInt64
+    var newest: UInt64
+
+    init?(_ message: WireMessage, payloadBytes: Int) {
+        cost = UInt64(payloadBytes) + WireLimits.recordCostBytes
+        switch message {
+        case .samples(let samples):
+            (source, newest) = (samples.source, samples.lastSequence)
+        case .gap(let gap): (source, newest) = (gap.source, gap.sequences.upperBound)
+        case .trackUpdate(let update): (source, newest) = (update.source, update.sequence)
+        case .goodbye(let goodbye): (source, newest) = (goodbye.source, goodbye.sequence)
+        case .hello, .clockProbe, .heartbeat, .welcome, .acknowledgement, .refusal, .clockReply,
+            .ping, .unknown:
+            return nil
+        }
+    }
+}

@@ -1,0 +1,116 @@
+import ArgumentParser
+import Glibc
+
+/// A moment of a session as people write it: session time (`1:23.5`, `1:02:03`, `90s`, `500ms`) or UTC (`2026-11-20T22:40:00.5Z`).
+package enum TimelinePoint: ExpressibleByArgument, Hashable, Sendable, CustomStringConvertible {
+    /// Nanoseconds from the session's zero.
+    case session(nanoseconds: Int64)
+    /// Nanoseconds since 1970-01-01T00:00:00Z.
+    case utc(nanoseconds: Int64)
+
+    package static var valueHint: String {
+        "a time such as 1:23.5, 90s or 2026-11-20T22:40:00Z"
+    }
+
+    package init?(argument: String) {
+        let isNegative = argument.hasPrefix("-")
+        let text = isNegative ? argument.dropFirst() : argument[...]
+        if let nanoseconds = Self.clockTime(text) ?? TimeSpan(argument: String(text))?.nanoseconds {
+            self = .session(nanoseconds: isNegative ? -nanoseconds : nanoseconds)
+        } else if let nanoseconds = Self.utc(argument) {
+            self = .utc(nanoseconds: nanoseconds)
+        } else {
+            return nil
+        }
+    }
+
+    /// The moment on the timeline of a session.
+    /// - Parameter zero: the session's zero, nanoseconds since 1970.
+    package func sessionNanoseconds(zeroUTCNanoseconds zero: Int64) -> Int64 {
+        switch self {
+        case .session(let nanoseconds): nanoseconds
+        case .utc(let nanoseconds): nanoseconds.subtractingReportingOverflow(zero).partialValue
+        }
+    }
+
+    package var description: String {
+        switch self {
+        case .session(let nanoseconds): Self.text(nanoseconds)
+        case .utc(let nanoseconds): "\(nanoseconds) ns UTC"
+        }
+    }
+
+    /// Session time for people: `1:23.500`, with hours where there are any.
+    package static func text(_ nanoseconds: Int64) -> String {
+        let milliseconds = nanoseconds.magnitude / 1_000_000
+        let (seconds, rest) = (milliseconds / 1_000, milliseconds % 1_000)
+        let (minutes, second) = (seconds / 60, seconds % 60)
+        let (hours, minute) = (minutes / 60, minutes % 60)
+        let sign = nanoseconds < 0 ? "-" : ""
+        let fraction = padded(rest, 3)
+        return hours > 0
+            ? "\(sign)\(hours):\(padded(minute, 2)):\(padded(second, 2)).\(fraction)"
+            : "\(sign)\(minute):\(padded(second, 2)).\(fraction)"
+    }
+
+    private static func padded(_ value: UInt64, _ width: Int) -> String {
+        let text = String(value)
+        return String(repeating: "0", count: max(0, width - text.count)) + text
+    }
+
+    /// `[[h:]m:]s[.fraction]` with at least one colon.
+    private static func clockTime(_ text: Substring) -> Int64? {
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+        guard (2...3).contains(parts.count), let last = parts.last else { return nil }
+        var total: Int64 = 0
+        for (index, part) in parts.dropLast().enumerated() {
+            guard let value = digits(part, 1...9), index == 0 || value < 60 else { return nil }
+            total = total * 60 + value
+        }
+        guard let seconds = fixed(last), seconds < 60 * 1_000_000_000 else { return nil }
+        return total * 60 * 1_000_000_000 + seconds
+    }
+
+    /// Seconds with at most nine digits behind the point, in nanoseconds.
+    private static func fixed(_ text: Substring) -> Int64? {
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        guard (1...2).contains(parts.count), let whole = digits(parts[0], 1...2) else { return nil }
+        guard parts.count == 2 else { return whole * 1_000_000_000 }
+        guard var fraction = digits(parts[1], 1...9) else { return nil }
+        for _ in parts[1].utf8.count..<9 { fraction *= 10 }
+        return whole * 1_000_000_000 + fraction
+    }
+
+    private static func digits(_ text: Substring, _ count: ClosedRange<Int>) -> Int64? {
+        guard count.contains(text.utf8.count),
+            text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
+        else { return nil }
+        return Int64(text)
+    }
+
+    /// `2026-11-20T22:40:00[.fraction]Z` (RFC 3339); hyphens for the colons, as in files' names, are taken too.
+    private static func utc(_ text: String) -> Int64? {
+        guard text.utf8.count >= 20, text.hasSuffix("Z"), text.utf8.allSatisfy({ $0 < 0x80 }) else {
+            return nil
+        }
+        let halves = text.dropLast().split(separator: "T", omittingEmptySubsequences: false)
+        guard halves.count == 2 else { return nil }
+        let date = halves[0].split(separator: "-", omittingEmptySubsequences: false)
+        let time = halves[1].split(omittingEmptySubsequences: false) { $0 == ":" || $0 == "-" }
+        guard date.count == 3, time.count == 3, let year = digits(date[0], 4...4),
+            let month = digits(date[1], 2...2), let day = digits(date[2], 2...2),
+            let hour = digits(time[0], 2...2), let minute = digits(time[1], 2...2),
+            let seconds = fixed(time[2]), (1970...2200).contains(year), hour < 24, minute < 60,
+            seconds < 60 * 1_000_000_000
+        else { return nil }
+        var parts = tm()
+        parts.tm_year = Int32(year) - 1900
+        parts.tm_mon = Int32(month) - 1
+        parts.tm_mday = Int32(day)
+        let wanted = parts
+        let midnight = timegm(&parts)
+        // timegm accepts the 40th of a month and moves on.
+        guard parts.tm_mon == wanted.tm_mon, parts.tm_mday == wanted.tm_mday else { return nil }
+        return (Int64(midnight) + hour * 3_600 + minute * 60) * 1_000_000_000 + seconds
+    }
+}

@@ -1,0 +1,85 @@
+import Archive
+import Containers
+import ReplayCore
+import Terminal
+
+/// What `--to` means where it is no collector.
+struct ContainerTarget {
+    let destination: ContainerDestination
+    let format: ContainerFormat
+    /// As fast as it goes, unless something else is asked for: nobody watches.
+    let isFile: Bool
+
+    /// Whether `--to` is a collector's endpoint.
+    static func isCollector(_ text: String) -> Bool {
+        text.hasPrefix("tcp://") || text.hasPrefix("ipc://")
+    }
+
+    /// What is wrong with it, in one line; nil when it can be tried.
+    static func flaw(_ text: String) -> String? {
+        ContainerTarget(text) == nil
+            ? "'\(text)' is neither a collector (tcp://ADDRESS:PORT), nor -, nor a file or address whose format is known (.ts, .mkv, .mp4, udp://, rtsp://, srt://, rtmp://)"
+            : nil
+    }
+
+    init?(_ text: String) {
+        if text == "-" {
+            (destination, format, isFile) = (.descriptor(1), .mpegTS, false)
+        } else if text.contains("://") {
+            guard !text.hasPrefix("http"), let format = ContainerFormat(url: text) else {
+                return nil
+            }
+            (destination, self.format, isFile) = (.url(text), format, false)
+        } else {
+            guard let format = ContainerFormat(path: text) else { return nil }
+            (destination, self.format, isFile) = (.file(text), format, true)
+        }
+    }
+}
+
+/// `tributary replay --to FILE|-|URL`: a recording in a container.
+enum ContainerReplayRun {
+    static func run(_ input: ReplayInput, _ command: ReplayCommand, console: Console) throws {
+        guard let target = ContainerTarget(command.to) else {
+            throw UsageError("--to \(command.to) is no destination")
+        }
+        guard !input.recorded.isEmpty else {
+            throw UsageError("--to \(command.to): a spool is played into a collector")
+        }
+        if command.keepTime {
+            throw UsageError("--keep-time is for collectors: a container's times begin at zero")
+        }
+        if target.isFile, FileSystem.exists(command.to) {
+            throw Failure("\(command.to) is there already: it is not overwritten")
+        }
+        if target.isFile, command.loop {
+            throw UsageError("--loop would fill the disk with \(command.to)")
+        }
+        let speed = command.speed ?? (target.isFile ? .unlimited : .normal)
+        do {
+            let cancellation = Cancellation()
+            let control = try ReplayControl(startsPaused: command.paused) { cancellation.cancel() }
+            let replay = ContainerReplay(
+                settings: ContainerReplay.Settings(
+                    destination: target.destination, format: target.format, speed: speed,
+                    loops: command.loop, from: input.window.from, until: input.window.until),
+                control: control, cancellation: cancellation)
+            let began = ContinuousClock().now
+            let outcome = try ReplayWatch.watch(
+                control, input: input, speed: speed, console: console
+            ) { () throws(ReplayError) in try replay.run(input.recorded) }
+            if case .failed(let line) = outcome { throw Failure(line) }
+            let report = ReplayReport(
+                control.status, input: input, seconds: (ContinuousClock().now - began) / .seconds(1)
+            )
+            if target.isFile {
+                if command.json { try JSONOutput.print(report) } else { print(report.line) }
+            } else {
+                // Standard output may be the stream itself.
+                console.line(report.line)
+            }
+        } catch let error as ReplayError {
+            throw Failure("\(error)")
+        }
+    }
+}

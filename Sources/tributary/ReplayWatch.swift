@@ -1,0 +1,121 @@
+import Dispatch
+import ReplayCore
+import Terminal
+
+/// A replay with somebody watching: progress, keys and signals.
+enum ReplayWatch {
+    /// Plays to the end.
+    /// - Parameter play: blocks until it is there.
+    static func watch(
+        _ replay: ReplayControl, input: ReplayInput, speed: ReplaySpeed, console: Console,
+        _ play: () throws(ReplayError) -> ReplayOutcome
+    ) throws(ReplayError) -> ReplayOutcome {
+        let signals = StopSignals { count in
+            if count == 1 { replay.stop() } else { replay.abandon() }
+        }
+        let keyboard = Keyboard { key in
+            switch key {
+            case UInt8(ascii: " "): replay.togglePause()
+            case UInt8(ascii: "s"): replay.step()
+            case UInt8(ascii: "q"): replay.stop()
+            default: break
+            }
+        }
+        let hasKeys = keyboard != nil
+        let ticker = Ticker(console) {
+            console.progress(line(replay.status, input: input, speed: speed, hasKeys: hasKeys))
+        }
+        defer {
+            ticker.stop()
+            console.endProgress()
+            withExtendedLifetime((signals, keyboard)) {}
+        }
+        return try play()
+    }
+
+    /// `▶ 0:12.300 / 1:00.000 ━━━━━──────── 2× 12.3 MB   space pause, s step, q end`
+    static func line(
+        _ status: ReplayStatus, input: ReplayInput, speed: ReplaySpeed, hasKeys: Bool
+    ) -> String {
+        guard let position = status.positionNanoseconds else {
+            return status.isFlowing ? "⏸ ready" : "waiting for the collector"
+        }
+        let mark = status.isPaused ? "⏸" : status.isFlowing ? "▶" : "…"
+        var parts = ["\(mark) \(TimelinePoint.text(position))"]
+        if let end = input.endNanoseconds, end > 0 {
+            let width = 24
+            let done = min(width, max(0, Int(Int128(position) * Int128(width) / Int128(end))))
+            parts.append(
+                "/ \(TimelinePoint.text(end)) "
+                    + String(repeating: "━", count: done)
+                    + String(repeating: "─", count: width - done))
+        }
+        if status.rounds > 1 { parts.append("round \(status.rounds)") }
+        parts.append(speed == .unlimited ? "max" : "\(speed.text)×")
+        parts.append(ByteCount(Int64(status.sentBytes)).description)
+        if hasKeys { parts.append("  space \(status.isPaused ? "go on" : "pause"), s step, q end") }
+        return parts.joined(separator: " ")
+    }
+}
+
+/// Calls five times a second, where a terminal shows what comes of it.
+final class Ticker: Sendable {
+    private static let milliseconds = 200
+
+    // Made once, only cancelled.
+    nonisolated(unsafe) private let timer: (any DispatchSourceTimer)?
+
+    init(_ console: Console, _ tick: @escaping @Sendable () -> Void) {
+        guard console.isTerminal else {
+            timer = nil
+            return
+        }
+        let timer = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "progress"))
+        timer.schedule(deadline: .now(), repeating: .milliseconds(Self.milliseconds))
+        timer.setEventHandler(handler: tick)
+        timer.resume()
+        self.timer = timer
+    }
+
+    func stop() { timer?.cancel() }
+}
+
+/// What was played.
+struct ReplayReport: Encodable {
+    struct Lateness: Encodable {
+        var medianMilliseconds: Double
+        var percentile99Milliseconds: Double
+        var greatestMilliseconds: Double
+
+        init(_ lateness: ReplayStatus.Lateness) {
+            medianMilliseconds = Double(lateness.median) / 1e6
+            percentile99Milliseconds = Double(lateness.percentile99) / 1e6
+            greatestMilliseconds = Double(lateness.greatest) / 1e6
+        }
+    }
+
+    var input: String
+    var sources: [String]
+    var samples: UInt64
+    var payloadBytes: UInt64
+    var rounds: Int
+    var seconds: Double
+    /// How late messages left; none at full speed.
+    var lateness: Lateness?
+
+    init(_ status: ReplayStatus, input: ReplayInput, seconds: Double) {
+        self.input = input.name
+        sources = input.sources
+        samples = status.sentSamples
+        payloadBytes = status.sentBytes
+        rounds = status.rounds
+        self.seconds = seconds
+        lateness = status.lateness.map(Lateness.init)
+    }
+
+    var line: String {
+        let count = sources.count == 1 ? "1 source" : "\(sources.count) sources"
+        return "played \(input): \(count), \(samples) samples, "
+            + "\(ByteCount(Int64(payloadBytes))) in \(decimal(seconds)) s"
+    }
+}

@@ -1,0 +1,156 @@
+import Foundation
+import Media
+import TestMedia
+import Testing
+
+extension EndToEnd {
+    /// Recordings that are played again, by the real programs.
+    @Suite(.enabled(if: Foreign.hasFFmpeg, "ffmpeg and ffprobe make and read the clips"))
+    struct ReplayTests {
+        private static let sources = ["camera", "clip"]
+
+        /// Records a camera and a clip with B-frames, in segments of two seconds.
+        private func record(on stage: Stage, _ options: String...) async throws {
+            let media = try MediaFiles()
+            let clip = try media.make(
+                "clip.mp4",
+                "-f lavfi -i testsrc2=s=320x180:r=25:d=5 -f lavfi -i sine=f=440:r=48000:d=5"
+                    + " -c:v libx264 -preset veryfast -threads 1 -bf 3 -g 25 -pix_fmt yuv420p -c:a aac"
+            )
+            let collector = try await stage.collector(["--once", "--segment", "2s"] + options)
+            let agents = [
+                try stage.testAgent("camera", "--duration", "5s"),
+                try stage.agent("clip", "--video", "file:\(clip)", "--encoder", "copy"),
+            ]
+            for program in agents + [collector] { try await program.succeeds() }
+        }
+
+        /// Plays something into a collector of its own.
+        private func replay(_ input: String, on stage: Stage, _ options: String...) async throws {
+            let collector = try await stage.collector("--once", "--segment", "2s")
+            let replay = try stage.start(
+                .archive, ["replay", input, "--to", stage.endpoint] + options)
+            for program in [replay, collector] { try await program.succeeds() }
+            try await stage.start(
+                .archive, ["verify", "latest", "--archive", stage.archive]
+            ).succeeds()
+        }
+
+        /// The payloads of all files of a source, as FFmpeg sees them.
+        private func payloads(_ source: String, on stage: Stage) async throws -> [String] {
+            var digests: [String] = []
+            for file in try stage.recordings(source) {
+                let probe = try await Foreign.probe(file, on: stage)
+                for kind in TrackKind.allCases {
+                    digests += try probe.packets(kind).map { "\(kind) \($0.digest)" }
+                }
+            }
+            return digests
+        }
+
+        @Test(arguments: ["8", "max"])
+        func `kept times: the same files with the same media at the same times, at any speed`(
+            _ speed: String
+        ) async throws {
+            try await Stage.with { stage in
+                try await record(on: stage)
+                let session = try #require(try stage.sessions.first)
+                try await Stage.with { other in
+                    try await replay(session.path, on: other, "--speed", speed, "--keep-time")
+                    #expect(
+                        try other.sessions.map(\.lastPathComponent)
+                            == (try stage.sessions.map(\.lastPathComponent)))
+                    for source in Self.sources {
+                        let originals = try stage.recordings(source)
+                        let copies = try other.recordings(source)
+                        #expect(
+                            copies.map(\.lastPathComponent) == originals.map(\.lastPathComponent))
+                        #expect(originals.count >= 3)
+                        for (original, copy) in zip(originals, copies) {
+                            #expect(
+                                try await Foreign.streamHash(copy, on: other)
+                                    == (try await Foreign.streamHash(original, on: stage)))
+                            let expected = try await Foreign.probe(original, on: stage)
+                            let found = try await Foreign.probe(copy, on: other)
+                            for kind in TrackKind.allCases {
+                                #expect(
+                                    try found.packets(kind) == (try expected.packets(kind)),
+                                    "\(copy.lastPathComponent) \(kind)")
+                            }
+                        }
+                    }
+                }
+            }
+        }
+
+        @Test
+        func `as if live: the same media, now; a part of it; and again into the same archive`()
+            async throws
+        {
+            try await Stage.with { stage in
+                try await record(on: stage)
+                let session = try #require(try stage.sessions.first)
+                try await Stage.with { other in
+                    try await replay(session.path, on: other)
+                    for source in Self.sources {
+                        #expect(
+                            try await payloads(source, on: other).sorted()
+                                == (try await payloads(source, on: stage).sorted()))
+                    }
+                    let first = try other.sessions.count
+                    try await replay(
+                        session.path, on: other, "--speed", "max", "--from", "1.5s", "--until",
+                        "3s",
+                        "--source", "clip")
+                    #expect(try other.sessions.count == first + 1)
+                    let part = try #require(try other.sessions.last?.appending(path: "clip"))
+                    let files = try FileManager.default.contentsOfDirectory(atPath: part.path)
+                        .filter { $0.hasSuffix(".mp4") }.sorted()
+                    let probe = try await Foreign.probe(part.appending(path: files[0]), on: other)
+                    // From the keyframe before 1.5 s on.
+                    #expect(try probe.packets(.video).first?.isKeyframe == true)
+                    #expect(try (35...55).contains(probe.packets(.video).count))
+                }
+            }
+        }
+
+        @Test func `a recorded wire gives the same recording once more, and a spool what it kept`()
+            async throws
+        {
+            try await Stage.with { stage in
+                let tape = stage.directory.appending(path: "site.wire").path
+                try await record(on: stage, "--record-wire", tape)
+                try await Stage.with { other in
+                    try await replay(tape, on: other, "--speed", "4")
+                    for source in Self.sources {
+                        #expect(
+                            try await payloads(source, on: other)
+                                == (try await payloads(source, on: stage)))
+                    }
+                }
+                // An agent without a collector, and then without life.
+                let agent = try stage.testAgent("lonely", "--collector", "ipc:///nowhere/collector")
+                let spool = "\(stage.spool)/lonely"
+                try await eventually("the spool holds something") {
+                    guard FileManager.default.fileExists(atPath: spool) else { return false }
+                    return try size(of: spool) > 100_000
+                }
+                agent.signal(SIGKILL)
+                _ = try await agent.outcome()
+                let before = try size(of: spool)
+                try await Stage.with { other in
+                    try await replay(spool, on: other, "--speed", "max")
+                    #expect(try await payloads("lonely", on: other).count > 20)
+                }
+                #expect(try size(of: spool) == before)
+            }
+        }
+
+        private func size(of directory: String) throws -> Int {
+            try FileManager.default.contentsOfDirectory(atPath: directory).reduce(0) { sum, name in
+                let file = URL(filePath: "\(directory)/\(name)")
+                return sum + (try Data(contentsOf: file).count)
+            }
+        }
+    }
+}

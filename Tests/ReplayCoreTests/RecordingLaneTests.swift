@@ -1,0 +1,94 @@
+import Archive
+import Crypto
+import Media
+import Messaging
+import ReplayCore
+import TestRecordings
+import Testing
+import Wire
+
+/// What a recording says when it is played again.
+@Suite struct RecordingLaneTests {
+    private static let second = WrittenSession.second
+
+    private func source(_ written: WrittenSession) throws -> RecordedSource {
+        try #require(RecordedSession(WrittenSession.name, in: written.layout).source("camera"))
+    }
+
+    private func items(
+        _ written: WrittenSession, from: Int64? = nil, to: Int64? = nil
+    ) throws -> [ReplayItem] {
+        guard var lane = try RecordingLane(try source(written), from: from, to: to) else {
+            return []
+        }
+        var items: [ReplayItem] = []
+        while let item = try lane.next() { items.append(item) }
+        return items
+    }
+
+    private func samples(_ items: [ReplayItem]) -> [ReplayedSamples] {
+        items.compactMap { if case .samples(let samples) = $0.content { samples } else { nil } }
+    }
+
+    @Test func `messages leave as they came: same samples, same bytes, same digests`() throws {
+        let written = try WrittenSession { _ in 0 }
+        let items = try items(written)
+        let messages = samples(items)
+        #expect(messages.count == 100)
+        #expect(
+            zip(items, items.dropFirst()).allSatisfy { $0.timeNanoseconds <= $1.timeNanoseconds })
+        for (index, message) in messages.enumerated() {
+            #expect(message.runs.map(\.track) == [.video, .audio])
+            #expect(message.runs[0].dtsNanoseconds[0] == Int64(index) * Self.second / 10)
+            #expect(message.runs[1].sizes == [3, 3, 3, 3, 3])
+            let digest = message.payload.withUnsafeBytes { Array(SHA256.hash(data: Array($0))) }
+            #expect(message.digest == digest)
+        }
+        #expect(messages[10].runs[0].flags(at: 0) == .keyframe)
+        #expect(messages[11].runs[0].flags(at: 0) == [])
+    }
+
+    @Test
+    func `a part begins with the keyframe that it needs, and is proved anew where it was cut`()
+        throws
+    {
+        let written = try WrittenSession { _ in 0 }
+        let messages = samples(
+            try items(written, from: 5_720_000_000, to: 6_030_000_000))
+        let pictures = messages.flatMap(\.runs).filter { $0.track == .video }
+            .flatMap(\.dtsNanoseconds)
+        #expect(pictures.first == 5 * Self.second && pictures.last == 6 * Self.second)
+        let packets = messages.flatMap(\.runs).filter { $0.track == .audio }
+            .flatMap(\.dtsNanoseconds)
+        #expect(packets.first == 5 * Self.second && packets.last == 6_020_000_000)
+        for message in messages {
+            let digest = message.payload.withUnsafeBytes { Array(SHA256.hash(data: Array($0))) }
+            #expect(message.digest == digest)
+        }
+        #expect(try items(written, from: 20 * Self.second, to: 21 * Self.second).isEmpty)
+    }
+
+    @Test func `what was missing is missing again, where it was`() throws {
+        let written = try WrittenSession { _ in 0 }
+        var gap = LedgerEntry(kind: .gap, at: UTCTime(nanoseconds: 0))
+        gap.cause = "driver drop"
+        gap.startNanoseconds = 3 * Self.second
+        gap.durationNanoseconds = 40_000_000
+        gap.samples = 2
+        gap.track = "video"
+        gap.text = "two buffers"
+        try FileSystem.replace(
+            written.layout.ledger(WrittenSession.name, "camera"), with: Ledger.line(gap))
+        let all = try items(written)
+        let place = try #require(
+            all.firstIndex { if case .loss = $0.content { true } else { false } })
+        guard case .loss(let loss) = all[place].content else { return }
+        #expect(loss.cause == .driverDrop && loss.track == .video && loss.samples == 2)
+        #expect(loss.startNanoseconds == 3 * Self.second && loss.durationNanoseconds == 40_000_000)
+        #expect(all[place - 1].timeNanoseconds < 3 * Self.second)
+        #expect(all[place + 1].timeNanoseconds >= 3 * Self.second)
+        // Outside of the part that is played it is nobody's business.
+        let part = try items(written, from: 5 * Self.second)
+        #expect(!part.contains { if case .loss = $0.content { true } else { false } })
+    }
+}
