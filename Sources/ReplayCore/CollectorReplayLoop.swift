@@ -151,7 +151,8 @@ struct CollectorReplayLoop {
         case .greeted:
             if isLive { due = min(due, prober.dueNanoseconds) }
             if hasRoom, let next = schedule.nextNanoseconds, let time = pacer?.due(next) {
-                due = min(due, time)
+                // At full speed everything is due since ever.
+                due = min(due, max(time, now))
             }
         case .pausing, .connecting: break
         }
