@@ -1,6 +1,8 @@
 /// Puts boxes together in memory, numbers big-endian (ISO/IEC 14496-12 §4.2).
 struct BoxWriter {
     private(set) var bytes: [UInt8] = []
+    /// Places among ``bytes`` where others will put that many bytes; they count in the sizes of the boxes around them.
+    private(set) var insertions: [(position: Int, count: Int)] = []
 
     init(reserving capacity: Int = 0) {
         bytes.reserveCapacity(capacity)
@@ -34,7 +36,13 @@ struct BoxWriter {
     /// Closes the box that began at `start`: its size becomes known.
     mutating func end(_ start: Int) {
         // What we write is bounded far below 4 GiB; sizes of media are written by other means.
-        patch(UInt32(bytes.count - start), at: start)
+        let inserted = insertions.reduce(0) { $0 + ($1.position > start ? $1.count : 0) }
+        patch(UInt32(bytes.count - start + inserted), at: start)
+    }
+
+    /// Leaves room for bytes that are not here yet.
+    mutating func insertion(of count: Int) {
+        insertions.append((bytes.count, count))
     }
 
     mutating func u8(_ value: UInt8) {

@@ -3,6 +3,14 @@ import Media
 /// Seconds from 1904, the files' epoch, to 1970, the system's (ISO/IEC 14496-12 §8.2.2.3).
 let secondsFrom1904To1970: Int64 = 2_082_844_800
 
+/// The two ways of the same container.
+package enum MovieFlavour: Hashable, Sendable {
+    /// ISO/IEC 14496-12 and -14.
+    case mp4
+    /// QuickTime File Format, which the ISO made its own of.
+    case quickTime
+}
+
 /// One entry of `elst` (ISO/IEC 14496-12 §8.6.6).
 package struct Edit: Hashable, Sendable {
     /// Ticks of the movie's timescale.
@@ -102,10 +110,22 @@ struct MovieBoxes {
         kind: TrackKind, timescale: Timescale, duration: UInt64, entry: SampleEntryWriter,
         to writer: inout BoxWriter, tables: (inout BoxWriter) -> Void
     ) {
+        writeMedia(
+            kind: kind, timescale: timescale, duration: duration, entries: [entry], flavour: .mp4,
+            to: &writer, tables: tables)
+    }
+
+    /// The same, with as many sample descriptions as the track has formats.
+    func writeMedia(
+        kind: TrackKind, timescale: Timescale, duration: UInt64, entries: [SampleEntryWriter],
+        flavour: MovieFlavour, to writer: inout BoxWriter, tables: (inout BoxWriter) -> Void
+    ) {
         let handler = Handler(
             type: kind == .video ? "vide" : "soun", name: kind == .video ? "Video" : "Sound")
-        writeMedia(handler, timescale: timescale, duration: duration, to: &writer) { writer in
-            entry.writeDescriptions(to: &writer)
+        writeMedia(
+            handler, timescale: timescale, duration: duration, flavour: flavour, to: &writer
+        ) { writer in
+            SampleEntryWriter.writeDescriptions(entries, flavour: flavour, to: &writer)
             tables(&writer)
         }
     }
@@ -119,8 +139,8 @@ struct MovieBoxes {
 
     /// `mdia` (§8.4.1) around a sample table.
     func writeMedia(
-        _ handler: Handler, timescale: Timescale, duration: UInt64, to writer: inout BoxWriter,
-        sampleTable: (inout BoxWriter) -> Void
+        _ handler: Handler, timescale: Timescale, duration: UInt64, flavour: MovieFlavour = .mp4,
+        to writer: inout BoxWriter, sampleTable: (inout BoxWriter) -> Void
     ) {
         let version = version(for: duration)
         writer.box("mdia") { writer in
@@ -132,17 +152,17 @@ struct MovieBoxes {
                 writer.u16(0x55C4)  // "und"
                 writer.zeros(2)
             }
-            writer.fullBox("hdlr") { writer in
-                writer.zeros(4)
-                writer.fourCC(handler.type)
-                writer.zeros(12)
-                writer.raw(Array("\(handler.name)\0".utf8))
-            }
+            Self.writeHandler(handler, component: "mhlr", flavour, to: &writer)
             writer.box("minf") { writer in
                 switch handler.type {
                 case "vide": writer.fullBox("vmhd", flags: 1) { $0.zeros(8) }
                 case "soun": writer.fullBox("smhd") { $0.zeros(4) }
                 default: writer.fullBox("nmhd") { _ in }
+                }
+                if flavour == .quickTime {
+                    Self.writeHandler(
+                        Handler(type: "url ", name: "Data"), component: "dhlr", flavour,
+                        to: &writer)
                 }
                 writer.box("dinf") { writer in
                     writer.fullBox("dref") { writer in
@@ -151,6 +171,27 @@ struct MovieBoxes {
                     }
                 }
                 writer.box("stbl", sampleTable)
+            }
+        }
+    }
+
+    /// `hdlr` (§8.4.3). QuickTime has the kind of component where ISO has zeros, and counts the letters of the name.
+    private static func writeHandler(
+        _ handler: Handler, component: FourCC, _ flavour: MovieFlavour, to writer: inout BoxWriter
+    ) {
+        writer.fullBox("hdlr") { writer in
+            switch flavour {
+            case .mp4:
+                writer.zeros(4)
+                writer.fourCC(handler.type)
+                writer.zeros(12)
+                writer.raw(Array("\(handler.name)\0".utf8))
+            case .quickTime:
+                writer.fourCC(component)
+                writer.fourCC(handler.type)
+                writer.zeros(12)
+                writer.u8(UInt8(handler.name.utf8.count))
+                writer.raw(Array(handler.name.utf8))
             }
         }
     }

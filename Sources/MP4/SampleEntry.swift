@@ -74,18 +74,33 @@ struct SampleEntryWriter {
 
     /// `stsd` with one entry.
     func writeDescriptions(to writer: inout BoxWriter) {
+        Self.writeDescriptions([self], flavour: .mp4, to: &writer)
+    }
+
+    /// `stsd` with an entry for each of them.
+    static func writeDescriptions(
+        _ entries: [SampleEntryWriter], flavour: MovieFlavour, to writer: inout BoxWriter
+    ) {
         writer.fullBox("stsd") { writer in
-            writer.u32(1)
-            switch entry {
-            case .h264(let width, let height, let configuration, let usability):
-                Self.writeVisual(
-                    width: width, height: height, configuration: configuration,
-                    usability: usability, to: &writer)
-            case .aac(let channels, let sampleRate, let configuration):
-                Self.writeAudio(
-                    channels: channels, sampleRate: sampleRate, configuration: configuration,
-                    to: &writer)
-            }
+            writer.u32(UInt32(entries.count))
+            for entry in entries { entry.write(flavour, to: &writer) }
+        }
+    }
+
+    private func write(_ flavour: MovieFlavour, to writer: inout BoxWriter) {
+        switch (entry, flavour) {
+        case (.h264(let width, let height, let configuration, let usability), _):
+            Self.writeVisual(
+                width: width, height: height, configuration: configuration,
+                usability: usability, to: &writer)
+        case (.aac(let channels, let sampleRate, let configuration), .mp4):
+            Self.writeAudio(
+                channels: channels, sampleRate: sampleRate, configuration: configuration,
+                to: &writer)
+        case (.aac(let channels, let sampleRate, let configuration), .quickTime):
+            Self.writeQuickTimeAudio(
+                channels: channels, sampleRate: sampleRate, configuration: configuration,
+                to: &writer)
         }
     }
 
@@ -150,6 +165,38 @@ struct SampleEntryWriter {
             writer.u32(UInt32(UInt16(exactly: sampleRate) ?? 0) << 16)
             writer.fullBox("esds") { writer in
                 writer.raw(elementaryStreamDescriptor(configuration))
+            }
+        }
+    }
+
+    /// Version 1 of a sound sample description (QuickTime File Format, "Sound Sample Description (Version 1)"): QuickTime
+    /// looks for `esds` in `wave` (siDecompressionParam) alone.
+    private static func writeQuickTimeAudio(
+        channels: UInt16, sampleRate: UInt32, configuration: [UInt8], to writer: inout BoxWriter
+    ) {
+        writer.box("mp4a") { writer in
+            writer.zeros(6)
+            writer.u16(1)  // data_reference_index
+            writer.u16(1)  // version
+            writer.zeros(6)
+            writer.u16(channels)
+            writer.u16(16)  // samplesize
+            writer.u16(0xFFFE)  // compression ID: variable bit rate
+            writer.u16(0)
+            writer.u32(UInt32(UInt16(exactly: sampleRate) ?? 0) << 16)
+            writer.u32(1024)  // samples per packet
+            writer.u32(0)  // bytes per packet: they vary
+            writer.u32(0)  // bytes per frame
+            writer.u32(2)  // bytes per sample
+            writer.box("wave") { writer in
+                writer.box("frma") { $0.fourCC("mp4a") }
+                writer.box("mp4a") { $0.zeros(4) }
+                writer.fullBox("esds") { writer in
+                    writer.raw(elementaryStreamDescriptor(configuration))
+                }
+                writer.zeros(3)
+                writer.u8(8)  // the terminator atom: a size, and a type of zero
+                writer.zeros(4)
             }
         }
     }
