@@ -1,10 +1,10 @@
 /// The letters of the test pattern: 5 × 7 dots, drawn for it. Small letters look like capitals.
-enum BitmapFont {
-    static let width = 5
-    static let height = 7
+package enum BitmapFont {
+    package static let width = 5
+    package static let height = 7
 
     /// A letter's seven rows, top first; bit 4 is the leftmost dot. Unknown characters are blank.
-    static func rows(of character: UInt8) -> [UInt8] {
+    package static func rows(of character: UInt8) -> [UInt8] {
         let isSmall = (0x61...0x7A).contains(character)
         return glyphs[Character(UnicodeScalar(isSmall ? character - 0x20 : character))] ?? blank
     }

@@ -1,4 +1,5 @@
 import CFFmpeg
+import Media
 import Synchronization
 
 /// What FFmpeg's libraries say, for the program's own log: they never write to the terminal themselves.
@@ -76,6 +77,25 @@ final class FrameBox: @unchecked Sendable {
     deinit {
         var frame: UnsafeMutablePointer<AVFrame>? = frame
         av_frame_free(&frame)
+    }
+}
+
+extension FrameBox {
+    /// Lets the library look at the picture's own memory, which lives until it lets go.
+    func refer(to picture: RawFrame, format: AVPixelFormat) {
+        frame.pointee.format = format.rawValue
+        frame.pointee.width = Int32(picture.width)
+        frame.pointee.height = Int32(picture.height)
+        let lines = (0..<3).map { picture.planes.indices.contains($0) ? picture.planes[$0] : nil }
+        func base(_ index: Int) -> UnsafeMutablePointer<UInt8>? {
+            lines[index]?.baseAddress.assumingMemoryBound(to: UInt8.self)
+        }
+        frame.pointee.data = (base(0), base(1), base(2), nil, nil, nil, nil, nil)
+        func stride(_ index: Int) -> Int32 { Int32(lines[index]?.bytesPerRow ?? 0) }
+        frame.pointee.linesize = (stride(0), stride(1), stride(2), 0, 0, 0, 0, 0)
+        frame.pointee.buf.0 = CodecLibrary.buffer(
+            over: picture.planes[0].baseAddress,
+            count: picture.planes[0].bytesPerRow * picture.height, owner: picture.owner)
     }
 }
 

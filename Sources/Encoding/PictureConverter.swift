@@ -1,25 +1,32 @@
 import CFFmpeg
-import Media
+package import Media
 
 /// Converts raw pictures of any format and size to YUV 4:2:0 of one size, through libswscale.
 ///
 /// Y′CbCr keeps its matrix and range; RGB becomes limited-range BT.709. Belongs to one thread.
-struct PictureConverter: ~Copyable {
+package struct PictureConverter: ~Copyable {
     private let size: PictureSize
+    private let limitsRange: Bool
     private var pool: PicturePool
     private var scaler: Scaler?
 
-    init(size: PictureSize) {
+    /// - Parameters:
+    ///   - size: of what comes out; even.
+    ///   - limitsRange: full-range pictures become limited-range ones, so that pictures of several sources go together.
+    package init(size: PictureSize, limitsRange: Bool = false) {
         self.size = size
+        self.limitsRange = limitsRange
         pool = PicturePool(width: size.width, height: size.height)
     }
 
     /// A converted copy of the picture with the same times.
-    mutating func convert(_ picture: RawFrame) throws(EncodingError) -> RawFrame {
+    package mutating func convert(_ picture: RawFrame) throws(EncodingError) -> RawFrame {
         let shape = Scaler.Shape(
             format: picture.format, width: picture.width, height: picture.height,
             isFullRange: picture.colour?.isFullRange ?? false)
-        if scaler?.shape != shape { scaler = try Scaler(from: shape, to: size) }
+        if scaler?.shape != shape {
+            scaler = try Scaler(from: shape, to: size, limitsRange: limitsRange)
+        }
         let (buffer, _) = pool.take()
         scaler?.scale(picture, to: buffer)
         return buffer.frame(
@@ -43,7 +50,9 @@ struct Scaler: ~Copyable {
     private let context: OpaquePointer
 
     /// A context that scales to YUV 4:2:0 of that size.
-    init(from shape: Shape, to size: PictureSize) throws(EncodingError) {
+    init(
+        from shape: Shape, to size: PictureSize, limitsRange: Bool = false
+    ) throws(EncodingError) {
         let format = av_get_pix_fmt(shape.format.name)
         guard let description = av_pix_fmt_desc_get(format),
             let context = sws_getContext(
@@ -60,7 +69,9 @@ struct Scaler: ~Copyable {
         let range: Int32 = shape.isFullRange ? 1 : 0
         // Y′CbCr to Y′CbCr with one matrix and one range on both sides leaves the colours alone.
         sws_setColorspaceDetails(
-            context, coefficients, isRGB ? 1 : range, coefficients, isRGB ? 0 : range, 0, 1 << 16,
+            context, coefficients, isRGB ? 1 : range, coefficients,
+            isRGB || limitsRange ? 0 : range, 0,
+            1 << 16,
             1 << 16)
         self.shape = shape
         self.context = context

@@ -1,11 +1,44 @@
 import CFFmpeg
 package import Media
 
+/// What sound is encoded in.
+package enum SoundCodec: String, CaseIterable, Hashable, Sendable {
+    /// AAC-LC (ISO/IEC 14496-3): what recordings hold.
+    case aac
+    /// RFC 6716, for exported files.
+    case opus
+
+    /// libavcodec's name of the encoder.
+    fileprivate var encoder: String {
+        switch self {
+        case .aac: "aac"
+        case .opus: "libopus"
+        }
+    }
+
+    /// Frames in a packet: AAC has always as many, Opus 20 ms at 48 kHz.
+    package var packetFrames: Int {
+        switch self {
+        case .aac: 1024
+        case .opus: 960
+        }
+    }
+
+    /// The rates that it has.
+    fileprivate var sampleRates: [UInt32] {
+        switch self {
+        case .aac: AudioSpecificConfig.indexedSampleRates
+        case .opus: [48_000]
+        }
+    }
+}
+
 /// How a ``SoundEncoder`` encodes.
 package struct SoundEncoderSettings: Hashable, Sendable {
+    package var codec = SoundCodec.aac
     /// Bits per second.
     package var bitrate = 96_000
-    /// Hz; one of the rates of ISO/IEC 14496-3 table 1.18.
+    /// Hz; for AAC one of the rates of ISO/IEC 14496-3 table 1.18, for Opus 48000.
     package var sampleRate: Int
     package var channels: Int
 
@@ -15,25 +48,32 @@ package struct SoundEncoderSettings: Hashable, Sendable {
     }
 }
 
-/// libavcodec's AAC-LC encoder: sound in any layout in, raw packets with their exact times out.
+/// libavcodec's AAC-LC encoder, or libopus: sound in any layout in, raw packets with their exact times out.
 ///
 /// The encoder's delay is accounted for: packet k begins at the time of the first captured frame, less the delay,
-/// plus k × 1024 frames, computed from k; what lies before the first captured frame is ``SampleFlags/priming``. A hole in
+/// plus k × ``SoundCodec/packetFrames`` frames, computed from k; what lies before the first captured frame is ``SampleFlags/priming``. A hole in
 /// the incoming times is filled with silence, an overlap is cut, so that sound stays where it was captured.
 /// Owns the handle; belongs to one thread.
 package struct SoundEncoder: ~Copyable {
     /// Configuration of what comes out.
-    package let format: AACFormat
+    ///
+    /// - Precondition: it is AAC.
+    package var format: AACFormat {
+        guard let aac else { preconditionFailure("only AAC has an AudioSpecificConfig") }
+        return aac
+    }
+
+    /// What a container has to know of the packets.
+    package let track: CodedTrack
+    /// Frames of the encoder's delay, before the first captured one.
+    package let delayFrames: Int
     package let settings: SoundEncoderSettings
 
-    /// Frames in a packet (ISO/IEC 14496-3).
-    private static let packetFrames = 1024
     /// Containers that round times to milliseconds jitter by less; what differs by more is a hole.
     private static let tolerance = Duration.milliseconds(10)
     /// The longest silence that is put in a hole.
     private static let longestSilence = Duration.seconds(60)
-    private static let name = "aac"
-
+    private let aac: AACFormat?
     private let handle: CodecHandle
     private let packet = PacketHandle()
     private let input = FrameBox()
@@ -49,14 +89,22 @@ package struct SoundEncoder: ~Copyable {
 
     /// Opens the encoder.
     package init(_ settings: SoundEncoderSettings) throws(EncodingError) {
-        let handle = try CodecHandle.openSoundEncoder(Self.name, settings)
+        let handle = try CodecHandle.openSoundEncoder(settings)
         let size = Int(handle.context.pointee.extradata_size)
-        let extradata = UnsafeBufferPointer(start: handle.context.pointee.extradata, count: size)
+        let extradata = Array(
+            UnsafeBufferPointer(start: handle.context.pointee.extradata, count: size))
         do {
-            format = try AACFormat(parsing: Array(extradata))
+            aac = settings.codec == .aac ? try AACFormat(parsing: extradata) : nil
         } catch {
-            throw .encoderRefused(Self.name, reason: error.description)
+            throw .encoderRefused(settings.codec.encoder, reason: error.description)
         }
+        track = CodedTrack(
+            codec: settings.codec.rawValue, codecTag: 0, configuration: extradata,
+            content: .sound(
+                CodedTrack.Sound(
+                    sampleRate: settings.sampleRate, channels: settings.channels, blockBytes: 0,
+                    bitsPerSample: 0, bitRate: Int64(settings.bitrate))))
+        delayFrames = Int(handle.context.pointee.initial_padding)
         self.settings = settings
         self.handle = handle
         queue = SoundQueue(channels: settings.channels)
@@ -107,7 +155,7 @@ package struct SoundEncoder: ~Copyable {
         }
         guard difference <= frames(nanoseconds: Self.longestSilence.nanoseconds, rate: rate) else {
             throw .encodingFailed(
-                Self.name, atNanoseconds: sound.captureNanoseconds,
+                settings.codec.encoder, atNanoseconds: sound.captureNanoseconds,
                 reason: "the sound before it ended over a minute earlier")
         }
         drainConverter()
@@ -162,33 +210,52 @@ package struct SoundEncoder: ~Copyable {
     private mutating func sendFullPackets(
         emit: (EncodedSample) -> Void
     ) throws(EncodingError) {
-        while queue.count >= Self.packetFrames {
-            try send(frames: Self.packetFrames)
+        while queue.count >= settings.codec.packetFrames {
+            try send(frames: settings.codec.packetFrames)
             try drain(emit: emit)
         }
     }
 
     private mutating func send(frames: Int) throws(EncodingError) {
         let frame = input.frame
-        frame.pointee.format = AV_SAMPLE_FMT_FLTP.rawValue
+        frame.pointee.format = handle.context.pointee.sample_fmt.rawValue
         frame.pointee.nb_samples = Int32(frames)
         frame.pointee.sample_rate = Int32(settings.sampleRate)
         av_channel_layout_default(&frame.pointee.ch_layout, Int32(settings.channels))
         frame.pointee.pts = framesSent
         let allocated = av_frame_get_buffer(frame, 0)
         precondition(allocated >= 0, "out of memory")
-        guard let planes = frame.pointee.extended_data else { preconditionFailure() }
-        let targets = (0..<settings.channels).compactMap { channel in
-            planes[channel].map {
-                UnsafeMutableRawPointer($0).assumingMemoryBound(to: Float.self)
-            }
-        }
-        queue.take(frames: frames, into: targets)
-        meter.add(targets, frames: frames)
+        fill(frame, frames: frames)
         framesSent += Int64(frames)
         let result = avcodec_send_frame(handle.context, frame)
         av_frame_unref(frame)
         try check(result)
+    }
+
+    /// Moves frames from the queue into the library's, planar or interleaved as the encoder has it.
+    private mutating func fill(_ frame: UnsafeMutablePointer<AVFrame>, frames: Int) {
+        guard let planes = frame.pointee.extended_data else { preconditionFailure() }
+        func floats(_ plane: Int) -> UnsafeMutablePointer<Float> {
+            guard let memory = planes[plane] else { preconditionFailure("a frame has its planes") }
+            return UnsafeMutableRawPointer(memory).assumingMemoryBound(to: Float.self)
+        }
+        let channels = settings.channels
+        guard handle.context.pointee.sample_fmt == AV_SAMPLE_FMT_FLT else {
+            let targets = (0..<channels).map(floats)
+            queue.take(frames: frames, into: targets)
+            meter.add(targets, frames: frames)
+            return
+        }
+        let memory = UnsafeMutableBufferPointer<Float>.allocate(capacity: channels * frames)
+        defer { memory.deallocate() }
+        guard let base = memory.baseAddress else { return }
+        let targets = (0..<channels).map { base + $0 * frames }
+        queue.take(frames: frames, into: targets)
+        meter.add(targets, frames: frames)
+        let output = floats(0)
+        for (channel, target) in targets.enumerated() {
+            for index in 0..<frames { output[index * channels + channel] = target[index] }
+        }
     }
 
     private mutating func drain(emit: (EncodedSample) -> Void) throws(EncodingError) {
@@ -204,9 +271,10 @@ package struct SoundEncoder: ~Copyable {
     /// Packet k, or nil when it lies behind the last captured frame.
     private mutating func sample(_ packet: AVPacket) -> EncodedSample? {
         let first =
-            packetsOut * Int64(Self.packetFrames) - Int64(handle.context.pointee.initial_padding)
+            packetsOut * Int64(settings.codec.packetFrames)
+            - Int64(handle.context.pointee.initial_padding)
         packetsOut += 1
-        let end = first + Int64(Self.packetFrames)
+        let end = first + Int64(settings.codec.packetFrames)
         // The last packet is padded with silence that nobody captured.
         let isPriming = end <= 0
         let shown = isPriming ? end : min(end, framesSent)
@@ -222,28 +290,32 @@ package struct SoundEncoder: ~Copyable {
     private func check(_ result: Int32) throws(EncodingError) {
         if result < 0 {
             throw .encodingFailed(
-                Self.name, atNanoseconds: time(ofFrame: framesSent),
+                settings.codec.encoder, atNanoseconds: time(ofFrame: framesSent),
                 reason: CodecLibrary.reason(result))
         }
     }
 }
 
 extension CodecHandle {
-    /// A sound encoder that is ready for planar floats.
+    /// A sound encoder that is ready for floats.
     fileprivate static func openSoundEncoder(
-        _ name: String, _ settings: SoundEncoderSettings
+        _ settings: SoundEncoderSettings
     ) throws(EncodingError) -> CodecHandle {
+        let name = settings.codec.encoder
         guard let codec = avcodec_find_encoder_by_name(name) else { throw .noEncoder(name) }
-        let rates = AudioSpecificConfig.indexedSampleRates
+        let rates = settings.codec.sampleRates
         guard let rate = UInt32(exactly: settings.sampleRate), rates.contains(rate) else {
             throw .encoderRefused(
-                name, reason: "AAC has no sample rate of \(settings.sampleRate) Hz; 48000 is usual")
+                name,
+                reason: "\(settings.codec.rawValue.uppercased()) has no sample rate of "
+                    + "\(settings.sampleRate) Hz; 48000 is usual")
         }
         let handle = CodecHandle(codec)
         let context = handle.context
         context.pointee.bit_rate = Int64(settings.bitrate)
         context.pointee.sample_rate = Int32(settings.sampleRate)
-        context.pointee.sample_fmt = AV_SAMPLE_FMT_FLTP
+        context.pointee.sample_fmt =
+            settings.codec == .aac ? AV_SAMPLE_FMT_FLTP : AV_SAMPLE_FMT_FLT
         context.pointee.time_base = AVRational(num: 1, den: Int32(settings.sampleRate))
         context.pointee.flags |= CFFmpeg_CODEC_FLAG_GLOBAL_HEADER
         av_channel_layout_default(&context.pointee.ch_layout, Int32(settings.channels))

@@ -46,7 +46,7 @@ package struct VideoEncoder: ~Copyable {
     ) throws(EncodingError) {
         let time = picture.captureNanoseconds
         let source = try converted(picture)
-        fill(input.frame, with: source)
+        input.refer(to: source, format: handle.context.pointee.pix_fmt)
         input.frame.pointee.pts = times.add(
             nanoseconds: time, durationNanoseconds: picture.durationNanoseconds)
         let isKeyframe = keyframes.isDue(
@@ -70,27 +70,6 @@ package struct VideoEncoder: ~Copyable {
             picture.width == settings.size.width && picture.height == settings.size.height
         if isRightSize, picture.format == settings.pixelFormat { return picture }
         return try converter.convert(picture)
-    }
-
-    /// Lets the library look at the picture's own memory, which lives until it lets go.
-    private func fill(_ frame: UnsafeMutablePointer<AVFrame>, with picture: RawFrame) {
-        frame.pointee.format = handle.context.pointee.pix_fmt.rawValue
-        frame.pointee.width = Int32(picture.width)
-        frame.pointee.height = Int32(picture.height)
-        let lines = [
-            picture.planes.indices.contains(0) ? picture.planes[0] : nil,
-            picture.planes.indices.contains(1) ? picture.planes[1] : nil,
-            picture.planes.indices.contains(2) ? picture.planes[2] : nil,
-        ]
-        func base(_ index: Int) -> UnsafeMutablePointer<UInt8>? {
-            lines[index]?.baseAddress.assumingMemoryBound(to: UInt8.self)
-        }
-        frame.pointee.data = (base(0), base(1), base(2), nil, nil, nil, nil, nil)
-        func stride(_ index: Int) -> Int32 { Int32(lines[index]?.bytesPerRow ?? 0) }
-        frame.pointee.linesize = (stride(0), stride(1), stride(2), 0, 0, 0, 0, 0)
-        frame.pointee.buf.0 = CodecLibrary.buffer(
-            over: picture.planes[0].baseAddress,
-            count: picture.planes[0].bytesPerRow * picture.height, owner: picture.owner)
     }
 
     private mutating func drain(
@@ -211,7 +190,8 @@ extension CodecHandle {
         return handle
     }
 
-    private func describe(_ colour: ColourDescription) {
+    /// Says what the pictures' numbers mean.
+    func describe(_ colour: ColourDescription) {
         context.pointee.color_primaries = AVColorPrimaries(UInt32(colour.primaries))
         context.pointee.color_trc = AVColorTransferCharacteristic(
             UInt32(colour.transferCharacteristics))
