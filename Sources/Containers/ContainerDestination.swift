@@ -44,6 +44,8 @@ package struct ContainerWriterOptions: Hashable, Sendable {
     package var flushesPackets = false
     /// Further options, by libavformat's names.
     package var muxerOptions: [String: String] = [:]
+    /// What the destination is called in errors; nil: as it is called.
+    package var name: String?
     /// Tags such as `title`, by libavformat's names.
     package var metadata: [String: String] = [:]
 

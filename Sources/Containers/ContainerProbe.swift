@@ -13,6 +13,8 @@ package struct ContainerProbe: Hashable, Sendable {
     package let creationTime: String?
     /// Something in it cannot be read without a key.
     package let isEncrypted: Bool
+    /// Players turn or mirror its picture, because the file says so.
+    package let isTurned: Bool
 
     /// Opens the file, looks, and closes it.
     package init(_ path: String) throws(ContainerError) {
@@ -22,9 +24,11 @@ package struct ContainerProbe: Hashable, Sendable {
         var video: [String] = []
         var audio: [String] = []
         var isEncrypted = false
+        var isTurned = false
         for index in 0..<input.streamCount {
             let stream = input.stream(index)
             if stream.isEncrypted { isEncrypted = true }
+            if stream.isTurned { isTurned = true }
             guard let parameters = stream.pointee.codecpar,
                 stream.pointee.disposition & AV_DISPOSITION_ATTACHED_PIC == 0
             else { continue }
@@ -38,6 +42,7 @@ package struct ContainerProbe: Hashable, Sendable {
         videoCodecs = video
         audioCodecs = audio
         self.isEncrypted = isEncrypted
+        self.isTurned = isTurned
         let entry = av_dict_get(input.context.pointee.metadata, "creation_time", nil, 0)
         creationTime = entry.map { String(cString: $0.pointee.value) }
     }
@@ -52,5 +57,17 @@ extension UnsafeMutablePointer<AVStream> {
         let tag = pointee.codecpar.map { $0.pointee.codec_tag } ?? 0
         return Self.encryptedTags.contains(tag)
             || av_stream_get_side_data(self, AV_PKT_DATA_ENCRYPTION_INIT_INFO, nil) != nil
+    }
+
+    /// Whether its display matrix (AV_PKT_DATA_DISPLAYMATRIX: nine 16.16 numbers) does more than nothing.
+    var isTurned: Bool {
+        var size = 0
+        guard let data = av_stream_get_side_data(self, AV_PKT_DATA_DISPLAYMATRIX, &size),
+            size >= 36
+        else { return false }
+        let matrix = (0..<9).map {
+            UnsafeRawPointer(data).loadUnaligned(fromByteOffset: 4 * $0, as: Int32.self)
+        }
+        return matrix[0] <= 0 || matrix[1] != 0 || matrix[3] != 0 || matrix[4] <= 0
     }
 }

@@ -1,4 +1,5 @@
 import CFFmpeg
+import Glibc
 import Media
 
 /// A muxer of libavformat: packets in, a container out.
@@ -24,7 +25,7 @@ package struct ContainerWriter: ~Copyable {
         options: ContainerWriterOptions = ContainerWriterOptions(),
         cancellation: Cancellation? = nil
     ) throws(ContainerError) {
-        let name = destination.name
+        let name = options.name ?? destination.name
         var url = "pipe:"
         if case .url(let text) = destination { url = text }
         let handle = try MuxerHandle(format, url: url, cancellation: cancellation)
@@ -51,6 +52,12 @@ package struct ContainerWriter: ~Copyable {
         if let outlet { handle.use(outlet) }
         let result = handle.writeHeader(options.muxerOptions)
         guard result >= 0 else {
+            // What the muxer knew before it wrote anything: it cannot describe one of the tracks.
+            if result == -EINVAL, outlet?.failure == nil, cancellation?.isCancelled != true {
+                throw .cannotHold(
+                    format: format.description,
+                    codec: tracks.map { $0.track.codec.uppercased() }.joined(separator: " with "))
+            }
             throw Self.error(
                 result, name, outlet, cancellation, orElse: ContainerError.cannotOpen)
         }

@@ -1,4 +1,5 @@
 import CFFmpeg
+import Glibc
 
 /// Puts a file's packets into another container as they are: nothing is decoded, nothing is encoded.
 ///
@@ -68,6 +69,11 @@ package struct Remuxer: ~Copyable {
         output.use(outlet)
         let result = output.writeHeader(muxerOptions)
         guard result >= 0 else {
+            if result == -EINVAL, outlet.failure == nil {
+                throw .cannotHold(
+                    format: format.description,
+                    codec: lanes.compactMap { $0?.codec.uppercased() }.joined(separator: " with "))
+            }
             throw .cannotOpen(outputName, reason: outlet.failure ?? libraryReason(result))
         }
         self.leftOut = leftOut
