@@ -95,6 +95,9 @@ let package = Package(
             "ReplayCore", logging, "Archive", "Containers", "Media", "Messaging", "Outbound",
             "Spooling", "Trust", "Wire"),
         library("SyncCheck", "Archive", "Devices", "Encoding", "Media", "MP4"),
+        library(
+            "ExportCore", "Archive", "CLinux", "Containers", "Devices", "Encoding", "Media", "MP4",
+            "Terminal"),
 
         // Level 4: the programs.
         program(
@@ -102,8 +105,9 @@ let package = Package(
             "Trust"),
         program("tributary-collector", "CollectorCore", "Archive", "CLinux", "Trust"),
         program(
-            "tributary", "Archive", "Containers", "Encoding", "MP4", "Media", "Messaging",
-            "Outbound", "ReplayCore", "SyncCheck", "Trust", "Wire"),
+            "tributary", "Archive", "Containers", "Devices", "Encoding", "ExportCore", "MP4",
+            "Media",
+            "Messaging", "Outbound", "ReplayCore", "SyncCheck", "Trust", "Wire"),
 
         // The benchmarks' load: many sources from one file, over the real protocol.
         .executableTarget(
@@ -128,6 +132,9 @@ let package = Package(
         tests("Archive", "Archive", "Media", "MP4", "TestRecordings", "Timing"),
         tests("CollectorCore", "Archive", "CollectorCore", "Media", "Timing", "Wire"),
         tests("Containers", "Containers", "Devices", "Media", "TestMedia"),
+        tests(
+            "ExportCore", "Archive", "Containers", "Encoding", "ExportCore", "MP4", "Media",
+            "TestMedia"),
         tests("Devices", "Devices", "Media", "TestMedia"),
         tests("Encoding", "Devices", "Encoding", "Media", "TestMedia"),
         tests(

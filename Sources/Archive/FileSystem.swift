@@ -60,7 +60,7 @@ package enum FileSystem {
     }
 
     /// Removes a directory with all that is in it. Symbolic links are removed, not followed.
-    static func removeTree(_ path: String) throws(ArchiveError) {
+    package static func removeTree(_ path: String) throws(ArchiveError) {
         for name in try names(in: path) {
             let entry = "\(path)/\(name)"
             var status = stat()

@@ -17,6 +17,8 @@
 
 extern int pthread_setname_np(pthread_t thread, const char *name);
 extern int sync_file_range(int fd, off_t offset, off_t bytes, unsigned int flags);
+extern ssize_t copy_file_range(int from, off_t *from_offset, int to, off_t *to_offset, size_t bytes,
+                               unsigned int flags);
 
 static inline int CLinux_open(const char *path, int flags, mode_t mode) {
     return open(path, flags, mode);
@@ -30,6 +32,11 @@ static inline int CLinux_name_thread(const char *name) {
 // Starts write-back of dirty pages without waiting for it (sync_file_range(2), SYNC_FILE_RANGE_WRITE).
 static inline int CLinux_start_writeback(int fd, off_t offset, off_t bytes) {
     return sync_file_range(fd, offset, bytes, 2);
+}
+
+// Copies within the kernel, from `*offset` on, which moves on; to where the other file stands (copy_file_range(2)).
+static inline ssize_t CLinux_copy_file_range(int from, off_t *offset, int to, size_t bytes) {
+    return copy_file_range(from, offset, to, 0, bytes, 0);
 }
 
 // Keeps freed memory instead of giving it back to the system, for programs that allocate and free large messages all day:

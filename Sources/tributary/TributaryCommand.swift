@@ -15,6 +15,7 @@ struct TributaryCommand: ParsableCommand {
         version: Version.number,
         subcommands: [
             ListCommand.self, ShowCommand.self, VerifyCommand.self, InspectCommand.self,
+            ExportCommand.self, ExtractCommand.self, RemuxCommand.self, ImportCommand.self,
             ProtectCommand.self, RetimeCommand.self, ReplayCommand.self, KeysCommand.self,
             StopCommand.self,
         ])

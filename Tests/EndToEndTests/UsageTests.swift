@@ -68,6 +68,20 @@ extension EndToEnd {
             Wish(.archive, "replay latest --speed 1e3", 64, "'1e3'"),
             Wish(.archive, "replay latest --from 1:99", 64, "'1:99'"),
             Wish(.archive, "replay latest --to tcp://10.0.0.1:1 --keys /nowhere", 1, "no archive"),
+            Wish(.archive, "export /nowhere/a.mp4 -o b.mp4", 1, "no file '/nowhere/a.mp4'"),
+            Wish(.archive, "export latest -o b.mp4 --archive /nowhere", 1, "no archive at"),
+            Wish(.archive, "export latest -o b.txt", 64, "'b.txt' does not say which container"),
+            Wish(.archive, "export latest -o b.mp4 --start soon", 64, "'soon'"),
+            Wish(.archive, "export latest -o b.mp4 --video-bitrate 4M", 64, "--video-codec"),
+            Wish(.archive, "export latest -o b.mp4 --source a --source b", 64, "--layout grid"),
+            Wish(.archive, "export latest -o b.mp4 --size 641x3 --video-codec h264", 64, "641x3"),
+            Wish(.archive, "export latest -o -", 64, "an export is a file"),
+            Wish(.archive, "extract latest -o b.txt", 64, "'b.txt' does not say what"),
+            Wish(.archive, "extract latest --at 1s -o b.wav", 64, "--at is for pictures"),
+            Wish(.archive, "remux /nowhere/a.mkv /tmp/b.txt", 64, "'/tmp/b.txt' does not say"),
+            Wish(.archive, "remux /nowhere/a.mkv /nowhere/b.mp4", 1, "/nowhere/b.mp4"),
+            Wish(.archive, "import /nowhere/a.mkv", 1, "no file '/nowhere/a.mkv'"),
+            Wish(.archive, "import --at 5s /nowhere/a.mkv", 64, "instant in UTC"),
         ]
 
         @Test(arguments: wishes)

@@ -1,0 +1,49 @@
+package import Media
+import Terminal
+
+/// Why something could not be exported, extracted, remuxed or imported; each is one line for who asked.
+package enum ExportError: Error, Hashable, CustomStringConvertible {
+    /// Somebody asked to end it; nothing is left of the output.
+    case cancelled
+    /// The output is there already, and overwriting it was not asked for.
+    case outputExists(String)
+    /// The output is one of the inputs.
+    case outputIsInput(String)
+    /// A system call on the output, or on something beside it, failed.
+    case system(operation: String, path: String, reason: String)
+    /// The session has no such source.
+    case noSource(String, available: [String])
+    /// The session has several sources, and one had to be named.
+    case severalSources([String])
+    /// There are no samples in what was asked for.
+    case nothingThere(String)
+    /// The source has no such track.
+    case noTrack(TrackKind, source: String)
+    /// The container can describe a track once only.
+    case formatChanges(TrackKind, atNanoseconds: Int64)
+    /// A file cannot be dealt with; `reason` says why and what to do.
+    case refused(path: String, reason: String)
+    /// A sample is not what its track says.
+    case damaged(path: String, reason: String)
+
+    package var description: String {
+        switch self {
+        case .cancelled: "cancelled; nothing was left behind"
+        case .outputExists(let path): "\(path) is there already; --overwrite replaces it"
+        case .outputIsInput(let path): "\(path) is what is read; choose another name for the output"
+        case .system(let operation, let path, let reason): "cannot \(operation) \(path): \(reason)"
+        case .noSource(let name, let available):
+            "there is no source '\(name)'; there is \(available.joined(separator: ", "))"
+        case .severalSources(let names):
+            "there are several sources (\(names.joined(separator: ", "))); choose one with --source, or show them "
+                + "side by side with --layout grid"
+        case .nothingThere(let what): "nothing is recorded in \(what)"
+        case .noTrack(let kind, let source): "\(source) has no \(kind)"
+        case .formatChanges(let kind, let time):
+            "the \(kind)'s format changes at \(TimelinePoint.text(time)), which only MP4 and MOV can hold in one file; export "
+                + "the parts with --start and --duration"
+        case .refused(let path, let reason): "\(path): \(reason)"
+        case .damaged(let path, let reason): "\(path) is damaged: \(reason)"
+        }
+    }
+}

@@ -1,0 +1,67 @@
+import Archive
+package import Encoding
+import Media
+import Terminal
+
+/// The picture that a player shows at an instant, as JPEG or PNG.
+package struct PictureExtraction {
+    private let range: ExportRange
+    private let format: StillFormat
+    private let target: ExtractTarget
+
+    /// - Parameter range: its start is the instant.
+    package init(_ range: ExportRange, as format: StillFormat, to target: ExtractTarget) {
+        var range = range
+        range.tracks = [.video]
+        range.endNanoseconds = nil
+        self.range = range
+        self.format = format
+        self.target = target
+    }
+
+    /// Does it; the summary's start is the picture's own time.
+    package func run() throws -> ExportSummary {
+        let instant = range.startNanoseconds ?? .min
+        if let end = try range.source.extent()?.endNanoseconds, instant >= end {
+            throw ExportError.nothingThere(
+                "\(range.source.name) at \(TimelinePoint.text(instant)): it ends at "
+                    + TimelinePoint.text(end))
+        }
+        guard let picture = try picture(at: instant) else {
+            throw ExportError.noTrack(.video, source: range.source.name)
+        }
+        guard range.startNanoseconds == nil || picture.captureNanoseconds <= instant + 1_000 else {
+            throw ExportError.nothingThere(
+                "\(range.source.name) at \(TimelinePoint.text(instant)): its first picture is at "
+                    + TimelinePoint.text(picture.captureNanoseconds))
+        }
+        let file = try target.open()
+        try file.write(try StillEncoder.encode(picture, as: format))
+        var summary = ExportSummary()
+        summary.startNanoseconds = picture.captureNanoseconds
+        summary.pictures = 1
+        summary.sizeBytes = file.position
+        try target.close(file)
+        return summary
+    }
+
+    /// The last picture at or before the instant, or the first there is.
+    private func picture(at instant: Int64) throws -> RawFrame? {
+        var samples = try SelectedSamples(range)
+        // One thread: every other one would decode pictures that nobody wants.
+        var pictures = RecordedPictures(threads: 1)
+        var found: RawFrame?
+        var isPast = false
+        func take(_ frame: RawFrame) {
+            // Times are rounded to nanoseconds, and people write them in milliseconds: within a microsecond is at it.
+            if !isPast, found == nil || frame.captureNanoseconds <= instant + 1_000 {
+                found = frame
+            } else {
+                isPast = true
+            }
+        }
+        while !isPast, let sample = try samples.next() { try pictures.decode(sample, emit: take) }
+        if !isPast { try pictures.finish(emit: take) }
+        return found
+    }
+}

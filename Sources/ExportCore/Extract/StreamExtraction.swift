@@ -1,0 +1,118 @@
+import Archive
+package import Media
+
+/// A track's samples as a bare stream: H.264 with start codes (ISO/IEC 14496-10 Annex B), or AAC with ADTS headers
+/// (ISO/IEC 14496-3 §1.A.2.2). No sample is changed.
+package struct StreamExtraction {
+    private let range: ExportRange
+    private let kind: TrackKind
+    private let target: ExtractTarget
+    private let control: WorkControl
+
+    /// - Parameter kind: `.video` for Annex B, `.audio` for ADTS.
+    package init(
+        _ range: ExportRange, of kind: TrackKind, to target: ExtractTarget, control: WorkControl
+    ) {
+        self.range = range
+        self.kind = kind
+        self.target = target
+        self.control = control
+    }
+
+    /// Does it.
+    package func run() throws -> ExportSummary {
+        let progress = try RangeProgress(range, control)
+        var reader = SampleReader(
+            range.source, from: range.startNanoseconds, to: range.endNanoseconds, tracks: [kind])
+        var summary = ExportSummary()
+        let file = try target.open()
+        var first: Int64?
+        while let sample = try reader.next() {
+            try control.check()
+            let bytes = try sample.read()
+            do {
+                switch sample.format {
+                case .h264(let format): try file.write(AnnexB.accessUnit(bytes.span, format))
+                case .aac(let format): try file.write(try Self.adts(bytes, format))
+                }
+            } catch let error as BitstreamError {
+                throw ExportError.damaged(
+                    path: sample.file.path, reason: "byte \(sample.offset): \(error)")
+            }
+            summary.count(kind)
+            let time = sample.ptsNanoseconds
+            first = min(first ?? time, time)
+            summary.durationNanoseconds = time - (first ?? time)
+            progress.reached(time)
+        }
+        guard let first else {
+            throw ExportError.noTrack(kind, source: range.source.name)
+        }
+        summary.startNanoseconds = first
+        summary.sizeBytes = file.position
+        try target.close(file)
+        return summary
+    }
+
+    private static func adts(
+        _ packet: [UInt8], _ format: AACFormat
+    ) throws(BitstreamError) -> [UInt8] {
+        let configuration = try AudioSpecificConfig(parsing: format.configuration)
+        return try ADTSHeader(for: configuration, payloadSizeBytes: packet.count).bytes() + packet
+    }
+}
+
+extension AnnexB {
+    /// An access unit with start codes, and with the format's parameter sets in front of an IDR picture that brings none.
+    ///
+    /// The first NAL unit and parameter sets have a code of 4 bytes, the others one of 3 (ISO/IEC 14496-10 §B.1.2).
+    static func accessUnit(
+        _ accessUnit: Span<UInt8>, _ format: H264Format
+    ) throws(BitstreamError) -> [UInt8] {
+        let found = try AccessUnitSummary(of: accessUnit)
+        var sets = found.hasIDRSlice && !found.hasParameterSets
+        var result: [UInt8] = []
+        result.reserveCapacity(accessUnit.count + 128)
+        func append(_ unit: Span<UInt8>, isLong: Bool) {
+            result += isLong ? [0, 0, 0, 1] : [0, 0, 1]
+            unit.withUnsafeBufferPointer { result.append(contentsOf: $0) }
+        }
+        func appendSets() {
+            guard sets else { return }
+            sets = false
+            for set in format.sequenceParameterSets + format.pictureParameterSets {
+                append(set.span, isLong: true)
+            }
+        }
+        var cursor = NALUnitCursor()
+        while let unit = try cursor.next(in: accessUnit) {
+            // A delimiter stays in front (§7.4.1.2.3).
+            if unit.type != .accessUnitDelimiter { appendSets() }
+            let isSet = unit.type == .sequenceParameterSet || unit.type == .pictureParameterSet
+            append(accessUnit.extracting(unit.range), isLong: result.isEmpty || isSet)
+        }
+        return result
+    }
+}
+
+/// How far work on a range has come.
+struct RangeProgress {
+    private let start: Int64
+    private let end: Int64
+    private let control: WorkControl
+
+    init(_ range: ExportRange, _ control: WorkControl) throws {
+        guard let extent = try range.source.extent() else {
+            throw ExportError.nothingThere(range.source.name)
+        }
+        start = max(range.startNanoseconds ?? .min, extent.startNanoseconds)
+        end = min(range.endNanoseconds ?? .max, extent.endNanoseconds)
+        self.control = control
+    }
+
+    func reached(_ time: Int64) {
+        let (done, overflow) = time.subtractingReportingOverflow(start)
+        let (total, tooLong) = end.subtractingReportingOverflow(start)
+        if !overflow, !tooLong { control.progress(done, of: total) }
+    }
+}

@@ -1,0 +1,294 @@
+import Archive
+import Devices
+import Encoding
+import Glibc
+import Media
+
+/// The bytes of some samples, until they are written.
+// @unchecked: filled before anyone else sees it, only read from then on.
+private final class ImportedBytes: MediaPayload, @unchecked Sendable {
+    let memory: UnsafeRawBufferPointer
+
+    init(_ samples: [EncodedSample]) {
+        let all = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: samples.reduce(0) { $0 + $1.data.count }, alignment: 16)
+        var place = 0
+        for sample in samples {
+            UnsafeMutableRawBufferPointer(rebasing: all[place..<place + sample.data.count])
+                .copyBytes(from: sample.data)
+            place += sample.data.count
+        }
+        memory = UnsafeRawBufferPointer(all)
+    }
+
+    deinit { memory.deallocate() }
+}
+
+/// One foreign file on its way into a session as a source.
+struct ForeignSource {
+    /// Samples are divided into pieces of this length, as an agent's messages are.
+    private static let batchNanoseconds: Int64 = 100_000_000
+
+    let path: String
+    let name: String
+    let session: String
+    let zero: UTCTime
+    let segmentNanoseconds: Int64
+    let layout: ArchiveLayout
+
+    /// What came of it.
+    struct Written {
+        var entry: SessionManifest.Source
+        var summary: ExportSummary
+    }
+
+    /// Reads the file and writes the source's directory.
+    func write(durationNanoseconds: Int64, control: WorkControl) throws -> Written {
+        var file = try Self.open(path)
+        var tracks = try FileTracks(&file, path: path)
+        try FileSystem.makeDirectories(layout.source(session, name))
+        var recorder = ImportRecorder(self, formats: tracks.formats)
+        var batch: [EncodedSample] = []
+        var batchStart: Int64?
+        var summary = ExportSummary()
+        while let packet = try file.next() {
+            try control.check()
+            let (sample, newFormat) = try tracks.copy(packet)
+            guard let sample else { continue }
+            let isLong =
+                batchStart.map { sample.dtsNanoseconds - $0 >= Self.batchNanoseconds } ?? false
+            let isKeyframe = sample.track == .video && sample.flags.contains(.keyframe)
+            if isLong || isKeyframe || newFormat != nil {
+                try recorder.add(batch)
+                batch.removeAll(keepingCapacity: true)
+                batchStart = nil
+            }
+            if let newFormat { try recorder.change(newFormat) }
+            batch.append(sample)
+            batchStart = batchStart ?? sample.dtsNanoseconds
+            summary.count(sample.track)
+            summary.sizeBytes += Int64(sample.data.count)
+            let end = sample.ptsNanoseconds + sample.durationNanoseconds
+            summary.durationNanoseconds = max(summary.durationNanoseconds, end)
+            control.progress(sample.ptsNanoseconds, of: durationNanoseconds)
+        }
+        try recorder.add(batch)
+        guard summary.pictures + summary.soundPackets > 0 else {
+            throw ExportError.nothingThere(path)
+        }
+        let end = try recorder.finish()
+        var entry = SessionManifest.Source(
+            name: name, agent: "import", address: path,
+            tracks: tracks.formats.map(\.summary), isComplete: true)
+        entry.spools = [end]
+        return Written(entry: entry, summary: summary)
+    }
+
+    /// Opens whatever of picture and sound is there.
+    private static func open(_ path: String) throws -> FileSource {
+        var kinds = TrackKind.allCases
+        while true {
+            do throws(DeviceError) {
+                return try FileSource(path: path, kinds: kinds, loops: false)
+            } catch {
+                guard case .noTrack(let kind, _) = error, kinds.count > 1 else {
+                    if case .noTrack = error {
+                        throw ExportError.refused(
+                            path: path, reason: "it has neither picture nor sound")
+                    }
+                    throw error
+                }
+                kinds.removeAll { $0 == kind }
+            }
+        }
+    }
+}
+
+/// A file's tracks, copied as an agent copies them.
+private struct FileTracks {
+    private let path: String
+    private var video: H264Copier?
+    private var audio: AACCopier?
+
+    init(_ file: inout FileSource, path: String) throws {
+        self.path = path
+        for track in file.tracks {
+            switch track.kind {
+            case .video:
+                guard track.codec == "h264" else { throw Self.refusal(path, track.codec) }
+                if case .picture(let picture) = track.content {
+                    guard picture.width > 0, picture.height > 0 else {
+                        throw ExportError.refused(path: path, reason: "its picture has no size")
+                    }
+                }
+                video = try H264Copier(track)
+            case .audio:
+                guard track.codec == "aac" else { throw Self.refusal(path, track.codec) }
+                // ADTS says in each packet what other containers say once.
+                let first =
+                    try track.configuration.isEmpty ? file.firstPacket(of: .audio) : nil
+                audio = try AACCopier(track, firstPacket: first)
+            }
+        }
+    }
+
+    private static func refusal(_ path: String, _ codec: String) -> ExportError {
+        .refused(
+            path: path,
+            reason: "recordings hold H.264 and AAC, and it has \(codec); encode it first, with "
+                + "ffmpeg -i FILE -c:v libx264 -c:a aac NEW.mp4")
+    }
+
+    var formats: [TrackFormat] {
+        var formats: [TrackFormat] = []
+        if let video { formats.append(.h264(video.format)) }
+        if let audio { formats.append(.aac(audio.format)) }
+        return formats
+    }
+
+    /// The packet as a sample, and the format that begins with it.
+    mutating func copy(_ packet: CodedPacket) throws -> (EncodedSample?, TrackFormat?) {
+        do throws(EncodingError) {
+            switch packet.track {
+            case .video:
+                guard let output = try video?.copy(packet) else { return (nil, nil) }
+                return (output.sample, output.newFormat.map { .h264($0) })
+            case .audio: return (try audio?.copy(packet), nil)
+            }
+        } catch {
+            throw ExportError.refused(path: path, reason: error.description)
+        }
+    }
+}
+
+/// What a collector's session recorder is to a camera: from samples to files, ledger and numbers.
+private struct ImportRecorder {
+    private let source: ForeignSource
+    private let context: FragmentContext
+    /// The spool's identity in the ledger.
+    private let spool: String
+    private var segmenter: Segmenter<ImportedBytes>
+    private var formats: [TrackFormat]
+    private var writers: [Int: SegmentWriter] = [:]
+    private var ledger: [UInt8] = []
+    private var sequence: UInt64 = 0
+    /// The last decoding time of each track, ticks.
+    private var last: [TrackKind: Int64] = [:]
+
+    init(_ source: ForeignSource, formats: [TrackFormat]) {
+        self.source = source
+        self.formats = formats
+        segmenter = Segmenter(
+            settings: SegmenterSettings(segmentNanoseconds: source.segmentNanoseconds),
+            formats: formats)
+        func identity() -> [UInt8] {
+            (0..<16).map { _ in UInt8.random(in: 0...255) }
+        }
+        context = FragmentContext(
+            spool: identity(), epoch: identity(),
+            clock: FragmentRecord.Clock(
+                offsetNanoseconds: 0, boundNanoseconds: 0, skewPartsPerBillion: 0),
+            collectorZeroNanoseconds: 0)
+        spool = hexadecimal(context.spool)
+        let own = spool
+        note(.opened) {
+            $0.spool = own
+            $0.after = 0
+            $0.text = "imported from \(source.path)"
+        }
+    }
+
+    /// Takes samples that follow those before, each track's in the order of their decoding times.
+    mutating func add(_ samples: [EncodedSample]) throws {
+        guard !samples.isEmpty else { return }
+        let grouped = TrackKind.allCases.flatMap { kind in samples.filter { $0.track == kind } }
+        var runs: [PlannedRun] = []
+        for sample in grouped {
+            let planned = try plan(sample)
+            sequence += 1
+            if runs.last?.track == sample.track {
+                runs[runs.count - 1].samples.append(planned)
+            } else {
+                runs.append(
+                    PlannedRun(track: sample.track, firstSequence: sequence, samples: [planned]))
+            }
+        }
+        let payload = ImportedBytes(grouped)
+        let piece = PlannedPiece(
+            payload: payload, range: 0..<payload.memory.count, digest: Digest(of: payload.memory),
+            runs: runs)
+        let now = samples.map(\.dtsNanoseconds).max() ?? 0
+        try perform(segmenter.add(piece, context: context, now: now))
+        try perform(segmenter.tick(now: now))
+    }
+
+    private mutating func plan(_ sample: EncodedSample) throws -> PlannedSample {
+        guard let timescale = formats.first(where: { $0.kind == sample.track })?.timescale else {
+            preconditionFailure("a sample is of a track that was described")
+        }
+        let offset = try rescale(
+            sample.ptsNanoseconds - sample.dtsNanoseconds, from: .nanoseconds, to: timescale)
+        var dts = try rescale(sample.dtsNanoseconds, from: .nanoseconds, to: timescale)
+        let pts = dts + offset
+        // Two decoding times may fall on one tick.
+        if let last = last[sample.track] { dts = max(dts, last + 1) }
+        last[sample.track] = dts
+        return PlannedSample(
+            sizeBytes: UInt32(sample.data.count), dts: dts, pts: max(pts, dts),
+            duration: max(
+                1, try rescale(sample.durationNanoseconds, from: .nanoseconds, to: timescale)),
+            flags: sample.flags, agentDTSNanoseconds: sample.dtsNanoseconds,
+            appliedOffsetNanoseconds: 0)
+    }
+
+    /// A track's format changes with the next sample; that takes a number, as an agent's word of it does.
+    mutating func change(_ format: TrackFormat) throws {
+        sequence += 1
+        formats = formats.map { $0.kind == format.kind ? format : $0 }
+        segmenter.setFormats(formats)
+        let (number, own) = (sequence, spool)
+        note(.format) {
+            $0.firstSequence = number
+            $0.lastSequence = number
+            $0.spool = own
+            $0.track = format.kind.description
+            $0.text = format.summary
+        }
+    }
+
+    /// Finishes files and ledger; how far the numbers go.
+    mutating func finish() throws -> SessionManifest.SpoolEnd {
+        try perform(segmenter.end())
+        sequence += 1
+        let (number, own) = (sequence, spool)
+        note(.goodbye) {
+            $0.firstSequence = number
+            $0.lastSequence = number
+            $0.spool = own
+            $0.text = "end of the file"
+        }
+        try FileSystem.replace(
+            source.layout.ledger(source.session, source.name), with: ledger)
+        return SessionManifest.SpoolEnd(spool: spool, through: sequence)
+    }
+
+    private mutating func note(_ kind: LedgerEntry.Kind, _ fill: (inout LedgerEntry) -> Void) {
+        var entry = LedgerEntry(kind: kind, at: RecordingImport.now)
+        fill(&entry)
+        ledger += Ledger.line(entry)
+    }
+
+    private mutating func perform(_ actions: [Segmenter<ImportedBytes>.Action]) throws {
+        for action in actions {
+            switch action {
+            case .open(let segment, let plan):
+                let origin = UTCTime(nanoseconds: source.zero.nanoseconds + plan.originNanoseconds)
+                writers[segment] = try SegmentWriter(
+                    path: source.layout.segment(source.session, source.name, origin: origin),
+                    plan: plan, sessionZero: source.zero)
+            case .append(let segment, let fragment): try writers[segment]?.append(fragment)
+            case .finish(let segment): try writers.removeValue(forKey: segment)?.finish()
+            }
+        }
+    }
+}

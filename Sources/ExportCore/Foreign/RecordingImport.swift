@@ -1,0 +1,188 @@
+package import Archive
+import Containers
+import Devices
+import Encoding
+import Glibc
+import Media
+
+/// Brings foreign files into an archive as a session: each file a source, all beginning at the session's zero.
+///
+/// H.264 and AAC go in byte for byte, through the same segmenter and writer as what a collector receives, so that everything that
+/// works on recordings works on these. The session is made beside the others, and appears when it is whole.
+package struct RecordingImport {
+    /// How it is done.
+    package struct Options: Hashable, Sendable {
+        package var segmentNanoseconds: Int64 = 600_000_000_000
+        /// The session's zero; nil: when the first file says that it was recorded, or when it was last written to.
+        package var zero: UTCTime?
+        /// The sources' names, by file; a file without one is called as it is called on disk.
+        package var names: [String] = []
+        /// What the manifest says wrote it.
+        package var software = ""
+
+        package init() {}
+    }
+
+    /// What became of a file.
+    package struct ImportedSource: Hashable, Sendable {
+        package var name: String
+        package var path: String
+        package var tracks: [String]
+        package var summary: ExportSummary
+    }
+
+    /// What came of it all.
+    package struct Result: Hashable, Sendable {
+        package var session: String
+        package var sources: [ImportedSource]
+    }
+
+    private let paths: [String]
+    private let layout: ArchiveLayout
+    private let options: Options
+    private let control: WorkControl
+
+    package init(
+        _ paths: [String], into layout: ArchiveLayout, options: Options, control: WorkControl
+    ) {
+        self.paths = paths
+        self.layout = layout
+        self.options = options
+        self.control = control
+    }
+
+    /// Does it.
+    package func run() throws -> Result {
+        let names = try sourceNames()
+        var durations: [Int64] = []
+        var recorded: UTCTime?
+        for path in paths {
+            let probe = try ContainerProbe(path)
+            guard !probe.isEncrypted else {
+                throw ExportError.refused(
+                    path: path, reason: "it is encrypted, and nobody has the key here")
+            }
+            guard !probe.isTurned else {
+                throw ExportError.refused(
+                    path: path,
+                    reason:
+                        "its picture is turned by the file, which recordings do not hold; turn it for good with "
+                        + "ffmpeg -i FILE -c:a copy NEW.mp4")
+            }
+            try EditListCheck.check(path)
+            durations.append(probe.durationNanoseconds ?? 0)
+            recorded = recorded ?? probe.creationTime.flatMap(Self.time)
+        }
+        let zero = try freeZero(
+            options.zero ?? recorded ?? FileSystem.modified(paths[0]))
+        let session = zero.fileName
+        let staging = ArchiveLayout(root: "\(layout.root)/.import-\(getpid())")
+        try FileSystem.makeDirectories(staging.session(session))
+        do {
+            let result = try write(
+                session: session, zero: zero, names: names, durations: durations, in: staging)
+            try FileSystem.makeDirectories(layout.sessions)
+            guard rename(staging.session(session), layout.session(session)) == 0 else {
+                throw ExportError.system(
+                    operation: "name", path: layout.session(session), reason: reason(errno))
+            }
+            try FileSystem.synchronizeDirectory(layout.sessions)
+            try FileSystem.removeTree(staging.root)
+            return result
+        } catch {
+            try FileSystem.removeTree(staging.root)
+            throw error
+        }
+    }
+
+    private func write(
+        session: String, zero: UTCTime, names: [String], durations: [Int64],
+        in staging: ArchiveLayout
+    ) throws -> Result {
+        var manifest = SessionManifest(
+            session: session, zero: zero, zeroMonotonicNanoseconds: 0, startAt: .firstSample,
+            startWindowNanoseconds: 0, segmentNanoseconds: options.segmentNanoseconds,
+            software: options.software)
+        var imported: [ImportedSource] = []
+        let total = durations.reduce(0, +)
+        var before: Int64 = 0
+        for (index, path) in paths.enumerated() {
+            let source = ForeignSource(
+                path: path, name: names[index], session: session, zero: zero,
+                segmentNanoseconds: options.segmentNanoseconds, layout: staging)
+            let done = before
+            let own = WorkControl(cancellation: control.cancellation) { fraction in
+                control.progress(done + Int64(Double(durations[index]) * fraction), of: total)
+            }
+            let written = try source.write(
+                durationNanoseconds: durations[index], control: own)
+            before += durations[index]
+            imported.append(
+                ImportedSource(
+                    name: names[index], path: path, tracks: written.entry.tracks,
+                    summary: written.summary))
+            manifest.sources.append(written.entry)
+        }
+        manifest.state = .finished
+        manifest.end = SessionManifest.End(reason: .complete, at: Self.now)
+        try FileSystem.replace(staging.manifest(session), with: manifest.encoded())
+        return Result(session: session, sources: imported)
+    }
+
+    static var now: UTCTime {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return UTCTime(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+    }
+
+    /// An instant, to the millisecond, at which no session of the archive begins.
+    private func freeZero(_ wanted: UTCTime) throws -> UTCTime {
+        var zero = UTCTime(nanoseconds: wanted.nanoseconds / 1_000_000 * 1_000_000)
+        while FileSystem.exists(layout.session(zero.fileName)) {
+            guard options.zero == nil else {
+                throw ExportError.refused(
+                    path: layout.session(zero.fileName),
+                    reason:
+                        "there is a session of that instant already; choose another one with --at")
+            }
+            zero = UTCTime(nanoseconds: zero.nanoseconds + 1_000_000)
+        }
+        return zero
+    }
+
+    /// `2026-11-20T22:40:00.000000Z`; nil for what is none, or from before there were such files.
+    private static func time(_ text: String) -> UTCTime? {
+        let date = text.prefix(19).replacing(":", with: "-")
+        guard let time = UTCTime(fileName: "\(date).000Z"), time.nanoseconds > 0 else { return nil }
+        return time
+    }
+
+    /// A name for each file, none twice.
+    private func sourceNames() throws -> [String] {
+        var names: [String] = []
+        for (index, path) in paths.enumerated() {
+            if index < options.names.count {
+                guard ArchiveLayout.isValidName(options.names[index]) else {
+                    throw ArchiveError.badName(options.names[index])
+                }
+                names.append(options.names[index])
+                continue
+            }
+            let file = path.split(separator: "/").last.map(String.init) ?? path
+            let stem = file.lastIndex(of: ".").map { String(file[..<$0]) } ?? file
+            let base = ArchiveLayout.validName(from: stem)
+            var name = base
+            var number = 2
+            while names.contains(name) {
+                name = "\(base.prefix(ArchiveLayout.maximumNameBytes - 4))-\(number)"
+                number += 1
+            }
+            names.append(name)
+        }
+        guard Set(names).count == names.count else {
+            throw ExportError.refused(
+                path: paths.joined(separator: ", "), reason: "two sources of one name")
+        }
+        return names
+    }
+}

@@ -1,0 +1,197 @@
+import Archive
+package import Containers
+import Encoding
+package import Media
+import Terminal
+
+/// Several sources of a session side by side, as they were at the same instants, with the session's time burnt in.
+package struct GridExport {
+    /// What it is made like.
+    package struct Options: Hashable, Sendable {
+        package var size = PictureSize(width: 1280, height: 720)
+        /// Nil: that of the fastest source, up to 30.
+        package var frameRate: FrameRate?
+        /// Whose sound is heard; nil: none.
+        package var audioSource: String?
+
+        package init() {}
+    }
+
+    private static let usualRate = FrameRate(30)
+    /// Lines of a picture for each pixel of a letter's dot.
+    private static let linesPerDot = 270
+
+    private let sources: [ExportRange]
+    private let options: Options
+    private let settings: TranscodeSettings
+    private let format: ContainerFormat
+    private let output: OutputFile
+    private let control: WorkControl
+
+    /// - Parameters:
+    ///   - sources: of one session and with one start and end; at least one.
+    ///   - settings: how pictures and sound are encoded; codecs that are nil are H.264 and AAC.
+    package init(
+        _ sources: [ExportRange], to output: OutputFile, format: ContainerFormat, options: Options,
+        settings: TranscodeSettings, control: WorkControl
+    ) {
+        precondition(!sources.isEmpty, "a grid has a cell")
+        self.sources = sources
+        self.options = options
+        self.settings = settings
+        self.format = format
+        self.output = output
+        self.control = control
+    }
+
+    /// Does it.
+    package func run() throws -> ExportSummary {
+        let timeline = try timeline()
+        guard let end = timeline.end, end > timeline.start else {
+            throw ExportError.nothingThere("the session at that time")
+        }
+        let layout = GridLayout(cells: sources.count, size: options.size)
+        var cells: [GridCell] = []
+        for (index, range) in sources.enumerated() {
+            var range = range
+            range.startNanoseconds = timeline.start
+            range.endNanoseconds = end
+            cells.append(try GridCell(range, layout: layout, cell: layout.cell(index).size))
+        }
+        let rate = try options.frameRate ?? fastestRate(timeline)
+        var encoderSettings = settings.encoder(
+            settings.videoCodec ?? .h264, size: options.size, frameRate: rate)
+        encoderSettings.colour = .bt709
+        var encoder = try PictureEncoder(encoderSettings)
+        var sound = try GridSound(
+            sources.first { $0.source.name == options.audioSource }, timeline: timeline,
+            settings: settings)
+        var tracks = [ContainerTrack(encoder.track, timescale: PictureEncoder.timescale)]
+        if let track = sound.track { tracks.append(track) }
+        let muxed = try MuxedOutput(
+            output, format: format, tracks: tracks, isFastStart: settings.isFastStart,
+            control: control)
+        var pool = PicturePool(width: options.size.width, height: options.size.height)
+        var summary = ExportSummary()
+        let write = { (packet: EncodedPacket) in
+            try muxed.write(
+                packet.bytes, track: 0, pts: packet.pts, dts: packet.dts,
+                duration: packet.duration, isKeyframe: packet.isKeyframe)
+        }
+        let count = rate.pictures(inNanoseconds: end - timeline.start)
+        for number in 0..<count {
+            try control.check()
+            let time = rate.nanoseconds(ofPicture: number)
+            let buffer = pool.take().buffer
+            try paint(
+                GridCanvas(buffer: buffer), cells, layout, at: timeline.start + time,
+                zero: sources[0].sessionZero)
+            let frame = buffer.frame(
+                captureNanoseconds: time,
+                durationNanoseconds: rate.nanoseconds(ofPicture: number + 1) - time, colour: .bt709)
+            try encoder.encode(frame, emit: write)
+            summary.soundPackets += try sound.advance(to: timeline.start + time, into: muxed)
+            summary.pictures += 1
+            control.progress(time, of: end - timeline.start)
+        }
+        try encoder.finish(emit: write)
+        summary.soundPackets += try sound.finish(into: muxed)
+        try muxed.finish()
+        summary.sizeBytes = try output.sizeBytes()
+        summary.startNanoseconds = timeline.start
+        summary.durationNanoseconds = end - timeline.start
+        try output.commit()
+        return summary
+    }
+
+    /// From the first source's beginning to the last one's end, unless something else was asked for.
+    private func timeline() throws -> OutputTimeline {
+        var timeline: OutputTimeline?
+        for range in sources {
+            guard let extent = try range.source.extent() else { continue }
+            let start = range.startNanoseconds ?? extent.startNanoseconds
+            let end = min(range.endNanoseconds ?? .max, extent.endNanoseconds)
+            timeline = OutputTimeline(
+                start: min(timeline?.start ?? start, start), end: max(timeline?.end ?? end, end))
+        }
+        guard let timeline else { throw ExportError.nothingThere("the session") }
+        return timeline
+    }
+
+    private func fastestRate(_ timeline: OutputTimeline) throws -> FrameRate {
+        var fastest: FrameRate?
+        for range in sources {
+            var reader = SampleReader(
+                range.source, from: timeline.start, to: timeline.end, tracks: [.video])
+            guard let rate = try reader.next()?.nominalRate else { continue }
+            fastest = max(fastest ?? rate, rate)
+        }
+        return min(fastest ?? Self.usualRate, Self.usualRate)
+    }
+
+    private func paint(
+        _ canvas: GridCanvas, _ cells: [GridCell], _ layout: GridLayout, at instant: Int64,
+        zero: UTCTime
+    ) throws {
+        canvas.clear()
+        let scale = max(1, options.size.height / Self.linesPerDot)
+        for (index, cell) in cells.enumerated() {
+            let place = layout.cell(index)
+            if let found = try cell.picture(at: instant) {
+                canvas.put(found.picture, place.x + found.x, place.y + found.y)
+                canvas.write(cell.name, place.x, place.y, scale: scale)
+            } else {
+                canvas.slate(place.x, place.y, place.size)
+                canvas.write("\(cell.name): NO PICTURE", place.x, place.y, scale: scale)
+            }
+        }
+        let utc = UTCTime(nanoseconds: zero.nanoseconds + instant).description
+        let words = "\(TimelinePoint.text(instant))  \(utc.replacing("T", with: " "))"
+        canvas.write(words, 0, options.size.height - 11 * scale & ~1, scale: scale)
+    }
+}
+
+/// The sound of a grid: one source's.
+private struct GridSound {
+    private var lane: SoundLane?
+    private var samples: SelectedSamples?
+    private var waiting: RecordedSample?
+
+    init(
+        _ range: ExportRange?, timeline: OutputTimeline, settings: TranscodeSettings
+    ) throws {
+        guard var range else { return }
+        range.tracks = [.audio]
+        range.startNanoseconds = timeline.start
+        range.endNanoseconds = timeline.end
+        var samples = try SelectedSamples(range)
+        guard let first = try samples.next() else {
+            throw ExportError.noTrack(.audio, source: range.source.name)
+        }
+        lane = try SoundLane(
+            first, codec: settings.audioCodec ?? .aac, settings: settings, timeline: timeline,
+            index: 1)
+        waiting = first
+        self.samples = samples
+    }
+
+    var track: ContainerTrack? { lane?.track }
+
+    /// Encodes what is heard before that instant; how many packets that was made of.
+    mutating func advance(to instant: Int64, into output: MuxedOutput) throws -> Int {
+        var count = 0
+        while let sample = waiting, sample.dtsNanoseconds < instant {
+            try lane?.take(sample, into: output)
+            count += 1
+            waiting = try samples?.next()
+        }
+        return count
+    }
+
+    /// Encodes what is left.
+    mutating func finish(into output: MuxedOutput) throws -> Int {
+        let count = try advance(to: .max, into: output)
+        _ = try lane?.finish(into: output)
+        return count
+    }
+}

@@ -1,0 +1,167 @@
+import CLinux
+import Glibc
+
+/// A descriptor that is written from front to back, with a buffer of its own.
+///
+/// Owned by one thread.
+final class ByteFile {
+    /// Large enough that system calls cost nothing beside the bytes.
+    private static let bufferBytes = 1 << 20
+
+    /// For errors.
+    let path: String
+    /// Bytes that have been written so far.
+    private(set) var position: Int64 = 0
+    private let descriptor: Int32
+    private let ownsDescriptor: Bool
+    private var buffer: [UInt8] = []
+
+    /// A file that is made anew.
+    init(creating path: String, named name: String) throws {
+        self.path = name
+        descriptor = open(path, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0o644)
+        ownsDescriptor = true
+        guard descriptor >= 0 else { throw failure("write", errno) }
+        buffer.reserveCapacity(Self.bufferBytes)
+    }
+
+    /// A file without a name, beside `path`, that is gone when it is closed.
+    init(scratchBeside path: String) throws {
+        self.path = path
+        var template = Array("\(OutputFile.directory(of: path))/.tributary-XXXXXX".utf8CString)
+        descriptor = template.withUnsafeMutableBufferPointer { name in
+            name.baseAddress.map { mkstemp($0) } ?? -1
+        }
+        ownsDescriptor = true
+        guard descriptor >= 0 else { throw failure("write beside", errno) }
+        template.withUnsafeBufferPointer { name in
+            if let name = name.baseAddress { unlink(name) }
+        }
+    }
+
+    /// Somebody else's descriptor, such as standard output.
+    init(descriptor: Int32, named name: String) {
+        path = name
+        self.descriptor = descriptor
+        ownsDescriptor = false
+        buffer.reserveCapacity(Self.bufferBytes)
+    }
+
+    deinit { if ownsDescriptor { close(descriptor) } }
+
+    /// Appends bytes, which may wait in the buffer.
+    func write(_ bytes: UnsafeRawBufferPointer) throws {
+        if buffer.count + bytes.count > Self.bufferBytes { try flush() }
+        if bytes.count >= Self.bufferBytes {
+            try writeAll(bytes)
+        } else {
+            buffer.append(contentsOf: bytes)
+        }
+        position += Int64(bytes.count)
+    }
+
+    func write(_ bytes: [UInt8]) throws {
+        try bytes.withUnsafeBytes { try write($0) }
+    }
+
+    /// Writes what waits.
+    func flush() throws {
+        guard !buffer.isEmpty else { return }
+        try buffer.withUnsafeBytes { try writeAll($0) }
+        buffer.removeAll(keepingCapacity: true)
+    }
+
+    /// Overwrites what was written before.
+    func overwrite(_ bytes: [UInt8], at offset: Int64) throws {
+        try flush()
+        let count = bytes.withUnsafeBytes {
+            pwrite(descriptor, $0.baseAddress, $0.count, off_t(offset))
+        }
+        guard count == bytes.count else { throw failure("write", count < 0 ? errno : ENOSPC) }
+    }
+
+    /// Bytes that were written before.
+    func read(at offset: Int64, count: Int) throws -> [UInt8] {
+        try flush()
+        var code: Int32 = 0
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { memory, filled in
+            while filled < count {
+                let rest = UnsafeMutableBufferPointer(rebasing: memory[filled..<count])
+                let got = pread(descriptor, rest.baseAddress, rest.count, off_t(offset) + filled)
+                if got < 0, errno == EINTR { continue }
+                guard got > 0 else {
+                    code = got < 0 ? errno : EIO
+                    return
+                }
+                filled += got
+            }
+        }
+        guard code == 0 else { throw failure("read", code) }
+        return bytes
+    }
+
+    /// Appends bytes of another file, within the kernel where that can do it.
+    ///
+    /// - Parameters:
+    ///   - source: of the other file.
+    ///   - name: the other file, for errors.
+    func copy(from source: Int32, named name: String, _ range: Range<Int64>) throws {
+        try flush()
+        var offset = off_t(range.lowerBound)
+        let end = off_t(range.upperBound)
+        while offset < end {
+            let count = CLinux_copy_file_range(source, &offset, descriptor, Int(end - offset))
+            if count > 0 {
+                position += Int64(count)
+                continue
+            }
+            if count == 0 { throw ExportError.damaged(path: name, reason: "it ends too early") }
+            switch errno {
+            case EINTR: continue
+            case ENOSYS, EXDEV, EINVAL, EBADF, EPERM, EOPNOTSUPP, ETXTBSY:
+                try copyThroughMemory(from: source, named: name, Int64(offset)..<range.upperBound)
+                return
+            default: throw failure("write", errno)
+            }
+        }
+    }
+
+    /// For files on different disks, and for pipes.
+    private func copyThroughMemory(
+        from source: Int32, named name: String, _ range: Range<Int64>
+    ) throws {
+        let memory = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: Self.bufferBytes, alignment: 4096)
+        defer { memory.deallocate() }
+        var offset = range.lowerBound
+        while offset < range.upperBound {
+            let wanted = Int(min(Int64(Self.bufferBytes), range.upperBound - offset))
+            let got = pread(source, memory.baseAddress, wanted, off_t(offset))
+            if got < 0, errno == EINTR { continue }
+            guard got > 0 else {
+                if got < 0 {
+                    throw ExportError.system(
+                        operation: "read", path: name, reason: reason(errno))
+                }
+                throw ExportError.damaged(path: name, reason: "it ends too early")
+            }
+            try writeAll(UnsafeRawBufferPointer(rebasing: memory[..<got]))
+            offset += Int64(got)
+            position += Int64(got)
+        }
+    }
+
+    private func writeAll(_ bytes: UnsafeRawBufferPointer) throws {
+        var rest = bytes
+        while !rest.isEmpty {
+            let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw failure("write", count < 0 ? errno : ENOSPC) }
+            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+        }
+    }
+
+    private func failure(_ operation: String, _ code: Int32) -> ExportError {
+        .system(operation: operation, path: path, reason: reason(code))
+    }
+}

@@ -1,0 +1,100 @@
+import Archive
+package import Containers
+import Media
+import Terminal
+
+/// A recording in any other container, its own samples byte for byte: MPEG-TS, Matroska, …
+///
+/// These have no edit lists, so a cut begins at the keyframe from which its first picture is decoded, with the sound of that moment.
+package struct ContainerExport {
+    private let range: ExportRange
+    private let format: ContainerFormat
+    private let closesGaps: Bool
+    private let output: OutputFile
+    private let control: WorkControl
+
+    package init(
+        _ range: ExportRange, to output: OutputFile, format: ContainerFormat, closesGaps: Bool,
+        control: WorkControl
+    ) {
+        self.range = range
+        self.format = format
+        self.closesGaps = closesGaps
+        self.output = output
+        self.control = control
+    }
+
+    /// Does it.
+    package func run() throws -> ExportSummary {
+        var range = range
+        let lead = try keyframeLead()
+        if let start = range.startNanoseconds { range.startNanoseconds = start - lead }
+        guard let extent = try range.source.extent() else {
+            throw ExportError.nothingThere(range.source.name)
+        }
+        let start = range.startNanoseconds ?? extent.startNanoseconds
+        let last = min(range.endNanoseconds ?? .max, extent.endNanoseconds)
+        var summary = ExportSummary()
+        summary.startNanoseconds = start
+        if lead > 0 {
+            summary.notes.append(
+                "begins \(TimelinePoint.text(lead)) before --start, at a keyframe: \(format) has no edit list as MP4 and MOV "
+                    + "have")
+        }
+        var samples = try SelectedSamples(range)
+        var closer = GapCloser()
+        let first = try Self.tracks(of: range)
+        guard !first.isEmpty else { throw ExportError.nothingThere(range.source.name) }
+        let muxed = try MuxedOutput(
+            output, format: format,
+            tracks: first.map { (format) throws(ContainerError) in try ContainerTrack(format) },
+            isFastStart: false, control: control)
+        while let recorded = try samples.next() {
+            // Sound that only serves to be decoded has no place where nothing hides it.
+            if recorded.track == .audio, recorded.ptsNanoseconds < start { continue }
+            guard let index = first.firstIndex(where: { $0.kind == recorded.track }) else {
+                continue
+            }
+            guard recorded.format == first[index] else {
+                throw ExportError.formatChanges(
+                    recorded.track, atNanoseconds: recorded.ptsNanoseconds)
+            }
+            let sample = closesGaps ? try closer.closed(recorded) : recorded
+            let zero = try rescale(start, from: .nanoseconds, to: sample.timescale)
+            try muxed.write(
+                try sample.read(), track: index, pts: sample.ptsTicks - zero,
+                dts: sample.dtsTicks - zero, duration: sample.durationTicks,
+                isKeyframe: sample.flags.contains(.keyframe))
+            summary.count(sample.track)
+            let time = recorded.ptsNanoseconds
+            summary.durationNanoseconds = max(
+                summary.durationNanoseconds, time - start - closer.closedNanoseconds)
+            control.progress(time - start, of: last - start)
+        }
+        summary.closedNanoseconds = closer.closedNanoseconds
+        try muxed.finish()
+        summary.sizeBytes = try output.sizeBytes()
+        try output.commit()
+        return summary
+    }
+
+    /// How long before the wanted start the keyframe is that its picture needs.
+    private func keyframeLead() throws -> Int64 {
+        guard let start = range.startNanoseconds, range.tracks.contains(.video) else { return 0 }
+        var reader = SampleReader(range.source, from: start, to: nil, tracks: [.video])
+        guard let first = try reader.next() else { return 0 }
+        return max(0, start - (first.ptsNanoseconds))
+    }
+
+    /// The tracks at the beginning of a range.
+    static func tracks(of range: ExportRange) throws -> [TrackFormat] {
+        var formats: [TrackFormat] = []
+        for kind in TrackKind.allCases where range.tracks.contains(kind) {
+            var reader = SampleReader(
+                range.source, from: range.startNanoseconds, to: range.endNanoseconds,
+                tracks: [kind])
+            if let sample = try reader.next() { formats.append(sample.format) }
+        }
+        return formats
+    }
+}

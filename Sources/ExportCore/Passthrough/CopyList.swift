@@ -1,0 +1,107 @@
+import Archive
+import Glibc
+
+/// Which bytes of which files follow each other in an output, kept on disk: its length costs no memory.
+final class CopyList {
+    /// One range of one file.
+    private struct Entry {
+        var file: UInt32
+        var start: Int64
+        var end: Int64
+    }
+
+    private static let entryBytes = 20
+    /// Entries that are read at once.
+    private static let entriesAtOnce = 4_096
+    /// How much is copied between two looks at whether to go on.
+    private static let stepBytes: Int64 = 32 << 20
+
+    /// Bytes of all ranges.
+    private(set) var totalBytes: Int64 = 0
+    private let scratch: ByteFile
+    private var paths: [String] = []
+    private var last: Entry?
+    private var count = 0
+
+    /// A list whose disk space is beside `path`.
+    init(beside path: String) throws {
+        scratch = try ByteFile(scratchBeside: path)
+    }
+
+    /// Adds a range behind those before; one that goes on where the last one ended becomes part of it.
+    func append(_ path: String, _ range: Range<Int64>) throws {
+        totalBytes += range.upperBound - range.lowerBound
+        if var entry = last, paths[Int(entry.file)] == path, entry.end == range.lowerBound {
+            entry.end = range.upperBound
+            last = entry
+            return
+        }
+        try store()
+        // A source's files follow each other, with an overlap of two at most.
+        let index = paths.suffix(8).lastIndex(of: path)
+        if index == nil { paths.append(path) }
+        last = Entry(
+            file: UInt32(index ?? paths.count - 1), start: range.lowerBound, end: range.upperBound)
+    }
+
+    private func store() throws {
+        guard let entry = last else { return }
+        var bytes: [UInt8] = []
+        withUnsafeBytes(of: entry.file.bigEndian) { bytes += $0 }
+        withUnsafeBytes(of: entry.start.bigEndian) { bytes += $0 }
+        withUnsafeBytes(of: entry.end.bigEndian) { bytes += $0 }
+        try scratch.write(bytes)
+        last = nil
+        count += 1
+    }
+
+    /// Copies all ranges to the output's end.
+    func copy(to output: ByteFile, control: WorkControl) throws {
+        try store()
+        var open: (index: UInt32, descriptor: Int32)?
+        defer { if let open { close(open.descriptor) } }
+        var done: Int64 = 0
+        var next = 0
+        while next < count {
+            let some = min(Self.entriesAtOnce, count - next)
+            let bytes = try scratch.read(
+                at: Int64(next * Self.entryBytes), count: some * Self.entryBytes)
+            for place in 0..<some {
+                let entry = Self.entry(bytes, at: place * Self.entryBytes)
+                let path = paths[Int(entry.file)]
+                if open?.index != entry.file {
+                    if let open { close(open.descriptor) }
+                    open = (entry.file, try Self.openFile(path))
+                }
+                guard let open else { continue }
+                var start = entry.start
+                while start < entry.end {
+                    try control.check()
+                    let end = min(entry.end, start + Self.stepBytes)
+                    try output.copy(from: open.descriptor, named: path, start..<end)
+                    done += end - start
+                    start = end
+                }
+                control.progress(done, of: totalBytes)
+            }
+            next += some
+        }
+    }
+
+    private static func openFile(_ path: String) throws -> Int32 {
+        let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            throw ExportError.system(operation: "read", path: path, reason: reason(errno))
+        }
+        return descriptor
+    }
+
+    private static func entry(_ bytes: [UInt8], at place: Int) -> Entry {
+        func number(_ offset: Int, _ size: Int) -> UInt64 {
+            bytes[place + offset..<place + offset + size].reduce(0) { $0 << 8 | UInt64($1) }
+        }
+        return Entry(
+            file: UInt32(number(0, 4)), start: Int64(bitPattern: number(4, 8)),
+            end: Int64(bitPattern: number(12, 8)))
+    }
+}

@@ -1,0 +1,52 @@
+import Archive
+import Media
+
+/// The samples of a range, in the order of their decoding times, with sound that begins early enough to be decoded right.
+struct SelectedSamples {
+    /// AAC's overlap needs the packet before the one that is heard, whatever its rate: 2048 frames at 24 kHz.
+    private static let soundLeadNanoseconds: Int64 = 86_000_000
+
+    private var first: SampleReader
+    private var second: SampleReader?
+    private var waitingFirst: RecordedSample?
+    private var waitingSecond: RecordedSample?
+
+    init(_ range: ExportRange) throws {
+        let isCut = range.startNanoseconds != nil
+        if let start = range.startNanoseconds, range.tracks.contains(.audio) {
+            let (lead, overflow) = start.subtractingReportingOverflow(Self.soundLeadNanoseconds)
+            let sound = SampleReader(
+                range.source, from: overflow ? start : lead, to: range.endNanoseconds,
+                tracks: [.audio])
+            guard range.tracks.contains(.video) else {
+                first = sound
+                return
+            }
+            second = sound
+        }
+        first = SampleReader(
+            range.source, from: range.startNanoseconds, to: range.endNanoseconds,
+            tracks: isCut && range.tracks.contains(.video) ? [.video] : range.tracks)
+        if second != nil {
+            waitingFirst = try first.next()
+            waitingSecond = try second?.next()
+        }
+    }
+
+    /// The next sample; nil at the end.
+    mutating func next() throws -> RecordedSample? {
+        guard second != nil else { return try first.next() }
+        guard let one = waitingFirst else { return try takeSecond() }
+        if let other = waitingSecond, other.dtsNanoseconds < one.dtsNanoseconds {
+            return try takeSecond()
+        }
+        waitingFirst = try first.next()
+        return one
+    }
+
+    private mutating func takeSecond() throws -> RecordedSample? {
+        let sample = waitingSecond
+        waitingSecond = try second?.next()
+        return sample
+    }
+}

@@ -1,0 +1,130 @@
+import Archive
+import Containers
+import Encoding
+import Media
+
+/// A sample's bytes, with the padding that decoders read past their end.
+// @unchecked: filled before anyone else sees it, only read from then on.
+private final class SampleBytes: @unchecked Sendable {
+    let memory: UnsafeMutableRawBufferPointer
+    let count: Int
+
+    init(_ bytes: [UInt8]) {
+        count = bytes.count
+        memory = .allocate(byteCount: count + CodedPacket.paddingBytes, alignment: 16)
+        memory.copyBytes(from: bytes)
+        UnsafeMutableRawBufferPointer(rebasing: memory[count...])
+            .initializeMemory(as: UInt8.self, repeating: 0)
+    }
+
+    deinit { memory.deallocate() }
+}
+
+extension RecordedSample {
+    /// The sample for a decoder, with times of the session.
+    func packet() throws -> CodedPacket {
+        let bytes = SampleBytes(try read())
+        return CodedPacket(
+            track: track, ptsNanoseconds: ptsNanoseconds,
+            dtsNanoseconds: dtsNanoseconds,
+            durationNanoseconds: durationNanoseconds,
+            isKeyframe: flags.contains(.keyframe), isDiscarded: flags.contains(.priming),
+            skippedAtStart: 0, skippedAtEnd: 0, newConfiguration: nil,
+            bytes: UnsafeRawBufferPointer(rebasing: bytes.memory[..<bytes.count]), owner: bytes)
+    }
+}
+
+/// Decodes a recording's pictures; their times are the session's, nanoseconds. Formats may change on the way.
+struct RecordedPictures: ~Copyable {
+    private var decoder: VideoDecoder?
+    private var format: TrackFormat?
+    private let threads: Int
+    /// Packets that could not be decoded.
+    private(set) var damaged = 0
+
+    /// - Parameter threads: 0 for as many as the machine has use for.
+    init(threads: Int = 0) {
+        self.threads = threads
+    }
+
+    /// Decodes the next sample; `emit` gets what is ready, in presentation order.
+    mutating func decode(_ sample: RecordedSample, emit: (RawFrame) throws -> Void) throws {
+        if sample.format != format {
+            try finish(emit: emit)
+            decoder = try VideoDecoder(CodedTrack(sample.format), threads: threads)
+            format = sample.format
+        }
+        var frames: [RawFrame] = []
+        let packet = try sample.packet()
+        do throws(EncodingError) {
+            try decoder?.decode(packet) { frame throws(EncodingError) in frames.append(frame) }
+        } catch {
+            guard case .damagedPacket = error else { throw error }
+            damaged += 1
+        }
+        for frame in frames { try emit(frame) }
+    }
+
+    /// Gives what is still inside.
+    mutating func finish(emit: (RawFrame) throws -> Void) throws {
+        var frames: [RawFrame] = []
+        try decoder?.finish { frame throws(EncodingError) in frames.append(frame) }
+        decoder = nil
+        format = nil
+        for frame in frames { try emit(frame) }
+    }
+}
+
+/// Decodes a recording's sound; times are the session's, nanoseconds. What is priming is left out, and so is what an encoder padded
+/// the last packet with.
+struct RecordedSound: ~Copyable {
+    private var decoder: SoundDecoder?
+    private var format: TrackFormat?
+    /// Decoded, and held until it is known whether it is the last.
+    private var held: RawSound?
+    private var endNanoseconds: Int64 = .min
+    private(set) var damaged = 0
+
+    /// Decodes the next sample; `emit` gets what is ready.
+    mutating func decode(_ sample: RecordedSample, emit: (RawSound) throws -> Void) throws {
+        if sample.format != format {
+            try finish(emit: emit)
+            decoder = try SoundDecoder(CodedTrack(sample.format))
+            format = sample.format
+        }
+        var sounds: [RawSound] = []
+        let packet = try sample.packet()
+        do throws(EncodingError) {
+            try decoder?.decode(packet) { sound throws(EncodingError) in sounds.append(sound) }
+        } catch {
+            guard case .damagedPacket = error else { throw error }
+            damaged += 1
+        }
+        endNanoseconds = sample.endNanoseconds
+        // The decoder leaves out what packets of priming become.
+        for sound in sounds { try pass(sound, emit: emit) }
+    }
+
+    /// Gives what is still inside.
+    mutating func finish(emit: (RawSound) throws -> Void) throws {
+        var sounds: [RawSound] = []
+        try decoder?.finish { sound throws(EncodingError) in sounds.append(sound) }
+        for sound in sounds { try pass(sound, emit: emit) }
+        if let held {
+            let left = endNanoseconds - held.captureNanoseconds
+            let rate = Int64(held.layout.sampleRate)
+            // To the nearest frame: times are rounded to nanoseconds.
+            let frames = (left * rate + 500_000_000) / 1_000_000_000
+            let last = held.prefix(Int(clamping: max(0, frames)))
+            if last.frameCount > 0 { try emit(last) }
+        }
+        held = nil
+        decoder = nil
+        format = nil
+    }
+
+    private mutating func pass(_ sound: RawSound, emit: (RawSound) throws -> Void) throws {
+        if let held { try emit(held) }
+        held = sound
+    }
+}

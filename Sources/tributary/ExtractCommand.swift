@@ -1,0 +1,143 @@
+import Archive
+import ArgumentParser
+import Encoding
+import ExportCore
+import Media
+import Terminal
+
+/// `tributary extract`: a track, or a picture, without a container.
+struct ExtractCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "extract",
+        abstract: "Takes a track or a picture out of a recording.",
+        discussion: """
+            What comes out is what the file's name ends in: .h264 (byte stream with parameter sets at every IDR picture), .aac (ADTS), \
+            .wav (16 bits, decoded, without the encoder's padding), .jpg or .png (the picture that is shown at --at). The input may \
+            still be growing: then as far as it goes.
+            """)
+
+    @OptionGroup var input: RecordedInput
+
+    @Option(
+        name: .shortAndLong,
+        help: ArgumentHelp(
+            "The file, or - for standard output; named for the source unless given.",
+            valueName: "file"))
+    var output: String?
+
+    @Option(help: ArgumentHelp("The source.", valueName: "name"))
+    var source: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "When the picture is shown: session time (1:23.5, 90s) or UTC.", valueName: "time"))
+    var at: TimelinePoint?
+
+    @Option(help: "What comes out, when the file's name does not say.")
+    var kind: Kind?
+
+    @Flag(help: "A JPEG picture: the same as --kind jpeg.")
+    var jpeg = false
+
+    @Flag(help: "Leave out stretches of which nothing was recorded (.wav).")
+    var closeGaps = false
+
+    @Flag(help: "Replace the file if it is there already.")
+    var overwrite = false
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    enum Kind: String, ExpressibleByArgument, CaseIterable {
+        case h264, aac, wav, jpeg, png
+
+        init?(path: String) {
+            guard let dot = path.lastIndex(of: ".") else { return nil }
+            switch path[path.index(after: dot)...].lowercased() {
+            case "h264", "264", "avc": self = .h264
+            case "aac", "adts": self = .aac
+            case "wav": self = .wav
+            case "jpg", "jpeg": self = .jpeg
+            case "png": self = .png
+            default: return nil
+            }
+        }
+
+        var suffix: String { self == .jpeg ? "jpg" : rawValue }
+        var isPicture: Bool { self == .jpeg || self == .png }
+    }
+
+    private func wanted() throws -> Kind {
+        if jpeg, let kind, kind != .jpeg {
+            throw UsageError("--jpeg and --kind \(kind.rawValue) exclude each other")
+        }
+        if let kind = jpeg ? .jpeg : kind { return kind }
+        if let output, output != "-" {
+            guard let kind = Kind(path: output) else {
+                throw UsageError(
+                    "'\(output)' does not say what to extract: end it in .h264, .aac, .wav, .jpg or .png, or use --kind"
+                )
+            }
+            return kind
+        }
+        if at != nil { return .jpeg }
+        throw UsageError("say what to extract with --kind, or with the ending of --output")
+    }
+
+    func run() throws {
+        let kind = try wanted()
+        if at != nil, !kind.isPicture {
+            throw UsageError("--at is for pictures; --start and --duration cut \(kind.rawValue)")
+        }
+        if closeGaps, kind != .wav { throw UsageError("--close-gaps is for .wav") }
+        if kind.isPicture, input.duration != nil || input.start != nil {
+            throw UsageError("a picture is of one instant: use --at")
+        }
+        let (summary, session, name, file) = try LongWork.run("extracting") {
+            control -> (ExportSummary, String, String, String) in
+            let session = try input.session()
+            let source = try RecordedInput.source(source, in: session)
+            var range = try input.ranges(
+                of: [source], in: session, tracks: Set(TrackKind.allCases))[0]
+            if kind.isPicture {
+                range.startNanoseconds = at?.sessionNanoseconds(
+                    zeroUTCNanoseconds: session.zero.nanoseconds)
+            }
+            let file = output ?? defaultName(kind, range)
+            let target: ExtractTarget =
+                file == "-"
+                ? .standardOutput
+                : .file(
+                    try OutputFile(
+                        file, overwrites: overwrite, inputs: source.files.map(\.path)))
+            let summary = try extract(kind, range, target, control)
+            return (summary, session.name, source.name, file)
+        }
+        // Standard output is the extract's own.
+        guard file != "-" else { return }
+        try ExportReport(summary, file: file, session: session, source: name)
+            .show(summary, json: json)
+    }
+
+    private func defaultName(_ kind: Kind, _ range: ExportRange) -> String {
+        guard kind.isPicture else { return "\(range.source.name).\(kind.suffix)" }
+        let time = UTCTime(
+            nanoseconds: range.sessionZero.nanoseconds + (range.startNanoseconds ?? 0))
+        return "\(range.source.name)-\(time.fileName).\(kind.suffix)"
+    }
+
+    private func extract(
+        _ kind: Kind, _ range: ExportRange, _ target: ExtractTarget, _ control: WorkControl
+    ) throws -> ExportSummary {
+        switch kind {
+        case .h264:
+            try StreamExtraction(range, of: .video, to: target, control: control).run()
+        case .aac:
+            try StreamExtraction(range, of: .audio, to: target, control: control).run()
+        case .wav:
+            try WaveExtraction(range, to: target, closesGaps: closeGaps, control: control).run()
+        case .jpeg: try PictureExtraction(range, as: .jpeg, to: target).run()
+        case .png: try PictureExtraction(range, as: .png, to: target).run()
+        }
+    }
+}

@@ -1,0 +1,97 @@
+import Archive
+import ArgumentParser
+import ExportCore
+import Terminal
+
+/// `tributary import`: foreign files as a session.
+struct ImportCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "import",
+        abstract: "Brings media files into the archive as a session.",
+        discussion: """
+            Each file becomes a source, and all begin at the session's zero: when the first file says that it was recorded, else when it \
+            was written, unless --at says otherwise. H.264 and AAC are taken as they are, from MP4, MOV, Matroska, MPEG-TS and \
+            whatever else FFmpeg reads. The session appears when it is whole.
+            """)
+
+    @OptionGroup var archive: ArchiveOptions
+
+    @Argument(help: ArgumentHelp("Media files.", valueName: "file"))
+    var files: [String]
+
+    @Option(
+        help: ArgumentHelp(
+            "Names of the sources, in the files' order; give it again for each. Otherwise as the files are called.",
+            valueName: "name"))
+    var source: [String] = []
+
+    @Option(
+        help: ArgumentHelp("When the files begin, UTC: 2026-11-20T22:40:00Z.", valueName: "time"))
+    var at: TimelinePoint?
+
+    @Option(help: "Length of a segment.")
+    var segment = TimeSpan(nanoseconds: 600_000_000_000)
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    private struct Report: Encodable {
+        struct Source: Encodable {
+            var name: String
+            var file: String
+            var tracks: [String]
+            var pictures: Int
+            var soundPackets: Int
+            var durationNanoseconds: Int64
+        }
+
+        var session: String
+        var sources: [Source]
+    }
+
+    func validate() throws {
+        if segment.nanoseconds < 1_000_000_000 {
+            throw ValidationError("--segment \(segment) is too short: a second at least")
+        }
+        if source.count > files.count {
+            throw ValidationError("\(source.count) names for \(files.count) files")
+        }
+        if let at, case .session = at {
+            throw ValidationError("--at is an instant in UTC, such as 2026-11-20T22:40:00Z")
+        }
+    }
+
+    func run() throws {
+        for file in files where !FileSystem.exists(file) || FileSystem.isDirectory(file) {
+            throw Failure("no file '\(file)'")
+        }
+        var options = RecordingImport.Options()
+        options.segmentNanoseconds = segment.nanoseconds
+        options.names = source
+        options.software = Version.software("tributary")
+        if case .utc(let nanoseconds) = at { options.zero = UTCTime(nanoseconds: nanoseconds) }
+        let result = try LongWork.run("importing") { control in
+            try RecordingImport(files, into: archive.layout, options: options, control: control)
+                .run()
+        }
+        if json {
+            return try JSONOutput.print(
+                Report(
+                    session: result.session,
+                    sources: result.sources.map {
+                        Report.Source(
+                            name: $0.name, file: $0.path, tracks: $0.tracks,
+                            pictures: $0.summary.pictures, soundPackets: $0.summary.soundPackets,
+                            durationNanoseconds: $0.summary.durationNanoseconds)
+                    }))
+        }
+        print("session \(result.session)")
+        for source in result.sources {
+            print(
+                "  \(source.name): \(source.tracks.joined(separator: ", ")), \(source.summary.pictures) pictures, "
+                    + "\(source.summary.soundPackets) AAC packets, "
+                    + "\(decimal(Double(source.summary.durationNanoseconds) / 1e9)) s from \(oneLine(source.path))"
+            )
+        }
+    }
+}

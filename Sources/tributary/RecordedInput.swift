@@ -1,0 +1,165 @@
+import Archive
+import ArgumentParser
+import ExportCore
+import Media
+import Terminal
+
+/// What of the recordings is wanted, for the commands that take something out of them.
+struct RecordedInput: ParsableArguments {
+    @OptionGroup var archive: ArchiveOptions
+
+    @Argument(
+        help: ArgumentHelp(
+            "A session, 'latest', a session's directory, or recordings (.mp4) of one session.",
+            valueName: "input"))
+    var inputs: [String] = []
+
+    @Option(
+        help: ArgumentHelp("From when on: session time (1:23.5, 90s) or UTC.", valueName: "time"))
+    var start: TimelinePoint?
+
+    @Option(help: ArgumentHelp("How much: 500ms, 10s, 5m.", valueName: "time"))
+    var duration: TimeSpan?
+
+    /// Opens the session.
+    func session() throws -> RecordedSession {
+        guard let input = inputs.first else {
+            throw UsageError(
+                "say what: a session, 'latest', or recordings; 'tributary ls' shows them")
+        }
+        if inputs.count == 1 {
+            if FileSystem.exists("\(input)/\(ArchiveLayout.manifestName)") {
+                return try RecordedSession(directory: input)
+            }
+            if !input.contains("/"), !FileSystem.exists(input) || input == "latest" {
+                return try RecordedSession(
+                    try archive.session(named: input), in: archive.layout)
+            }
+        }
+        for input in inputs {
+            guard FileSystem.exists(input) else { throw Failure("no file '\(input)'") }
+            if FileSystem.isDirectory(input) {
+                throw Failure(
+                    "'\(input)' is no session's directory (no \(ArchiveLayout.manifestName) in it)")
+            }
+        }
+        return try RecordedSession(files: inputs)
+    }
+
+    /// The wanted part of each of these sources.
+    func ranges(
+        of sources: [RecordedSource], in session: RecordedSession, tracks: Set<TrackKind>
+    ) throws -> [ExportRange] {
+        let from = start?.sessionNanoseconds(zeroUTCNanoseconds: session.zero.nanoseconds)
+        if let duration, duration.nanoseconds <= 0 {
+            throw UsageError("--duration 0 is nothing")
+        }
+        var ranges: [ExportRange] = []
+        for source in sources {
+            var end: Int64?
+            if let duration {
+                let begin = try from ?? source.extent()?.startNanoseconds ?? 0
+                let (sum, overflow) = begin.addingReportingOverflow(duration.nanoseconds)
+                end = overflow ? nil : sum
+            }
+            if let from, let extent = try source.extent(), from >= extent.endNanoseconds {
+                throw Failure(
+                    "\(source.name) ends at \(TimelinePoint.text(extent.endNanoseconds)), before --start "
+                        + TimelinePoint.text(from))
+            }
+            if let end, let extent = try source.extent(), end <= extent.startNanoseconds {
+                throw Failure(
+                    "\(source.name) begins at \(TimelinePoint.text(extent.startNanoseconds)), after what was asked for"
+                )
+            }
+            ranges.append(
+                ExportRange(
+                    source: source, sessionZero: session.zero, startNanoseconds: from,
+                    endNanoseconds: end, tracks: tracks))
+        }
+        return ranges
+    }
+
+    /// The source of that name, or the only one.
+    static func source(_ name: String?, in session: RecordedSession) throws -> RecordedSource {
+        let names = session.sources.map(\.name)
+        guard let name else {
+            guard let first = session.sources.first else {
+                throw ExportError.nothingThere("session \(session.name)")
+            }
+            guard names.count == 1 else { throw ExportError.severalSources(names) }
+            return first
+        }
+        guard let source = session.source(name) else {
+            throw ExportError.noSource(name, available: names)
+        }
+        return source
+    }
+}
+
+/// `1280x720`.
+struct SizeArgument: ExpressibleByArgument {
+    let size: PictureSize
+
+    init?(argument: String) {
+        let parts = argument.split(separator: "x", omittingEmptySubsequences: false)
+        guard parts.count == 2, let width = Int(parts[0]), let height = Int(parts[1]),
+            (64...7_680).contains(width), (64...4_320).contains(height), width % 2 == 0,
+            height % 2 == 0
+        else { return nil }
+        size = PictureSize(width: width, height: height)
+    }
+}
+
+extension ExportSummary {
+    /// `20 s from 0:01:00.000 on, 600 pictures, 938 packets of sound, 10.2 MB`.
+    var text: String {
+        if durationNanoseconds == 0, pictures == 1 {
+            return "the picture of \(TimelinePoint.text(startNanoseconds)), \(ByteCount(sizeBytes))"
+        }
+        var parts = [
+            "\(decimal(Double(durationNanoseconds) / 1e9)) s from \(TimelinePoint.text(startNanoseconds)) on"
+        ]
+        if pictures > 0 { parts.append("\(pictures) pictures") }
+        if soundPackets > 0 { parts.append("\(soundPackets) packets of sound") }
+        if closedNanoseconds > 0 {
+            parts.append("gaps of \(decimal(Double(closedNanoseconds) / 1e9)) s closed")
+        }
+        parts.append("\(ByteCount(sizeBytes))")
+        return parts.joined(separator: ", ")
+    }
+}
+
+/// What came of an export or an extraction, as JSON.
+struct ExportReport: Encodable {
+    var file: String
+    var session: String
+    var source: String
+    var startNanoseconds: Int64
+    var durationNanoseconds: Int64
+    var pictures: Int
+    var soundPackets: Int
+    var sizeBytes: Int64
+    var closedNanoseconds: Int64
+    var notes: [String]
+
+    init(_ summary: ExportSummary, file: String, session: String, source: String) {
+        self.file = file
+        self.session = session
+        self.source = source
+        startNanoseconds = summary.startNanoseconds
+        durationNanoseconds = summary.durationNanoseconds
+        pictures = summary.pictures
+        soundPackets = summary.soundPackets
+        sizeBytes = summary.sizeBytes
+        closedNanoseconds = summary.closedNanoseconds
+        notes = summary.notes
+    }
+
+    /// Prints it, as JSON or for people.
+    func show(_ summary: ExportSummary, json: Bool) throws {
+        if json { return try JSONOutput.print(self) }
+        print("\(oneLine(file)): \(summary.text)")
+        for note in notes { print("  note: \(note)") }
+    }
+}

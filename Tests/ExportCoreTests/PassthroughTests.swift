@@ -1,0 +1,127 @@
+import Archive
+import Containers
+import ExportCore
+import Foundation
+import MP4
+import Media
+import TestMedia
+import Testing
+
+@Suite(.enabled(if: MediaFiles.canBeMade, "ffmpeg makes the media")) struct PassthroughTests {
+    @Test func `an imported file is a sound session of several segments`() throws {
+        let archive = try ImportedArchive()
+        let report = try SessionVerifier.verify(archive.session.name, in: archive.layout)
+        #expect(report.isSound)
+        #expect(archive.session.source("stage")?.files.count == 3)
+    }
+
+    @Test(arguments: [false, true], [false, true])
+    func `segments become one file with every sample as it was recorded`(
+        isQuickTime: Bool, isFastStart: Bool
+    ) throws {
+        let archive = try ImportedArchive()
+        let name = isQuickTime ? "out.mov" : "out.mp4"
+        let summary = try archive.export(try archive.range(), to: name) { options in
+            options.flavour = isQuickTime ? .quickTime : .mp4
+            options.isFastStart = isFastStart
+        }
+        #expect(summary.pictures == 150)
+        let bytes = try Data(contentsOf: URL(filePath: archive.path(name)))
+        let index = try #require(bytes.range(of: Data("moov".utf8)))
+        let media = try #require(bytes.range(of: Data("mdat".utf8)))
+        #expect((index.lowerBound < media.lowerBound) == isFastStart)
+        for words in ["-map 0:v -c copy", "-map 0:a -c copy", "-map 0:v"] {
+            #expect(
+                try archive.hash(archive.path(name), words)
+                    == archive.hash(archive.clips[0], words))
+        }
+        // What the encoder put before the sound is neither heard here nor there.
+        let sounds = try [archive.path(name), archive.clips[0]].map { try archive.sound($0) }
+        #expect(sounds[0].prefix(500_000) == sounds[1].prefix(500_000))
+        #expect(abs(sounds[0].count - sounds[1].count) <= 2_048)
+    }
+
+    @Test func `a cut begins with exactly the wanted picture and the wanted sound`() throws {
+        let archive = try ImportedArchive()
+        // 8 pictures behind a keyframe, in the second segment; into the third.
+        try archive.export(try archive.range(from: 3.32, seconds: 2), to: "cut.mp4")
+        let cut = archive.path("cut.mp4")
+        let trimmed = "trim=start=3.32:duration=2,setpts=PTS-STARTPTS"
+        #expect(
+            try archive.hash(cut, "-map 0:v")
+                == archive.hash(archive.clips[0], "-map 0:v -vf \(trimmed)"))
+        let expected = try archive.sound(archive.clips[0], "-af atrim=start=3.32:duration=2")
+        let sound = try archive.sound(cut)
+        #expect(sound.prefix(180_000) == expected.prefix(180_000))
+        #expect(abs(sound.count - expected.count) <= 2_048)
+    }
+
+    @Test(arguments: [ContainerFormat.matroska, .mpegTS])
+    func `other containers begin at the keyframe before, with its sound`(
+        _ format: ContainerFormat
+    ) throws {
+        let archive = try ImportedArchive()
+        let path = archive.path("cut.\(format.name)")
+        let output = try OutputFile(path, overwrites: true)
+        let summary = try ContainerExport(
+            archive.range(from: 3.32, seconds: 2), to: output, format: format, closesGaps: false,
+            control: WorkControl()
+        ).run()
+        #expect(summary.startNanoseconds == 3_000_000_000)
+        #expect(summary.notes.count == 1)
+        // Behind the end there may be a picture that others refer to.
+        let trimmed = "trim=start=3:end=5.32,setpts=PTS-STARTPTS"
+        #expect(
+            try archive.hash(path, "-map 0:v -frames:v 58")
+                == archive.hash(archive.clips[0], "-map 0:v -vf \(trimmed) -frames:v 58"))
+    }
+
+    @Test func `a gap is kept as long as it was, or closed`() throws {
+        let archive = try ImportedArchive([
+            "gap.mkv":
+                "-f lavfi -i testsrc2=s=320x180:r=25:d=6,select=lt(t\\,2)+gte(t\\,5) -vsync vfr "
+                + "\(MediaFiles.h264)"
+        ])
+        let kept = try archive.export(try archive.range("gap"), to: "kept.mp4")
+        let closed = try archive.export(try archive.range("gap"), to: "closed.mp4") {
+            $0.closesGaps = true
+        }
+        #expect(kept.pictures == closed.pictures)
+        #expect(abs(kept.durationNanoseconds - 6_000_000_000) < 50_000_000)
+        #expect(abs(closed.closedNanoseconds - 3_000_000_000) < 50_000_000)
+        let lengths = try ["kept.mp4", "closed.mp4"].map {
+            try ContainerProbe(archive.path($0)).durationNanoseconds ?? 0
+        }
+        #expect(abs(lengths[0] - lengths[1] - 3_000_000_000) < 50_000_000)
+    }
+
+    @Test func `cancelled work leaves nothing behind`() throws {
+        let archive = try ImportedArchive()
+        let before = try FileManager.default.contentsOfDirectory(
+            atPath: archive.media.directory.path)
+        let control = WorkControl()
+        control.cancellation.cancel()
+        let range = try archive.range()
+        let path = archive.path("out.mp4")
+        #expect(throws: ExportError.cancelled) {
+            var export = try MovieExport(
+                range, to: OutputFile(path, overwrites: false), options: MovieExport.Options(),
+                control: control)
+            _ = try export.run()
+        }
+        let after = try FileManager.default.contentsOfDirectory(
+            atPath: archive.media.directory.path)
+        #expect(Set(before) == Set(after))
+    }
+
+    @Test func `an output that is there, or is an input, is left alone`() throws {
+        let archive = try ImportedArchive()
+        let input = archive.clips[0]
+        #expect(throws: ExportError.outputExists(input)) {
+            _ = try OutputFile(input, overwrites: false)
+        }
+        #expect(throws: ExportError.outputIsInput(input)) {
+            _ = try OutputFile(input, overwrites: true, inputs: [input])
+        }
+    }
+}
