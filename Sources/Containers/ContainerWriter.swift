@@ -26,8 +26,12 @@ package struct ContainerWriter: ~Copyable {
         cancellation: Cancellation? = nil
     ) throws(ContainerError) {
         let name = options.name ?? destination.name
-        var url = "pipe:"
-        if case .url(let text) = destination { url = text }
+        let url =
+            switch destination {
+            case .file(let path): MuxerHandle.url(ofFile: path)
+            case .url(let text): text
+            case .descriptor, .sink: "pipe:"
+            }
         let handle = try MuxerHandle(format, url: url, cancellation: cancellation)
         for track in tracks { try handle.add(track, to: format) }
         for (key, value) in options.metadata {

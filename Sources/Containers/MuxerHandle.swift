@@ -29,6 +29,9 @@ struct MuxerHandle: ~Copyable {
         avformat_free_context(context)
     }
 
+    /// What a file is called in the library, which opens it a second time to put an index in front of what is written already.
+    static func url(ofFile path: String) -> String { "file:" + path }
+
     /// Opens the address, unless the muxer does that itself.
     func connect(_ url: String, _ cancellation: Cancellation?) throws(ContainerError) {
         guard context.pointee.oformat.pointee.flags & AVFMT_NOFILE == 0 else { return }

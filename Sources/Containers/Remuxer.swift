@@ -43,7 +43,8 @@ package struct Remuxer: ~Copyable {
         muxerOptions: [String: String] = [:], cancellation: Cancellation? = nil
     ) throws(ContainerError) {
         let input = try InputHandle(path, cancellation: cancellation)
-        let output = try MuxerHandle(format, url: "pipe:", cancellation: cancellation)
+        let output = try MuxerHandle(
+            format, url: MuxerHandle.url(ofFile: outputPath), cancellation: cancellation)
         var lanes: [Lane?] = []
         var leftOut: [String] = []
         for index in 0..<input.streamCount {

@@ -81,6 +81,24 @@ import Testing
         #expect(abs(durations[0] - durations[1]) < 100_000_000)
     }
 
+    @Test func `an index that is put in front leaves the media whole`() throws {
+        let media = try MediaFiles()
+        let path = try media.make("clip.mp4", Self.cases[0].arguments)
+        let copy = media.directory.appending(path: "copy.mp4").path
+        var remuxer = try Remuxer(
+            path, to: copy, named: copy, format: .mp4,
+            muxerOptions: ["movflags": "+faststart"])
+        while try remuxer.step() {}
+        try remuxer.finish()
+        for words in ["-map 0:v", "-map 0 -c copy"] {
+            #expect(try Self.hash(media, copy, words) == Self.hash(media, path, words))
+        }
+        let bytes = try Data(contentsOf: URL(filePath: copy))
+        let index = try #require(bytes.range(of: Data("moov".utf8)))
+        let content = try #require(bytes.range(of: Data("mdat".utf8)))
+        #expect(index.lowerBound < content.lowerBound)
+    }
+
     @Test func `a turned picture stays turned`() throws {
         let media = try MediaFiles()
         let plain = try media.make("plain.mp4", Self.cases[0].arguments)

@@ -20,7 +20,8 @@ import Testing
 
     @Test func `H.264 in MP4 becomes HEVC in MOV that Apple's players take`() throws {
         let archive = try ImportedArchive()
-        let settings = TranscodeSettings(videoCodec: .hevc, audioCodec: nil)
+        var settings = TranscodeSettings(videoCodec: .hevc, audioCodec: nil)
+        settings.isFastStart = true
         let summary = try Self.export(
             archive, try archive.range(from: 1.32, seconds: 1), to: "out.mov", .mov, settings)
         #expect(summary.startNanoseconds == 1_320_000_000)
