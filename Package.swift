@@ -61,6 +61,7 @@ let package = Package(
             ]),
         .systemLibrary(name: "CChecksum"),
         .systemLibrary(name: "CLinux"),
+        .systemLibrary(name: "CV4L2"),
         .systemLibrary(name: "CYAML", providers: [.apt(["libyaml-dev"])]),
         .systemLibrary(name: "CZeroMQ", providers: [.apt(["libzmq3-dev"])]),
 
@@ -75,7 +76,7 @@ let package = Package(
         library("Timing", "Media"),
         library("Wire", protobuf, "Media"),
         library("MP4", "Media"),
-        library("Devices", "CALSA", "CFFmpeg", "CLinux", "Media"),
+        library("Devices", "CALSA", "CFFmpeg", "CLinux", "CV4L2", "Media"),
         library("Encoding", "CFFmpeg", "Media"),
         library("Containers", "CFFmpeg", "Media"),
 

@@ -22,6 +22,20 @@ package enum DeviceError: Error, Hashable, CustomStringConvertible {
     case soundDeviceRefused(String, reason: String)
     /// The sound device was there, and is not any more.
     case soundDeviceLost(String, reason: String)
+    /// No camera has that name; these are there.
+    case noCamera(String, available: [String])
+    /// There is such a file or device, and pictures cannot be captured from it.
+    case notACamera(String, available: [String])
+    /// Somebody else has the camera; `holder` says who, if that is known.
+    case cameraBusy(String, holder: String?)
+    /// This user may not use the camera.
+    case cameraDenied(String)
+    /// The camera cannot do what is needed.
+    case cameraRefused(String, reason: String)
+    /// The camera was there, and is not any more.
+    case cameraLost(String, reason: String)
+    /// A camera's control, or several, could not be set.
+    case controlRefused(String, control: String, reason: String)
 
     package var description: String {
         switch self {
@@ -50,7 +64,29 @@ package enum DeviceError: Error, Hashable, CustomStringConvertible {
             "the sound device \(name) cannot be used: \(reason)"
         case .soundDeviceLost(let name, let reason):
             "the sound device \(name) is gone: \(reason)"
+        case .noCamera(let name, let available):
+            "there is no camera \"\(name)\"; \(Self.cameras(available))"
+        case .notACamera(let name, let available):
+            "\(name) is no camera; \(Self.cameras(available))"
+        case .cameraBusy(let name, let holder):
+            "the camera \(name) is busy: \(holder ?? "another program") has it; end that, or choose "
+                + "another camera"
+        case .cameraDenied(let name):
+            "no permission to use the camera \(name): add this user to the group video "
+                + "(usermod -aG video USER), and log in again"
+        case .cameraRefused(let name, let reason):
+            "the camera \(name) cannot be used: \(reason)"
+        case .cameraLost(let name, let reason):
+            "the camera \(name) is gone: \(reason)"
+        case .controlRefused(let name, let control, let reason):
+            "\(control) of the camera \(name) cannot be set: \(reason)"
         }
+    }
+
+    private static func cameras(_ available: [String]) -> String {
+        available.isEmpty
+            ? "this machine has none: plug one in, or use test, file:PATH or none"
+            : "there is \(available.joined(separator: ", ")) (tributary-agent devices says more)"
     }
 
     private func seconds(_ nanoseconds: Int64) -> String {

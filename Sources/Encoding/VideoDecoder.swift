@@ -54,8 +54,8 @@ package struct VideoDecoder: ~Copyable {
         var format = PixelFormat(name: String(cString: name))
         var isFullRange = frame.color_range == AVCOL_RANGE_JPEG
         // FFmpeg's old way of saying the same.
-        if format.name == "yuvj420p" {
-            format = .yuv420p
+        if format.name.hasPrefix("yuvj") {
+            format = PixelFormat(name: "yuv" + format.name.dropFirst(4))
             isFullRange = true
         }
         let data = frame.data

@@ -34,10 +34,15 @@ package struct UsageError: Error, CustomStringConvertible {
 /// Every error is one line on standard error, `program: what was wrong; what to do`.
 package enum Program {
     /// Parses and runs `Command`, and exits.
-    package static func main<Command: ParsableCommand>(_ command: Command.Type) -> Never {
+    /// - Parameters:
+    ///   - name: the program's; the command's own name unless it is a word of that program's.
+    ///   - arguments: those behind that name.
+    package static func main<Command: ParsableCommand>(
+        _ command: Command.Type, name: String = Command._commandName,
+        arguments: [String] = Array(CommandLine.arguments.dropFirst())
+    ) -> Never {
         signal(SIGPIPE, SIG_IGN)
-        let name = Command._commandName
-        let options = given(to: Command.self)
+        let options = given(to: Command.self, arguments, name: name)
         do {
             var parsed = try Command.parseAsRoot(options.arguments)
             try parsed.run()
@@ -53,28 +58,31 @@ package enum Program {
         } catch {
             let code = Command.exitCode(for: error)
             if code == .success { Command.exit(withError: error) }
+            let help = name == Command._commandName ? name : "\(name) \(Command._commandName)"
             let message = Self.message(of: error, in: Command.self, options)
-            complain("\(name): \(message) See '\(name) --help'.")
+            complain("\(name): \(message) See '\(help) --help'.")
             exit(code == .validationFailure ? ExitStatus.usage : code.rawValue)
         }
     }
 
     /// All options of this process's command line, environment and configuration file, or the end with one line.
-    private static func given<Command: ParsableCommand>(to command: Command.Type) -> MergedOptions {
+    private static func given<Command: ParsableCommand>(
+        to command: Command.Type, _ arguments: [String], name: String
+    ) -> MergedOptions {
         do throws(ConfigurationError) {
-            return try currentOptions(of: command)
+            return try currentOptions(of: command, arguments)
         } catch {
-            complain("\(Command._commandName): \(error)")
+            complain("\(name): \(error)")
             exit(ExitStatus.usage)
         }
     }
 
     private static func currentOptions(
-        of command: any ParsableCommand.Type
+        of command: any ParsableCommand.Type,
+        _ arguments: [String] = Array(CommandLine.arguments.dropFirst())
     ) throws(ConfigurationError) -> MergedOptions {
         try MergedOptions(
-            Array(CommandLine.arguments.dropFirst()), environment: OptionEnvironment.current(),
-            command: command)
+            arguments, environment: OptionEnvironment.current(), command: command)
     }
 
     /// What the parser says of an error, in one line, and where the option is from that it names.

@@ -17,7 +17,8 @@ struct AgentCommand: ParsableCommand {
         abstract: "Captures one source, encodes it and sends it to a collector.",
         discussion: """
             --video test is a moving picture whose top carries its capture time; --audio test beeps at every whole second. \
-            A file is played at its own pace, as a camera would, with its sound unless --audio says otherwise.
+            A file is played at its own pace, as a camera would, with its sound unless --audio says otherwise. \
+            'tributary-agent devices' lists cameras and microphones, with the names to use them by.
 
             Samples are kept in the spool until the collector has them on disk, and sent again after a lost connection, a \
             crash or a power cut. A power cut may take what is newer than the last second or, while the collector takes \
@@ -100,6 +101,14 @@ struct AgentCommand: ParsableCommand {
     }
 
     static func main() {
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        // To capture needs no word, and what it does need would be asked for with another one, too: so these are commands
+        // of their own.
+        if arguments.first == "devices" {
+            Program.main(
+                DevicesCommand.self, name: AgentCommand._commandName,
+                arguments: Array(arguments.dropFirst()))
+        }
         Program.main(AgentCommand.self)
     }
 }

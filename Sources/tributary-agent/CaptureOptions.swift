@@ -5,7 +5,11 @@ import Terminal
 
 /// What is captured.
 struct CaptureOptions: ParsableArguments {
-    @Option(help: "Where pictures come from: test, file:PATH or none.")
+    @Option(
+        help: """
+            Where pictures come from: a camera (first for the first there is, /dev/video0, or a name that stays, as \
+            tributary-agent devices lists them), test, file:PATH or none.
+            """)
     var video: String
 
     @Option(
@@ -15,14 +19,26 @@ struct CaptureOptions: ParsableArguments {
             """)
     var audio: String?
 
-    @Option(help: "A named picture size: low 640x480, medium 960x540, high 1280x720.")
+    @Option(
+        help: """
+            A named picture size: low 640x480, medium 960x540, high 1280x720, 1080p. A camera that does not have it falls \
+            back to the next smaller one.
+            """)
     var preset: SizePreset?
 
-    @Option(help: "The pictures' size, such as 1280x720. (default: 1280x720, or the file's own)")
+    @Option(
+        help: "The pictures' size, such as 1280x720. (default: 1280x720, or the file's own)")
     var size: PictureSize?
 
     @Option(help: "Pictures per second. (default: 30, or the file's own)")
     var fps: FrameRate?
+
+    @Option(
+        help: """
+            How a camera is to deliver its pictures: yuyv, nv12, yu12, mjpeg, h264, or V4L2's four characters. (default: \
+            as is least work)
+            """)
+    var videoFormat: String?
 
     @Option(help: "End after this much captured time.")
     var duration: TimeSpan?
@@ -40,6 +56,8 @@ struct CaptureOptions: ParsableArguments {
         settings.audio =
             try audio.map(SoundChoice.init(argument:)) ?? followingVideo(settings.video)
         settings.size = preset?.size ?? size
+        settings.preset = preset
+        settings.videoFormat = videoFormat
         settings.frameRate = fps
         settings.duration = duration?.duration
         settings.loop = loop
@@ -51,6 +69,8 @@ struct CaptureOptions: ParsableArguments {
         case .none: .none
         case .test: .test
         case .file(let path): .fileIfPresent(path: path)
+        // Whoever wants a microphone says which.
+        case .device: .none
         }
     }
 }

@@ -105,6 +105,7 @@ struct ModuleMap {
         let readme = try Repository.text("README.md")
         let sources = try Repository.files(below: "Sources").filter { $0.hasSuffix(".swift") }
             .map(Repository.text).joined()
+        let scripts = try Repository.files(below: "deploy").map(Repository.text).joined()
         for piece in readme.components(separatedBy: "--").dropFirst() {
             let option = String(piece.prefix { $0.isLowercase || $0 == "-" })
             guard option.first?.isLowercase == true else { continue }
@@ -112,7 +113,8 @@ struct ModuleMap {
                 index == 0 ? String(word) : word.prefix(1).uppercased() + word.dropFirst()
             }.joined()
             let isKnown =
-                sources.contains("var \(name)") || ["help", "version"].contains(option)
+                sources.contains("var \(name)") || scripts.contains("*:--\(option))")
+                || ["help", "version"].contains(option)
             #expect(isKnown, "--\(option)")
         }
     }

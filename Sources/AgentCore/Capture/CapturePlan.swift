@@ -87,7 +87,8 @@ extension CaptureSettings {
             ? rate : 48_000
     }
 
-    private func plan(
+    /// Settings for an encoder of pictures of that size and rate.
+    func plan(
         size: PictureSize, rate: FrameRate, hasConstantRate: Bool
     ) throws(CaptureError) -> VideoEncoderSettings {
         guard size.width % 2 == 0, size.height % 2 == 0 else {

@@ -74,6 +74,8 @@ package final class CaptureSession: Sendable {
             case .test: lanes.append(try TestPictureLane(settings))
             case .file(let path):
                 lanes.append(try FileLane(path: path, kinds: [.video], settings: settings))
+            case .device(let name):
+                lanes.append(try CameraLane(v4l2: name, settings: settings, clock: clock))
             }
             switch audio {
             case .none: break

@@ -7,6 +7,8 @@ package enum VideoChoice: Hashable, Sendable {
     /// The test pattern of the contract.
     case test
     case file(path: String)
+    /// A camera, by one of its names; "first" is the first there is.
+    case device(String)
 }
 
 /// Where a source's sound comes from.
@@ -31,15 +33,17 @@ package enum EncoderChoice: Hashable, Sendable {
     case named(String)
 }
 
-/// The named sizes of AVFoundation.
+/// The named sizes of AVFoundation, smallest first.
 package enum SizePreset: String, CaseIterable, Hashable, Sendable {
     case low, medium, high
+    case fullHD = "1080p"
 
     package var size: PictureSize {
         switch self {
         case .low: PictureSize(width: 640, height: 480)
         case .medium: PictureSize(width: 960, height: 540)
         case .high: PictureSize(width: 1280, height: 720)
+        case .fullHD: PictureSize(width: 1920, height: 1080)
         }
     }
 }
@@ -53,10 +57,14 @@ package struct CaptureSettings: Hashable, Sendable {
     /// Written into the test pattern.
     package var sourceName: String
 
-    /// Nil: 1280×720 for the test pattern, a file's own size for a file.
+    /// Nil: 1280×720 for the test pattern and for cameras, a file's own size for a file.
     package var size: PictureSize?
-    /// Nil: 30 for the test pattern, a file's own rate for a file. Less than a file's rate leaves
-    /// pictures out; more never repeats any.
+    /// The name of ``size``, if it has one: a camera that does not have it falls back to the next smaller one.
+    package var preset: SizePreset?
+    /// How a camera is to deliver its pictures; nil: as is least work.
+    package var videoFormat: String?
+    /// Nil: 30 for the test pattern and for cameras, a file's own rate for a file. Less than a file's or a camera's rate
+    /// leaves pictures out; more never repeats any.
     package var frameRate: FrameRate?
 
     /// Who encodes the pictures.
@@ -105,7 +113,10 @@ extension CaptureSettings {
         if let duration, duration <= .zero {
             throw .settings("a duration must be longer than nothing")
         }
-        guard encoder == .copy else { return }
+        if videoFormat != nil, !isFromCamera {
+            throw .settings("--video-format is for cameras; leave it out")
+        }
+        guard encoder == .copy, !isFromCamera else { return }
         if video == .test {
             throw .settings("the test pattern has nothing to copy; leave --encoder copy out")
         }
@@ -116,5 +127,10 @@ extension CaptureSettings {
         if size != nil || frameRate != nil {
             throw .settings("--encoder copy leaves pictures as they are: no --size, no --fps")
         }
+    }
+
+    private var isFromCamera: Bool {
+        if case .device = video { return true }
+        return false
     }
 }

@@ -1,14 +1,12 @@
 /// The words of the command line that choose sources and encoders.
 extension VideoChoice {
-    /// Reads `none`, `test` or `file:PATH`.
+    /// Reads `none`, `test`, `file:PATH`, or the name of a camera.
     package init(argument: String) throws(CaptureError) {
         switch try SourceArgument(argument, option: "--video") {
         case .none: self = .none
         case .test: self = .test
         case .file(let path): self = .file(path: path)
-        case .device:
-            throw .settings(
-                "capturing from cameras is not built yet; use --video test or --video file:PATH")
+        case .device(let name): self = .device(name)
         }
     }
 }

@@ -71,17 +71,21 @@ package enum SoundCards {
     }
 
     /// Who has the device of that name open, as far as the kernel tells: "arecord (process 812)".
-    static func holder(of name: String) -> String? {
+    static func holder(of name: String) -> String? { holders(of: name).first }
+
+    /// All who have the device of that name open, each once.
+    package static func holders(of name: String) -> [String] {
         // "hw:0", "plughw:Device,0", "hw:CARD=Device,DEV=0,SUBDEV=0"
         let parts = name.split(separator: ":", maxSplits: 1).last.map {
             $0.split(separator: ",").map { $0.split(separator: "=").last ?? "" }
         }
-        guard let parts, let card = parts.first else { return nil }
+        guard let parts, let card = parts.first else { return [] }
         let device = parts.count > 1 ? parts[1] : "0"
         let address = addresses().first {
             ($0.cardID == card || "\($0.card)" == card) && "\($0.device)" == device
         }
-        guard let address else { return nil }
+        guard let address else { return [] }
+        var holders: [String] = []
         let folder = "/proc/asound/card\(address.card)/pcm\(address.device)c"
         let wanted = parts.count > 2 ? Int(parts[2]) : nil
         for subdevice in wanted.map({ $0...$0 }) ?? 0...7 {
@@ -91,11 +95,10 @@ package enum SoundCards {
                     $0.hasPrefix("owner_pid")
                 }), let process = line.split(separator: " ").last.flatMap({ Int($0) })
             else { continue }
-            guard let name = TextFile.read("/proc/\(process)/comm")?.split(separator: "\n").first
-            else { return "process \(process)" }
-            return "\(name) (process \(process))"
+            let holder = Holders.name(ofProcess: "\(process)")
+            if !holders.contains(holder) { holders.append(holder) }
         }
-        return nil
+        return holders
     }
 
     // MARK: Asking the kernel
@@ -199,19 +202,5 @@ extension DeviceError {
             self = .missing(name)
         default: self = .soundDeviceRefused(name, reason: error.reason)
         }
-    }
-}
-
-/// Small files of /proc and /sys.
-enum TextFile {
-    /// What a file holds, up to a page; nil when it cannot be read: what it says is then not known.
-    static func read(_ path: String) -> String? {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: 4096)
-        let count = Glibc.read(descriptor, &bytes, bytes.count)
-        guard count >= 0 else { return nil }
-        return String(decoding: bytes[..<count], as: UTF8.self)
     }
 }

@@ -96,7 +96,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("/dev/video0", "capturing from cameras is not built yet"), ("file:", "needs the path"),
+        ("", "needs a word"), ("file:", "needs the path"),
     ])
     func `a choice that cannot be met says what to do`(argument: String, words: String) {
         let error = #expect(throws: CaptureError.self) {

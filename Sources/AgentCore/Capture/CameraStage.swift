@@ -1,0 +1,35 @@
+import Devices
+import Encoding
+import Media
+
+/// What becomes of a camera's pictures: one goes in, encoded samples come out. Belongs to one thread.
+protocol CameraStage: AnyObject {
+    /// What comes out.
+    var format: TrackFormat { get }
+    /// What it is and what is done with it, for people.
+    var text: String { get }
+    /// Takes the next picture as it lies in the camera's buffer.
+    func take(
+        _ picture: CameraPicture, _ place: PicturePlace, _ output: CaptureOutput
+    ) throws(EncodingError)
+    /// From now on, pictures lie otherwise: the camera was opened again.
+    func restart(_ layout: CameraPictureLayout) throws(EncodingError)
+    /// Gives what is still inside.
+    func finish(_ output: CaptureOutput) throws(EncodingError)
+}
+
+/// Where a picture is on the recording's time.
+struct PicturePlace: Hashable {
+    var captureNanoseconds: Int64
+    var durationNanoseconds: Int64
+}
+
+extension CaptureLoss {
+    /// A picture that is not whole.
+    static func incomplete(at place: PicturePlace, _ bytes: Int) -> CaptureLoss {
+        CaptureLoss(
+            track: .video, cause: .damagedInput, startNanoseconds: place.captureNanoseconds,
+            durationNanoseconds: place.durationNanoseconds, samples: 1,
+            text: "a picture of the camera was not whole (\(bytes) bytes)")
+    }
+}

@@ -1,0 +1,203 @@
+import Devices
+import Media
+
+/// What a camera gives, breaks and all, on the monotonic clock: which pictures are recorded, when each was captured, and
+/// what is missing between them, with its cause.
+struct CameraTimeline {
+    /// What becomes of a picture.
+    enum Verdict: Hashable {
+        /// It is recorded as of that time.
+        case recorded(atNanoseconds: Int64)
+        /// It is from before the start, or one too many for the wished rate.
+        case leftOut
+        /// Its content is damaged.
+        case damaged
+    }
+
+    /// Something is missing from here on, until a picture comes again.
+    private struct Gap {
+        var startNanoseconds: Int64
+        var cause: CaptureLossCause
+        var text: String
+    }
+
+    /// The picture before.
+    private struct Last {
+        var nanoseconds: Int64
+        /// From its capture until it was taken out of the driver's queue.
+        var ageNanoseconds: Int64
+    }
+
+    /// Stamps that were not believed, since that was last told.
+    private struct Doubt {
+        var count = 0
+        var startNanoseconds: Int64
+    }
+
+    /// While a camera is away, a loss is told of at least so often: what ends the recording meanwhile takes no more with it.
+    private static let longestUntoldNanoseconds: Int64 = 60_000_000_000
+    /// Where a picture was taken out so many pictures late, it was us who left the driver without buffers.
+    private static let overloadPictures: Int64 = 2
+    /// Cameras' intervals jitter: what is early by less is in time.
+    private static let graceNanoseconds: Int64 = 1_000_000
+
+    private let startNanoseconds: Int64
+    private var choice: CameraChoice
+    private var sequence: CameraSequence
+    private var stamps = CameraStamps()
+    private var last: Last?
+    private var gap: Gap?
+    private var doubt: Doubt?
+    /// Of the last picture that was recorded: its period of the recorded rate, counted from the start.
+    private var lastPeriod: Int64?
+    /// Missing since then, by the driver's count.
+    private var missing = 0
+
+    init(_ choice: CameraChoice, startNanoseconds: Int64) {
+        self.choice = choice
+        self.startNanoseconds = startNanoseconds
+        sequence = CameraSequence(rate: choice.rate ?? choice.recordedRate)
+    }
+
+    /// Takes what the camera gave.
+    mutating func take(_ picture: CameraPicture, lost: (CaptureLoss) -> Void) -> Verdict {
+        let moment = stamps.moment(
+            stampNanoseconds: picture.stampNanoseconds, isMonotonic: picture.isMonotonic,
+            takenNanoseconds: picture.takenNanoseconds)
+        let time = moment.nanoseconds
+        note(moment, lost)
+        missing += sequence.missing(before: picture.sequence, atNanoseconds: time)
+        let before = last
+        last = Last(nanoseconds: time, ageNanoseconds: picture.takenNanoseconds - time)
+        guard time >= startNanoseconds else {
+            missing = 0
+            return .leftOut
+        }
+        let period = period(atNanoseconds: time)
+        if choice.isThinned, gap == nil, let lastPeriod, period <= lastPeriod { return .leftOut }
+        if gap != nil {
+            close(atNanoseconds: time, lost)
+        } else if let before {
+            tellMissing(from: before, to: time, period: period, lost)
+        }
+        lastPeriod = period
+        missing = 0
+        guard !picture.isDamaged else {
+            lost(
+                CaptureLoss(
+                    track: .video, cause: .damagedInput, startNanoseconds: time,
+                    durationNanoseconds: intervalNanoseconds, samples: 1,
+                    text: "the camera's driver marked a picture as damaged"))
+            return .damaged
+        }
+        return .recorded(atNanoseconds: time)
+    }
+
+    /// The camera has stopped: what is missing shows in the time of what comes next.
+    mutating func interrupt(_ cause: CaptureLossCause, text: String) {
+        if gap == nil {
+            let due = last.map { $0.nanoseconds + intervalNanoseconds } ?? startNanoseconds
+            gap = Gap(startNanoseconds: max(startNanoseconds, due), cause: cause, text: text)
+        }
+        missing = 0
+    }
+
+    /// The camera runs again and counts from anew, perhaps at another rate.
+    mutating func restart(_ choice: CameraChoice) {
+        self.choice = choice
+        sequence = CameraSequence(rate: choice.rate ?? choice.recordedRate)
+    }
+
+    /// The camera is still away.
+    mutating func wait(nowNanoseconds: Int64, lost: (CaptureLoss) -> Void) {
+        guard let gap, nowNanoseconds - gap.startNanoseconds >= Self.longestUntoldNanoseconds
+        else { return }
+        close(atNanoseconds: nowNanoseconds, lost)
+        self.gap = Gap(startNanoseconds: nowNanoseconds, cause: gap.cause, text: gap.text)
+    }
+
+    /// The capture ends: a camera that is away has been so until then.
+    mutating func finish(atNanoseconds end: Int64, lost: (CaptureLoss) -> Void) {
+        tellDoubt(lost)
+        if gap != nil { close(atNanoseconds: end, lost) }
+    }
+
+    /// How long a picture is expected to last, nanoseconds.
+    var intervalNanoseconds: Int64 { choice.recordedRate.nanoseconds(ofPicture: 1) }
+
+    // MARK: What is missing
+
+    private func period(atNanoseconds time: Int64) -> Int64 {
+        choice.recordedRate.pictures(
+            inNanoseconds: time - startNanoseconds + Self.graceNanoseconds + 1) - 1
+    }
+
+    private mutating func tellMissing(
+        from before: Last, to time: Int64, period: Int64, _ lost: (CaptureLoss) -> Void
+    ) {
+        // Of pictures of which only some are recorded, others may stand for those that are missing.
+        let count =
+            choice.isThinned
+            ? min(missing, Int(clamping: period - (lastPeriod ?? period) - 1)) : missing
+        guard count > 0 else { return }
+        let step = (time - before.nanoseconds) / Int64(missing + 1)
+        let start = max(startNanoseconds, before.nanoseconds + step)
+        let isOurs =
+            before.ageNanoseconds
+            > Self.overloadPictures * (choice.rate ?? choice.recordedRate).nanoseconds(ofPicture: 1)
+        lost(
+            CaptureLoss(
+                track: .video, cause: isOurs ? .encoderOverload : .driverDrop,
+                startNanoseconds: start, durationNanoseconds: time - start, samples: count,
+                text: isOurs
+                    ? "this box was too slow: the driver had no buffer for \(count) pictures"
+                    : "the camera's driver left out \(count) pictures"))
+    }
+
+    private mutating func close(
+        atNanoseconds time: Int64, _ lost: (CaptureLoss) -> Void
+    ) {
+        guard let gap else { return }
+        self.gap = nil
+        let duration = time - gap.startNanoseconds
+        guard duration > 0 else { return }
+        // A picture that comes half an interval late is no other one.
+        let count = choice.recordedRate.pictures(inNanoseconds: duration - intervalNanoseconds / 2)
+        lost(
+            CaptureLoss(
+                track: .video, cause: gap.cause, startNanoseconds: gap.startNanoseconds,
+                durationNanoseconds: duration, samples: Int(clamping: count), text: gap.text))
+    }
+
+    // MARK: Stamps
+
+    private mutating func note(
+        _ moment: CameraStamps.Moment, _ lost: (CaptureLoss) -> Void
+    ) {
+        if moment.isDriversOwn {
+            tellDoubt(lost)
+            return
+        }
+        if doubt == nil { doubt = Doubt(startNanoseconds: moment.nanoseconds) }
+        doubt?.count += 1
+        if let doubt,
+            moment.nanoseconds - doubt.startNanoseconds >= Self.longestUntoldNanoseconds
+        {
+            tellDoubt(lost)
+        }
+    }
+
+    /// Nothing is missing, but the times are less exact: that belongs to the recording, too.
+    private mutating func tellDoubt(_ lost: (CaptureLoss) -> Void) {
+        guard let doubt else { return }
+        self.doubt = nil
+        lost(
+            CaptureLoss(
+                track: .video, cause: .damagedInput,
+                startNanoseconds: max(startNanoseconds, doubt.startNanoseconds),
+                durationNanoseconds: 0, samples: 0,
+                text:
+                    "the camera's stamps were not of the monotonic clock: \(doubt.count) pictures "
+                    + "have the time at which they arrived"))
+    }
+}

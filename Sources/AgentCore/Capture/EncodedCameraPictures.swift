@@ -1,0 +1,78 @@
+import Devices
+import Encoding
+import Media
+
+/// A camera's raw or JPEG pictures, encoded: raw ones where they lie in the driver's buffer, if the encoder can take them
+/// so.
+final class EncodedCameraPictures: CameraStage {
+    let text: String
+    private var encoder: VideoEncoder
+    private var source: Source
+    private var layout: CameraPictureLayout
+
+    private enum Source {
+        case raw(RawLayout)
+        case jpeg(JPEGDecoder)
+    }
+
+    init(
+        _ plan: VideoEncoderSettings, _ layout: CameraPictureLayout
+    ) throws(EncodingError) {
+        encoder = try VideoEncoder(plan)
+        source = try Self.source(layout)
+        self.layout = layout
+        text = CaptureDescription.video(plan)
+    }
+
+    var format: TrackFormat { .h264(encoder.format) }
+
+    func restart(_ layout: CameraPictureLayout) throws(EncodingError) {
+        source = try Self.source(layout)
+        self.layout = layout
+    }
+
+    func take(
+        _ picture: CameraPicture, _ place: PicturePlace, _ output: CaptureOutput
+    ) throws(EncodingError) {
+        switch source {
+        case .raw(let raw):
+            let planes = raw.planes(
+                in: picture.bytes, bytesPerRow: layout.bytesPerRow, height: layout.size.height)
+            guard let planes else {
+                return output.lost(.incomplete(at: place, picture.bytes.count))
+            }
+            let frame = RawFrame(
+                format: raw.format, width: layout.size.width, height: layout.size.height,
+                planes: planes, colour: layout.colour,
+                captureNanoseconds: place.captureNanoseconds,
+                durationNanoseconds: place.durationNanoseconds, owner: picture.owner)
+            try encoder.encode(frame, emit: output.sample)
+        case .jpeg(let decoder):
+            let frame: RawFrame?
+            do throws(EncodingError) {
+                frame = try decoder.frame(picture, place)
+            } catch .damagedPacket {
+                frame = nil
+            }
+            guard let frame else {
+                return output.lost(.incomplete(at: place, picture.bytes.count))
+            }
+            try encoder.encode(frame, emit: output.sample)
+        }
+    }
+
+    func finish(_ output: CaptureOutput) throws(EncodingError) {
+        try encoder.finish(emit: output.sample)
+    }
+
+    private static func source(
+        _ layout: CameraPictureLayout
+    ) throws(EncodingError) -> Source {
+        switch layout.coding {
+        case .raw(let raw): .raw(raw)
+        case .jpeg: .jpeg(try JPEGDecoder(layout))
+        case .h264: throw .noConversion(from: "the camera's H.264", to: "raw pictures")
+        case .foreign: throw .noConversion(from: "the camera's format", to: "raw pictures")
+        }
+    }
+}

@@ -1,0 +1,71 @@
+import Devices
+import Encoding
+import Media
+
+/// Decodes a camera's JPEG pictures, one at a time.
+final class JPEGDecoder {
+    private var decoder: VideoDecoder
+    private let colour: ColourDescription?
+
+    init(_ layout: CameraPictureLayout) throws(EncodingError) {
+        colour = layout.colour
+        decoder = try VideoDecoder(
+            CodedTrack(
+                codec: "mjpeg", codecTag: 0, configuration: [],
+                content: .picture(
+                    CodedTrack.Picture(
+                        width: layout.size.width, height: layout.size.height, format: nil,
+                        colour: layout.colour, rate: nil, hasConstantRate: false,
+                        sampleAspectRatio: nil))))
+    }
+
+    /// The picture's content; nil when there is none in it.
+    func frame(
+        _ picture: CameraPicture, _ place: PicturePlace
+    ) throws(EncodingError) -> RawFrame? {
+        let (bytes, owner) = picture.padded()
+        var result: RawFrame?
+        let packet = CodedPacket(
+            track: .video, ptsNanoseconds: place.captureNanoseconds,
+            dtsNanoseconds: place.captureNanoseconds,
+            durationNanoseconds: place.durationNanoseconds, isKeyframe: true, isDiscarded: false,
+            skippedAtStart: 0, skippedAtEnd: 0, newConfiguration: nil, bytes: bytes, owner: owner)
+        try decoder.decode(packet) { (frame) throws(EncodingError) in result = frame }
+        result?.colour = colour
+        result?.captureNanoseconds = place.captureNanoseconds
+        result?.durationNanoseconds = place.durationNanoseconds
+        return result
+    }
+}
+
+extension CameraPicture {
+    /// The bytes with as many zeros behind them as decoders may read: in the buffer itself where it is long enough, in a
+    /// copy otherwise.
+    func padded() -> (bytes: UnsafeRawBufferPointer, owner: any AnyObject & Sendable) {
+        let padding = CodedPacket.paddingBytes
+        guard spareBytes < padding, let base = bytes.baseAddress else {
+            if let base = bytes.baseAddress {
+                (base + bytes.count).initializeMemory(as: UInt8.self, repeating: 0, count: padding)
+            }
+            return (UnsafeRawBufferPointer(bytes), owner)
+        }
+        let copy = PaddedBytes(base, count: bytes.count, padding: padding)
+        return (UnsafeRawBufferPointer(rebasing: copy.bytes[..<bytes.count]), copy)
+    }
+}
+
+/// A copy with zeros behind it.
+// @unchecked: written before anyone else sees it, only read from then on.
+private final class PaddedBytes: @unchecked Sendable {
+    let bytes: UnsafeRawBufferPointer
+
+    init(_ base: UnsafeMutableRawPointer, count: Int, padding: Int) {
+        let memory = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: count + padding, alignment: 16)
+        memory.copyMemory(from: UnsafeRawBufferPointer(start: base, count: count))
+        memory[count...].initializeMemory(as: UInt8.self, repeating: 0)
+        bytes = UnsafeRawBufferPointer(memory)
+    }
+
+    deinit { bytes.deallocate() }
+}

@@ -1,0 +1,29 @@
+/// What has to be done with a camera's pictures before they are H.264, least first.
+package enum CameraCoding: Hashable, Sendable {
+    /// They are.
+    case h264
+    /// Pixels that libswscale can read.
+    case raw(RawLayout)
+    /// JPEG, which libavcodec decodes.
+    case jpeg
+    /// A format that only libv4lconvert can read.
+    case foreign
+
+    package init(_ code: CameraPixelCode) {
+        switch code {
+        case .h264: self = .h264
+        case .mjpeg, .jpeg: self = .jpeg
+        default: self = RawLayout(code).map(CameraCoding.raw) ?? .foreign
+        }
+    }
+
+    /// How much work a picture is: 0 none, 1 encoding alone, 2 converting too, 3 decoding too.
+    var work: Int {
+        switch self {
+        case .h264: 0
+        case .raw(let layout): layout.isEncodable ? 1 : 2
+        case .jpeg: 3
+        case .foreign: 4
+        }
+    }
+}

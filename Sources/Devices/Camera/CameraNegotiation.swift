@@ -1,0 +1,274 @@
+import Media
+
+/// Why a camera has nothing that was wished for: what it has instead.
+package struct CameraMismatch: Error, Hashable {
+    package var reason: String
+}
+
+/// From what a camera can do, and what is wished for, to what is captured.
+///
+/// The size comes first, then the rate as far as it was wished for, then the least work, then the camera's own order.
+package struct CameraNegotiation: Sendable {
+    private let abilities: CameraAbilities
+    private let wish: CameraWish
+
+    /// A level of which the camera makes less than half as many pictures as were wished for does not count: people who
+    /// name a level mean a moving picture.
+    private static let leastShare = 2
+
+    /// A format, a size in it, and how it meets the wish.
+    private struct Candidate {
+        var format: CameraFormat
+        var place: Int
+        var size: PictureSize
+        var rate: FrameRate?
+        var recordedRate: FrameRate
+        var work: Int
+
+        /// Whether it is to be preferred.
+        func isBetter(than other: Candidate) -> Bool {
+            if recordedRate != other.recordedRate { return recordedRate > other.recordedRate }
+            if work != other.work { return work < other.work }
+            let area = size.width * size.height
+            let otherArea = other.size.width * other.size.height
+            if area != otherArea { return area < otherArea }
+            if let rate, let otherRate = other.rate, rate != otherRate { return rate < otherRate }
+            return place < other.place
+        }
+    }
+
+    package init(_ abilities: CameraAbilities, _ wish: CameraWish) {
+        self.abilities = abilities
+        self.wish = wish
+    }
+
+    /// What is captured.
+    /// - Throws: ``CameraMismatch`` that says what there is instead.
+    package func choice() throws(CameraMismatch) -> CameraChoice {
+        if let code = wish.code, !abilities.formats.contains(where: { $0.code == code }) {
+            let all = abilities.formats.map(\.code.description)
+            throw CameraMismatch(
+                reason: "it has no \(code); it has \(Self.list(all))")
+        }
+        if case .always = wish.ownH264,
+            !abilities.formats.contains(where: { $0.code == .h264 })
+        {
+            throw CameraMismatch(
+                reason: "it has no H.264 of its own to copy; leave --encoder copy out")
+        }
+        switch wish.size {
+        case .exactly(let size):
+            return try exact(size)
+        case .levels(let levels):
+            return try first(of: levels)
+        }
+    }
+
+    // MARK: Sizes
+
+    private func exact(_ size: PictureSize) throws(CameraMismatch) -> CameraChoice {
+        if let best = best(candidates { $0 == size }) { return choice(best, recorded: size) }
+        let larger = candidates {
+            $0.width > size.width && $0.width * size.height == $0.height * size.width
+        }.filter { $0.format.code != .h264 }
+        if let best = best(larger) {
+            var result = choice(best, recorded: size)
+            result.notes.append(
+                "the camera has no \(size): its \(best.size) is made smaller")
+            return result
+        }
+        throw CameraMismatch(
+            reason: "it has no \(size), nor a larger one of the same shape; it has \(sizes)")
+    }
+
+    private func first(
+        of levels: [CameraWish.Level]
+    ) throws(CameraMismatch) -> CameraChoice {
+        var notes: [String] = []
+        /// The best of those that are too slow.
+        var slow: (Candidate, Int)?
+        for (place, level) in levels.enumerated() {
+            guard let best = best(candidates { $0 == level.size }) else {
+                notes.append("\(level.name) is \(level.size), which the camera does not have")
+                continue
+            }
+            if let rate = best.rate, isTooSlow(rate) {
+                notes.append(
+                    "\(level.name), \(level.size), has at most \(rate) pictures per second of "
+                        + "this camera, less than half of \(wish.rate)")
+                if slow.map({ best.recordedRate > $0.0.recordedRate }) ?? true {
+                    slow = (best, place)
+                }
+                continue
+            }
+            return choice(best, recorded: best.size, notes: notes, level: level.name)
+        }
+        if let (best, place) = slow {
+            return choice(
+                best, recorded: best.size, notes: notes, level: levels[place].name)
+        }
+        // None of the named sizes: the largest that is no larger than the first of them, or the smallest there is.
+        let limit = levels.first?.size.width ?? 0
+        let all = candidates { _ in true }
+        let below = all.filter { $0.size.width <= limit }
+        let target =
+            below.max { $0.size.width < $1.size.width }
+            ?? all.min {
+                $0.size.width < $1.size.width
+            }
+        guard let target, let best = best(all.filter { $0.size == target.size }) else {
+            throw CameraMismatch(
+                reason: "nothing that it delivers can be used; it has \(sizes)")
+        }
+        return choice(best, recorded: best.size, notes: notes)
+    }
+
+    private func isTooSlow(_ rate: FrameRate) -> Bool {
+        Int64(rate.numerator) * Int64(wish.rate.denominator) * Int64(Self.leastShare)
+            < Int64(wish.rate.numerator) * Int64(rate.denominator)
+    }
+
+    // MARK: Formats
+
+    private func candidates(_ isWanted: (PictureSize) -> Bool) -> [Candidate] {
+        var result: [Candidate] = []
+        for (place, format) in abilities.formats.enumerated() where isUsable(format) {
+            for size in format.sizes where isWanted(size.size) {
+                // H.264 with 4:2:0 colour has even sides.
+                guard size.size.width % 2 == 0, size.size.height % 2 == 0 else { continue }
+                let rate = size.rates.nearest(to: wish.rate)
+                let work = CameraCoding(format.code).work + (format.isEmulated ? 5 : 0)
+                let candidate = Candidate(
+                    format: format, place: place, size: size.size, rate: rate,
+                    recordedRate: rate.map { min($0, wish.rate) } ?? wish.rate, work: work)
+                if format.code == .h264, refusal(at: candidate.recordedRate, candidate.rate) != nil
+                {
+                    continue
+                }
+                result.append(candidate)
+            }
+        }
+        return result
+    }
+
+    private func isUsable(_ format: CameraFormat) -> Bool {
+        if case .always = wish.ownH264 { return format.code == .h264 }
+        return wish.code == nil || wish.code == format.code
+    }
+
+    private func best(_ candidates: [Candidate]) -> Candidate? {
+        candidates.dropFirst().reduce(candidates.first) { best, next in
+            guard let best else { return next }
+            return next.isBetter(than: best) ? next : best
+        }
+    }
+
+    /// Why the camera's own H.264 is not used; nil: it is.
+    private func refusal(at recordedRate: FrameRate, _ rate: FrameRate?) -> String? {
+        switch wish.ownH264 {
+        case .never(let reason):
+            return reason
+        case .always:
+            return nil
+        case .ifItMeets(let needs):
+            guard let bitrates = abilities.encoder.bitrates else {
+                return "its bitrate cannot be set"
+            }
+            guard bitrates.contains(needs.bitrate) else {
+                return "its bitrates, \(bitrates.lowerBound) to \(bitrates.upperBound), do not "
+                    + "include \(needs.bitrate)"
+            }
+            guard let pictures = abilities.encoder.keyframePictures else {
+                return "its keyframes cannot be set"
+            }
+            let wanted = needs.keyframePictures(at: rate ?? recordedRate)
+            guard pictures.contains(wanted) else {
+                return "a keyframe every \(wanted) pictures is not among its "
+                    + "\(pictures.lowerBound) to \(pictures.upperBound)"
+            }
+            // Coded pictures refer to each other: none can be left out.
+            if let rate, recordedRate < rate { return "it is quicker than \(recordedRate) fps" }
+            return nil
+        }
+    }
+
+    // MARK: Words
+
+    private func choice(
+        _ best: Candidate, recorded: PictureSize, notes: [String] = [], level: String? = nil
+    ) -> CameraChoice {
+        var needs: CameraWish.H264Needs?
+        if best.format.code == .h264 {
+            switch wish.ownH264 {
+            case .always(let wanted), .ifItMeets(let wanted): needs = wanted
+            case .never: break
+            }
+        }
+        return CameraChoice(
+            code: best.format.code, size: best.size, rate: best.rate, recordedSize: recorded,
+            recordedRate: best.recordedRate, h264: needs,
+            reason: reason(best, level: level),
+            notes: level.map { level in notes.map { "\($0): \(level) is taken" } } ?? notes)
+    }
+
+    private func reason(_ best: Candidate, level: String?) -> String {
+        var words: [String] = []
+        if wish.code != nil {
+            words.append("as asked for")
+        } else {
+            switch CameraCoding(best.format.code) {
+            case .h264: words.append("the camera has encoded it")
+            case .raw(let layout):
+                words.append(
+                    layout.isEncodable && best.size == recordedSize(best)
+                        ? "it is encoded where it lies" : "only its colours need converting")
+            case .jpeg: words.append("raw pictures of this size are slower, or none")
+            case .foreign: words.append("libv4l has to convert it")
+            }
+        }
+        if let rate = best.rate, rate > best.recordedRate {
+            words.append("\(best.recordedRate) of its \(rate) pictures per second are kept")
+        } else if best.recordedRate < wish.rate {
+            words.append("the camera has no \(wish.rate) pictures per second at this size")
+        }
+        if best.format.code != .h264,
+            abilities.formats.contains(where: { $0.code == .h264 }), wish.code == nil
+        {
+            let why = refusal(at: best.recordedRate, best.rate) ?? "it has none of this size"
+            words.append("its own H.264 is not used: \(why)")
+        }
+        return words.joined(separator: "; ")
+    }
+
+    private func recordedSize(_ best: Candidate) -> PictureSize {
+        if case .exactly(let size) = wish.size { return size }
+        return best.size
+    }
+
+    /// All sizes, each with the highest rate, for people.
+    private var sizes: String {
+        var fastest: [PictureSize: FrameRate?] = [:]
+        for format in abilities.formats where isUsable(format) {
+            for size in format.sizes {
+                let known = fastest[size.size] ?? nil
+                let rate = size.rates.fastest
+                fastest[size.size] = [known, rate].compactMap(\.self).max()
+            }
+        }
+        let sorted = fastest.keys.sorted { $0.width * $0.height < $1.width * $1.height }
+        return Self.list(
+            sorted.map { size in
+                let rate = fastest[size] ?? nil
+                return rate.map { "\(size) (to \($0) fps)" } ?? "\(size)"
+            })
+    }
+
+    /// What a line has room for.
+    private static let longestList = 12
+
+    private static func list(_ words: [String]) -> String {
+        if words.isEmpty { return "nothing" }
+        let shown = words.prefix(longestList).joined(separator: ", ")
+        return words.count > longestList ? "\(shown) and \(words.count - longestList) more" : shown
+    }
+}

@@ -1,0 +1,39 @@
+/// How a camera's pictures are coded, by the four characters that V4L2 has for it: an open set.
+package struct CameraPixelCode: Hashable, Sendable, CustomStringConvertible {
+    /// The characters, the first in the lowest byte.
+    package let rawValue: UInt32
+
+    package init(rawValue: UInt32) { self.rawValue = rawValue }
+
+    /// Four characters, filled up with spaces; nil when there are none or more.
+    package init?(_ text: String) {
+        let bytes = Array(text.utf8)
+        guard (1...4).contains(bytes.count), bytes.allSatisfy({ (0x20..<0x7F).contains($0) })
+        else { return nil }
+        let padded = bytes + [UInt8](repeating: 0x20, count: 4 - bytes.count)
+        rawValue = padded.reversed().reduce(0) { $0 << 8 | UInt32($1) }
+    }
+
+    /// What people write: a word (`yuyv`, `mjpeg`) or the four characters.
+    package init?(argument: String) {
+        let words = ["yu12": "YU12", "i420": "YU12", "mjpeg": "MJPG", "h264": "H264"]
+        let word = argument.lowercased()
+        self.init(words[word] ?? (argument == word ? argument.uppercased() : argument))
+    }
+
+    package static let yuyv = CameraPixelCode(rawValue: 0x5659_5559)
+    package static let yu12 = CameraPixelCode(rawValue: 0x3231_5559)
+    package static let nv12 = CameraPixelCode(rawValue: 0x3231_564E)
+    package static let mjpeg = CameraPixelCode(rawValue: 0x4750_4A4D)
+    package static let jpeg = CameraPixelCode(rawValue: 0x4745_504A)
+    package static let h264 = CameraPixelCode(rawValue: 0x3436_3248)
+
+    /// "YUYV"; a byte that is no character is a dot, the top bit (big-endian) is left out.
+    package var description: String {
+        let bytes = (0..<4).map { UInt8(truncatingIfNeeded: rawValue >> (8 * $0)) & 0x7F }
+        let text = String(
+            decoding: bytes.map { (0x20..<0x7F).contains($0) ? $0 : UInt8(ascii: ".") },
+            as: UTF8.self)
+        return String(text.reversed().drop { $0 == " " }.reversed())
+    }
+}

@@ -1,0 +1,176 @@
+import CV4L2
+import Glibc
+import Media
+
+/// A camera of V4L2 that is being captured from, through buffers that are shared with its driver.
+///
+/// Once open, it is this program's: nobody else can capture from it. It stays usable until a call throws; then it is to be
+/// let go of, and opened again.
+package final class Camera: CameraInput {
+    package let choice: CameraChoice
+    package let layout: CameraPictureLayout
+    package let summary: String
+    /// How to find it again.
+    package let address: CameraAddress
+    /// Which one it is.
+    package let info: CameraInfo
+
+    private let name: String
+    private let node: VideoNode
+    private let buffers: CameraBuffers
+    private let converter: ForeignConverter?
+    /// So many buffers are the driver's at this moment.
+    private var queued = 0
+    /// Could not be queued when they were returned; tried again.
+    private var unqueued: [Int] = []
+    /// Refusals to queue a buffer since one was queued.
+    private var refusals = 0
+
+    /// Room for a quarter of a second: a box that is busy for so long loses nothing. At least so many …
+    private static let fewestBuffers = 6
+    /// … and at most, because each is a whole picture.
+    private static let mostBuffers = 12
+    /// A driver that takes no buffer back this often in a row has stopped.
+    private static let mostRefusals = 100
+    /// How long to wait where all buffers are in use.
+    private static let restMicroseconds: UInt32 = 1_000
+
+    /// Opens the camera at that address, or one that was opened before wherever the kernel has it now, and agrees with it on
+    /// the wish.
+    package init(_ address: CameraAddress, wish: CameraWish) throws(DeviceError) {
+        let info = try address.camera()
+        let name = address.name == "first" ? info.stableName : address.name
+        let node: VideoNode
+        do throws(KernelFault) {
+            node = try VideoNode(info.node)
+        } catch {
+            throw DeviceError(opening: name, node: info.node, error)
+        }
+        let wanted: CameraChoice
+        do throws(CameraMismatch) {
+            let abilities = node.abilities(interestingSizes: wish.interestingSizes)
+            wanted = try CameraNegotiation(abilities, wish).choice()
+        } catch {
+            throw .cameraRefused(name, reason: error.reason)
+        }
+        let agreement: CameraAgreement
+        do throws(KernelFault) {
+            agreement = try node.agree(on: wanted)
+            buffers = try node.makeBuffers(Self.bufferCount(wanted))
+        } catch {
+            throw DeviceError(opening: name, node: info.node, error)
+        }
+        if let flaw = agreement.flaw(of: wanted) { throw .cameraRefused(name, reason: flaw) }
+        if case .foreign = wanted.coding {
+            do throws(MissingConversion) {
+                let converter = try ForeignConverter(node, from: agreement.format)
+                layout = converter.layout
+                self.converter = converter
+            } catch {
+                throw .cameraRefused(name, reason: error.reason)
+            }
+        } else {
+            layout = CameraPictureLayout(agreement.format, wanted.coding)
+            converter = nil
+        }
+        choice = wanted.settled(at: agreement.rate)
+        self.info = info
+        self.name = name
+        self.address = address.found(info)
+        let names = info.node == info.stableName ? info.node : "\(info.node), \(info.stableName)"
+        summary = "\(info.identity.card) (\(names))"
+        self.node = node
+    }
+
+    private static func bufferCount(_ choice: CameraChoice) -> Int {
+        let quarter = (choice.rate ?? choice.recordedRate).pictures(inNanoseconds: 250_000_000)
+        return min(max(Int(quarter), fewestBuffers), mostBuffers)
+    }
+
+    package func start() throws(DeviceError) {
+        do throws(KernelFault) {
+            unqueued = Array(buffers.memory.indices)
+            try queueReturned()
+            try node.startStream()
+        } catch {
+            throw lost(error)
+        }
+    }
+
+    package func read(timeoutMilliseconds: Int) throws(DeviceError) -> CameraEvent {
+        do throws(KernelFault) {
+            try queueReturned()
+            guard try isReady(timeoutMilliseconds) else { return .idle }
+            guard let buffer = try node.dequeue() else { return .idle }
+            queued -= 1
+            return .picture(picture(buffer))
+        } catch {
+            throw lost(error)
+        }
+    }
+
+    package func requestKeyframe() {
+        guard node.control(CV4L2_CID_FORCE_KEY_FRAME) != nil else { return }
+        do throws(ControlFault) {
+            try node.set([(CV4L2_CID_FORCE_KEY_FRAME, 1)])
+        } catch {
+            // The next one comes by itself.
+        }
+    }
+
+    // MARK: Buffers
+
+    private func isReady(_ timeoutMilliseconds: Int) throws(KernelFault) -> Bool {
+        if queued == 0 {
+            // All are out: one may come back at any time.
+            usleep(Self.restMicroseconds)
+            return false
+        }
+        var entry = pollfd(fd: node.descriptor, events: Int16(POLLIN), revents: 0)
+        let count = poll(&entry, 1, Int32(clamping: timeoutMilliseconds))
+        if count < 0, errno != EINTR { throw KernelFault(call: "poll", code: errno) }
+        // What is wrong, if anything is, taking out a buffer says.
+        return count > 0
+    }
+
+    private func queueReturned() throws(KernelFault) {
+        unqueued += buffers.takeReturned()
+        if unqueued.isEmpty { return }
+        var refused: [Int] = []
+        for index in unqueued {
+            do throws(KernelFault) {
+                try node.queue(index)
+                queued += 1
+                refusals = 0
+            } catch {
+                refusals += 1
+                guard error.code == EINVAL, refusals < Self.mostRefusals else { throw error }
+                refused.append(index)
+            }
+        }
+        unqueued = refused
+    }
+
+    private func picture(_ buffer: v4l2_buffer) -> CameraPicture {
+        let taken = MonotonicClock().nowNanoseconds
+        let index = Int(buffer.index)
+        let memory = buffers.memory[index]
+        let used = min(Int(buffer.bytesused), memory.count)
+        let stamp = CameraStamps.nanoseconds(
+            seconds: Int64(buffer.timestamp.tv_sec),
+            microseconds: Int64(buffer.timestamp.tv_usec))
+        let clock = buffer.flags & UInt32(V4L2_BUF_FLAG_TIMESTAMP_MASK)
+        let result = CameraPicture(
+            sequence: buffer.sequence, stampNanoseconds: stamp ?? 0,
+            isMonotonic: stamp != nil && clock == UInt32(V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC),
+            takenNanoseconds: taken,
+            isDamaged: buffer.flags & UInt32(V4L2_BUF_FLAG_ERROR) != 0 || used == 0,
+            bytes: UnsafeMutableRawBufferPointer(rebasing: memory[..<used]),
+            spareBytes: memory.count - used, owner: BufferLease(buffers, index))
+        return converter.map { $0.converted(result) } ?? result
+    }
+
+    private func lost(_ fault: KernelFault) -> DeviceError {
+        .cameraLost(name, reason: fault.reason)
+    }
+}

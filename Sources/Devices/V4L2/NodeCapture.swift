@@ -1,0 +1,156 @@
+import CV4L2
+import Glibc
+import Media
+
+/// What a camera and we have agreed on.
+struct CameraAgreement {
+    var format: v4l2_format
+    /// Nil: the driver does not say.
+    var rate: FrameRate?
+
+    /// Why the pictures cannot be used as they will come; nil: they can.
+    func flaw(of choice: CameraChoice) -> String? {
+        let picture = format.fmt.pix
+        let code = CameraPixelCode(rawValue: picture.pixelformat)
+        let size = PictureSize(width: Int(picture.width), height: Int(picture.height))
+        if code != choice.code || size != choice.size {
+            return "it lists \(choice.code) \(choice.size), and gives \(code) \(size) instead"
+        }
+        if picture.field == V4L2_FIELD_ALTERNATE.rawValue {
+            return "it gives half pictures only (interlaced)"
+        }
+        if case .raw(let layout) = choice.coding {
+            let size = layout.sizeBytes(
+                bytesPerRow: Int(picture.bytesperline), height: Int(picture.height))
+            if size == 0 || size > Int(picture.sizeimage) {
+                return "it says \(picture.sizeimage) bytes for a picture of \(size)"
+            }
+        }
+        return nil
+    }
+}
+
+/// Capturing from a node.
+extension VideoNode {
+    /// A camera that has just been plugged in, or let go of, may refuse at first.
+    private static let tries = 3
+    private static let pauseMicroseconds: UInt32 = 100_000
+    /// With one buffer, every picture would be missing while the one before is looked at.
+    private static let fewestBuffers: UInt32 = 2
+
+    /// Sets format, size, rate and encoder.
+    func agree(on choice: CameraChoice) throws(KernelFault) -> CameraAgreement {
+        var format = v4l2_format()
+        format.type = V4L2_BUF_TYPE_VIDEO_CAPTURE.rawValue
+        format.fmt.pix.width = UInt32(choice.size.width)
+        format.fmt.pix.height = UInt32(choice.size.height)
+        format.fmt.pix.pixelformat = choice.code.rawValue
+        format.fmt.pix.field = V4L2_FIELD_NONE.rawValue
+        try call("S_FMT", UInt(CV4L2_S_FMT), &format)
+        let rate = setRate(choice.rate ?? choice.recordedRate)
+        if let needs = choice.h264 {
+            do throws(ControlFault) {
+                try tellEncoder(
+                    bitrate: needs.bitrate,
+                    keyframePictures: needs.keyframePictures(at: rate ?? choice.recordedRate))
+            } catch {
+                throw error.fault
+            }
+        }
+        return CameraAgreement(format: format, rate: rate)
+    }
+
+    /// Asks for a rate; the one that the camera then has, nil when it does not say.
+    private func setRate(_ rate: FrameRate) -> FrameRate? {
+        var parameters = v4l2_streamparm()
+        parameters.type = V4L2_BUF_TYPE_VIDEO_CAPTURE.rawValue
+        parameters.parm.capture.timeperframe = rate.interval
+        // Drivers without a choice refuse, and may still say which rate they have.
+        if !asks(UInt(CV4L2_S_PARM), &parameters) {
+            guard asks(UInt(CV4L2_G_PARM), &parameters) else { return nil }
+        }
+        return FrameRate(interval: parameters.parm.capture.timeperframe)
+    }
+
+    /// Buffers that this process and the driver share; from here on nobody else can capture.
+    func makeBuffers(_ count: Int) throws(KernelFault) -> CameraBuffers {
+        var request = v4l2_requestbuffers()
+        var made: UInt32 = 0
+        try persistently { (node) throws(KernelFault) in
+            request = v4l2_requestbuffers()
+            request.count = UInt32(count)
+            request.type = V4L2_BUF_TYPE_VIDEO_CAPTURE.rawValue
+            request.memory = V4L2_MEMORY_MMAP.rawValue
+            try node.call("REQBUFS", UInt(CV4L2_REQBUFS), &request)
+            made = request.count
+        }
+        guard made >= Self.fewestBuffers else { throw KernelFault(call: "REQBUFS", code: ENOMEM) }
+        return try CameraBuffers(self, count: Int(made))
+    }
+
+    func startStream() throws(KernelFault) {
+        try persistently { (node) throws(KernelFault) in
+            var type = Int32(V4L2_BUF_TYPE_VIDEO_CAPTURE.rawValue)
+            try node.call("STREAMON", UInt(CV4L2_STREAMON), &type)
+        }
+    }
+
+    /// Gives a buffer to the driver.
+    func queue(_ index: Int) throws(KernelFault) {
+        var buffer = v4l2_buffer.mapped(index)
+        try call("QBUF", UInt(CV4L2_QBUF), &buffer)
+    }
+
+    /// Takes a filled buffer from the driver; nil when there is none.
+    func dequeue() throws(KernelFault) -> v4l2_buffer? {
+        var buffer = v4l2_buffer.mapped()
+        do throws(KernelFault) {
+            try call("DQBUF", UInt(CV4L2_DQBUF), &buffer)
+            return buffer
+        } catch {
+            if error.code == EAGAIN { return nil }
+            throw error
+        }
+    }
+
+    /// Tries again what a driver refuses for no good reason.
+    private func persistently(
+        _ body: (borrowing VideoNode) throws(KernelFault) -> Void
+    ) throws(KernelFault) {
+        for _ in 1..<Self.tries {
+            do throws(KernelFault) {
+                return try body(self)
+            } catch {
+                guard error.code == EINVAL || error.code == EIO else { throw error }
+                usleep(Self.pauseMicroseconds)
+            }
+        }
+        try body(self)
+    }
+}
+
+extension CameraPictureLayout {
+    /// HDTV's colours in all values, and the matrix of standard television: what JPEG files have (JFIF).
+    private static let jpegColour = ColourDescription(
+        primaries: 1, transfer: 13, matrix: 6, isFullRange: true)
+
+    /// Of pictures that nothing but us converts.
+    init(_ format: v4l2_format, _ coding: CameraCoding) {
+        let picture = format.fmt.pix
+        let colour: ColourDescription?
+        switch coding {
+        case .jpeg: colour = Self.jpegColour
+        case .h264, .foreign: colour = nil
+        // What is not Y′CbCr becomes it, by this matrix.
+        case .raw(let layout) where layout.isRGB: colour = .bt709
+        case .raw:
+            colour = CameraColour.description(
+                colourSpace: picture.colorspace, transfer: picture.xfer_func,
+                matrix: picture.ycbcr_enc, quantization: picture.quantization)
+        }
+        self.init(
+            coding: coding,
+            size: PictureSize(width: Int(picture.width), height: Int(picture.height)),
+            bytesPerRow: Int(picture.bytesperline), colour: colour)
+    }
+}

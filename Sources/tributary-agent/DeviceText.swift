@@ -1,0 +1,84 @@
+import Terminal
+
+/// The report for people.
+extension DeviceReport {
+    var lines: [String] {
+        var lines: [String] = []
+        lines += cameras.isEmpty ? ["no cameras"] : ["cameras (--video)"]
+        lines += cameras.flatMap(\.lines)
+        lines.append("")
+        lines += microphones.isEmpty ? ["no microphones"] : ["microphones (--audio)"]
+        lines += microphones.flatMap(\.lines)
+        return lines
+    }
+}
+
+extension DeviceReport.Camera {
+    /// What a line has room for.
+    private static let mostCodes = 8
+
+    fileprivate var lines: [String] {
+        var lines = ["  \(name)"]
+        let places = [node, bus].filter { $0 != name && !$0.isEmpty }
+        lines.append(
+            "      \(([card + (driver.isEmpty ? "" : " (\(driver))")] + places).joined(separator: ", "))"
+        )
+        if let obstacle { lines.append("      not usable: \(obstacle)") }
+        for group in groups {
+            let shown = group.codes.prefix(Self.mostCodes).joined(separator: ", ")
+            let more = group.codes.count - Self.mostCodes
+            lines.append("      \(shown)\(more > 0 ? " and \(more) more formats" : "")")
+            lines.append("          \(group.sizes.map(\.text).joined(separator: ", "))")
+        }
+        if !controls.isEmpty {
+            lines.append("      controls (all of each with --json)")
+            lines.append("          \(controls.map(\.text).joined(separator: ", "))")
+        }
+        if !heldBy.isEmpty { lines.append("      in use by \(heldBy.joined(separator: ", "))") }
+        return lines
+    }
+
+    /// Formats that have the same sizes and rates.
+    private var groups: [(codes: [String], sizes: [DeviceReport.Size])] {
+        var groups: [(codes: [String], sizes: [DeviceReport.Size])] = []
+        for format in formats {
+            if let place = groups.firstIndex(where: { $0.sizes == format.sizes }) {
+                groups[place].codes.append(format.format)
+            } else {
+                groups.append(([format.format], format.sizes))
+            }
+        }
+        return groups
+    }
+}
+
+extension DeviceReport.Size {
+    /// "640×360 to 40 fps".
+    fileprivate var text: String {
+        let fastest = rates.max().map { " to \(decimal($0)) fps" } ?? ""
+        return "\(width)×\(height)\(fastest)"
+    }
+}
+
+extension DeviceReport.Control {
+    /// "brightness 128".
+    fileprivate var text: String {
+        value.map { "\(name) \($0)" } ?? name
+    }
+}
+
+extension DeviceReport.Microphone {
+    fileprivate var lines: [String] {
+        var lines = ["  \(name)", "      \(card)"]
+        if let obstacle { lines.append("      not usable now: \(obstacle)") }
+        if let least = channelsMinimum, let most = channelsMaximum {
+            let channels = least == most ? "\(least)" : "\(least) to \(most)"
+            let rates = sampleRates.map { "\($0)" }.joined(separator: ", ")
+            lines.append(
+                "      \(channels) \(most == 1 ? "channel" : "channels"), \(rates) Hz, "
+                    + formats.joined(separator: ", "))
+        }
+        if !heldBy.isEmpty { lines.append("      in use by \(heldBy.joined(separator: ", "))") }
+        return lines
+    }
+}

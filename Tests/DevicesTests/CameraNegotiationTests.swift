@@ -1,0 +1,181 @@
+import Devices
+import Media
+import Testing
+
+/// What is picked of what a camera can do.
+@Suite struct CameraNegotiationTests {
+    private static let needs = CameraWish.H264Needs(
+        bitrate: 4_000_000, keyframeIntervalNanoseconds: 2_000_000_000)
+
+    private static func size(_ width: Int, _ height: Int, _ rates: Int32...) -> CameraSize {
+        CameraSize(
+            PictureSize(width: width, height: height),
+            rates: rates.isEmpty ? .unknown : .some(rates.map { FrameRate($0) }))
+    }
+
+    private static func format(_ code: CameraPixelCode, _ sizes: CameraSize...) -> CameraFormat {
+        CameraFormat(code: code, name: "\(code)", sizes: sizes)
+    }
+
+    /// As most USB cameras are: raw pictures are slow, because they do not fit through the cable.
+    private static let webcam = CameraAbilities(formats: [
+        format(.mjpeg, size(640, 480, 30, 15), size(1280, 720, 30, 15), size(1920, 1080, 30)),
+        format(.yuyv, size(640, 480, 30, 15), size(1280, 720, 10, 5), size(1920, 1080, 5)),
+    ])
+
+    private func choose(
+        _ abilities: CameraAbilities, _ size: CameraWish.Size, rate: Int32 = 30,
+        own: CameraWish.OwnH264 = .ifItMeets(needs), code: CameraPixelCode? = nil
+    ) throws -> CameraChoice {
+        try CameraNegotiation(
+            abilities, CameraWish(size: size, rate: FrameRate(rate), ownH264: own, code: code)
+        ).choice()
+    }
+
+    private func exactly(_ width: Int, _ height: Int) -> CameraWish.Size {
+        .exactly(PictureSize(width: width, height: height))
+    }
+
+    private let levels = CameraWish.Size.levels([
+        CameraWish.Level(name: "high", size: PictureSize(width: 1280, height: 720)),
+        CameraWish.Level(name: "medium", size: PictureSize(width: 960, height: 540)),
+        CameraWish.Level(name: "low", size: PictureSize(width: 640, height: 480)),
+    ])
+
+    @Test func `raw pictures are taken where they are quick enough`() throws {
+        let choice = try choose(Self.webcam, exactly(640, 480))
+        #expect(choice.code == .yuyv && choice.rate == FrameRate(30))
+    }
+
+    @Test func `JPEG is taken where raw pictures are slower`() throws {
+        let choice = try choose(Self.webcam, exactly(1280, 720))
+        #expect(choice.code == .mjpeg && choice.rate == FrameRate(30))
+        #expect(choice.reason.contains("raw pictures of this size are slower"))
+    }
+
+    @Test func `slow raw pictures are taken when no more are wanted`() throws {
+        let choice = try choose(Self.webcam, exactly(1280, 720), rate: 10)
+        #expect(choice.code == .yuyv && choice.rate == FrameRate(10) && !choice.isThinned)
+    }
+
+    @Test func `what can be encoded where it lies comes before what has to be converted`() throws {
+        let abilities = CameraAbilities(formats: [
+            Self.format(.yuyv, Self.size(640, 360, 15)),
+            Self.format(.nv12, Self.size(640, 360, 15)),
+        ])
+        let choice = try choose(abilities, exactly(640, 360), rate: 15)
+        #expect(choice.code == .nv12)
+        #expect(choice.reason.contains("encoded where it lies"))
+    }
+
+    @Test func `pictures are left out when the camera has no rate as low as that`() throws {
+        let choice = try choose(Self.webcam, exactly(640, 480), rate: 20)
+        #expect(choice.rate == FrameRate(30) && choice.recordedRate == FrameRate(20))
+        #expect(choice.isThinned)
+        #expect(choice.reason.contains("20 of its 30 pictures per second are kept"))
+    }
+
+    @Test func `a rate that the camera does not reach is said`() throws {
+        let choice = try choose(Self.webcam, exactly(1920, 1080), rate: 60)
+        #expect(choice.recordedRate == FrameRate(30))
+        #expect(choice.reason.contains("no 60 pictures per second"))
+    }
+
+    @Test func `a larger size of the same shape is made smaller`() throws {
+        let choice = try choose(Self.webcam, exactly(640, 360))
+        #expect(choice.size == PictureSize(width: 1280, height: 720))
+        #expect(choice.recordedSize == PictureSize(width: 640, height: 360))
+        #expect(choice.notes.count == 1)
+    }
+
+    @Test func `a size of another shape is refused with what there is`() {
+        #expect {
+            _ = try choose(Self.webcam, exactly(700, 700))
+        } throws: {
+            "\($0)".contains("640×480 (to 30 fps)")
+        }
+    }
+
+    @Test func `a level that is missing falls back, and says so`() throws {
+        let slow = CameraAbilities(formats: [
+            Self.format(.yuyv, Self.size(640, 480, 25), Self.size(1280, 720, 12))
+        ])
+        let choice = try choose(slow, levels)
+        #expect(choice.size == PictureSize(width: 640, height: 480))
+        #expect(choice.notes.count == 2)
+        #expect(choice.notes[0].contains("high, 1280×720, has at most 12 pictures per second"))
+        #expect(choice.notes[1].contains("medium is 960×540, which the camera does not have"))
+        // At that rate, the first level is what was asked for.
+        #expect(try choose(slow, levels, rate: 12).size == PictureSize(width: 1280, height: 720))
+    }
+
+    @Test func `a camera without any of the named sizes is used all the same`() throws {
+        let odd = CameraAbilities(formats: [
+            Self.format(.yuyv, Self.size(320, 240, 30), Self.size(800, 600, 30))
+        ])
+        #expect(try choose(odd, levels).size == PictureSize(width: 800, height: 600))
+    }
+
+    @Test func `the camera's own H264 is used when it can be told what is needed`() throws {
+        var abilities = Self.webcam
+        abilities.formats.append(Self.format(.h264, Self.size(1280, 720, 30)))
+        abilities.encoder = CameraEncoderAbilities(
+            bitrates: 100_000...8_000_000, keyframePictures: 1...300)
+        let choice = try choose(abilities, exactly(1280, 720))
+        #expect(choice.code == .h264 && choice.h264 == Self.needs)
+    }
+
+    @Test(arguments: [
+        (CameraEncoderAbilities(), "bitrate cannot be set"),
+        (CameraEncoderAbilities(bitrates: 1...1_000_000), "do not include 4000000"),
+        (CameraEncoderAbilities(bitrates: 1...5_000_000), "keyframes cannot be set"),
+        (
+            CameraEncoderAbilities(bitrates: 1...5_000_000, keyframePictures: 1...30),
+            "every 60 pictures"
+        ),
+    ]) func `why the camera's own H264 is not used is said`(
+        encoder: CameraEncoderAbilities, reason: String
+    ) throws {
+        var abilities = Self.webcam
+        abilities.formats.append(Self.format(.h264, Self.size(1280, 720, 30)))
+        abilities.encoder = encoder
+        let choice = try choose(abilities, exactly(1280, 720))
+        #expect(choice.code == .mjpeg)
+        #expect(choice.reason.contains(reason), "\(choice.reason)")
+        // Who asks for it, gets it.
+        #expect(
+            try choose(abilities, exactly(1280, 720), own: .always(Self.needs)).code == .h264)
+    }
+
+    @Test func `a format that the camera does not have is refused with those that it has`() {
+        #expect {
+            _ = try choose(Self.webcam, exactly(640, 480), code: .nv12)
+        } throws: {
+            "\($0)".contains("it has no NV12; it has MJPG, YUYV")
+        }
+    }
+
+    @Test func `copying needs a camera with H264`() {
+        #expect {
+            _ = try choose(Self.webcam, exactly(640, 480), own: .always(Self.needs))
+        } throws: {
+            "\($0)".contains("no H.264 of its own")
+        }
+    }
+
+    @Test func `a driver that does not say its rates is asked for the wish`() throws {
+        let silent = CameraAbilities(formats: [Self.format(.yuyv, Self.size(640, 480))])
+        let choice = try choose(silent, exactly(640, 480), rate: 15)
+        #expect(choice.rate == nil && choice.recordedRate == FrameRate(15) && !choice.isThinned)
+    }
+
+    @Test func `what only a library could convert comes last`() throws {
+        let foreign = try #require(CameraPixelCode("HSV3"))
+        let abilities = CameraAbilities(formats: [
+            Self.format(foreign, Self.size(640, 480, 30)),
+            Self.format(.mjpeg, Self.size(640, 480, 30)),
+        ])
+        #expect(try choose(abilities, exactly(640, 480)).code == .mjpeg)
+        #expect(try choose(abilities, exactly(640, 480), code: foreign).code == foreign)
+    }
+}
