@@ -401,7 +401,7 @@ extension Backlog {
         let start = restart.endNanoseconds ?? first
         return add(
             Loss(
-                track: nil, cause: .unspecified, startNanoseconds: start,
+                track: nil, cause: .restart, startNanoseconds: start,
                 durationNanoseconds: max(0, min(first - start, WireLimits.gapNanoseconds)),
                 samples: 0, text: restart.text), now: now)
     }

@@ -57,6 +57,8 @@ package enum GapCause: Int, CaseIterable, Hashable, Sendable, CustomStringConver
     case deviceLost = 7
     /// The source's data was damaged.
     case damagedInput = 8
+    /// The agent, or its box, was not running.
+    case restart = 9
 
     /// A few words for people.
     package var description: String {
@@ -70,6 +72,7 @@ package enum GapCause: Int, CaseIterable, Hashable, Sendable, CustomStringConver
         case .policy: "policy"
         case .deviceLost: "device lost"
         case .damagedInput: "damaged input"
+        case .restart: "restart"
         }
     }
 }

@@ -622,6 +622,9 @@ nonisolated struct Tributary_V1_Gap: Sendable {
 
     /// The source's data was damaged.
     case damagedInput // = 8
+
+    /// The agent, or its box, was not running: killed, without power, or started again.
+    case restart // = 9
     case UNRECOGNIZED(Int)
 
     init() {
@@ -639,6 +642,7 @@ nonisolated struct Tributary_V1_Gap: Sendable {
       case 6: self = .policy
       case 7: self = .deviceLost
       case 8: self = .damagedInput
+      case 9: self = .restart
       default: self = .UNRECOGNIZED(rawValue)
       }
     }
@@ -654,6 +658,7 @@ nonisolated struct Tributary_V1_Gap: Sendable {
       case .policy: return 6
       case .deviceLost: return 7
       case .damagedInput: return 8
+      case .restart: return 9
       case .UNRECOGNIZED(let i): return i
       }
     }
@@ -669,6 +674,7 @@ nonisolated struct Tributary_V1_Gap: Sendable {
       .policy,
       .deviceLost,
       .damagedInput,
+      .restart,
     ]
 
   }
@@ -1767,7 +1773,7 @@ nonisolated extension Tributary_V1_Gap: SwiftProtobuf.Message, SwiftProtobuf._Me
 }
 
 nonisolated extension Tributary_V1_Gap.Cause: SwiftProtobuf._ProtoNameProviding {
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0CAUSE_UNSPECIFIED\0\u{1}CAUSE_DRIVER_DROP\0\u{1}CAUSE_OVERRUN\0\u{1}CAUSE_ENCODER_OVERLOAD\0\u{1}CAUSE_SPOOL_FULL\0\u{1}CAUSE_CORRUPT_RECORD\0\u{1}CAUSE_POLICY\0\u{1}CAUSE_DEVICE_LOST\0\u{1}CAUSE_DAMAGED_INPUT\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0CAUSE_UNSPECIFIED\0\u{1}CAUSE_DRIVER_DROP\0\u{1}CAUSE_OVERRUN\0\u{1}CAUSE_ENCODER_OVERLOAD\0\u{1}CAUSE_SPOOL_FULL\0\u{1}CAUSE_CORRUPT_RECORD\0\u{1}CAUSE_POLICY\0\u{1}CAUSE_DEVICE_LOST\0\u{1}CAUSE_DAMAGED_INPUT\0\u{1}CAUSE_RESTART\0")
 }
 
 nonisolated extension Tributary_V1_TrackUpdate: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
