@@ -127,11 +127,16 @@ let package = Package(
         .target(
             name: "TestSpools", dependencies: ["Spooling"], path: "Tests/TestSpools",
             swiftSettings: settings),
+        // A disk under real files, with its faults.
+        .target(
+            name: "TestDisks", dependencies: ["Archive", "CLinux", "TestSpools"],
+            path: "Tests/TestDisks", swiftSettings: settings),
         tests(
             "AgentCore", crypto, "AgentCore", "Devices", "Encoding", "Media", "Messaging",
             "Outbound", "Spooling", "TestMedia", "TestSpools", "Wire"),
         tests("Archive", "Archive", "Media", "MP4", "TestRecordings", "Timing"),
-        tests("CollectorCore", "Archive", "CollectorCore", "Media", "Timing", "Wire"),
+        tests(
+            "CollectorCore", "Archive", "CollectorCore", "Media", "TestDisks", "Timing", "Wire"),
         tests("Containers", "Containers", "Devices", "Media", "TestMedia"),
         tests(
             "ExportCore", "Archive", "Containers", "Encoding", "ExportCore", "MP4", "Media",
@@ -150,6 +155,9 @@ let package = Package(
             "ReplayCore", crypto, "Archive", "Media", "Messaging", "ReplayCore", "TestRecordings",
             "Wire"),
         tests("Repository"),
+        tests(
+            "Simulation", "AgentCore", "Archive", "CollectorCore", "Media", "Messaging", "MP4",
+            "Outbound", "Spooling", "TestDisks", "TestSpools", "Wire"),
         tests("Spooling", "Spooling", "TestSpools"),
         tests("SyncCheck", "Media", "SyncCheck"),
         tests("Terminal", argumentParser, logging, "Terminal"),
@@ -164,6 +172,9 @@ let package = Package(
 if Context.environment["TRIBUTARY_FUZZ"] != nil {
     package.targets.append(
         .executableTarget(
-            name: "fuzz", dependencies: ["Archive", "Media", "Messaging", "MP4", "Trust", "Wire"],
+            name: "fuzz",
+            dependencies: [
+                "Archive", "Media", "Messaging", "MP4", "Spooling", "TestSpools", "Trust", "Wire",
+            ],
             path: "Tests/Fuzz/Targets", swiftSettings: settings))
 }

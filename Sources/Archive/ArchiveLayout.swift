@@ -5,12 +5,15 @@ import Glibc
 ///     <archive>/sessions/<session>/session.json
 ///     <archive>/sessions/<session>/<source>/<segment origin>.mp4
 ///     <archive>/sessions/<session>/<source>/ledger.jsonl
-package struct ArchiveLayout: Hashable, Sendable {
+package struct ArchiveLayout: Sendable {
     /// The archive's directory.
     package let root: String
+    /// What it is written through.
+    package let disk: any Disk
 
-    package init(root: String) {
+    package init(root: String, on disk: any Disk = SystemDisk()) {
         self.root = root.count > 1 && root.hasSuffix("/") ? String(root.dropLast()) : root
+        self.disk = disk
     }
 
     package static let manifestName = "session.json"

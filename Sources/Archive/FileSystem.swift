@@ -60,17 +60,26 @@ package enum FileSystem {
     }
 
     /// Removes a directory with all that is in it. Symbolic links are removed, not followed.
-    package static func removeTree(_ path: String) throws(ArchiveError) {
+    package static func removeTree(
+        _ path: String, on disk: any Disk = SystemDisk()
+    ) throws(ArchiveError) {
         for name in try names(in: path) {
             let entry = "\(path)/\(name)"
             var status = stat()
             if lstat(entry, &status) == 0, status.st_mode & S_IFMT == S_IFDIR {
-                try removeTree(entry)
-            } else if unlink(entry) != 0 && errno != ENOENT {
-                throw .system(operation: "remove", path: entry, errno: errno)
+                try removeTree(entry, on: disk)
+            } else {
+                try remove(entry, on: disk)
             }
         }
-        guard rmdir(path) == 0 || errno == ENOENT else {
+        guard disk.removeDirectory(path) == 0 || errno == ENOENT else {
+            throw .system(operation: "remove", path: path, errno: errno)
+        }
+    }
+
+    /// Removes a file; one that is gone already is no error.
+    static func remove(_ path: String, on disk: any Disk) throws(ArchiveError) {
+        guard disk.unlink(path) == 0 || errno == ENOENT else {
             throw .system(operation: "remove", path: path, errno: errno)
         }
     }
@@ -86,11 +95,15 @@ package enum FileSystem {
     }
 
     /// Makes a directory and those above it.
-    package static func makeDirectories(_ path: String) throws(ArchiveError) {
+    package static func makeDirectories(
+        _ path: String, on disk: any Disk = SystemDisk()
+    ) throws(ArchiveError) {
+        if isDirectory(path) { return }
         var made = path.hasPrefix("/") ? "" : "."
         for part in path.split(separator: "/") {
             made += "/\(part)"
-            if mkdir(made, 0o755) != 0 && errno != EEXIST {
+            if isDirectory(made) { continue }
+            if disk.makeDirectory(made) != 0 && errno != EEXIST {
                 throw .system(operation: "make the directory", path: path, errno: errno)
             }
         }
@@ -112,13 +125,10 @@ package enum FileSystem {
     }
 
     /// Makes the names in a directory durable.
-    package static func synchronizeDirectory(_ path: String) throws(ArchiveError) {
-        let descriptor = CLinux_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
-        guard descriptor >= 0 else {
-            throw .system(operation: "open the directory", path: path, errno: errno)
-        }
-        defer { close(descriptor) }
-        guard fsync(descriptor) == 0 else {
+    package static func synchronizeDirectory(
+        _ path: String, on disk: any Disk = SystemDisk()
+    ) throws(ArchiveError) {
+        guard disk.synchronizeDirectory(path) == 0 else {
             throw .system(operation: "synchronise the directory", path: path, errno: errno)
         }
     }
@@ -146,41 +156,25 @@ package enum FileSystem {
     }
 
     /// Replaces a small file so that at every instant either the old or the new one is there, whole.
-    package static func replace(_ path: String, with bytes: [UInt8]) throws(ArchiveError) {
+    package static func replace(
+        _ path: String, with bytes: [UInt8], on disk: any Disk = SystemDisk()
+    ) throws(ArchiveError) {
         let temporary = "\(path).new"
-        let descriptor = CLinux_open(
-            temporary, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0o644)
-        guard descriptor >= 0 else {
-            throw .system(operation: "write", path: temporary, errno: errno)
-        }
+        // What an attempt that was cut short has left.
+        try remove(temporary, on: disk)
         do throws(ArchiveError) {
-            defer { close(descriptor) }
-            try writeAll(descriptor, bytes, path: temporary)
-            guard fdatasync(descriptor) == 0 else {
-                throw .system(operation: "synchronise", path: temporary, errno: errno)
-            }
+            let file = try RecordingFile(creating: temporary, on: disk)
+            try file.append(bytes)
+            try file.synchronize()
         } catch {
-            unlink(temporary)
+            _ = disk.unlink(temporary)
             throw error
         }
-        guard rename(temporary, path) == 0 else {
+        guard disk.rename(temporary, to: path) == 0 else {
             throw .system(operation: "replace", path: path, errno: errno)
         }
         let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
-        try synchronizeDirectory(directory)
-    }
-
-    /// Writes all bytes at the descriptor's place.
-    static func writeAll(_ descriptor: Int32, _ bytes: [UInt8], path: String) throws(ArchiveError) {
-        var offset = 0
-        while offset < bytes.count {
-            let count = bytes.withUnsafeBytes {
-                Glibc.write(descriptor, $0.baseAddress?.advanced(by: offset), $0.count - offset)
-            }
-            if count < 0 && errno == EINTR { continue }
-            guard count > 0 else { throw .system(operation: "write", path: path, errno: errno) }
-            offset += count
-        }
+        try synchronizeDirectory(directory, on: disk)
     }
 }
 

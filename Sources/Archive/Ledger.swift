@@ -25,6 +25,8 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
         case removed
         /// A collector went on with the session after a crash; `text` says what it found.
         case resumed
+        /// A file could not be written any further and ended there; `text` says which and why. What followed came again.
+        case failed
         /// A file is not what was written, and was left as it is; `text` says which and where.
         case damaged
     }

@@ -1,54 +1,75 @@
-import CLinux
 import Glibc
 
 /// A file that grows: the one place where recordings are written.
 ///
 /// Owned by one thread. An append either happens whole or, after an error, leaves the file as it was.
 package final class RecordingFile {
-    package let path: String
+    package private(set) var path: String
     /// Bytes that are in the file.
     package private(set) var sizeBytes: UInt64 = 0
+    /// Bytes that were durable when ``synchronize()`` last returned, or when the file was opened to be gone on with.
+    ///
+    package private(set) var durableBytes: UInt64
+    /// An `fdatasync` has failed: what is behind ``durableBytes`` may be gone, and the next one would succeed all the same,
+    /// because Linux reports a lost page once and takes it for clean from then on.
+    package private(set) var hasLostPages = false
+    private let disk: any Disk
     private let descriptor: Int32
     private var writebackStart: UInt64 = 0
 
-    /// Most vectors in one `writev` (IOV_MAX of Linux).
-    private static let maximumVectors = 1024
-
     /// Makes a new file; one that is there already is an error, never overwritten.
-    package init(creating path: String) throws(ArchiveError) {
-        self.path = path
-        descriptor = CLinux_open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0o644)
-        guard descriptor >= 0 else {
-            throw .system(operation: "create", path: path, errno: errno)
-        }
+    package convenience init(
+        creating path: String, on disk: any Disk = SystemDisk()
+    ) throws(ArchiveError) {
+        try self.init(path, flags: O_CREAT | O_EXCL, operation: "create", on: disk)
     }
 
     /// Opens a file that is there, to go on with it.
-    package init(reopening path: String) throws(ArchiveError) {
+    package convenience init(
+        reopening path: String, on disk: any Disk = SystemDisk()
+    ) throws(ArchiveError) {
+        try self.init(path, flags: 0, operation: "open", on: disk)
+    }
+
+    /// Opens a file to go on with it, or begins one.
+    package convenience init(
+        growing path: String, on disk: any Disk = SystemDisk()
+    ) throws(ArchiveError) {
+        try self.init(path, flags: O_CREAT, operation: "open", on: disk)
+    }
+
+    private init(
+        _ path: String, flags: Int32, operation: String, on disk: any Disk
+    ) throws(ArchiveError) {
         self.path = path
-        descriptor = CLinux_open(path, O_RDWR | O_CLOEXEC, 0)
+        self.disk = disk
+        descriptor = disk.open(path, flags: flags | O_RDWR | O_CLOEXEC, mode: 0o644)
         guard descriptor >= 0 else {
-            throw .system(operation: "open", path: path, errno: errno)
+            throw .system(operation: operation, path: path, errno: errno)
         }
         let end = lseek(descriptor, 0, SEEK_END)
         guard end >= 0 else {
-            throw .system(operation: "find the end of", path: path, errno: errno)
+            let code = errno
+            disk.close(descriptor)
+            throw .system(operation: "find the end of", path: path, errno: code)
         }
         sizeBytes = UInt64(end)
+        durableBytes = sizeBytes
         writebackStart = sizeBytes
     }
 
     deinit {
-        close(descriptor)
+        disk.close(descriptor)
     }
 
     /// Takes away what follows `size` bytes.
     package func cut(to size: UInt64) throws(ArchiveError) {
         precondition(size <= sizeBytes, "a file is cut, not stretched")
-        guard ftruncate(descriptor, off_t(size)) == 0 else {
+        guard disk.truncate(descriptor, to: Int64(size)) == 0 else {
             throw .system(operation: "cut", path: path, errno: errno)
         }
         sizeBytes = size
+        durableBytes = min(durableBytes, size)
         writebackStart = min(writebackStart, size)
     }
 
@@ -57,19 +78,11 @@ package final class RecordingFile {
 
     /// Writes memory at the end, in order, in as few calls as possible and without copying it.
     package func append(_ parts: [UnsafeRawBufferPointer]) throws(ArchiveError) {
-        var vectors = parts.filter { !$0.isEmpty }.map {
-            iovec(iov_base: UnsafeMutableRawPointer(mutating: $0.baseAddress), iov_len: $0.count)
-        }
+        var rest = parts[...]
         let total = parts.reduce(0) { $0 + $1.count }
         var written = 0
-        var first = 0
         while written < total {
-            let count = vectors.withUnsafeBufferPointer { all in
-                let some = all[first..<min(all.count, first + Self.maximumVectors)]
-                return pwritev(
-                    descriptor, UnsafeBufferPointer(rebasing: some).baseAddress, Int32(some.count),
-                    off_t(sizeBytes) + off_t(written))
-            }
+            var count = disk.write(descriptor, rest, at: Int64(sizeBytes) + Int64(written))
             if count < 0 && errno == EINTR { continue }
             guard count > 0 else {
                 let code = count < 0 ? errno : ENOSPC
@@ -77,14 +90,12 @@ package final class RecordingFile {
                 throw .system(operation: "write", path: path, errno: code)
             }
             written += count
-            var rest = count
-            while rest > 0, rest >= vectors[first].iov_len {
-                rest -= vectors[first].iov_len
-                first += 1
+            while let first = rest.first, count >= first.count {
+                count -= first.count
+                rest = rest.dropFirst()
             }
-            if rest > 0 {
-                vectors[first].iov_base = vectors[first].iov_base.advanced(by: rest)
-                vectors[first].iov_len -= rest
+            if count > 0, let first = rest.first {
+                rest[rest.startIndex] = UnsafeRawBufferPointer(rebasing: first[count...])
             }
         }
         sizeBytes += UInt64(total)
@@ -98,9 +109,7 @@ package final class RecordingFile {
     /// Writes bytes that are already part of the file anew.
     package func overwrite(_ bytes: [UInt8], at offset: UInt64) throws(ArchiveError) {
         precondition(offset + UInt64(bytes.count) <= sizeBytes, "only what is there is overwritten")
-        let count = bytes.withUnsafeBytes {
-            pwrite(descriptor, $0.baseAddress, $0.count, off_t(offset))
-        }
+        let count = bytes.withUnsafeBytes { disk.write(descriptor, [$0], at: Int64(offset)) }
         guard count == bytes.count else {
             throw .system(operation: "write", path: path, errno: count < 0 ? errno : ENOSPC)
         }
@@ -114,23 +123,45 @@ package final class RecordingFile {
         let start = writebackStart
         guard sizeBytes > start else { return }
         writebackStart = sizeBytes
-        // Only a hint: what it could not do, synchronize() does, and reports.
-        _ = CLinux_start_writeback(descriptor, off_t(start), off_t(sizeBytes - start))
+        disk.startWriteback(descriptor, from: Int64(start), count: Int64(sizeBytes - start))
     }
 
-    /// Returns when everything written is durable.
+    /// Returns when everything written is durable. After it has failed once, ``cutToDurable()`` has to come first.
     package func synchronize() throws(ArchiveError) {
-        while fdatasync(descriptor) != 0 {
+        guard !hasLostPages else {
+            throw .system(operation: "synchronise", path: path, errno: EIO)
+        }
+        while disk.synchronize(descriptor) != 0 {
             guard errno == EINTR else {
+                hasLostPages = true
                 throw .system(operation: "synchronise", path: path, errno: errno)
             }
         }
+        durableBytes = sizeBytes
+    }
+
+    /// Takes away what may have been lost by a ``synchronize()`` that failed.
+    package func cutToDurable() throws(ArchiveError) {
+        try cut(to: durableBytes)
+        hasLostPages = false
+        try synchronize()
+    }
+
+    /// Gives the file another name in its directory, where nothing has it.
+    package func rename(to new: String) throws(ArchiveError) {
+        guard !FileSystem.exists(new) else {
+            throw .system(operation: "create", path: new, errno: EEXIST)
+        }
+        guard disk.rename(path, to: new) == 0 else {
+            throw .system(operation: "create", path: new, errno: errno)
+        }
+        path = new
     }
 
     /// Removes what a failed append may have left behind.
     private func takeBack() {
         // If this fails too, the torn fragment stays as the file's tail, where every reader stops before it.
-        _ = ftruncate(descriptor, off_t(sizeBytes))
+        _ = disk.truncate(descriptor, to: Int64(sizeBytes))
     }
 }
 

@@ -19,11 +19,9 @@ enum SegmentFinisher {
             if case .noSamples = error { return }
             throw .malformed(path: file.path, reason: "cannot be finished: \(error)")
         }
-        guard UInt64(finish.movieOffset) == file.sizeBytes else {
-            throw .malformed(
-                path: file.path,
-                reason: "cannot be finished: what follows byte \(finish.movieOffset) is no fragment"
-            )
+        // An index that an attempt before this one has left.
+        if UInt64(finish.movieOffset) < file.sizeBytes {
+            try file.cut(to: UInt64(finish.movieOffset))
         }
         try file.append(finish.movie)
         try file.synchronize()

@@ -3,10 +3,17 @@ import MP4
 
 /// Writes one segment's file: header, fragments as they come, and at the end the index that makes it an ordinary MP4.
 ///
-/// Owned by one thread. The file plays at every instant (see the module's article for the order of writes).
+/// Owned by one thread. The file plays at every instant (see the module's article for the order of writes). It has its name from
+/// its first fragment on: before that it is called ``unnamedSuffix``, and recovery removes it.
 package final class SegmentWriter {
+    /// Behind the name of a file without a fragment.
+    static let unnamedSuffix = ".new"
+
     package let path: String
-    private let file: RecordingFile
+    private let disk: any Disk
+    /// None before the first fragment.
+    private var file: RecordingFile?
+    private let header: [UInt8]
     private let plan: SegmentPlan
     private let sessionZero: UTCTime
     private let tracks: [TrackKind: SegmentPlan.Track]
@@ -14,13 +21,15 @@ package final class SegmentWriter {
     private var fragmentCount: UInt32 = 0
     private var chain: Digest
 
-    /// Makes the file and writes its header.
-    package init(path: String, plan: SegmentPlan, sessionZero: UTCTime) throws(ArchiveError) {
+    /// A writer of a new file; the disk is not touched before the first fragment.
+    package init(
+        path: String, plan: SegmentPlan, sessionZero: UTCTime, on disk: any Disk = SystemDisk()
+    ) throws(ArchiveError) {
         self.path = path
+        self.disk = disk
         self.plan = plan
         self.sessionZero = sessionZero
         tracks = Dictionary(uniqueKeysWithValues: plan.tracks.map { ($0.format.kind, $0) })
-        let header: FragmentedHeader
         do throws(MP4Error) {
             header = try FragmentedHeader(
                 tracks: plan.tracks.map {
@@ -29,27 +38,31 @@ package final class SegmentWriter {
                 createdUnixSeconds: sessionZero.nanoseconds / 1_000_000_000,
                 timecode: Timecode(
                     startNanoseconds: sessionZero.nanoseconds + plan.originNanoseconds,
-                    tracks: plan.tracks.map(\.format)))
+                    tracks: plan.tracks.map(\.format))
+            ).bytes
         } catch {
             throw .malformed(path: path, reason: "\(error)")
         }
         // The chain begins with what describes the tracks; the placeholder before it will change.
         let movieOffset =
             Int(FragmentedHeader.placeholderOffset) + FragmentedHeader.placeholderSizeBytes
-        chain = Digest(of: Array(header.bytes[movieOffset...]))
-        file = try RecordingFile(creating: path)
-        try file.append(header.bytes)
+        chain = Digest(of: Array(header[movieOffset...]))
     }
 
     /// Goes on with a file that an earlier writer left, whose torn tail has been cut.
-    package init(continuing segment: UnfinishedSegment) throws(ArchiveError) {
+    package init(
+        continuing segment: UnfinishedSegment, on disk: any Disk = SystemDisk()
+    ) throws(ArchiveError) {
         path = segment.path
+        self.disk = disk
+        header = []
         plan = segment.plan
         sessionZero = segment.sessionZero
         tracks = Dictionary(uniqueKeysWithValues: plan.tracks.map { ($0.format.kind, $0) })
         fragmentCount = segment.fragments
         chain = segment.chain
-        file = try RecordingFile(reopening: segment.path)
+        let file = try RecordingFile(reopening: segment.path, on: disk)
+        self.file = file
         guard file.sizeBytes == segment.sizeBytes else {
             throw .malformed(
                 path: path,
@@ -60,7 +73,7 @@ package final class SegmentWriter {
     }
 
     /// Bytes in the file so far.
-    package var sizeBytes: UInt64 { file.sizeBytes }
+    package var sizeBytes: UInt64 { file?.sizeBytes ?? 0 }
 
     /// Writes one fragment; after an error the file is as it was before, and the same plan may be tried again.
     package func append<Payload: MediaPayload>(
@@ -77,20 +90,44 @@ package final class SegmentWriter {
         } catch {
             throw .malformed(path: path, reason: "a fragment that cannot be written: \(error)")
         }
-        let start = file.sizeBytes
-        try write(head, fragment)
-        try file.overwrite(FragmentSeal.bytes, at: start + UInt64(FragmentSeal.offset))
+        if let file {
+            try write(head, fragment, to: file)
+        } else {
+            file = try begin(with: head, fragment)
+        }
         fragmentCount += 1
         chain = Digest(of: Array(head.dropLast(Self.mediaHeaderSizeBytes)))
     }
 
-    /// Writes a fragment so that it is there, but not yet part of the file.
+    /// Makes the file with its first fragment, and gives it its name when it plays.
+    private func begin<Payload: MediaPayload>(
+        with head: [UInt8], _ fragment: FragmentPlan<Payload>
+    ) throws(ArchiveError) -> RecordingFile {
+        let unnamed = path + Self.unnamedSuffix
+        // What an attempt that was cut short has left.
+        try FileSystem.remove(unnamed, on: disk)
+        do throws(ArchiveError) {
+            let file = try RecordingFile(creating: unnamed, on: disk)
+            try file.append(header)
+            try write(head, fragment, to: file)
+            // A name is durable whenever the file system likes: what has it plays, after a power cut, too.
+            try file.synchronize()
+            try file.rename(to: path)
+            return file
+        } catch {
+            _ = disk.unlink(unnamed)
+            throw error
+        }
+    }
+
+    /// Writes a fragment so that it is there all at once, or not at all.
     private func write<Payload: MediaPayload>(
-        _ head: [UInt8], _ fragment: FragmentPlan<Payload>
+        _ head: [UInt8], _ fragment: FragmentPlan<Payload>, to file: RecordingFile
     ) throws(ArchiveError) {
-        var head = head
-        FragmentSeal.open(&head)
-        let result = head.withUnsafeBytes { headBytes in
+        let start = file.sizeBytes
+        var open = head
+        FragmentSeal.open(&open)
+        let result = open.withUnsafeBytes { headBytes in
             var parts = [headBytes]
             for piece in fragment.pieces {
                 parts.append(UnsafeRawBufferPointer(rebasing: piece.payload.memory[piece.range]))
@@ -98,18 +135,32 @@ package final class SegmentWriter {
             return Result { () throws(ArchiveError) in try file.append(parts) }
         }
         try withExtendedLifetime(fragment) { () throws(ArchiveError) in try result.get() }
+        do throws(ArchiveError) {
+            try file.overwrite(FragmentSeal.bytes, at: start + UInt64(FragmentSeal.offset))
+        } catch {
+            // Behind a fragment that is not sealed, no reader looks.
+            try file.cut(to: start)
+            throw error
+        }
     }
 
     /// Begins to write what is new to the disk, without waiting.
-    package func startWriteback() { file.startWriteback() }
+    package func startWriteback() { file?.startWriteback() }
 
     /// Returns when everything appended is durable.
-    package func synchronize() throws(ArchiveError) { try file.synchronize() }
+    package func synchronize() throws(ArchiveError) { try file?.synchronize() }
+
+    /// A ``synchronize()`` has failed: what was not durable before may be gone.
+    package var hasLostPages: Bool { file?.hasLostPages ?? false }
+
+    /// Takes away what a ``synchronize()`` that failed may have lost. Nothing can be appended after it: the chain of digests has
+    /// lost its end.
+    package func cutToDurable() throws(ArchiveError) { try file?.cutToDurable() }
 
     /// Makes the file an ordinary MP4 in place: the index is appended and made durable, read back, and only then the
     /// placeholder becomes the header of one `mdat` that holds all that was written before. No media is copied.
     package func finish() throws(ArchiveError) {
-        try SegmentFinisher.finish(file)
+        if let file { try SegmentFinisher.finish(file) }
     }
 
     /// Size and type of `mdat`, which follow `moof` in the fragment's head.

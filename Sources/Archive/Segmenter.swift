@@ -95,6 +95,9 @@ package struct Segmenter<Payload: Sendable>: Sendable {
             earliest: Self.earliest(plan))
     }
 
+    /// Payload bytes that wait for their fragment to be complete.
+    package var pendingBytes: Int { pending.sizeBytes }
+
     /// The tracks as they are now.
     package var tracks: [TrackFormat] {
         TrackKind.allCases.compactMap { formats[$0] }

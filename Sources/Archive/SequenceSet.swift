@@ -75,6 +75,9 @@ package struct SequenceSet: Hashable, Sendable {
         return missing
     }
 
+    /// All numbers in the set, ascending.
+    package var ranges: [ClosedRange<UInt64>] { (watermark > 0 ? [1...watermark] : []) + beyond }
+
     /// The highest number in the set; 0: none.
     package var highest: UInt64 { beyond.last?.upperBound ?? watermark }
 }

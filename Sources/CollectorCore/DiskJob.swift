@@ -1,5 +1,13 @@
 import Archive
 
+/// A source's part of a session.
+struct SourceID: Hashable, Sendable, CustomStringConvertible {
+    var session: String
+    var name: String
+
+    var description: String { "\(session)/\(name)" }
+}
+
 /// One segment of one source, within a collector's life.
 struct SegmentID: Hashable, Sendable, CustomStringConvertible {
     var session: String
@@ -7,7 +15,9 @@ struct SegmentID: Hashable, Sendable, CustomStringConvertible {
     /// Counted from 1 within the source's part of the session.
     var number: Int
 
-    var description: String { "\(session)/\(source)#\(number)" }
+    var origin: SourceID { SourceID(session: session, name: source) }
+
+    var description: String { "\(origin)#\(number)" }
 }
 
 /// What the disk is asked to do. Jobs of one source are done in order.
@@ -23,6 +33,8 @@ enum DiskJob<Payload: MediaPayload>: Sendable {
     case reopen(SegmentID, UnfinishedSegment)
     case append(SegmentID, FragmentPlan<Payload>)
     case finish(SegmentID)
+    /// What comes next of a source whose file failed is what it has to go on with: all before this was in vain.
+    case goOn(SourceID)
     /// Takes something out of the archive.
     case remove(Removal)
     /// Writes that a session is finished, when all its files are and its ledgers are durable.
@@ -31,7 +43,7 @@ enum DiskJob<Payload: MediaPayload>: Sendable {
     /// The session whose end has to wait for this job; none for one that no end waits for.
     var session: String? {
         switch self {
-        case .makeDirectory, .manifest, .endSession, .remove: nil
+        case .makeDirectory, .manifest, .endSession, .remove, .goOn: nil
         case .ledger(_, let path, _, _): ArchiveLayout.session(ofLedger: path)
         case .open(let id, _, _, _), .reopen(let id, _), .append(let id, _), .finish(let id):
             id.session
@@ -63,6 +75,14 @@ struct PersistedRecords: Hashable, Sendable {
     var sequences: [ClosedRange<UInt64>]
 }
 
+/// A source of which a file failed: what of it is on disk.
+struct RescuedSource: Sendable {
+    var id: SourceID
+    var source: RecoveredSource
+    var spools: [RecordedSpool]
+    var notes: [RecoveryNote]
+}
+
 /// What the disk has done.
 enum DiskEvent: Sendable {
     /// Payload bytes of a source have left memory.
@@ -73,6 +93,11 @@ enum DiskEvent: Sendable {
     case finished(SegmentID, path: String, sizeBytes: UInt64, Duration)
     /// A session's files are final, and so is its description.
     case ended(session: String)
+    /// A file failed; its source's files end with what is durable, as soon as that can be done, and ``rescued(_:)`` says so.
+    case failed(SourceID, ArchiveError)
+    /// The files of a source of which one failed are in order. All jobs of the source until ``DiskJob/goOn(_:)`` are in vain:
+    /// what they held has to come again.
+    case rescued(RescuedSource)
     /// A file cannot be written; it is tried again, and nothing of it is acknowledged until then.
     case stuck(path: String, ArchiveError)
     /// It works again.

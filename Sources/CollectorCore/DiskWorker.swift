@@ -1,39 +1,53 @@
 import Archive
 
 /// What the disk thread owns: open files, what of them is not durable yet, and what is stuck.
+///
+/// Where there is no room, jobs wait, in their order, and are tried again. Where a source's file fails in another way, its files
+/// end there (``Rescue``).
 struct DiskWorker<Payload: MediaPayload> {
-    private struct OpenSegment {
+    struct OpenSegment {
         var writer: SegmentWriter
+        let zero: UTCTime
         /// Appended since the last commit.
         var unsynchronised: [PersistedRecords] = []
     }
 
     /// Jobs that wait behind one that failed, and why.
-    private struct Backlog {
+    struct Backlog {
         var path: String
         var jobs: [DiskJob<Payload>]
         var error: ArchiveError
     }
 
-    private let layout: ArchiveLayout
+    let layout: ArchiveLayout
     private var space: FreeSpace
-    private var segments: [SegmentID: OpenSegment] = [:]
-    private var ledgers: [String: LedgerFile] = [:]
+    let now: @Sendable () -> UTCTime
+    var segments: [SegmentID: OpenSegment] = [:]
+    var ledgers: [String: LedgerFile] = [:]
     private var newDirectories: Set<String> = []
-    private var dirty: Set<SegmentID> = []
-    private var dirtyLedgers: Set<String> = []
-    private var stuck: [String: Backlog] = [:]
+    var dirty: Set<SegmentID> = []
+    var dirtyLedgers: Set<String> = []
+    var stuck: [String: Backlog] = [:]
+    /// Sources of which a file failed.
+    var rescues: [SourceID: Rescue] = [:]
+    /// How often in a row that has happened.
+    var failures: [SourceID: Int] = [:]
     /// Ends of sessions that wait for files.
     private var ends: [DiskJob<Payload>] = []
-    private var events: [DiskEvent] = []
+    var events: [DiskEvent] = []
 
-    init(layout: ArchiveLayout, space: FreeSpace) {
+    /// - Parameter now: UTC, for the ledger.
+    init(
+        layout: ArchiveLayout, space: FreeSpace,
+        now: @escaping @Sendable () -> UTCTime = { Instant.now().utc }
+    ) {
         self.layout = layout
         self.space = space
+        self.now = now
     }
 
     var isDirty: Bool { !dirty.isEmpty || !dirtyLedgers.isEmpty || !newDirectories.isEmpty }
-    var isStuck: Bool { !stuck.isEmpty || !ends.isEmpty }
+    var isStuck: Bool { !stuck.isEmpty || !ends.isEmpty || rescues.values.contains { !$0.isDone } }
 
     mutating func takeEvents() -> [DiskEvent] {
         defer { events.removeAll(keepingCapacity: true) }
@@ -51,6 +65,7 @@ struct DiskWorker<Payload: MediaPayload> {
             endSessions()
             return
         }
+        if isInVain(job) { return }
         let queue = queue(of: job)
         if stuck[queue] != nil {
             stuck[queue]?.jobs.append(job)
@@ -59,6 +74,7 @@ struct DiskWorker<Payload: MediaPayload> {
         do throws(ArchiveError) {
             try attempt(job)
         } catch {
+            if giveUp(job, error) { return }
             let path = path(of: job)
             events.append(.stuck(path: path, error))
             stuck[queue] = Backlog(path: path, jobs: [job], error: error)
@@ -68,19 +84,25 @@ struct DiskWorker<Payload: MediaPayload> {
     /// Tries stuck jobs again.
     mutating func retry() {
         space.forget()
-        for (queue, backlog) in stuck {
+        for (queue, backlog) in stuck.sorted(by: { $0.key < $1.key }) {
             stuck[queue] = nil
             var rest = backlog.jobs[...]
             do throws(ArchiveError) {
                 while let job = rest.first {
-                    try attempt(job)
+                    if !isInVain(job) { try attempt(job) }
                     rest = rest.dropFirst()
                 }
                 events.append(.unstuck(path: backlog.path))
             } catch {
-                stuck[queue] = Backlog(path: backlog.path, jobs: Array(rest), error: error)
+                if let job = rest.first, giveUp(job, error) {
+                    for job in rest.dropFirst() { _ = isInVain(job) }
+                    events.append(.unstuck(path: backlog.path))
+                } else {
+                    stuck[queue] = Backlog(path: backlog.path, jobs: Array(rest), error: error)
+                }
             }
         }
+        for id in rescues.keys.sorted(by: { $0.description < $1.description }) { rescue(id) }
         endSessions()
     }
 
@@ -88,7 +110,10 @@ struct DiskWorker<Payload: MediaPayload> {
     private mutating func endSessions() {
         for job in ends {
             guard case .endSession(let session, let path, let bytes) = job,
+                // An earlier description that waits would be written over this one.
+                stuck[path] == nil,
                 !segments.keys.contains(where: { $0.session == session }),
+                !rescues.contains(where: { $0.key.session == session && !$0.value.isDone }),
                 !stuck.values.contains(where: { $0.jobs.contains { $0.session == session } })
             else { continue }
             do throws(ArchiveError) {
@@ -97,7 +122,7 @@ struct DiskWorker<Payload: MediaPayload> {
                 {
                     try synchronize(ledger: ledger)
                 }
-                try FileSystem.replace(path, with: bytes)
+                try FileSystem.replace(path, with: bytes, on: layout.disk)
                 ledgers = ledgers.filter { ArchiveLayout.session(ofLedger: $0.key) != session }
             } catch {
                 // Tried again with what is stuck, and at the next commit.
@@ -115,6 +140,10 @@ struct DiskWorker<Payload: MediaPayload> {
             events.append(.abandoned(path: backlog.path, backlog.error))
         }
         stuck.removeAll()
+        for (id, rescue) in rescues where !rescue.isDone {
+            events.append(.abandoned(path: id.description, rescue.error))
+        }
+        rescues.removeAll()
         // What they would have said is not so; the next collector finishes what it finds.
         ends.removeAll()
     }
@@ -122,71 +151,106 @@ struct DiskWorker<Payload: MediaPayload> {
     /// Makes all that was written durable, then says so.
     mutating func commit() {
         space.forget()
-        for id in dirty { segments[id]?.writer.startWriteback() }
-        for directory in newDirectories {
-            do throws(ArchiveError) {
-                try FileSystem.synchronizeDirectory(directory)
-                newDirectories.remove(directory)
-            } catch {
-                events.append(.stuck(path: directory, error))
-                return
-            }
+        let ids = dirty.sorted { $0.description < $1.description }
+        for id in ids { segments[id]?.writer.startWriteback() }
+        // Ledgers first: where a source begins, its ledger says what is not expected here, and nothing of the source counts as
+        // durable without that.
+        do throws(ArchiveError) {
+            try synchronizeDirectories()
+        } catch {
+            events.append(.stuck(path: layout.sessions, error))
+            return
         }
-        for id in dirty { synchronize(id) }
-        for path in dirtyLedgers {
+        for path in dirtyLedgers.sorted() {
             do throws(ArchiveError) {
                 try synchronize(ledger: path)
             } catch {
                 events.append(.stuck(path: path, error))
             }
         }
+        for id in ids where !isLedgerBehind(of: id.origin) { synchronize(id) }
     }
 
-    private mutating func synchronize(ledger path: String) throws(ArchiveError) {
+    /// Whether the source's ledger has lines that are not durable.
+    private func isLedgerBehind(of id: SourceID) -> Bool {
+        let path = layout.ledger(id.session, id.name)
+        return dirtyLedgers.contains(path) || stuck[path] != nil
+    }
+
+    /// Makes durable what has to be so before anything of a source is called durable.
+    mutating func prepareToPersist(_ id: SourceID) throws(ArchiveError) {
+        let own = layout.source(id.session, id.name)
+        try synchronizeDirectories { own == $0 || own.hasPrefix($0 + "/") }
+        let path = layout.ledger(id.session, id.name)
+        if let backlog = stuck[path] { throw backlog.error }
+        if dirtyLedgers.contains(path) { try synchronize(ledger: path) }
+    }
+
+    /// Makes names of new files and directories durable.
+    mutating func synchronizeDirectories(
+        where isMeant: (String) -> Bool = { _ in true }
+    ) throws(ArchiveError) {
+        for directory in newDirectories.sorted() where isMeant(directory) {
+            try FileSystem.synchronizeDirectory(directory, on: layout.disk)
+            newDirectories.remove(directory)
+        }
+    }
+
+    mutating func synchronize(ledger path: String) throws(ArchiveError) {
         for records in try ledgers[path]?.synchronize() ?? [] { events.append(.persisted(records)) }
         dirtyLedgers.remove(path)
     }
 
     private mutating func synchronize(_ id: SegmentID) {
-        guard let segment = segments[id] else {
+        guard segments[id] != nil, rescues[id.origin] == nil else {
             dirty.remove(id)
             return
         }
         do throws(ArchiveError) {
-            try segment.writer.synchronize()
-            segments[id]?.unsynchronised.removeAll(keepingCapacity: true)
-            dirty.remove(id)
-            for records in segment.unsynchronised { events.append(.persisted(records)) }
+            try synchronizeSegment(id)
         } catch {
-            // Stays dirty: the next commit tries again, and says so again.
-            events.append(.stuck(path: segment.writer.path, error))
+            fail(id.origin, error)
         }
+    }
+
+    /// Makes a file durable, and says so.
+    mutating func synchronizeSegment(_ id: SegmentID) throws(ArchiveError) {
+        guard let segment = segments[id] else { return }
+        try segment.writer.synchronize()
+        segments[id]?.unsynchronised.removeAll(keepingCapacity: true)
+        dirty.remove(id)
+        for records in segment.unsynchronised { events.append(.persisted(records)) }
+        if !segment.unsynchronised.isEmpty { failures[id.origin] = nil }
     }
 
     private mutating func attempt(_ job: DiskJob<Payload>) throws(ArchiveError) {
         switch job {
         case .makeDirectory(let path):
-            try FileSystem.makeDirectories(path)
+            try FileSystem.makeDirectories(path, on: layout.disk)
             // The name of a new directory is durable when the one above it is.
             newDirectories.insert(parent(path))
         case .manifest(let path, let bytes):
-            try FileSystem.replace(path, with: bytes)
+            try FileSystem.replace(path, with: bytes, on: layout.disk)
         case .ledger(_, let path, let bytes, let records):
             if ledgers[path] == nil {
-                ledgers[path] = try LedgerFile(path: path)
+                ledgers[path] = try LedgerFile(path: path, on: layout.disk)
                 newDirectories.insert(parent(path))
             }
             try ledgers[path]?.append(bytes, records: records)
             dirtyLedgers.insert(path)
         case .open(let id, let path, let plan, let zero):
-            let writer = try SegmentWriter(path: path, plan: plan, sessionZero: zero)
-            segments[id] = OpenSegment(writer: writer)
-            newDirectories.insert(parent(path))
+            segments[id] = OpenSegment(
+                writer: try SegmentWriter(
+                    path: path, plan: plan, sessionZero: zero, on: layout.disk), zero: zero)
         case .reopen(let id, let segment):
-            segments[id] = OpenSegment(writer: try SegmentWriter(continuing: segment))
+            segments[id] = OpenSegment(
+                writer: try SegmentWriter(continuing: segment, on: layout.disk),
+                zero: segment.sessionZero)
         case .append(let id, let fragment):
             guard let segment = segments[id] else { return }
             try space.claim(fragment.sizeBytes, for: segment.writer.path)
+            // A file has its name from its first fragment on.
+            if segment.writer.sizeBytes == 0 { newDirectories.insert(parent(segment.writer.path)) }
             try segment.writer.append(fragment)
             events.append(.written(source: id.source, sizeBytes: fragment.sizeBytes))
             segments[id]?.unsynchronised.append(
@@ -196,6 +260,7 @@ struct DiskWorker<Payload: MediaPayload> {
             dirty.insert(id)
         case .finish(let id):
             guard let segment = segments[id] else { return }
+            try prepareToPersist(id.origin)
             let duration = try ContinuousClock().measureThrowing(segment.writer.finish)
             for records in segment.unsynchronised { events.append(.persisted(records)) }
             segments[id] = nil
@@ -203,6 +268,8 @@ struct DiskWorker<Payload: MediaPayload> {
             events.append(
                 .finished(
                     id, path: segment.writer.path, sizeBytes: segment.writer.sizeBytes, duration))
+        case .goOn(let id):
+            rescues[id] = nil
         case .remove(let removal):
             remove(removal)
         case .endSession:
@@ -222,7 +289,7 @@ struct DiskWorker<Payload: MediaPayload> {
 
     /// - Returns: whether something was removed; not what is gone already, or in use.
     private mutating func attempt(_ removal: Removal) throws(ArchiveError) -> Bool {
-        let now = Instant.now().utc
+        let now = now()
         switch removal {
         case .segment(let expired):
             let segment = expired.segment
@@ -230,14 +297,16 @@ struct DiskWorker<Payload: MediaPayload> {
                 !segments.values.contains(where: { $0.writer.path == segment.path })
             else { return false }
             let ledger = layout.ledger(segment.session, segment.source)
-            try SegmentRemoval.remove(segment.path, cause: expired.cause.rawValue, now: now) {
-                lines throws(ArchiveError) in try appendDurably(lines, to: ledger)
+            try SegmentRemoval.remove(
+                segment.path, on: layout.disk, cause: expired.cause.rawValue, now: now
+            ) { lines throws(ArchiveError) in try appendDurably(lines, to: ledger)
             }
         case .rest(let staged):
             guard FileSystem.exists(staged.path) else { return false }
             let ledger = layout.ledger(staged.session, staged.source)
-            try SegmentRemoval.complete(staged.path, ledger: Ledger.read(ledger), now: now) {
-                lines throws(ArchiveError) in try appendDurably(lines, to: ledger)
+            try SegmentRemoval.complete(
+                staged.path, on: layout.disk, ledger: Ledger.read(ledger), now: now
+            ) { lines throws(ArchiveError) in try appendDurably(lines, to: ledger)
             }
         case .session(let session):
             guard FileSystem.exists(layout.session(session)) else { return false }
@@ -251,7 +320,11 @@ struct DiskWorker<Payload: MediaPayload> {
         _ lines: [UInt8], to path: String
     ) throws(ArchiveError) {
         let ledger: LedgerFile
-        if let open = ledgers[path] { ledger = open } else { ledger = try LedgerFile(path: path) }
+        if let open = ledgers[path] {
+            ledger = open
+        } else {
+            ledger = try LedgerFile(path: path, on: layout.disk)
+        }
         try ledger.append(lines, records: nil)
         for records in try ledger.synchronize() { events.append(.persisted(records)) }
     }
@@ -264,7 +337,8 @@ struct DiskWorker<Payload: MediaPayload> {
             .endSession(_, let path, _):
             path
         case .open(let id, _, _, _), .reopen(let id, _), .append(let id, _), .finish(let id):
-            "\(id.session)/\(id.source)"
+            id.origin.description
+        case .goOn(let id): id.description
         case .remove: ""
         }
     }
@@ -277,6 +351,7 @@ struct DiskWorker<Payload: MediaPayload> {
         case .open(_, let path, _, _): path
         case .reopen(_, let segment): segment.path
         case .append(let id, _), .finish(let id): segments[id]?.writer.path ?? id.description
+        case .goOn(let id): id.description
         case .remove: ""
         }
     }

@@ -25,6 +25,15 @@ struct KnownRecords: Sendable {
         }
     }
 
+    /// A source goes on behind what is on disk of it, as if the collector had just been started.
+    mutating func add(_ recorded: [RecordedSpool], of source: String) {
+        let open = recorded.filter { $0.sequences.highest > 0 }
+        spools[source] = open.isEmpty ? nil : open
+    }
+
+    /// The spools of a source whose agent has not gone past what was on disk of them.
+    func spools(of source: String) -> [[UInt8]] { spools[source]?.map(\.spool) ?? [] }
+
     /// Looks at samples that have come.
     mutating func judge(_ samples: Samples, of source: String, spool: [UInt8]) -> Verdict {
         guard let index = index(of: source, spool), let known = spools[source]?[index] else {

@@ -1,49 +1,44 @@
 import Archive
-import CLinux
-import Glibc
 
 /// An open `ledger.jsonl`, which only grows. Owned by the disk thread.
 final class LedgerFile {
-    private let path: String
-    private let descriptor: Int32
-    private var sizeBytes: off_t
+    private let file: RecordingFile
+    /// Appended since the last time that everything was durable.
     private var unsynchronised: [PersistedRecords] = []
+    private var unsynchronisedLines: [UInt8] = []
+    /// Those lines are not in the file: an `fdatasync` lost them, and they could not be written again yet.
+    private var isShort = false
 
     /// Opens a ledger, or begins one.
-    init(path: String) throws(ArchiveError) {
-        self.path = path
-        descriptor = CLinux_open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0o644)
-        guard descriptor >= 0 else {
-            throw .system(operation: "open", path: path, errno: errno)
-        }
-        sizeBytes = lseek(descriptor, 0, SEEK_END)
-    }
-
-    deinit {
-        close(descriptor)
+    init(path: String, on disk: any Disk) throws(ArchiveError) {
+        file = try RecordingFile(growing: path, on: disk)
     }
 
     /// Appends whole lines, or nothing.
     func append(_ lines: [UInt8], records: PersistedRecords?) throws(ArchiveError) {
-        let count = lines.withUnsafeBytes {
-            pwrite(descriptor, $0.baseAddress, $0.count, sizeBytes)
-        }
-        guard count == lines.count else {
-            let code = count < 0 ? errno : ENOSPC
-            // What was torn would be read as such; the next attempt writes over it.
-            _ = ftruncate(descriptor, sizeBytes)
-            throw .system(operation: "write", path: path, errno: code)
-        }
-        sizeBytes += off_t(count)
+        try writeAnew()
+        try file.append(lines)
+        unsynchronisedLines += lines
         if let records { unsynchronised.append(records) }
     }
 
     /// Makes all lines durable; returns the records that are so now.
     func synchronize() throws(ArchiveError) -> [PersistedRecords] {
-        guard fdatasync(descriptor) == 0 else {
-            throw .system(operation: "synchronise", path: path, errno: errno)
-        }
+        try writeAnew()
+        try file.synchronize()
+        unsynchronisedLines.removeAll(keepingCapacity: true)
         defer { unsynchronised.removeAll() }
         return unsynchronised
+    }
+
+    /// Writes again what a failed `fdatasync` may have lost: the next one would succeed without it.
+    private func writeAnew() throws(ArchiveError) {
+        if file.hasLostPages {
+            try file.cutToDurable()
+            isShort = true
+        }
+        guard isShort else { return }
+        try file.append(unsynchronisedLines)
+        isShort = false
     }
 }

@@ -2,37 +2,6 @@ import Archive
 import Media
 import Wire
 
-/// An instant as the collector sees it.
-struct Instant: Hashable, Sendable {
-    /// `CLOCK_MONOTONIC`, nanoseconds.
-    var monotonic: Int64
-    /// `CLOCK_REALTIME`.
-    var utc: UTCTime
-}
-
-/// What a session is made to be.
-struct SessionSettings: Sendable {
-    var layout: ArchiveLayout
-    var startAt: SessionManifest.StartPolicy = .firstSample
-    var startWindowNanoseconds: Int64 = 500_000_000
-    var segmentNanoseconds: Int64
-    /// A session ends when no source has sent anything for so long; 0: it waits for ever.
-    var idleTimeoutNanoseconds: Int64 = 0
-    /// Names of sessions that are there: another one gets another name, even if it has the same zero.
-    var takenNames: Set<String> = []
-    var software: String
-}
-
-/// A source as it introduced itself.
-struct SourceIntroduction: Sendable {
-    var name: String
-    var agent: String
-    var address: String
-    var spool: [UInt8]
-    var epochs: [Epoch]
-    var tracks: [TrackFormat]
-}
-
 /// Turns what agents send into one session: decides its zero, places every sample on its timeline, and says what is to be
 /// written where. A value: it owns no socket, no file and no clock.
 ///
@@ -45,8 +14,8 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         case note(Note)
         /// Records of which nothing needs to be kept.
         case unrecorded(PersistedRecords)
-        /// Payload bytes of a source that are on disk already, and leave memory.
-        case alreadyRecorded(source: String, sizeBytes: Int)
+        /// Payload bytes of a source that leave memory without being written: they are on disk already, or come again.
+        case released(source: String, sizeBytes: Int)
         case sessionStarted(name: String)
         case sessionResumed(name: String)
         /// All jobs of the session have been given.
@@ -63,6 +32,8 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
 
     /// Something a source sent, in its order.
     private enum Event: Sendable {
+        /// It has come back while what it sent before was held: what follows may be of another spool, and of another clock.
+        case opened(SourceIntroduction, durable: UInt64)
         case samples(Samples, Payload, MessageRest? = nil)
         case gap(GapRecord)
         case format(TrackUpdate, isKnown: Bool)
@@ -76,22 +47,30 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         case recording(SessionManifest)
     }
 
-    private var settings: SessionSettings
+    private(set) var settings: SessionSettings
     private var takenNames: Set<String>
     private var state = State.idle
     /// What waits for zero, in its order.
     private var held: [(source: String, event: Event)] = []
+    /// How sources introduced themselves last whose return is held.
+    private var heldIntroductions: [String: SourceIntroduction] = [:]
     /// Sources whose goodbye is held.
     private var heldGoodbyes: Set<String> = []
     /// Those that are connected, and those that have a place in the session.
-    private var sources: [String: SourceRecorder<Payload>] = [:]
+    var sources: [String: SourceRecorder<Payload>] = [:]
     /// What is durable outlives sessions: the last acknowledgement of a source is due after its session has ended.
-    private var watermarks = Watermarks()
-    private var known = KnownRecords()
+    var watermarks = Watermarks()
+    var known = KnownRecords()
+    /// The last sessions that ended, and how far each source had come: files may fail after their session's end.
+    private(set) var endedSessions:
+        [(name: String, through: [String: (spool: [UInt8], last: UInt64)])] =
+            []
+    /// Their files are final within seconds.
+    private static var endedSessionsKept: Int { 4 }
     private var clocks = AgentClocks()
     private var host: HostClock
     /// When something was recorded last, on the collector's monotonic clock.
-    private var lastRecordNanoseconds: Int64 = 0
+    var lastRecordNanoseconds: Int64 = 0
     /// A resumed session does not end before its agents had time to come back, if only to hear that all is safe.
     private var mayEndNanoseconds: Int64 = .min
     /// Longer than the longest pause between two of an agent's attempts, and its clock probes.
@@ -133,6 +112,15 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     var idleTimeoutNanoseconds: Int64 {
         get { settings.idleTimeoutNanoseconds }
         set { settings.idleTimeoutNanoseconds = newValue }
+    }
+
+    /// Who numbers what a source sends now.
+    func spool(of source: String) -> [UInt8]? {
+        heldIntroductions[source]?.spool ?? sources[source]?.spool
+    }
+
+    var manifest: SessionManifest? {
+        if case .recording(let manifest) = state { manifest } else { nil }
     }
 
     /// The session's name, once it has one.
@@ -186,11 +174,14 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         var actions: [Action] = []
         if let missing, durable < missing.upperBound {
             // Waiting for them would keep the agent from ever being done.
-            let records = PersistedRecords(source: name, spool: spool, sequences: [missing])
-            actions.append(.unrecorded(records))
+            actions += neverCame(missing, of: name, spool, at: now)
         }
         guard sources[name]?.isEnrolled == true else {
-            sources[name] = SourceRecorder(introduction, settings: settings)
+            if sources[name] != nil, isHeld(name) {
+                hold(.opened(introduction, durable: durable), of: name)
+            } else {
+                sources[name] = SourceRecorder(introduction, settings: settings)
+            }
             return actions
         }
         actions += sources[name]?.reopen(introduction, durable: durable, at: now) ?? []
@@ -215,7 +206,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     mutating func samples(
         _ samples: Samples, payload: Payload, of source: String, at now: Instant
     ) -> [Action] {
-        guard let spool = sources[source]?.spool else {
+        guard let spool = spool(of: source) else {
             preconditionFailure("a source introduces itself before it sends")
         }
         switch known.judge(samples, of: source, spool: spool) {
@@ -226,7 +217,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
             for (part, rest) in parts {
                 actions += take(.samples(part, payload, rest), of: source, at: now)
             }
-            if bytes > 0 { actions.append(.alreadyRecorded(source: source, sizeBytes: bytes)) }
+            if bytes > 0 { actions.append(.released(source: source, sizeBytes: bytes)) }
             return actions
         }
     }
@@ -253,7 +244,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     private func missing(
         _ sequences: ClosedRange<UInt64>, of source: String
     ) -> [ClosedRange<UInt64>] {
-        known.missing(sequences, of: source, spool: sources[source]?.spool ?? [])
+        known.missing(sequences, of: source, spool: spool(of: source) ?? [])
     }
 
     /// A source will not come back: it was refused for good.
@@ -278,7 +269,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         for name in sources.keys.sorted() {
             actions += sources[name]?.tick(clocks: clocks, at: now) ?? []
         }
-        return actions + watchSession(at: now)
+        return actions + letGoOfLosses(now: now.monotonic) + watchSession(at: now)
     }
 
     /// Ends a session that nobody sends to any more, and follows the wall clock while there is one.
@@ -331,16 +322,19 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         switch state {
         case .idle:
             switch event {
-            case .samples: break
+            case .samples, .opened: break
             case .gap, .format:
                 // No sample, so no session begins; but the next one's ledger and description must have it.
                 hold(event, of: source)
                 return []
             case .goodbye:
                 // An agent that captured nothing may go.
-                let nothing = held.filter { $0.source == source }.map(\.event) + [event]
+                let nothing = held.filter { $0.source == source } + [(source, event)]
                 held.removeAll { $0.source == source }
-                return nothing.flatMap { acknowledgeUnrecorded($0, of: source) }
+                if let introduction = heldIntroductions.removeValue(forKey: source) {
+                    sources[source] = SourceRecorder(introduction, settings: settings)
+                }
+                return acknowledgeUnrecorded(nothing)
             }
             state = .gathering(deadline: now.monotonic + settings.startWindowNanoseconds)
             hold(event, of: source)
@@ -358,8 +352,18 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     }
 
     private mutating func hold(_ event: Event, of source: String) {
+        // An agent that comes back again and again says nothing new.
+        if case .opened = event, let last = held.lastIndex(where: { $0.source == source }),
+            case .opened = held[last].event
+        {
+            held.remove(at: last)
+        }
         held.append((source, event))
         if case .goodbye = event { heldGoodbyes.insert(source) }
+        if case .opened(let introduction, _) = event {
+            heldGoodbyes.remove(source)
+            heldIntroductions[source] = introduction
+        }
     }
 
     private mutating func apply(
@@ -374,6 +378,8 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         }
         // Changed in place: a copy of a recorder would copy what it is collecting.
         switch event {
+        case .opened(let introduction, let durable):
+            actions += sources[source]?.reopen(introduction, durable: durable, at: now) ?? []
         case .samples(let samples, let payload, let rest):
             actions +=
                 sources[source]?.record(
@@ -390,42 +396,46 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         return actions
     }
 
-    /// Counts a record that belongs to no session as durable: there is nothing to keep.
-    private mutating func acknowledgeUnrecorded(_ event: Event, of source: String) -> [Action] {
-        guard let spool = sources[source]?.spool else { return [] }
-        let sequences: ClosedRange<UInt64>
-        switch event {
-        case .samples: preconditionFailure("samples begin a session")
-        case .gap(let gap): sequences = gap.sequences
-        case .format(let update, _): sequences = update.sequence...update.sequence
-        case .goodbye(let goodbye, _): sequences = goodbye.sequence...goodbye.sequence
+    /// Counts records that belong to no session as durable: there is nothing to keep.
+    private func acknowledgeUnrecorded(_ events: [(source: String, event: Event)]) -> [Action] {
+        var spools = sources.mapValues(\.spool)
+        return events.compactMap { source, event in
+            let sequences: ClosedRange<UInt64>
+            switch event {
+            case .samples: preconditionFailure("samples begin a session")
+            case .opened(let introduction, _):
+                spools[source] = introduction.spool
+                return nil
+            case .gap(let gap): sequences = gap.sequences
+            case .format(let update, _): sequences = update.sequence...update.sequence
+            case .goodbye(let goodbye, _): sequences = goodbye.sequence...goodbye.sequence
+            }
+            return .unrecorded(
+                PersistedRecords(
+                    source: source, spool: spools[source] ?? [], sequences: [sequences]))
         }
-        return [
-            .unrecorded(PersistedRecords(source: source, spool: spool, sequences: [sequences]))
-        ]
+    }
+
+    /// An agent may have nothing but losses to tell of an earlier life, and sends no samples before those are acknowledged: what
+    /// has waited long for a session is known to belong to none.
+    private mutating func letGoOfLosses(now: Int64) -> [Action] {
+        guard case .idle = state, !held.isEmpty,
+            now - lastRecordNanoseconds >= Self.returnNanoseconds
+        else { return [] }
+        let actions = acknowledgeUnrecorded(held)
+        // Formats stay in force.
+        held.removeAll { if case .gap = $0.event { true } else { false } }
+        lastRecordNanoseconds = now
+        return actions
     }
 
     /// Fixes zero and records what was held.
     private mutating func start(at now: Instant) -> [Action] {
         let held = held
+        let zero = earliestPresented(at: now) ?? now.monotonic
         self.held = []
+        heldIntroductions = [:]
         heldGoodbyes = []
-        let video: TrackKind? = settings.startAt == .firstVideo ? .video : nil
-        var replayed: Int64?
-        let live = held.compactMap { source, event -> (source: String, samples: Samples)? in
-            guard case .samples(let samples, _, _) = event else { return nil }
-            let zero = sources[source]?.intake.replayedZero(of: samples, at: now)
-            guard let zero else { return (source, samples) }
-            replayed = min(replayed ?? zero, zero)
-            return nil
-        }
-        func earliest(_ kind: TrackKind?) -> Int64? {
-            live.compactMap { source, samples in
-                sources[source]?.intake.firstPresented(
-                    in: samples, of: kind, clocks: clocks, now: now.monotonic)
-            }.min()
-        }
-        let zero = earliest(video) ?? earliest(nil) ?? replayed ?? now.monotonic
         let zeroUTC = UTCTime(nanoseconds: now.utc.nanoseconds - (now.monotonic - zero))
         var manifest = SessionManifest(
             session: newName(zeroUTC), zero: zeroUTC, zeroMonotonicNanoseconds: zero,
@@ -454,6 +464,38 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         return name
     }
 
+    /// When the first of the held samples is presented, on the collector's monotonic clock; of samples that are played again
+    /// only where there are no others.
+    private func earliestPresented(at now: Instant) -> Int64? {
+        let video: TrackKind? = settings.startAt == .firstVideo ? .video : nil
+        var intakes = sources.mapValues(\.intake)
+        var earliest: Int64?
+        var earliestVideo: Int64?
+        var replayed: Int64?
+        for (source, event) in held {
+            switch event {
+            case .opened(let introduction, _):
+                intakes[source] = SourceIntake(
+                    spool: introduction.spool, epochs: introduction.epochs)
+            case .samples(let samples, _, _):
+                if let zero = intakes[source]?.replayedZero(of: samples, at: now) {
+                    replayed = min(replayed ?? zero, zero)
+                    continue
+                }
+                func first(_ kind: TrackKind?) -> Int64? {
+                    intakes[source]?.firstPresented(
+                        in: samples, of: kind, clocks: clocks, now: now.monotonic)
+                }
+                if let first = first(nil) { earliest = min(earliest ?? first, first) }
+                if let video, let first = first(video) {
+                    earliestVideo = min(earliestVideo ?? first, first)
+                }
+            case .gap, .format, .goodbye: continue
+            }
+        }
+        return earliestVideo ?? earliest ?? replayed
+    }
+
     /// Whether something of the source waits for zero.
     private func isHeld(_ source: String) -> Bool { held.contains { $0.source == source } }
 
@@ -468,25 +510,33 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         _ reason: SessionManifest.EndReason, at now: Instant
     ) -> [Action] {
         guard case .recording(var manifest) = state else { return [] }
+        endedSessions.append(
+            (
+                manifest.session,
+                sources.filter(\.value.isEnrolled).mapValues { ($0.spool, $0.through) }
+            ))
+        endedSessions = endedSessions.suffix(Self.endedSessionsKept)
         manifest.sources = manifestEntries
         for index in manifest.sources.indices {
             manifest.sources[index].spools = sources[manifest.sources[index].name]?.spoolEnds
         }
         manifest.end = SessionManifest.End(reason: reason, at: now.utc)
+        let lost = neverReturned(to: manifest.session, at: now)
         let path = settings.layout.manifest(manifest.session)
         let ending = Action.job(.manifest(path: path, manifest.encoded()))
         manifest.state = .finished
         state = .idle
         sessionZero = nil
         sources = sources.filter { !$0.value.isEnrolled }
-        return [
-            ending, .job(.endSession(manifest.session, path: path, manifest.encoded())),
+        // A complete session of which not everything is on disk when the collector is killed goes on, to get the rest.
+        return lost + (reason == .complete ? [] : [ending]) + [
+            .job(.endSession(manifest.session, path: path, manifest.encoded())),
             .sessionEnded(name: manifest.session, reason),
         ]
     }
 
     /// The session's description as it is now.
-    private mutating func writeManifest() -> Action {
+    mutating func writeManifest() -> Action {
         guard case .recording(var manifest) = state else {
             preconditionFailure("a description is written while there is a session")
         }

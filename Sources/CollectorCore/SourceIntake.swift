@@ -84,6 +84,12 @@ struct SourceIntake: Sendable {
         if model.boundNanoseconds >= Self.guessBoundNanoseconds { guessed.insert(epoch) }
     }
 
+    /// What was placed behind these ends is lost, and comes again.
+    mutating func goBack(to ends: [TrackKind: TrackEnd], formats: [TrackFormat]) {
+        trackClocks = [:]
+        goOn(after: ends, formats: formats)
+    }
+
     /// The next sample of each track comes after this one, which was placed by an earlier collector.
     mutating func goOn(after ends: [TrackKind: TrackEnd], formats: [TrackFormat]) {
         for (track, end) in ends {

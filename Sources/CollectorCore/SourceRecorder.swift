@@ -21,7 +21,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
     /// Somebody sends it now.
     private(set) var isConnected = true
     /// The last record of the present spool that was taken in.
-    private var through: UInt64 = 0
+    private(set) var through: UInt64 = 0
     /// The same of the spools before it.
     private var earlierSpools: [SessionManifest.SpoolEnd] = []
 
@@ -84,8 +84,10 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
     var name: String { introduction.name }
     var spool: [UInt8] { introduction.spool }
     var isEnrolled: Bool { session != nil }
+    /// One of its files has failed, and what of it is on disk is being found out.
+    var isFailing = false
     /// It has said goodbye, or will never come back.
-    var hasEnded: Bool { isComplete }
+    var hasEnded: Bool { isComplete && !isFailing }
 
     var manifestEntry: SessionManifest.Source {
         SessionManifest.Source(
@@ -134,6 +136,29 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
             $0.after = durable
             $0.text = text
         }
+    }
+
+    /// What was recorded behind that which is on disk is lost: it comes again, into another file.
+    /// - Parameters:
+    ///   - source: what is on disk.
+    ///   - durable: the last record of its present spool up to which everything is.
+    /// - Returns: payload bytes that were waiting for their fragment.
+    mutating func goBack(
+        to source: RecoveredSource, durable: UInt64, in manifest: SessionManifest
+    ) -> Int {
+        let waiting = segmenter.pendingBytes
+        segmenter = Segmenter(
+            settings: SegmenterSettings(segmentNanoseconds: manifest.segmentNanoseconds),
+            formats: segmenter.upcomingTracks,
+            resuming: .init(usedOrigins: source.origins, open: nil))
+        intake.goBack(to: source.ends, formats: segmenter.upcomingTracks)
+        through = durable
+        isFailing = false
+        isComplete = false
+        progress.isComplete = false
+        isConnected = false
+        isResumed = true
+        return waiting
     }
 
     /// Takes a place in a session.

@@ -29,6 +29,11 @@ struct Watermarks: Sendable {
         spools[source]?.first { $0.identity == spool }?.sequences.watermark ?? 0
     }
 
+    /// All that is durable of a spool.
+    func durable(source: String, spool: [UInt8]) -> SequenceSet {
+        spools[source]?.first { $0.identity == spool }?.sequences ?? SequenceSet()
+    }
+
     /// A spool that has not been seen before begins after `received`.
     mutating func begin(source: String, spool: [UInt8], received: UInt64) {
         var own = spools[source, default: []]

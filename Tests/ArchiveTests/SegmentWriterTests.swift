@@ -127,11 +127,13 @@ final class TemporaryDirectory {
         #expect(FileVerifier.verify(path).report.isSound)
     }
 
-    @Test func `a file without samples is left as it is`() throws {
+    @Test func `a file without samples is not there`() throws {
         let directory = TemporaryDirectory()
         let path = "\(directory.path)/a.mp4"
         try write(path, fragments: 0, finished: true)
-        #expect(FileVerifier.verify(path).report.isSound)
+        #expect(try FileSystem.names(in: directory.path) == [])
+        try write(path, fragments: 1, finished: false)
+        #expect(try FileSystem.names(in: directory.path) == ["a.mp4"])
     }
 
     @Test func `a file cut anywhere keeps its whole fragments`() throws {

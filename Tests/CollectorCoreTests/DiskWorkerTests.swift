@@ -1,53 +1,40 @@
 import Archive
-import Glibc
-import Media
+import TestDisks
 import Testing
 
 @testable import CollectorCore
 
 @Suite struct DiskWorkerTests {
-    private static let format = TrackFormat.h264(
-        H264Format(
-            sequenceParameterSets: [
-                [0x67, 0x42, 0xC0, 0x0A, 0xDA, 0x0F, 0x0A, 0x69, 0xA8, 0x10, 0x10]
-            ],
-            pictureParameterSets: [[0x68, 0xCE, 0x06, 0xE2]], width: 16, height: 16))
-
     @Test func `a session is not called finished while one of its files is stuck`() throws {
-        let root = "/tmp/tributary-test-\(getpid())-\(UInt64.random(in: 0 ... .max))"
-        let layout = ArchiveLayout(root: root)
-        let path = layout.segment("session", "camera", origin: UTCTime(nanoseconds: 0))
-        defer {
-            unlink(path)
-            unlink(layout.manifest("session"))
-            for directory in [
-                layout.source("session", "camera"), layout.session("session"), layout.sessions,
-                root,
-            ] { rmdir(directory) }
-        }
-        try FileSystem.makeDirectories(layout.session("session"))
-        var worker = DiskWorker<TestPayload>(
-            layout: layout, space: FreeSpace(reserveBytes: 0, directory: layout.sessions))
+        let scene = try DiskScene()
         func ended() -> Bool {
-            worker.takeEvents().contains { if case .ended = $0 { true } else { false } }
+            scene.worker.takeEvents().contains { if case .ended = $0 { true } else { false } }
         }
-        let id = SegmentID(session: "session", source: "camera", number: 1)
-        let plan = SegmentPlan(
-            originNanoseconds: 0,
-            tracks: [
-                .init(format: Self.format, originTicks: 0, shiftTicks: 0)
-            ])
-        // The source's directory is not there yet.
-        worker.perform(
-            .open(id, path: path, plan: plan, sessionZero: UTCTime(nanoseconds: 0)))
-        worker.perform(.finish(id))
-        let manifest = layout.manifest("session")
-        worker.perform(.endSession("session", path: manifest, Array("{}".utf8)))
-        #expect(!ended() && worker.isStuck)
+        scene.disk.setCapacity(0)
+        scene.append(3...3, to: 1, of: "one")
+        for source in ["one", "two"] { scene.finish(1, of: source) }
+        let manifest = scene.layout.manifest("session")
+        scene.worker.perform(.endSession("session", path: manifest, Array("{}".utf8)))
+        #expect(!ended() && scene.worker.isStuck)
         #expect(!FileSystem.exists(manifest))
-        try FileSystem.makeDirectories(layout.source("session", "camera"))
-        worker.retry()
-        #expect(ended() && !worker.isStuck)
+        scene.disk.setCapacity(nil)
+        scene.worker.retry()
+        #expect(ended() && !scene.worker.isStuck)
         #expect(FileSystem.exists(manifest))
+        #expect(scene.report(1, of: "one").state == .finished)
+    }
+
+    @Test func `a file is there when it has its first fragment, and not before`() throws {
+        let scene = try DiskScene()
+        scene.open(2, of: "one")
+        #expect(!FileSystem.exists(scene.path(2, of: "one")))
+        scene.disk.setCapacity(0)
+        scene.append(3...3, to: 2, of: "one")
+        let directory = scene.layout.source("session", "one")
+        #expect(try FileSystem.names(in: directory).count == 1)
+        scene.disk.setCapacity(nil)
+        scene.worker.retry()
+        #expect(scene.report(2, of: "one").fragments == 1)
+        #expect(try FileSystem.names(in: directory).count == 2)
     }
 }

@@ -50,7 +50,7 @@ struct Observation {
             case .open(let id, _, let plan, let zero):
                 opened.append((id.source, id.number, plan))
                 zeroUTC = zeroUTC ?? zero
-            case .makeDirectory, .manifest, .reopen, .finish, .endSession, .remove:
+            case .makeDirectory, .manifest, .reopen, .finish, .goOn, .endSession, .remove:
                 break
             }
         }

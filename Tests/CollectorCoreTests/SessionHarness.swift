@@ -84,7 +84,7 @@ struct SessionHarness {
     var resumed: [String] = []
     var reasons: [SessionManifest.EndReason] = []
     var unrecorded: [PersistedRecords] = []
-    var alreadyRecordedBytes = 0
+    var releasedBytes = 0
 
     init(
         startAt: SessionManifest.StartPolicy = .firstSample,
@@ -110,7 +110,7 @@ struct SessionHarness {
             case .job(let job): jobs.append(job)
             case .note: break
             case .unrecorded(let records): unrecorded.append(records)
-            case .alreadyRecorded(_, let size): alreadyRecordedBytes += size
+            case .released(_, let size): releasedBytes += size
             case .sessionStarted(let name): started.append(name)
             case .sessionResumed(let name): resumed.append(name)
             case .sessionEnded(let name, let reason):

@@ -71,7 +71,7 @@ package struct ArchiveRecovery {
     private mutating func manifest(_ session: String) throws(ArchiveError) -> SessionManifest? {
         let path = layout.manifest(session)
         // What a replacement that was cut short has left.
-        unlink("\(path).new")
+        try FileSystem.remove("\(path).new", on: layout.disk)
         guard FileSystem.exists(path) else { return try orphan(session) }
         do throws(ArchiveError) {
             return try SessionManifest.read(path)
@@ -80,7 +80,7 @@ package struct ArchiveRecovery {
             guard case .malformed(_, SessionManifest.unreadable) = error,
                 let zero = UTCTime(sessionName: session)
             else { return nil }
-            guard rename(path, "\(path).damaged") == 0 else {
+            guard layout.disk.rename(path, to: "\(path).damaged") == 0 else {
                 throw .system(operation: "rename", path: path, errno: errno)
             }
             return interrupted(session, zero: zero)
@@ -93,18 +93,19 @@ package struct ArchiveRecovery {
         var hasContent = false
         for name in try layout.sourceNames(session) {
             var source = SourceRecovery(
-                layout: layout, session: session, name: name, zero: zero, goesOn: false, now: now)
+                layout: layout, session: session, name: name, zero: zero, purpose: .finish,
+                now: now)
             _ = try source.run(nil)
             hasContent = hasContent || source.hasContent
             archive.notes += source.notes
         }
         if hasContent { return interrupted(session, zero: zero) }
         for name in try layout.sourceNames(session) {
-            unlink(layout.ledger(session, name))
-            rmdir(layout.source(session, name))
+            try FileSystem.remove(layout.ledger(session, name), on: layout.disk)
+            _ = layout.disk.removeDirectory(layout.source(session, name))
         }
         // Only an empty directory goes; anything that is not ours keeps it.
-        if rmdir(layout.session(session)) == 0 {
+        if layout.disk.removeDirectory(layout.session(session)) == 0 {
             archive.notes.append(
                 RecoveryNote(.info, "removed session \(session), in which nothing was recorded"))
         }
@@ -152,12 +153,13 @@ package struct ArchiveRecovery {
         where ArchiveLayout.isValidName(name) {
             var recovery = SourceRecovery(
                 layout: layout, session: manifest.session, name: name, zero: manifest.zeroTime,
-                goesOn: goesOn, now: now)
+                purpose: goesOn ? .goOn : .finish, now: now)
             if found.contains(name) {
                 sources.append(
                     try recovery.run(manifest.sources.first { $0.name == name }))
                 for spool in recovery.spools { add(spool, of: name) }
-                try FileSystem.synchronizeDirectory(layout.source(manifest.session, name))
+                try FileSystem.synchronizeDirectory(
+                    layout.source(manifest.session, name), on: layout.disk)
             }
             archive.notes += recovery.notes
         }
@@ -183,7 +185,8 @@ package struct ArchiveRecovery {
         manifest.state = .finished
         manifest.end =
             manifest.end ?? SessionManifest.End(reason: .interrupted, at: now)
-        try FileSystem.replace(layout.manifest(manifest.session), with: manifest.encoded())
+        try FileSystem.replace(
+            layout.manifest(manifest.session), with: manifest.encoded(), on: layout.disk)
         archive.notes.append(
             RecoveryNote(.warning, "finished session \(manifest.session), which a crash had left"))
     }

@@ -1,9 +1,7 @@
-import CLinux
-import Glibc
-
 /// Puts a ledger in order: what follows its last whole line is cut, and the rest is durable.
 ///
-/// Damaged lines in front of that stay: `verify` names them, and no line depends on another.
+/// Damaged lines in front of that stay: `verify` names them, and no line depends on another. Only lines with zeros in them go:
+/// they are pages that a power cut took, and what was on those was never called durable.
 enum LedgerRecovery {
     /// A ledger larger than this was not written by us.
     private static let maximumBytes = 256 << 20
@@ -13,33 +11,33 @@ enum LedgerRecovery {
         var cutBytes = 0
     }
 
-    static func recover(_ path: String) throws(ArchiveError) -> Outcome {
+    static func recover(_ path: String, on disk: any Disk) throws(ArchiveError) -> Outcome {
         guard FileSystem.exists(path) else { return Outcome() }
         let bytes = try FileSystem.read(path, limit: maximumBytes)
         let whole = bytes.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
-        let descriptor = CLinux_open(path, O_WRONLY | O_CLOEXEC, 0)
-        guard descriptor >= 0 else { throw .system(operation: "open", path: path, errno: errno) }
-        defer { close(descriptor) }
-        if whole < bytes.count, ftruncate(descriptor, off_t(whole)) != 0 {
-            throw .system(operation: "cut", path: path, errno: errno)
-        }
+        let file = try RecordingFile(reopening: path, on: disk)
+        if whole < bytes.count { try file.cut(to: UInt64(whole)) }
         // What is told to agents as durable has to be so.
-        guard fdatasync(descriptor) == 0 else {
-            throw .system(operation: "synchronise", path: path, errno: errno)
-        }
-        return Outcome(
-            contents: Ledger.parse(Array(bytes[..<whole])), cutBytes: bytes.count - whole)
+        try file.synchronize()
+        let kept = withoutLostPages(bytes[..<whole])
+        if kept.count < whole { try FileSystem.replace(path, with: kept, on: disk) }
+        return Outcome(contents: Ledger.parse(kept), cutBytes: bytes.count - kept.count)
+    }
+
+    private static func withoutLostPages(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+        guard bytes.contains(0) else { return Array(bytes) }
+        let feed = UInt8(ascii: "\n")
+        return Array(
+            bytes.split(separator: feed).filter { !$0.contains(0) }.map { $0 + [feed] }.joined())
     }
 
     /// Appends lines to a ledger, durably.
-    static func append(_ entries: [LedgerEntry], to path: String) throws(ArchiveError) {
+    static func append(
+        _ entries: [LedgerEntry], to path: String, on disk: any Disk
+    ) throws(ArchiveError) {
         guard !entries.isEmpty else { return }
-        let descriptor = CLinux_open(path, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0o644)
-        guard descriptor >= 0 else { throw .system(operation: "open", path: path, errno: errno) }
-        defer { close(descriptor) }
-        try FileSystem.writeAll(descriptor, entries.flatMap(Ledger.line), path: path)
-        guard fdatasync(descriptor) == 0 else {
-            throw .system(operation: "synchronise", path: path, errno: errno)
-        }
+        let file = try RecordingFile(growing: path, on: disk)
+        try file.append(entries.flatMap(Ledger.line))
+        try file.synchronize()
     }
 }

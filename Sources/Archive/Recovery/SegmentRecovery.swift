@@ -33,8 +33,8 @@ enum SegmentRecovery {
     }
 
     /// Reads a file, and takes a torn tail away.
-    static func recover(_ path: String) throws(ArchiveError) -> Outcome {
-        let file = try RecordingFile(reopening: path)
+    static func recover(_ path: String, on disk: any Disk) throws(ArchiveError) -> Outcome {
+        let file = try RecordingFile(reopening: path, on: disk)
         let survey: SegmentSurvey
         do throws(MP4Error) {
             survey = try SegmentSurvey(of: DescriptorSource(descriptor: file.readDescriptor))
@@ -42,7 +42,7 @@ enum SegmentRecovery {
             guard case .notARecording = error, try isWithoutMedia(file) else {
                 return .setAside("cannot be read: \(error)", nil)
             }
-            try remove(path)
+            try FileSystem.remove(path, on: disk)
             return .empty
         }
         if survey.isFinished { return .finished(survey) }
@@ -51,7 +51,7 @@ enum SegmentRecovery {
         }
         guard let plan = survey.plan, let zero = survey.sessionZero, !survey.fragments.isEmpty
         else {
-            try remove(path)
+            try FileSystem.remove(path, on: disk)
             return .empty
         }
         let cut = survey.sizeBytes - survey.validEnd
@@ -67,8 +67,8 @@ enum SegmentRecovery {
     }
 
     /// Makes a recovered file an ordinary MP4.
-    static func finish(_ segment: UnfinishedSegment) throws(ArchiveError) {
-        try SegmentFinisher.finish(RecordingFile(reopening: segment.path))
+    static func finish(_ segment: UnfinishedSegment, on disk: any Disk) throws(ArchiveError) {
+        try SegmentFinisher.finish(RecordingFile(reopening: segment.path, on: disk))
     }
 
     /// Whether a file is so short that it ended within its own beginning.
@@ -77,11 +77,5 @@ enum SegmentRecovery {
         let bytes = try FileSystem.read(file.path, limit: Int(headerBytes))
         let word = Array("moof".utf8)
         return !bytes.indices.contains { bytes[$0...].starts(with: word) }
-    }
-
-    private static func remove(_ path: String) throws(ArchiveError) {
-        guard unlink(path) == 0 else {
-            throw .system(operation: "remove", path: path, errno: errno)
-        }
     }
 }

@@ -3,7 +3,17 @@ import Media
 /// Puts one source's part of an interrupted session in order.
 ///
 /// Nothing that is wrong with one file stops the others: it is said in the log and in the ledger.
-struct SourceRecovery {
+package struct SourceRecovery {
+    /// What follows on the recovery.
+    package enum Purpose: Hashable, Sendable {
+        /// The session is over: every file is finished.
+        case finish
+        /// The session goes on, and so does its newest file.
+        case goOn
+        /// A file could not be written any further, and this is why: all files are finished, the session goes on.
+        case rescue(String)
+    }
+
     /// Finished files of each spool that are read too, those with its last numbers. The disk makes ledger and files durable
     /// together every second, so that what is older than the last finished file has long been: one more is for what was late.
     static let finishedFilesRead = 2
@@ -12,40 +22,42 @@ struct SourceRecovery {
     let session: String
     let name: String
     let zero: UTCTime
-    /// Whether the session goes on: its newest file is left open then.
-    let goesOn: Bool
+    let purpose: Purpose
     let now: UTCTime
 
-    private(set) var notes: [RecoveryNote] = []
+    package private(set) var notes: [RecoveryNote] = []
     private var entries: [LedgerEntry] = []
     private var written: [LedgerEntry] = []
     private var surveys: [SegmentSurvey] = []
     /// What of the source's spools is here.
-    private(set) var spools: [RecordedSpool] = []
+    package private(set) var spools: [RecordedSpool] = []
     private var readsEveryFile = true
     /// What is in files whose removal was cut short.
     private var removing: [(spool: [UInt8], ranges: [ClosedRange<UInt64>])] = []
     private var hasDamage = false
 
-    init(
-        layout: ArchiveLayout, session: String, name: String, zero: UTCTime, goesOn: Bool,
+    package init(
+        layout: ArchiveLayout, session: String, name: String, zero: UTCTime, purpose: Purpose,
         now: UTCTime
     ) {
         self.layout = layout
         self.session = session
         self.name = name
         self.zero = zero
-        self.goesOn = goesOn
+        self.purpose = purpose
         self.now = now
     }
 
     /// What was found and put in order; what of its spools is here, ``spools`` says then.
-    mutating func run(_ entry: SessionManifest.Source?) throws(ArchiveError) -> RecoveredSource {
+    package mutating func run(
+        _ entry: SessionManifest.Source?
+    ) throws(ArchiveError) -> RecoveredSource {
         recoverLedger()
         var source = RecoveredSource(
             entry: entry
                 ?? SessionManifest.Source(
                     name: name, agent: "", address: "", tracks: [], isComplete: false))
+        try removeUnnamed()
         let paths = try layout.segmentPaths(session, name)
         source.origins = paths.compactMap(origin)
         let open = recoverSegments(paths)
@@ -53,7 +65,7 @@ struct SourceRecovery {
         spools = joinSpools()
         source.spools = spools.map(\.spool)
         source.entry.isComplete = isComplete
-        let last = goesOn && !isComplete ? open.last : nil
+        let last = purpose == .goOn && !isComplete ? open.last : nil
         for segment in open where segment != last { finish(segment) }
         source.open = last
         for survey in inOrder(surveys) {
@@ -106,7 +118,7 @@ struct SourceRecovery {
             for line in explained { recorded.sequences.insert(line.sequences) }
             recorded.goodbye = explained.last { $0.isGoodbye }?.sequences.upperBound
             // Times of a session that does not go on are of no use to another.
-            recorded.runs = goesOn ? own : []
+            recorded.runs = purpose == .finish ? [] : own
             recorded.trim()
             found.append(recorded)
         }
@@ -137,13 +149,22 @@ extension SourceRecovery {
         }
     }
 
+    /// Files that a crash kept from getting their first fragment, and their name.
+    private func removeUnnamed() throws(ArchiveError) {
+        let directory = layout.source(session, name)
+        let suffix = ArchiveLayout.segmentSuffix + SegmentWriter.unnamedSuffix
+        for file in try FileSystem.names(in: directory) where file.hasSuffix(suffix) {
+            try FileSystem.remove("\(directory)/\(file)", on: layout.disk)
+        }
+    }
+
     private mutating func recoverLedger() {
         let path = layout.ledger(session, name)
         do throws(ArchiveError) {
-            let outcome = try LedgerRecovery.recover(path)
+            let outcome = try LedgerRecovery.recover(path, on: layout.disk)
             entries = outcome.contents.entries
             if outcome.cutBytes > 0 {
-                warn("\(path): cut its last line, which was not whole (\(outcome.cutBytes) bytes)")
+                warn("\(path): cut lines that were not whole (\(outcome.cutBytes) bytes)")
             }
             for line in outcome.contents.damagedLines {
                 notes.append(
@@ -170,7 +191,7 @@ extension SourceRecovery {
         readsEveryFile = skipped.isEmpty
         for path in paths where isFinished[path] != nil && !skipped.contains(path) {
             do throws(ArchiveError) {
-                switch try SegmentRecovery.recover(path) {
+                switch try SegmentRecovery.recover(path, on: layout.disk) {
                 case .finished(let survey):
                     surveys.append(survey)
                     if let flaw = survey.flaw {
@@ -234,10 +255,18 @@ extension SourceRecovery {
 
     private mutating func finish(_ segment: UnfinishedSegment) {
         do throws(ArchiveError) {
-            try SegmentRecovery.finish(segment)
-            let text = "\(segment.path): finished after a crash, \(segment.fragments) fragments"
-            notes.append(RecoveryNote(.info, source: name, text))
-            addLine(.resumed, text)
+            try SegmentRecovery.finish(segment, on: layout.disk)
+            if case .rescue(let reason) = purpose {
+                let text =
+                    "\(segment.path): ends after \(segment.fragments) fragments (\(reason))"
+                notes.append(RecoveryNote(.warning, source: name, text))
+                addLine(.failed, text)
+            } else {
+                let text =
+                    "\(segment.path): finished after a crash, \(segment.fragments) fragments"
+                notes.append(RecoveryNote(.info, source: name, text))
+                addLine(.resumed, text)
+            }
         } catch {
             setAside(segment.path, error.reason)
         }
@@ -278,7 +307,8 @@ extension SourceRecovery {
 
     private mutating func appendLines() {
         do throws(ArchiveError) {
-            try LedgerRecovery.append(written, to: layout.ledger(session, name))
+            try LedgerRecovery.append(
+                written, to: layout.ledger(session, name), on: layout.disk)
         } catch {
             notes.append(RecoveryNote(.error, source: name, "\(error)"))
         }

@@ -17,15 +17,15 @@ package enum SegmentRemoval {
     ///   - cause: for the ledger.
     ///   - append: writes lines to the source's ledger and makes them durable.
     package static func remove(
-        _ path: String, cause: String, now: UTCTime,
+        _ path: String, on disk: any Disk = SystemDisk(), cause: String, now: UTCTime,
         appending append: (_ lines: [UInt8]) throws(ArchiveError) -> Void
     ) throws(ArchiveError) {
         let staged = String(path.dropLast(ArchiveLayout.segmentSuffix.count)) + stagedSuffix
-        guard rename(path, staged) == 0 else {
+        guard disk.rename(path, to: staged) == 0 else {
             throw .system(operation: "remove", path: path, errno: errno)
         }
         try append(ledgerLines(staged, cause: cause, known: [], now: now))
-        try discard(staged)
+        try FileSystem.remove(staged, on: disk)
     }
 
     /// Finishes a removal that was cut short.
@@ -33,20 +33,14 @@ package enum SegmentRemoval {
     ///   - staged: the renamed file.
     ///   - ledger: the source's ledger: whether the second step was done is seen there.
     package static func complete(
-        _ staged: String, ledger: Ledger.Contents, now: UTCTime,
+        _ staged: String, on disk: any Disk = SystemDisk(), ledger: Ledger.Contents, now: UTCTime,
         appending append: (_ lines: [UInt8]) throws(ArchiveError) -> Void
     ) throws(ArchiveError) {
         let name = segmentName(staged)
         let known = ledger.entries.filter { $0.kind == .removed && $0.segment == name }
         let lines = ledgerLines(staged, cause: "removal cut short", known: known, now: now)
         if !lines.isEmpty { try append(lines) }
-        try discard(staged)
-    }
-
-    private static func discard(_ staged: String) throws(ArchiveError) {
-        guard unlink(staged) == 0 || errno == ENOENT else {
-            throw .system(operation: "remove", path: staged, errno: errno)
-        }
+        try FileSystem.remove(staged, on: disk)
     }
 
     /// A line for each range of numbers that the file holds; one without numbers for what cannot be read.

@@ -1,5 +1,3 @@
-import Glibc
-
 /// Whether a session is kept whatever the retention's limits say: a file of its own inside the session, so that neither a
 /// running collector nor a rewritten description can lose it.
 package enum SessionProtection {
@@ -9,12 +7,10 @@ package enum SessionProtection {
     ) throws(ArchiveError) {
         let path = layout.protection(session)
         if isProtected {
-            try FileSystem.replace(path, with: [])
+            try FileSystem.replace(path, with: [], on: layout.disk)
         } else {
-            guard unlink(path) == 0 || errno == ENOENT else {
-                throw .system(operation: "remove", path: path, errno: errno)
-            }
-            try FileSystem.synchronizeDirectory(layout.session(session))
+            try FileSystem.remove(path, on: layout.disk)
+            try FileSystem.synchronizeDirectory(layout.session(session), on: layout.disk)
         }
     }
 

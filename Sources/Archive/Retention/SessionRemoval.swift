@@ -1,4 +1,3 @@
-import CLinux
 import Glibc
 
 /// Takes a whole session out of an archive, in two steps: renamed, it is no session any more; then it is deleted. What a crash
@@ -13,17 +12,17 @@ package enum SessionRemoval {
     ) throws(ArchiveError) {
         let path = layout.session(session)
         let staged = "\(layout.sessions)/\(stagedPrefix)\(session)"
-        guard rename(path, staged) == 0 else {
+        guard layout.disk.rename(path, to: staged) == 0 else {
             throw .system(operation: "remove", path: path, errno: errno)
         }
-        try FileSystem.synchronizeDirectory(layout.sessions)
-        try FileSystem.removeTree(staged)
+        try FileSystem.synchronizeDirectory(layout.sessions, on: layout.disk)
+        try FileSystem.removeTree(staged, on: layout.disk)
     }
 
     /// Finishes removals that were cut short.
     package static func complete(in layout: ArchiveLayout) throws(ArchiveError) {
         for name in try FileSystem.names(in: layout.sessions) where name.hasPrefix(stagedPrefix) {
-            try FileSystem.removeTree("\(layout.sessions)/\(name)")
+            try FileSystem.removeTree("\(layout.sessions)/\(name)", on: layout.disk)
         }
     }
 }

@@ -67,6 +67,8 @@ package enum CloseReason: Hashable, Sendable, CustomStringConvertible {
     case silent
     /// The same agent came over a new connection, which holds it now.
     case replaced
+    /// What it sent is lost on the way to the disk: it comes again, and sends it again.
+    case rewound
     /// The sender broke a rule.
     case refused(RefusalReason)
     /// The collector is stopping.
@@ -78,6 +80,7 @@ package enum CloseReason: Hashable, Sendable, CustomStringConvertible {
         case .complete: "complete"
         case .silent: "not heard of any more"
         case .replaced: "another connection took over"
+        case .rewound: "has to send again what could not be written"
         case .refused(let reason): "refused (\(reason))"
         case .stopping: "the collector is stopping"
         }

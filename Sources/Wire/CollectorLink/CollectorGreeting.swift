@@ -214,7 +214,15 @@ extension CollectorLink {
         if let known, known.spool == hello.spool {
             entry = known
             // What was taken in behind the offer may have changed the formats; the link has followed.
-            if entry.received < offer.firstSequence { entry.tracks = offer.tracks }
+            if entry.received < offer.firstSequence || entry.isFresh { entry.tracks = offer.tracks }
+        } else if let known,
+            let before = known.earlier.first(where: { $0.identity == hello.spool })
+        {
+            entry = SourceEntry(
+                spool: hello.spool, received: before.received, durable: before.durable,
+                tracks: before.received < offer.firstSequence ? offer.tracks : before.tracks,
+                goodbye: before.goodbye, outstandingBytes: known.outstandingBytes)
+            entry.earlier = known.spools(but: hello.spool)
         } else {
             let archived = archiveLookup(offer.name, hello.spool)
             entry = SourceEntry(
@@ -223,6 +231,7 @@ extension CollectorLink {
                 // An agent that goes on behind its goodbye has heard that it arrived.
                 goodbye: archived.goodbye.flatMap { offer.firstSequence <= $0 ? $0 : nil },
                 outstandingBytes: known?.outstandingBytes ?? 0, resumedAt: archived.persisted)
+            entry.earlier = known?.spools(but: hello.spool) ?? []
         }
         entry.holder = holder
         guard offer.firstSequence > entry.received + 1 else { return (entry, nil) }

@@ -97,6 +97,10 @@ package struct CollectorLink: Sendable {
     /// That may be more than this link has taken in: a collector that was killed had records on disk behind ones that it
     /// had not. They count when they come again.
     package mutating func persisted(source: String, spool: Identity, sequence: UInt64) {
+        if let place = sources[source]?.earlier.firstIndex(where: { $0.identity == spool }) {
+            sources[source]?.earlier[place].durable = sequence
+            return
+        }
         guard var entry = sources[source], entry.spool == spool, sequence > entry.durable else {
             return
         }
@@ -117,6 +121,32 @@ package struct CollectorLink: Sendable {
         let limit = account.limitBytes(
             window: windowBytes, outstanding: entry.outstandingBytes)
         if limit - account.announcedBytes >= windowBytes / 2 { markAckDue(holder) }
+    }
+
+    /// What was taken in of a source behind a record is not on disk, and never will be: the agent is to come again, and to send
+    /// it again. What of its payloads is in memory is to be released as ever.
+    package mutating func rewind(
+        _ source: String, spool: Identity, to persisted: UInt64, now: Int64
+    ) -> [CollectorAction] {
+        guard var entry = sources[source], entry.spool == spool else { return [] }
+        entry.received = persisted
+        entry.durable = persisted
+        entry.resumedAt = persisted
+        entry.goodbye = nil
+        for place in entry.earlier.indices {
+            let durable = entry.earlier[place].durable
+            entry.earlier[place].received = durable
+            if let goodbye = entry.earlier[place].goodbye, goodbye > durable {
+                entry.earlier[place].goodbye = nil
+            }
+        }
+        sources[source] = entry
+        guard let holder = entry.holder else { return [] }
+        let refusal = Refusal(
+            reason: .unknownConnection,
+            text: "\(source) has to be sent again from record \(persisted + 1) on: say Hello")
+        return [.send(holder, WireMessage.refusal(refusal).encoded()), .dismissed(holder)]
+            + close(holder, .rewound) + admitUncontested(now: now)
     }
 
     /// The first sample has begun a session.

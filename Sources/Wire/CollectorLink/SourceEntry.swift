@@ -16,8 +16,35 @@ struct SourceEntry: Hashable, Sendable {
     var goodbye: UInt64?
     /// Payload bytes taken in and not yet on disk; survives reconnects, and a change of spool.
     var outstandingBytes: UInt64
-    /// Where the archive made this link begin; 0 where it had nothing. It need not be the end of a message.
+    /// Where the archive made this link begin, or begin again; 0 where it had nothing. It need not be the end of a message.
     var resumedAt: UInt64 = 0
+
+    /// What is remembered of the spools before this one, the latest at the end: messages of an agent's earlier connections may come
+    /// behind those of its next life, and a box goes back to what an earlier life has left.
+    var earlier: [Spool] = []
+
+    /// What is remembered of a spool that is not the present one.
+    struct Spool: Hashable, Sendable {
+        var identity: Identity
+        var received: UInt64
+        var durable: UInt64
+        var tracks: [TrackFormat]
+        var goodbye: UInt64?
+    }
+
+    /// More lives of one box than are on their way at once.
+    private static let earlierSpools = 8
+
+    /// All spools but one, for the entry that follows this one.
+    func spools(but identity: Identity) -> [Spool] {
+        let own = Spool(
+            identity: spool, received: received, durable: durable, tracks: tracks,
+            goodbye: goodbye)
+        return (earlier + [own]).filter { $0.identity != identity }.suffix(Self.earlierSpools)
+    }
+
+    /// Nothing has been taken in since: what an agent says of its formats is all that is known of them.
+    var isFresh: Bool { received == resumedAt }
 
     /// Last record that the agent may forget.
     var persisted: UInt64 { min(durable, received) }
@@ -45,7 +72,7 @@ struct SourceEntry: Hashable, Sendable {
         if last <= received { return .duplicate }
         if first <= received {
             // What a killed collector had of a message is not asked for; the rest of the message is.
-            if received == resumedAt { return .next }
+            if isFresh { return .next }
             return .violation(
                 "records \(first) to \(last) straddle \(received), the last one taken in: "
                     + "a record must not be cut anew")

@@ -1,0 +1,393 @@
+import Archive
+import Media
+import Wire
+
+/// What a collector decides: the protocol and the session in one value, without sockets, files, clocks and threads.
+///
+/// Messages, what the disk has done, and time go in; what is to be sent, written and logged waits to be taken. It is what runs in a
+/// collector and in its simulation alike.
+struct Conductor<Payload: MediaPayload> {
+    /// What the surroundings have to know of a session, or to do.
+    enum Notice: Sendable {
+        /// All jobs of the session have been given.
+        case sessionEnded
+        /// Its files are final.
+        case sessionFinished(String)
+        /// The disk is full: what need not be kept should go.
+        case wantRoom
+    }
+
+    private var link: CollectorLink
+    private(set) var recorder: SessionRecorder<Payload>
+    private(set) var jobs: [DiskJob<Payload>] = []
+    /// Payload bytes of the jobs that have not been taken.
+    private(set) var pendingBytes = 0
+    private var outgoing: [(peer: PeerID, header: [UInt8])] = []
+    private var dismissed: [PeerID] = []
+    private var lines: [LinkLog] = []
+    private var notices: [Notice] = []
+    /// The protocol's time never goes back.
+    private var latest: Int64 = 0
+    /// Files that cannot be written: for want of room, or for another reason.
+    private var stuckPaths: Set<String> = []
+    private var pathsWithoutRoom: Set<String> = []
+    /// What could not be recorded, for the program's end.
+    private(set) var failures: [String] = []
+
+    /// See ``SessionSettings/idleTimeoutNanoseconds``; holds from the next tick on.
+    var idleTimeoutNanoseconds: Int64 {
+        get { recorder.idleTimeoutNanoseconds }
+        set { recorder.idleTimeoutNanoseconds = newValue }
+    }
+
+    /// What keeps it from recording, in a few words; nil: nothing.
+    var trouble: String? {
+        if !pathsWithoutRoom.isEmpty {
+            return "there is no room on the disk, agents keep what they have"
+        }
+        return stuckPaths.min().map { "\($0) cannot be written" }
+    }
+
+    /// Takes over what an earlier collector left.
+    init(
+        settings: SessionSettings, recovered: RecoveredArchive, host: HostClock, at now: Instant
+    ) {
+        let archived = Self.archived(recovered)
+        link = CollectorLink(settings: CollectorLinkSettings(software: settings.software)) {
+            archived[$0]?[$1] ?? ArchivedRecords()
+        }
+        recorder = SessionRecorder(settings: settings, host: host)
+        record(recorder.resume(recovered, at: now))
+    }
+
+    /// What of each source and spool is on disk: agents go on behind that.
+    private static func archived(
+        _ recovered: RecoveredArchive
+    ) -> [String: [Identity: ArchivedRecords]] {
+        recovered.spools.mapValues { spools in
+            var records: [Identity: ArchivedRecords] = [:]
+            for spool in spools {
+                guard let identity = Identity(spool.spool) else { continue }
+                records[identity] = ArchivedRecords(
+                    persisted: spool.sequences.watermark,
+                    goodbye: spool.hasGoodbye ? spool.goodbye : nil)
+            }
+            return records
+        }
+    }
+}
+
+// MARK: - What is to be done
+
+extension Conductor {
+    var hasOutgoing: Bool { !outgoing.isEmpty }
+
+    /// Messages for agents, in their order.
+    mutating func takeOutgoing() -> [(peer: PeerID, header: [UInt8])] {
+        defer { outgoing.removeAll(keepingCapacity: true) }
+        return outgoing
+    }
+
+    /// Peers that need not be heard any more.
+    mutating func takeDismissed() -> [PeerID] {
+        defer { dismissed.removeAll(keepingCapacity: true) }
+        return dismissed
+    }
+
+    /// What the disk is to do, in its order.
+    mutating func takeJobs() -> [DiskJob<Payload>] {
+        defer {
+            jobs.removeAll(keepingCapacity: true)
+            pendingBytes = 0
+        }
+        return jobs
+    }
+
+    /// Lines for the log.
+    mutating func takeLines() -> [LinkLog] {
+        guard !lines.isEmpty else { return [] }
+        defer { lines.removeAll() }
+        return lines
+    }
+
+    mutating func takeNotices() -> [Notice] {
+        guard !notices.isEmpty else { return [] }
+        defer { notices.removeAll() }
+        return notices
+    }
+}
+
+// MARK: - What happens
+
+extension Conductor {
+    /// A message has come.
+    mutating func receive(_ message: IncomingMessage, payload: Payload?, at now: Instant) {
+        latest = max(latest, now.monotonic)
+        perform(
+            link.received(message, now: latest), payload: payload, peer: message.peer, at: now)
+    }
+
+    /// A peer could not be reached any more.
+    mutating func lost(_ peer: PeerID, at now: Instant) {
+        latest = max(latest, now.monotonic)
+        perform(link.peerGone(peer, now: latest), payload: nil, peer: peer, at: now)
+    }
+
+    /// What a peer's key allows has changed while it is connected.
+    mutating func rightChanged(
+        of peer: PeerID, to right: WritingRight?, else text: String, at now: Instant
+    ) {
+        latest = max(latest, now.monotonic)
+        perform(
+            link.rightChanged(of: peer, to: right, else: text, now: latest), payload: nil,
+            peer: peer, at: now)
+    }
+
+    /// Lets time pass.
+    /// - Parameter wallErrorNanoseconds: how far off the wall clock may be; none: as before.
+    mutating func tick(at now: Instant, wallErrorNanoseconds: Int64? = nil) {
+        latest = max(latest, now.monotonic)
+        perform(link.tick(now: latest), payload: nil, peer: nil, at: now)
+        record(recorder.tick(at: now, wallErrorNanoseconds: wallErrorNanoseconds))
+    }
+
+    /// Ends the session.
+    mutating func end(_ reason: SessionManifest.EndReason, at now: Instant) {
+        record(recorder.end(reason, at: now))
+    }
+
+    /// Tells agents that the collector goes; said after the disk has finished.
+    mutating func sayGoodbye(at now: Instant) {
+        latest = max(latest, now.monotonic)
+        perform(link.stop(now: latest), payload: nil, peer: nil, at: now)
+    }
+
+    /// Follows what the disk has done.
+    mutating func follow(_ event: DiskEvent, at now: Instant) {
+        switch event {
+        case .written(let source, let size):
+            link.released(bytes: size, source: source)
+        case .persisted(let records):
+            persisted(records)
+        case .finished(let id, let path, let size, let duration):
+            let milliseconds = Int((duration / .milliseconds(1)).rounded())
+            log(.info, "finished \(path), \(size) bytes, in \(milliseconds) ms", of: id.source)
+        case .ended(let session):
+            log(.info, "session \(session) is finished")
+            notices.append(.sessionFinished(session))
+        case .failed(let id, let error):
+            recorder.failed(id)
+            log(
+                .error,
+                "\(error); the file ends with what is durable, and what followed is sent again",
+                of: id.name)
+        case .rescued(let rescued):
+            goOn(rescued, at: now)
+        case .stuck(let path, let error):
+            stuck(path, error)
+        case .unstuck(let path):
+            unstuck(path)
+        case .removed(let removal):
+            log(.info, "removed \(removal)")
+        case .notRemoved(let removal, let error):
+            log(.warning, "\(error); \(removal) stays for now")
+        case .abandoned(let path, let error):
+            failures.append("\(path): \(error.reason)")
+            log(.error, "gave up: \(error)")
+        }
+    }
+
+    private mutating func stuck(_ path: String, _ error: ArchiveError) {
+        guard error.isForRoom else {
+            if stuckPaths.insert(path).inserted {
+                log(.error, "\(error); trying again every second, agents keep what they have")
+            }
+            return
+        }
+        if pathsWithoutRoom.isEmpty {
+            // One line for the disk, not one for each of its files.
+            log(
+                .error,
+                "\(error); recording goes on when there is room again, agents keep what they have")
+        }
+        if pathsWithoutRoom.insert(path).inserted { notices.append(.wantRoom) }
+    }
+
+    private mutating func unstuck(_ path: String) {
+        if pathsWithoutRoom.remove(path) != nil {
+            if pathsWithoutRoom.isEmpty {
+                log(.notice, "there is room again: recording goes on")
+            }
+        } else if stuckPaths.remove(path) != nil {
+            log(.notice, "writing \(path) works again")
+        }
+    }
+
+    private mutating func persisted(_ records: PersistedRecords) {
+        guard let watermark = recorder.persisted(records),
+            let spool = Identity(records.spool)
+        else { return }
+        link.persisted(source: records.source, spool: spool, sequence: watermark)
+    }
+
+    /// A source's files are in order again after one of them failed: its agent sends what is not in them.
+    private mutating func goOn(_ rescued: RescuedSource, at now: Instant) {
+        for note in rescued.notes { log(LinkLog(note)) }
+        let name = rescued.id.name
+        guard recorder.canGoOn(rescued) else {
+            record(recorder.writeOff(rescued, at: now))
+            return
+        }
+        record(recorder.goOn(rescued, at: now))
+        guard let spool = recorder.spool(of: name), let identity = Identity(spool) else { return }
+        let persisted = recorder.persisted(source: name, spool: spool)
+        perform(
+            link.rewind(name, spool: identity, to: persisted, now: latest), payload: nil, peer: nil,
+            at: now)
+    }
+}
+
+// MARK: - What follows
+
+extension Conductor {
+    private mutating func perform(
+        _ actions: [CollectorAction], payload: Payload?, peer: PeerID?, at now: Instant
+    ) {
+        for action in actions {
+            switch action {
+            case .send(let peer, let header):
+                outgoing.append((peer, header))
+            case .dismissed(let peer):
+                dismissed.append(peer)
+            case .opened(let source):
+                open(source, at: now)
+            case .samples(let source, let samples):
+                guard let payload, let peer else {
+                    preconditionFailure("samples come with the message that has just been given")
+                }
+                take(samples, payload: payload, of: source, from: peer, at: now)
+            case .gap(let source, let gap):
+                record(recorder.gap(gap, of: source, at: now))
+            case .trackUpdate(let source, let update):
+                record(recorder.format(update, of: source, at: now))
+            case .goodbye(let source, let goodbye):
+                record(recorder.goodbye(goodbye, of: source, at: now))
+            case .clockExchanges(let epoch, let exchanges):
+                recorder.exchanges(exchanges, epoch: epoch)
+            case .health:
+                break
+            case .closed(let source, let reason):
+                close(source, reason, at: now)
+            case .log(let line):
+                log(line)
+            }
+        }
+    }
+
+    private mutating func open(_ source: OpenedSource, at now: Instant) {
+        lines.append(
+            LinkLog(
+                .info, "connected from \(source.address)",
+                metadata: ["source": source.name, "agent": source.agent]))
+        if let missing = source.missing {
+            log(
+                .info, "continues its numbering after record \(missing.upperBound)", of: source.name
+            )
+        }
+        record(
+            recorder.open(
+                SourceIntroduction(source), received: source.missing?.upperBound ?? source.received,
+                missing: source.missing, at: now))
+    }
+
+    /// Records samples whose payload is what it should be; otherwise the sender is refused.
+    private mutating func take(
+        _ samples: Samples, payload: Payload, of source: String, from peer: PeerID,
+        at now: Instant
+    ) {
+        let flaw = withExtendedLifetime(payload) {
+            AccessUnitCheck.flaw(in: samples, payload: payload.memory)
+        }
+        if let flaw {
+            perform(
+                link.refuse(peer, .malformed, flaw, takingBack: samples, now: latest),
+                payload: nil, peer: nil, at: now)
+            return
+        }
+        record(recorder.samples(samples, payload: payload, of: source, at: now))
+    }
+
+    private mutating func close(_ source: String, _ reason: CloseReason, at now: Instant) {
+        switch reason {
+        case .complete, .replaced, .stopping, .rewound:
+            break
+        case .silent:
+            log(.warning, "\(reason); waiting for it", of: source)
+            record(recorder.disconnected(source, at: now))
+        case .refused:
+            failures.append("\(source): \(reason)")
+            record(recorder.giveUp(source, at: now))
+        }
+    }
+
+    private mutating func record(_ actions: [SessionRecorder<Payload>.Action]) {
+        for action in actions {
+            switch action {
+            case .job(let job):
+                jobs.append(job)
+                if case .append(_, let fragment) = job { pendingBytes += fragment.sizeBytes }
+                if case .open(let id, let path, _, _) = job {
+                    log(.info, "recording to \(path)", of: id.source)
+                }
+            case .note(let note):
+                let level: LinkLog.Level =
+                    switch note.level {
+                    case .info: .info
+                    case .warning: .warning
+                    }
+                log(level, note.text, of: note.source)
+            case .unrecorded(let records):
+                persisted(records)
+            case .released(let source, let size):
+                link.released(bytes: size, source: source)
+            case .sessionStarted(let name):
+                link.sessionBegan(name)
+                log(.info, "session \(name) has begun")
+            case .sessionResumed(let name):
+                link.sessionBegan(name)
+                log(.notice, "session \(name) goes on where the collector before left it")
+            case .sessionEnded(let name, let reason):
+                notices.append(.sessionEnded)
+                link.sessionBegan("")
+                log(.info, "session \(name) has ended (\(reason.text))")
+            }
+        }
+    }
+
+    private mutating func log(_ level: LinkLog.Level, _ text: String, of source: String? = nil) {
+        log(LinkLog(level, text, metadata: source.map { ["source": $0] } ?? [:]))
+    }
+
+    private mutating func log(_ line: LinkLog) { lines.append(line) }
+}
+
+extension LinkLog {
+    /// What recovery found.
+    init(_ note: RecoveryNote) {
+        let level: Level =
+            switch note.level {
+            case .info: .info
+            case .warning: .warning
+            case .error: .error
+            }
+        self.init(level, note.text, metadata: note.source.map { ["source": $0] } ?? [:])
+    }
+}
+
+extension SourceIntroduction {
+    init(_ source: OpenedSource) {
+        self.init(
+            name: source.name, agent: source.agent, address: source.address,
+            spool: source.spool.bytes, epochs: source.epochs, tracks: source.tracks)
+    }
+}

@@ -1,0 +1,117 @@
+import Archive
+
+// What was taken in and is not on disk: a source's file failed, or an earlier collector was killed.
+extension SessionRecorder {
+    /// A file of a source has failed: the session does not end before it is known what has to come again.
+    mutating func failed(_ id: SourceID) {
+        if sessionName == id.session { sources[id.name]?.isFailing = true }
+    }
+
+    /// Whether a source whose file failed is still recorded in the same session.
+    func canGoOn(_ rescued: RescuedSource) -> Bool {
+        sessionName == rescued.id.session && sources[rescued.id.name]?.isEnrolled == true
+    }
+
+    /// Goes on with a source of which a file failed, behind what is on disk; the rest comes again.
+    mutating func goOn(_ rescued: RescuedSource, at now: Instant) -> [Action] {
+        let name = rescued.id.name
+        guard let manifest, let spool = sources[name]?.spool else {
+            return []
+        }
+        learn(rescued)
+        let recorded = rescued.spools.map { recorded in
+            var recorded = recorded
+            recorded.sequences.formUnion(
+                watermarks.durable(source: name, spool: recorded.spool))
+            return recorded
+        }
+        known.add(recorded, of: name)
+        let waiting =
+            sources[name]?.goBack(
+                to: rescued.source, durable: watermarks.persisted(source: name, spool: spool),
+                in: manifest) ?? 0
+        // An agent that was waiting for the last acknowledgement has to come back.
+        lastRecordNanoseconds = now.monotonic
+        return [
+            .job(.goOn(rescued.id)), .released(source: name, sizeBytes: waiting), writeManifest(),
+        ]
+    }
+
+    /// A file of a session that has ended failed: what of it is not on disk is lost, and the ledger says so. Its agent still has
+    /// it, but there is no session left that it belongs to.
+    mutating func writeOff(_ rescued: RescuedSource, at now: Instant) -> [Action] {
+        let id = rescued.id
+        learn(rescued)
+        guard let session = endedSessions.last(where: { $0.name == id.session }),
+            let (spool, last) = session.through[id.name], last > 0
+        else { return [.job(.goOn(id))] }
+        let lost = watermarks.durable(source: id.name, spool: spool).missing(in: 1...last)
+        return [.job(.goOn(id))]
+            + lost.map {
+                gap(
+                    $0, of: id.name, spool, cause: "write failed",
+                    "a file failed when the session had ended already", in: id.session, at: now)
+            }
+    }
+
+    /// Takes note of what is durable of a source.
+    private mutating func learn(_ rescued: RescuedSource) {
+        for recorded in rescued.spools {
+            _ = watermarks.insert(
+                PersistedRecords(
+                    source: rescued.id.name, spool: recorded.spool,
+                    sequences: recorded.sequences.ranges))
+        }
+    }
+
+    /// Records that are not on disk, and that their agent does not have any more: a gap where others of their spool are in the
+    /// session, otherwise nothing that belongs to it.
+    func neverCame(
+        _ missing: ClosedRange<UInt64>, of name: String, _ spool: [UInt8], at now: Instant
+    ) -> [Action] {
+        guard let session = sessionName, let source = sources[name], source.isEnrolled,
+            source.spool == spool || known.spools(of: name).contains(spool)
+        else {
+            return [
+                .unrecorded(PersistedRecords(source: name, spool: spool, sequences: [missing]))
+            ]
+        }
+        return watermarks.durable(source: name, spool: spool).missing(in: missing).map {
+            gap(
+                $0, of: name, spool, cause: "restart",
+                "the box has lost what the collector did not have on disk", in: session, at: now)
+        }
+    }
+
+    /// Gaps for records of earlier spools that an earlier collector had not on disk, and that never came again: their boxes have lost
+    /// them, too.
+    func neverReturned(to session: String, at now: Instant) -> [Action] {
+        sources.keys.sorted().filter { sources[$0]?.isEnrolled == true }.flatMap { name in
+            known.spools(of: name).filter { $0 != sources[name]?.spool }.flatMap { spool in
+                watermarks.durable(source: name, spool: spool).holes.map { hole in
+                    gap(
+                        hole, of: name, spool, cause: "restart",
+                        "never came again after the collector was started anew: the box had lost "
+                            + "it, too", in: session, at: now)
+                }
+            }
+        }
+    }
+
+    /// A line of the ledger about records that nobody has.
+    private func gap(
+        _ sequences: ClosedRange<UInt64>, of source: String, _ spool: [UInt8], cause: String,
+        _ text: String, in session: String, at now: Instant
+    ) -> Action {
+        var entry = LedgerEntry(kind: .gap, at: now.utc)
+        entry.firstSequence = sequences.lowerBound
+        entry.lastSequence = sequences.upperBound
+        entry.spool = hexadecimal(spool)
+        entry.cause = cause
+        entry.text = text
+        return .job(
+            .ledger(
+                source: source, path: settings.layout.ledger(session, source), Ledger.line(entry),
+                records: PersistedRecords(source: source, spool: spool, sequences: [sequences])))
+    }
+}

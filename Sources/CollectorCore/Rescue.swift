@@ -1,0 +1,163 @@
+import Archive
+
+/// A source of which a file failed, with anything but a lack of room: an I/O error ends the file, not the recording.
+///
+/// The source's open files are cut to what is known to be durable, read, and made ordinary MP4s, exactly as after a crash. What was
+/// behind that has not been acknowledged, so its agent still has it. All jobs that are on their way meanwhile build on what is gone:
+/// they are in vain until the receiving thread has heard of it and says where it goes on (``DiskJob/goOn(_:)``).
+struct Rescue: Sendable {
+    /// A disk on which every file fails is tried less and less often: after 1, 2, 4, … seconds, but twice a minute.
+    static let longestPauseRounds = 32
+
+    let error: ArchiveError
+    /// The session's zero, which file names count from.
+    let zero: UTCTime
+    /// Rounds of retrying that pass before the next attempt.
+    var pauseRounds: Int
+    /// Payload bytes of jobs in vain that have left memory; told when the rescue is done, so that an agent does not send what
+    /// would be thrown away.
+    var droppedBytes = 0
+    /// The files are in order; the receiving thread has been told.
+    var isDone = false
+    var hasComplained = false
+}
+
+extension DiskWorker {
+    /// Ends a source's files where the job of one of them has failed, and says whether that is what has to be done: for want of
+    /// room a job waits, and so does one that no open file depends on.
+    mutating func giveUp(_ job: DiskJob<Payload>, _ error: ArchiveError) -> Bool {
+        switch job {
+        case .append(let id, _), .finish(let id):
+            guard !error.isForRoom || segments[id]?.writer.hasLostPages == true else {
+                return false
+            }
+            fail(id.origin, error)
+            _ = isInVain(job)
+            return true
+        case .reopen(let id, let segment):
+            guard !error.isForRoom else { return false }
+            fail(id.origin, error, zero: segment.sessionZero)
+            return true
+        case .makeDirectory, .manifest, .ledger, .open, .goOn, .remove, .endSession:
+            return false
+        }
+    }
+
+    /// A source's file has failed.
+    mutating func fail(_ id: SourceID, _ error: ArchiveError, zero: UTCTime? = nil) {
+        guard rescues[id] == nil,
+            let zero = zero ?? segments.first(where: { $0.key.origin == id })?.value.zero
+        else { return }
+        let count = failures[id, default: 0]
+        failures[id] = count + 1
+        rescues[id] = Rescue(
+            error: error, zero: zero,
+            pauseRounds: min(Rescue.longestPauseRounds, 1 << min(count, 5)) - 1)
+        events.append(.failed(id, error))
+        if let backlog = stuck.removeValue(forKey: id.description) {
+            for job in backlog.jobs { _ = isInVain(job) }
+            events.append(.unstuck(path: backlog.path))
+        }
+    }
+
+    /// Whether a job is one of a source that is being rescued, and builds on what is gone. Its memory is given back.
+    mutating func isInVain(_ job: DiskJob<Payload>) -> Bool {
+        switch job {
+        case .append(let id, let fragment):
+            guard rescues[id.origin] != nil else { return false }
+            drop(fragment.sizeBytes, of: id.origin)
+            return true
+        case .open(let id, _, _, _), .reopen(let id, _), .finish(let id):
+            return rescues[id.origin] != nil
+        case .ledger(let source, let path, _, let records):
+            // Records come again, and would be there twice; other lines stand for themselves.
+            guard records != nil, let session = ArchiveLayout.session(ofLedger: path) else {
+                return false
+            }
+            return rescues[SourceID(session: session, name: source)] != nil
+        case .makeDirectory, .manifest, .goOn, .remove, .endSession:
+            return false
+        }
+    }
+
+    private mutating func drop(_ sizeBytes: Int, of id: SourceID) {
+        if rescues[id]?.isDone == true {
+            events.append(.written(source: id.name, sizeBytes: sizeBytes))
+        } else {
+            rescues[id]?.droppedBytes += sizeBytes
+        }
+    }
+
+    /// Puts a source's files in order, if that can be done now.
+    mutating func rescue(_ id: SourceID) {
+        guard var rescue = rescues[id], !rescue.isDone else { return }
+        guard rescue.pauseRounds == 0 else {
+            rescues[id]?.pauseRounds -= 1
+            return
+        }
+        do throws(ArchiveError) {
+            let rescued = try recover(id, rescue)
+            if rescue.droppedBytes > 0 {
+                events.append(.written(source: id.name, sizeBytes: rescue.droppedBytes))
+            }
+            rescue.isDone = true
+            rescues[id] = rescue
+            events.append(.rescued(rescued))
+        } catch {
+            // As long as what may be lost cannot be cut off, the source waits: its agent has it all.
+            if !rescue.hasComplained { events.append(.stuck(path: id.description, error)) }
+            rescues[id]?.hasComplained = true
+        }
+    }
+
+    private mutating func recover(
+        _ id: SourceID, _ rescue: Rescue
+    ) throws(ArchiveError) -> RescuedSource {
+        let ledger = layout.ledger(id.session, id.name)
+        dropRecords(waitingFor: ledger, of: id)
+        try prepareToPersist(id)
+        let own = segments.keys.filter { $0.origin == id }.sorted { $0.number < $1.number }
+        for segment in own { try settle(segment) }
+        // Recovery writes into it too.
+        ledgers[ledger] = nil
+        for segment in own {
+            segments[segment] = nil
+            dirty.remove(segment)
+        }
+        var recovery = SourceRecovery(
+            layout: layout, session: id.session, name: id.name, zero: rescue.zero,
+            purpose: .rescue("\(rescue.error)"), now: now())
+        let source = try recovery.run(nil)
+        try FileSystem.synchronizeDirectory(
+            layout.source(id.session, id.name), on: layout.disk)
+        if rescue.hasComplained { events.append(.unstuck(path: id.description)) }
+        return RescuedSource(
+            id: id, source: source, spools: recovery.spools, notes: recovery.notes)
+    }
+
+    /// Leaves of a file what is durable, and nothing else.
+    private mutating func settle(_ id: SegmentID) throws(ArchiveError) {
+        if segments[id]?.writer.hasLostPages == false {
+            do throws(ArchiveError) {
+                return try synchronizeSegment(id)
+            } catch {
+                // Cut, then.
+            }
+        }
+        try segments[id]?.writer.cutToDurable()
+    }
+
+    /// Lines that wait for the ledger: those that stand for records come again.
+    private mutating func dropRecords(waitingFor path: String, of id: SourceID) {
+        guard let backlog = stuck[path] else { return }
+        stuck[path]?.jobs.removeAll(where: Self.isRecord)
+        if stuck[path]?.jobs.isEmpty == true {
+            stuck[path] = nil
+            events.append(.unstuck(path: backlog.path))
+        }
+    }
+
+    private static func isRecord(_ job: DiskJob<Payload>) -> Bool {
+        if case .ledger(_, _, _, .some) = job { true } else { false }
+    }
+}

@@ -1,0 +1,106 @@
+import Archive
+import TestDisks
+import Glibc
+import Testing
+
+@testable import CollectorCore
+
+/// Files that fail while others do not.
+@Suite struct RescueTests {
+    @Test func `an error on one source's file ends that file, and no other`() throws {
+        let scene = try DiskScene()
+        scene.disk.setFault(EIO, at: scene.path(1, of: "one"))
+        for source in ["one", "two"] { scene.append(3...3, to: 1, of: source) }
+        // What comes before anybody has heard of it is in vain.
+        scene.append(4...4, to: 1, of: "one")
+        scene.worker.commit()
+        scene.hear()
+        #expect(scene.persisted("one") == [1...2])
+        #expect(scene.persisted("two") == [1...2, 3...3])
+
+        // As long as the file cannot even be cut, the source waits.
+        scene.worker.retry()
+        scene.hear()
+        #expect(scene.rescued.isEmpty && scene.worker.isStuck)
+        scene.disk.setFault(nil, at: scene.path(1, of: "one"))
+        scene.worker.retry()
+        scene.hear()
+        let rescued = try #require(scene.rescued.first)
+        #expect(rescued.id == SourceID(session: "session", name: "one"))
+        #expect(rescued.spools.map(\.sequences) == [SequenceSet(upTo: 2)])
+        #expect(!scene.worker.isStuck)
+        let report = scene.report(1, of: "one")
+        #expect(report.state == .finished && report.findings.isEmpty)
+        let ledger = try Ledger.read(scene.layout.ledger("session", "one"))
+        #expect(ledger.entries.map(\.kind) == [.failed])
+        #expect(ledger.entries[0].text?.contains("Input/output error") == true)
+
+        // It goes on in another file, when it is told to.
+        scene.append(5...5, to: 1, of: "one")
+        scene.worker.perform(.goOn(rescued.id))
+        scene.open(2, of: "one")
+        scene.append(3...4, to: 2, of: "one")
+        scene.worker.commit()
+        scene.hear()
+        #expect(scene.persisted("one") == [1...2, 3...4])
+        #expect(scene.report(2, of: "one").fragments == 1)
+        #expect(scene.report(1, of: "two").fragments == 2)
+    }
+
+    @Test func `what a failed fdatasync may have lost is never called durable`() throws {
+        let scene = try DiskScene()
+        scene.append(3...3, to: 1, of: "one")
+        scene.disk.setFault(EIO, at: scene.path(1, of: "one"))
+        scene.worker.commit()
+        scene.disk.setFault(nil, at: scene.path(1, of: "one"))
+        // Linux says yes to the second one, and has lost the pages all the same.
+        scene.worker.commit()
+        scene.worker.retry()
+        scene.hear()
+        #expect(scene.persisted("one") == [1...2])
+        #expect(scene.rescued.map(\.spools[0].sequences) == [SequenceSet(upTo: 2)])
+        #expect(scene.report(1, of: "one").fragments == 1)
+    }
+
+    @Test func `a disk on which every file fails is tried less and less often`() throws {
+        let scene = try DiskScene()
+        var rounds: [Int] = []
+        for number in 2...5 {
+            scene.open(number, of: "one")
+            scene.append(3...3, to: number, of: "one")
+            let path = scene.path(number, of: "one")
+            scene.disk.setFault(EIO, at: path)
+            scene.worker.commit()
+            scene.disk.setFault(nil, at: path)
+            var count = 0
+            while scene.worker.isStuck {
+                scene.worker.retry()
+                count += 1
+            }
+            rounds.append(count)
+            scene.worker.perform(.goOn(SourceID(session: "session", name: "one")))
+        }
+        #expect(rounds == [1, 2, 4, 8])
+    }
+
+    @Test func `lines that a failed fdatasync of a ledger may have lost are written anew`() throws {
+        let scene = try DiskScene()
+        let path = scene.layout.ledger("session", "one")
+        var entry = LedgerEntry(kind: .gap, at: DiskScene.zero)
+        entry.firstSequence = 3
+        entry.lastSequence = 4
+        let records = PersistedRecords(source: "one", spool: DiskScene.spool, sequences: [3...4])
+        scene.worker.perform(
+            .ledger(source: "one", path: path, Ledger.line(entry), records: records))
+        scene.disk.setFault(EIO, at: path)
+        scene.worker.commit()
+        scene.hear()
+        #expect(scene.persisted("one") == [1...2])
+        scene.disk.setFault(nil, at: path)
+        scene.worker.commit()
+        scene.hear()
+        #expect(scene.persisted("one") == [1...2, 3...4])
+        scene.disk.cutPower()
+        #expect(try Ledger.read(path).entries.count == 1)
+    }
+}

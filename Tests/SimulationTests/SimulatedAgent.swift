@@ -1,0 +1,182 @@
+import Media
+import Outbound
+import Spooling
+import TestSpools
+import Wire
+
+@testable import AgentCore
+
+/// A box: its camera, its clock, its disk, and the agent on it as it is.
+struct SimulatedAgent {
+    static let spoolBytes = 8 << 20
+
+    let name: String
+    let index: UInt8
+    let disk: SimulatedDisk
+    private(set) var camera: SimulatedCamera
+    private var random: SeededGenerator
+    private var boot: UInt8 = 1
+    /// What the box's clock shows is the true one's, faster or slower, and this more.
+    private var offsetNanoseconds: Int64
+    private let skewPPM: Int64
+    private var backlog: Backlog<SimulatedDisk, SimulatedPayload>
+    private(set) var lives = 1
+    private(set) var isFinished = false
+    private(set) var failure: String?
+    private(set) var hasSaidGoodbye = false
+    /// The connection is to be made then; nil while there is one.
+    private(set) var reconnectAt: Int64? = 0
+    private var nextExchange: Int64 = 0
+    /// The first sample of each life that came after a power cut.
+    private(set) var powerCuts: [UInt32] = []
+    /// What is to be sent, in its order.
+    private(set) var outgoing: [(header: [UInt8], payload: SimulatedPayload?)] = []
+    /// It lets go of its connection.
+    private(set) var hangsUp = false
+
+    init(index: UInt8, seed: UInt64, now: Int64) throws {
+        name = "camera\(index)"
+        self.index = index
+        var random = SeededGenerator(seed: seed &* 31 &+ UInt64(index))
+        camera = SimulatedCamera(
+            source: index, start: now + .random(in: 0...400_000_000, using: &random))
+        offsetNanoseconds = .random(in: -3_600_000_000_000...86_400_000_000_000, using: &random)
+        skewPPM = .random(in: -80...80, using: &random)
+        disk = SimulatedDisk(seed: random.next())
+        self.random = random
+        backlog = try Self.backlog(name, disk, boot: 1, box: index, random.next())
+    }
+
+    private static func backlog(
+        _ name: String, _ disk: SimulatedDisk, boot: UInt8, box: UInt8, _ seed: UInt64
+    ) throws -> Backlog<SimulatedDisk, SimulatedPayload> {
+        var settings = UplinkSettings(
+            endpoint: "tcp://collector:5550", sourceName: name, agentName: name,
+            software: "agent", batch: .milliseconds(200), memoryLimitBytes: 16 << 20)
+        settings.spool = SpoolSettings(path: "disk", limitBytes: spoolBytes)
+        let identities = Identities(seed: seed)
+        return Backlog(
+            settings: settings,
+            shelf: try SpoolShelf(storage: disk, limitBytes: spoolBytes),
+            formats: SimulatedCamera.formats,
+            epoch: Identity([box] + [UInt8](repeating: boot, count: 15)) ?? .random(),
+            makeIdentity: { identities.next() })
+    }
+
+    /// What the box's clock shows.
+    func clock(_ now: Int64) -> Int64 {
+        now + offsetNanoseconds + now / 1_000_000 * skewPPM
+    }
+
+    // MARK: What happens
+
+    /// Captures what is due.
+    mutating func capture(until now: Int64) {
+        while !hasSaidGoodbye, camera.dueNanoseconds <= now {
+            var camera = camera
+            let (batch, payload) = camera.batch(using: &random, clock: clock)
+            self.camera = camera
+            perform(backlog.add(batch, payload: payload, now: clock(now)), now: now)
+        }
+    }
+
+    mutating func sayGoodbye(now: Int64) {
+        guard !hasSaidGoodbye else { return }
+        hasSaidGoodbye = true
+        perform(backlog.sayGoodbye("end", now: clock(now)), now: now)
+    }
+
+    /// Looks at what is due; synchronises its disk.
+    mutating func tick(now: Int64) {
+        perform(backlog.tick(now: clock(now)), now: now)
+        let names = backlog.takeFilesToSynchronize(now: clock(now))
+        guard !names.isEmpty else { return }
+        do throws(SpoolError) {
+            try disk.synchronize(names)
+        } catch {
+            perform(backlog.synchronizationFailed(error, now: clock(now)), now: now)
+        }
+    }
+
+    /// The connection is there.
+    /// - Parameter collector: what the collector's clock shows of the true one.
+    mutating func connected(now: Int64, collector: (Int64) -> Int64) {
+        reconnectAt = nil
+        hangsUp = false
+        outgoing = []
+        exchange(now: now, count: 6, collector: collector)
+        perform(backlog.connected(now: clock(now)), now: now)
+    }
+
+    mutating func disconnected(now: Int64) {
+        outgoing = []
+        perform(backlog.disconnected(now: clock(now)), now: now)
+    }
+
+    mutating func received(_ header: [UInt8], now: Int64) {
+        perform(backlog.received(header, now: clock(now)), now: now)
+    }
+
+    /// Asks for the collector's time, every now and then.
+    mutating func measure(now: Int64, collector: (Int64) -> Int64) {
+        guard now >= nextExchange else { return }
+        nextExchange = now + 500_000_000
+        exchange(now: now, count: 1, collector: collector)
+    }
+
+    private mutating func exchange(now: Int64, count: Int64, collector: (Int64) -> Int64) {
+        for index in 0..<count {
+            let sent = now - (count - index) * 5_000_000
+            let there = Int64.random(in: 50_000...900_000, using: &random)
+            let back = Int64.random(in: 50_000...900_000, using: &random)
+            backlog.add(
+                ReportedExchange(
+                    t1: clock(sent), t2: collector(sent + there),
+                    t3: collector(sent + there + 10_000), t4: clock(sent + there + back + 10_000),
+                    epoch: backlog.presentEpoch))
+        }
+    }
+
+    /// The agent is killed, or its box loses its power; it starts again at once.
+    mutating func restart(afterPowerCut: Bool, now: Int64) throws {
+        lives += 1
+        outgoing = []
+        if afterPowerCut {
+            boot += 1
+            disk.cutPower()
+            offsetNanoseconds = -now + .random(in: 0...1_000_000_000, using: &random)
+            powerCuts.append(UInt32(camera.made.count))
+        }
+        backlog = try Self.backlog(name, disk, boot: boot, box: index, random.next())
+        camera.restart(at: now)
+        reconnectAt = now
+        hangsUp = false
+        if hasSaidGoodbye {
+            hasSaidGoodbye = false
+            sayGoodbye(now: now)
+        }
+    }
+
+    mutating func takeOutgoing() -> [(header: [UInt8], payload: SimulatedPayload?)] {
+        defer { outgoing = [] }
+        return outgoing
+    }
+
+    private mutating func perform(_ actions: [AgentAction<SimulatedPayload>], now: Int64) {
+        for action in actions {
+            switch action {
+            case .send(let header, let payload): outgoing.append((header, payload))
+            case .reconnect(let pause):
+                outgoing = []
+                hangsUp = true
+                reconnectAt = now + pause * 1_000_000
+            case .finished: isFinished = true
+            case .failed(let line):
+                failure = line
+                isFinished = true
+            case .log: continue
+            case .fetch: failure = "the backlog reads for itself"
+            }
+        }
+    }
+}

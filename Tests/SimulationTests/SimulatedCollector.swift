@@ -1,0 +1,127 @@
+import Archive
+import Wire
+
+@testable import CollectorCore
+
+/// What a simulation breaks on purpose, to see that it would notice.
+enum Sabotage: String, CaseIterable {
+    /// `fdatasync` says that it was done, and was not.
+    case skipsSynchronization
+    /// Records count as durable when they have been written.
+    case acknowledgesEarly
+    /// A restarted collector does not look for what it has behind the watermark.
+    case forgetsWhatItHas
+}
+
+/// The collector as it is, between its socket and its disk: the conductor, and the disk thread's work one thing at a time.
+struct SimulatedCollector {
+    private static let commitNanoseconds: Int64 = 1_000_000_000
+    private static let idleNanoseconds: Int64 = 60_000_000_000
+
+    let layout: ArchiveLayout
+    private let sabotage: Sabotage?
+    private(set) var conductor: Conductor<SimulatedPayload>
+    private var worker: DiskWorker<SimulatedPayload>
+    /// What the disk thread has not done yet.
+    private var jobs: [DiskJob<SimulatedPayload>] = []
+    private var nextCommit: Int64
+    private var nextRetry: Int64
+    private(set) var sessionsFinished: [String] = []
+    private var log: [String] = []
+
+    init(
+        layout: ArchiveLayout, space: FreeSpace, recovered: RecoveredArchive, host: HostClock,
+        sabotage: Sabotage?, segmentNanoseconds: Int64, at now: Instant
+    ) {
+        self.layout = layout
+        self.sabotage = sabotage
+        var recovered = recovered
+        if sabotage == .forgetsWhatItHas {
+            for (source, spools) in recovered.spools {
+                recovered.spools[source] = spools.map {
+                    var spool = $0
+                    spool.sequences = SequenceSet(upTo: spool.sequences.watermark)
+                    return spool
+                }
+            }
+        }
+        conductor = Conductor(
+            settings: SessionSettings(
+                layout: layout, segmentNanoseconds: segmentNanoseconds,
+                idleTimeoutNanoseconds: Self.idleNanoseconds, software: "collector"),
+            recovered: recovered, host: host, at: now)
+        let utc = now.utc
+        worker = DiskWorker(layout: layout, space: space, now: { utc })
+        nextCommit = now.monotonic + Self.commitNanoseconds
+        nextRetry = nextCommit
+        follow(now)
+    }
+
+    mutating func receive(
+        _ message: IncomingMessage, payload: SimulatedPayload?, at now: Instant
+    ) {
+        conductor.receive(message, payload: payload, at: now)
+        follow(now)
+    }
+
+    mutating func lost(_ peer: PeerID, at now: Instant) {
+        conductor.lost(peer, at: now)
+        follow(now)
+    }
+
+    mutating func tick(at now: Instant) {
+        conductor.tick(at: now)
+        follow(now)
+    }
+
+    /// Lets the disk thread do so much, and hears what it has done.
+    mutating func work(_ most: Int, at now: Instant) {
+        for _ in 0..<min(most, jobs.count) {
+            let job = jobs.removeFirst()
+            worker.perform(job)
+            if sabotage == .acknowledgesEarly, case .append(let id, let fragment) = job {
+                conductor.follow(
+                    .persisted(
+                        PersistedRecords(
+                            source: id.source, spool: fragment.context.spool,
+                            sequences: fragment.sequences)), at: now)
+            }
+        }
+        if worker.isStuck, now.monotonic >= nextRetry {
+            nextRetry = now.monotonic + Self.commitNanoseconds
+            worker.retry()
+        }
+        if worker.isDirty, now.monotonic >= nextCommit {
+            nextCommit = now.monotonic + Self.commitNanoseconds
+            worker.commit()
+        }
+    }
+
+    /// Whether everything is done.
+    var isIdle: Bool {
+        conductor.recorder.sessionName == nil && jobs.isEmpty && !worker.isDirty
+            && !worker.isStuck
+    }
+
+    /// The receiving thread hears what the disk has done.
+    mutating func hear(at now: Instant) {
+        for event in worker.takeEvents() { conductor.follow(event, at: now) }
+        follow(now)
+    }
+
+    mutating func takeOutgoing() -> [(peer: PeerID, header: [UInt8])] { conductor.takeOutgoing() }
+    mutating func takeDismissed() -> [PeerID] { conductor.takeDismissed() }
+
+    mutating func takeLog() -> [String] {
+        defer { log.removeAll() }
+        return log
+    }
+
+    private mutating func follow(_ now: Instant) {
+        jobs += conductor.takeJobs()
+        log += conductor.takeLines().map(\.text)
+        for notice in conductor.takeNotices() {
+            if case .sessionFinished(let name) = notice { sessionsFinished.append(name) }
+        }
+    }
+}

@@ -1,0 +1,23 @@
+import Archive
+import Outbound
+
+/// A message's media bytes: in the agent's spool, on the network, and until the collector has written them.
+final class SimulatedPayload: SpooledPayload, MediaPayload {
+    // Never written, only freed with the object.
+    nonisolated(unsafe) private let buffer: UnsafeMutableRawBufferPointer
+
+    init(copying bytes: UnsafeRawBufferPointer) {
+        buffer = .allocate(byteCount: bytes.count, alignment: 1)
+        buffer.copyMemory(from: bytes)
+    }
+
+    deinit { buffer.deallocate() }
+
+    var memory: UnsafeRawBufferPointer { UnsafeRawBufferPointer(buffer) }
+
+    func withUnsafeBytes<Result, Failure: Error>(
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try body(memory)
+    }
+}

@@ -1,0 +1,405 @@
+import Archive
+import Glibc
+import TestDisks
+import TestSpools
+import Wire
+
+@testable import CollectorCore
+
+/// Some agents, one collector, everything that is on the way of a sample from the one to the other's files, and whatever may go wrong:
+/// all from one seed.
+///
+/// Real are the backlog with its spool, both ends of the protocol, timeline, session, segments, the MP4 writer, the disk thread's work,
+/// recovery and verification. Simulated are time, the network, the boxes' disks, and what the collector's disk does to its files
+/// (which are real, so that every reader is).
+struct SystemSimulation {
+    struct Trouble: OptionSet {
+        let rawValue: Int
+        static let lostConnections = Trouble(rawValue: 1)
+        static let agentKills = Trouble(rawValue: 2)
+        static let agentPowerCuts = Trouble(rawValue: 4)
+        static let collectorKills = Trouble(rawValue: 8)
+        static let collectorPowerCuts = Trouble(rawValue: 16)
+        static let fullDisk = Trouble(rawValue: 32)
+        static let faultyDisk = Trouble(rawValue: 64)
+        static let all = Trouble(rawValue: 127)
+    }
+
+    /// How long the cameras run.
+    static let captureNanoseconds: Int64 = 5_000_000_000
+    /// When all must have arrived, once nothing goes wrong any more.
+    private static let peaceNanoseconds: Int64 = 180_000_000_000
+    private static let segmentNanoseconds: Int64 = 2_000_000_000
+    private static let utc: Int64 = 1_800_000_000_000_000_000
+
+    let seed: UInt64
+    let trouble: Trouble
+    let sabotage: Sabotage?
+    let disk: FaultyDisk
+    let layout: ArchiveLayout
+    private var random: SeededGenerator
+    private(set) var now: Int64 = 5_000_000_000
+    private(set) var agents: [SimulatedAgent] = []
+    private var network = SimulatedNetwork()
+    private(set) var collector: SimulatedCollector?
+    private var startsAt: Int64 = 0
+    /// When the server was started, on the true clock.
+    private var bootedAt: Int64 = 0
+    private var boots = 1
+    private(set) var crashes = 0
+    /// The power was cut, and what that has torn has not been put in order yet.
+    private var isTorn = false
+    /// By agent and spool: what the collector has said to be durable.
+    private var acknowledged: [String: [Identity: UInt64]] = [:]
+    private(set) var violations: [String] = []
+    /// What happened, to be read where something is not as it should be.
+    private(set) var history: [String] = []
+    /// The collector is killed within this many-th change of its disk; nil: by chance.
+    private var killAt: Int?
+    private var isPeaceful = false
+
+    /// - Parameters:
+    ///   - root: an empty directory for the archive.
+    ///   - killAt: kills the collector once, within this change of its disk.
+    init(
+        seed: UInt64, trouble: Trouble, sabotage: Sabotage? = nil, killAt: Int? = nil, root: String
+    ) throws {
+        self.seed = seed
+        self.trouble = trouble
+        self.sabotage = sabotage
+        self.killAt = killAt
+        random = SeededGenerator(seed: seed)
+        disk = FaultyDisk(root: root, seed: random.next())
+        disk.setIgnoresSynchronization(sabotage == .skipsSynchronization)
+        layout = ArchiveLayout(root: root, on: disk)
+        for index in 1...UInt8.random(in: 1...3, using: &random) {
+            agents.append(try SimulatedAgent(index: index, seed: seed, now: now))
+        }
+        if let killAt { disk.stop(afterOperations: killAt) }
+    }
+
+    /// What the collector's clock shows of the true one.
+    private var collectorClock: (Int64) -> Int64 {
+        let bootedAt = bootedAt
+        return { $0 - bootedAt }
+    }
+
+    private var instant: Instant {
+        Instant(monotonic: now - bootedAt, utc: UTCTime(nanoseconds: Self.utc + now))
+    }
+
+    private mutating func chance(_ oneIn: Int) -> Bool {
+        Int.random(in: 0..<oneIn, using: &random) == 0
+    }
+
+    /// Runs until everything that was captured is where it belongs.
+    /// - Returns: what is not as it has to be.
+    mutating func run() throws -> [String] {
+        let end = now + Self.captureNanoseconds
+        while now < end, violations.isEmpty { try step() }
+        makePeace()
+        let deadline = now + Self.peaceNanoseconds
+        while violations.isEmpty, !isOver {
+            try step()
+            if now > deadline { violate("not at an end: \(agents.map(\.isFinished))") }
+        }
+        if violations.isEmpty { try conclude() }
+        return violations
+    }
+
+    private var isOver: Bool {
+        agents.allSatisfy(\.isFinished) && collector?.isIdle == true
+    }
+
+    private mutating func makePeace() {
+        isPeaceful = true
+        disk.setCapacity(nil)
+        disk.setFaults(oneIn: nil)
+        for index in agents.indices { agents[index].sayGoodbye(now: now) }
+    }
+
+    private mutating func note(_ text: String) {
+        history.append("\(now / 1_000_000) ms: \(text)")
+    }
+
+    mutating func violate(_ text: String) {
+        violations.append("seed \(seed) at \(now / 1_000_000) ms: \(text)")
+    }
+}
+
+// MARK: - Steps
+
+extension SystemSimulation {
+    mutating func step() throws {
+        now += .random(in: 1_000_000...40_000_000, using: &random)
+        if !isPeaceful { try makeTrouble() }
+        for index in agents.indices where !agents[index].isFinished { stepAgent(index) }
+        if collector == nil, now >= startsAt { try startCollector() }
+        try stepCollector()
+        for agent in agents {
+            if let failure = agent.failure { violate("\(agent.name) gave up: \(failure)") }
+        }
+    }
+
+    private mutating func makeTrouble() throws {
+        for index in agents.indices {
+            if trouble.contains(.lostConnections), chance(60) { breakConnection(index) }
+            let cut = trouble.contains(.agentPowerCuts) && chance(150)
+            if cut || (trouble.contains(.agentKills) && chance(120)) {
+                if let peer = network.peer(of: index) { network.abandon(peer, using: &random) }
+                note("\(agents[index].name) \(cut ? "loses its power" : "is killed")")
+                try agents[index].restart(afterPowerCut: cut, now: now)
+            }
+        }
+        if trouble.contains(.fullDisk), chance(50) {
+            disk.setCapacity(chance(2) ? Int.random(in: 10_000...150_000, using: &random) : nil)
+        }
+        if trouble.contains(.faultyDisk), chance(40) {
+            disk.setFaults(oneIn: chance(3) ? Int.random(in: 3...30, using: &random) : nil)
+        }
+        guard killAt == nil else { return }
+        if !trouble.isDisjoint(with: [.collectorKills, .collectorPowerCuts]), chance(70) {
+            disk.stop(afterOperations: Int.random(in: 1...12, using: &random))
+        }
+    }
+
+    private mutating func stepAgent(_ index: Int) {
+        let clock = collectorClock
+        agents[index].capture(until: now)
+        if agents[index].reconnectAt.map({ now >= $0 }) == true {
+            if let peer = network.peer(of: index) { network.abandon(peer, using: &random) }
+            if collector == nil {
+                agents[index].disconnected(now: now)
+            } else {
+                network.connect(index, using: &random)
+                agents[index].connected(now: now, collector: clock)
+            }
+        }
+        if let peer = network.peer(of: index) {
+            agents[index].measure(now: now, collector: clock)
+            for header in network.takeAnswers(at: now, over: peer) {
+                guard !agents[index].hangsUp else { break }
+                agents[index].received(header, now: now)
+            }
+        }
+        agents[index].tick(now: now)
+        let messages = agents[index].takeOutgoing()
+        if let peer = network.peer(of: index) {
+            if agents[index].hangsUp {
+                network.abandon(peer, using: &random)
+            } else {
+                network.send(messages, over: peer, now: now, using: &random)
+            }
+        }
+    }
+
+    private mutating func breakConnection(_ index: Int) {
+        guard let peer = network.peer(of: index) else { return }
+        network.abandon(peer, using: &random)
+        agents[index].disconnected(now: now)
+    }
+
+    private mutating func stepCollector() throws {
+        guard collector != nil else { return }
+        let instant = instant
+        let most = isPeaceful ? Int.max : Int.random(in: 0...6, using: &random)
+        for peer in network.peers {
+            for message in network.takeArrived(at: now, over: peer) {
+                let incoming = IncomingMessage(
+                    peer: peer, address: "box", header: message.header,
+                    payloadSizeBytes: message.payload?.memory.count)
+                collector?.receive(incoming, payload: message.payload, at: instant)
+            }
+        }
+        collector?.tick(at: instant)
+        for line in collector?.takeLog() ?? [] { note(line) }
+        collector?.work(most, at: instant)
+        if disk.isDead { return try crash() }
+        if chance(25) { try checkPlayable("while it is recorded") }
+        // The receiving thread hears of it a little later, or is killed before.
+        if isPeaceful || !chance(4) { collector?.hear(at: instant) }
+        deliver()
+    }
+
+    private mutating func deliver() {
+        let instant = instant
+        while let messages = collector?.takeOutgoing(), !messages.isEmpty {
+            for (peer, header) in messages {
+                note(header, to: peer)
+                if !network.answer(header, to: peer, now: now, using: &random) {
+                    collector?.lost(peer, at: instant)
+                }
+            }
+        }
+        for peer in collector?.takeDismissed() ?? [] { network.dismiss(peer) }
+    }
+
+    /// Remembers what agents are told to be durable.
+    private mutating func note(_ header: [UInt8], to peer: PeerID) {
+        guard let index = network.connections[peer]?.agent,
+            let spool = collector?.conductor.recorder.spool(of: agents[index].name).flatMap({
+                Identity($0)
+            }), let message = try? WireMessage(decoding: header)
+        else { return }
+        var states: [SourceState] = []
+        if case .acknowledgement(let acknowledgement) = message { states = acknowledgement.sources }
+        for state in states {
+            let name = agents[index].name
+            acknowledged[name, default: [:]][spool] = max(
+                acknowledged[name]?[spool] ?? 0, state.persisted)
+        }
+    }
+}
+
+// MARK: - Crashes
+
+extension SystemSimulation {
+    /// The collector dies, and is started again in a while.
+    private mutating func crash() throws {
+        crashes += 1
+        collector = nil
+        for index in network.loseCollector() { agents[index].disconnected(now: now) }
+        startsAt = now + .random(in: 0...1_500_000_000, using: &random)
+        let both: Trouble = [.collectorKills, .collectorPowerCuts]
+        let cutsPower =
+            killAt != nil
+            ? trouble.contains(.collectorPowerCuts)
+            : trouble.isSuperset(of: both) ? chance(2) : trouble.contains(.collectorPowerCuts)
+        note("the collector \(cutsPower ? "loses its power" : "is killed")")
+        if cutsPower {
+            disk.cutPower()
+            isTorn = true
+            bootedAt = now - .random(in: 0...60_000_000_000, using: &random)
+            boots += 1
+        } else {
+            disk.restart()
+            if !isTorn { try checkPlayable("after it was killed") }
+        }
+    }
+
+    private mutating func startCollector() throws {
+        disk.setFaults(oneIn: nil)
+        // Within recovery, too.
+        if !isPeaceful, killAt == nil,
+            !trouble.isDisjoint(with: [.collectorKills, .collectorPowerCuts]), chance(4)
+        {
+            disk.stop(afterOperations: Int.random(in: 1...8, using: &random))
+        }
+        let recovered: RecoveredArchive
+        do {
+            try FileSystem.makeDirectories(layout.sessions, on: disk)
+            recovered = try ArchiveRecovery.run(layout, now: instant.utc, idleTimeoutNanoseconds: 0)
+        } catch {
+            if disk.isDead { return try crash() }
+            // There is no room even for that; the operator tries again.
+            startsAt = now + 300_000_000
+            return
+        }
+        if disk.isDead { return try crash() }
+        for line in recovered.notes { note(line.text) }
+        check(recovered)
+        let disk = disk
+        let space = FreeSpace(reserveBytes: 2_000, directory: layout.root) { _ in
+            (UInt64(disk.freeBytes), 1 << 40)
+        }
+        collector = SimulatedCollector(
+            layout: layout, space: space, recovered: recovered,
+            host: HostClock(boot: "boot \(boots)", wallErrorNanoseconds: 1_000_000),
+            sabotage: sabotage, segmentNanoseconds: Self.segmentNanoseconds, at: instant)
+        isTorn = false
+        try checkPlayable("after recovery")
+    }
+}
+
+// MARK: - What has to hold
+
+extension SystemSimulation {
+    /// What agents were told to be durable is there.
+    private mutating func check(_ recovered: RecoveredArchive) {
+        for (name, spools) in acknowledged {
+            for (spool, sequence) in spools {
+                // Where nothing is known of a spool, there was nothing to keep: losses that belonged to no session. Were there
+                // samples, the end would show that they are missing.
+                let own = recovered.spools[name]?.first { $0.spool == spool.bytes }
+                if let there = own?.sequences.watermark, there < sequence {
+                    violate("\(name): \(sequence) was acknowledged, \(there) is on disk")
+                }
+            }
+        }
+    }
+
+    private mutating func checkPlayable(_ when: String) throws {
+        for flaw in try ArchiveInspection(layout, readsMedia: false).unplayable {
+            violate("\(when): \(flaw)")
+        }
+    }
+
+    /// The end: every sample is in the files, once, and verification agrees.
+    private mutating func conclude() throws {
+        let inspection = try ArchiveInspection(layout, readsMedia: true)
+        for flaw in inspection.unplayable { violate(flaw) }
+        for (id, count) in inspection.samples.sorted(by: { $0.key < $1.key }) where count > 1 {
+            violate("sample \(id) is there \(count) times")
+        }
+        for agent in agents {
+            let missing = agent.camera.made.filter { inspection.samples[$0] == nil }
+            var unexplained = missing.filter { !isTakenByPowerCut($0, agent) }
+            // A session that has ended is not gone back to.
+            if unexplained.count <= (try writtenOff(agent.name)) { unexplained = [] }
+            if let first = unexplained.first, let last = unexplained.last {
+                violate("\(unexplained.count) samples are missing, \(first) to \(last)")
+            }
+        }
+        for session in try layout.sessionNames() {
+            let report = try SessionVerifier.verify(session, in: layout)
+            for finding in report.allFindings where finding.severity == .damage {
+                violate("verify: \(finding.path): \(finding.text)")
+            }
+            if !violations.isEmpty { history += try describe() }
+            if report.state != "finished" { violate("\(session) is \(report.state ?? "nothing")") }
+        }
+    }
+
+    /// Records that the ledgers of a source name as lost by a file that failed when its session had ended.
+    private func writtenOff(_ source: String) throws -> Int {
+        var count = 0
+        for session in try layout.sessionNames() {
+            for entry in try Ledger.read(layout.ledger(session, source)).entries
+            where entry.cause == "write failed" {
+                guard let first = entry.firstSequence, let last = entry.lastSequence else {
+                    continue
+                }
+                count += Int(last - first) + 1
+            }
+        }
+        return count
+    }
+
+    /// What files and ledgers say which records they hold.
+    private func describe() throws -> [String] {
+        var lines: [String] = []
+        for session in try layout.sessionNames() {
+            for source in try layout.sourceNames(session) {
+                for path in try layout.segmentPaths(session, source) {
+                    let sequences = FileVerifier.verify(path).sequences.map {
+                        "\(hexadecimal($0.key.prefix(3))) \($0.value)"
+                    }
+                    lines.append("\(path): \(sequences)")
+                }
+                for entry in try Ledger.read(layout.ledger(session, source)).entries {
+                    let numbers = "\(entry.firstSequence ?? 0)...\(entry.lastSequence ?? 0)"
+                    let spool = entry.spool?.prefix(6) ?? ""
+                    let text = "\(entry.after ?? 0) \(entry.text ?? "")"
+                    lines.append("\(source) \(entry.kind) \(spool) \(numbers) after \(text)")
+                }
+            }
+        }
+        return lines
+    }
+
+    /// Whether the box lost its power within seconds after it made a sample: then it may not have been on its disk.
+    private func isTakenByPowerCut(_ id: SimulatedCamera.SampleID, _ agent: SimulatedAgent) -> Bool
+    {
+        agent.powerCuts.contains { id.number < $0 }
+    }
+}

@@ -1,0 +1,81 @@
+import Foundation
+import Glibc
+import TestDisks
+import Testing
+
+/// How many seeds: a few here, thousands with `SIMULATION_SEEDS=10000`; `SIMULATION_FIRST=N` begins with another one.
+private let seeds: Range<UInt64> = {
+    let environment = ProcessInfo.processInfo.environment
+    let first = environment["SIMULATION_FIRST"].flatMap(UInt64.init) ?? 0
+    return first..<first + (environment["SIMULATION_SEEDS"].flatMap(UInt64.init) ?? 40)
+}()
+
+@Suite struct SystemSimulationTests {
+    /// Runs a simulation in a directory of its own, in memory where there is such a disk.
+    private func run(
+        _ seed: UInt64, _ trouble: SystemSimulation.Trouble, sabotage: Sabotage? = nil,
+        killAt: Int? = nil
+    ) throws -> (violations: [String], operations: Int, crashes: Int) {
+        let base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : NSTemporaryDirectory()
+        let root = "\(base)/tributary-\(getpid())-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(
+            atPath: root, withIntermediateDirectories: true)
+        defer {
+            do {
+                try FileManager.default.removeItem(atPath: root)
+            } catch {
+                Issue.record("\(error)")
+            }
+        }
+        var simulation = try SystemSimulation(
+            seed: seed, trouble: trouble, sabotage: sabotage, killAt: killAt, root: root)
+        let violations = try simulation.run()
+        if !violations.isEmpty, sabotage == nil {
+            print((simulation.history + violations.prefix(5)).joined(separator: "\n"))
+        }
+        return (violations, simulation.disk.operations, simulation.crashes)
+    }
+
+    private func trouble(of seed: UInt64) -> SystemSimulation.Trouble {
+        switch seed % 8 {
+        case 0: []
+        case 1: [.lostConnections, .agentKills]
+        case 2: [.collectorKills]
+        case 3: [.collectorPowerCuts, .lostConnections]
+        case 4: [.fullDisk, .collectorKills]
+        case 5: [.faultyDisk]
+        case 6: [.agentPowerCuts, .collectorPowerCuts]
+        default: .all
+        }
+    }
+
+    @Test func `whatever fails, every sample is recorded once and every file plays`() throws {
+        var crashes = 0
+        for seed in seeds {
+            let result = try run(seed, trouble(of: seed))
+            crashes += result.crashes
+            #expect(result.violations == [], "seed \(seed)")
+        }
+        #expect(crashes > seeds.count / 4, "the simulation has become harmless")
+    }
+
+    @Test(arguments: [SystemSimulation.Trouble.collectorKills, .collectorPowerCuts])
+    func `a collector may be killed within any write`(trouble: SystemSimulation.Trouble) throws {
+        let all = try run(3, []).operations
+        let step = ProcessInfo.processInfo.environment["SIMULATION_SEEDS"] == nil ? 7 : 1
+        for killAt in Swift.stride(from: 1, through: all, by: step) {
+            let result = try run(3, trouble, killAt: killAt)
+            #expect(result.violations == [], "killed within write \(killAt)")
+        }
+    }
+
+    @Test(arguments: Sabotage.allCases)
+    func `a broken promise is found within a hundred seeds`(sabotage: Sabotage) throws {
+        var found: (seed: UInt64, violation: String)?
+        for seed in 0..<100 as Range<UInt64> where found == nil {
+            let result = try run(seed, trouble(of: seed), sabotage: sabotage)
+            if let violation = result.violations.first { found = (seed, violation) }
+        }
+        #expect(found != nil, "\(sabotage.rawValue)")
+    }
+}
