@@ -1,0 +1,114 @@
+import Archive
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// Whatever is killed, whenever: what was handed over is recorded once, and what was not is in the ledger.
+    @Suite struct KillTests {
+        private static let names = ["door", "hall", "stage"]
+
+        /// How often: a few times, hundreds with `KILLS=200`.
+        private static let kills =
+            ProcessInfo.processInfo.environment["KILLS"].flatMap(Int.init) ?? 5
+
+        private enum Victim: CaseIterable {
+            case collector, agent, both
+        }
+
+        @Test
+        func `killed at random moments, three agents and their collector lose nothing silently`()
+            async throws
+        {
+            try await Stage.with { stage in
+                var collector = try await start(on: stage)
+                var agents: [String: Running] = [:]
+                for name in Self.names { agents[name] = try agent(name, on: stage) }
+                try await stage.grows(Self.names[0])
+                var killed = Dictionary(uniqueKeysWithValues: Self.names.map { ($0, 0) })
+                for round in 1...Self.kills {
+                    try await Task.sleep(for: .milliseconds(Int.random(in: 50...2_000)))
+                    let victim = Victim.allCases.randomElement() ?? .both
+                    let name = Self.names.randomElement() ?? Self.names[0]
+                    if victim != .agent { collector.signal(SIGKILL) }
+                    if victim != .collector { agents[name]?.signal(SIGKILL) }
+                    if victim != .collector {
+                        _ = try await agents[name]?.outcome()
+                        killed[name, default: 0] += 1
+                    }
+                    if victim != .agent {
+                        _ = try await collector.outcome()
+                        try await expectPlayable(stage, decoding: round % 20 == 1)
+                        try await Task.sleep(for: .milliseconds(Int.random(in: 0...700)))
+                        collector = try await start(on: stage)
+                    }
+                    if victim != .collector { agents[name] = try agent(name, on: stage) }
+                }
+                try await Task.sleep(for: .seconds(2))
+                for agent in agents.values { agent.signal(SIGINT) }
+                for agent in agents.values { try await agent.succeeds() }
+                try await collector.succeeds()
+                try await expectSound(stage)
+                #expect(try stage.sessions.count == 1)
+                for name in Self.names {
+                    #expect(try Numbers(of: name, on: stage).missing == [], "\(name)")
+                    try await expectExplained(name, kills: killed[name] ?? 0, on: stage)
+                }
+            }
+        }
+
+        private func start(on stage: Stage) async throws -> Running {
+            try await stage.collector("--once", "--segment", "10s", "--idle-timeout", "0s")
+        }
+
+        private func agent(_ name: String, on stage: Stage) throws -> Running {
+            try stage.testAgent(name, "--fps", "10")
+        }
+
+        /// Every file of the archive that a collector was killed at plays.
+        private func expectPlayable(_ stage: Stage, decoding: Bool) async throws {
+            for name in Self.names {
+                let files = try stage.recordings(name)
+                for file in files {
+                    let report = FileVerifier.verify(file.path).report
+                    #expect(report.fragments > 0, "\(file.path)")
+                    #expect(
+                        report.findings.allSatisfy { $0.severity == .note }, "\(report.findings)")
+                }
+                if decoding, Foreign.hasFFmpeg, let newest = files.last {
+                    try await Foreign.decode(newest, on: stage)
+                }
+            }
+        }
+
+        /// Where pictures are missing, the ledger says that the agent was not running; and nothing else is missing.
+        private func expectExplained(_ name: String, kills: Int, on stage: Stage) async throws {
+            let layout = ArchiveLayout(root: stage.archive)
+            let session = try #require(try layout.sessionNames().first)
+            let gaps = try Ledger.read(layout.ledger(session, name)).entries.filter {
+                $0.kind == .gap
+            }
+            #expect(gaps.allSatisfy { $0.cause == "restart" }, "\(gaps)")
+            // An agent that was killed before its first sample has nothing to say of the one before.
+            #expect(gaps.count <= kills, "\(name)")
+            #expect(kills == 0 || !gaps.isEmpty, "\(name)")
+            guard Foreign.hasFFmpeg else { return }
+            let zero = try SessionManifest.read(layout.manifest(session)).zeroMonotonicNanoseconds
+            var captures: [Int64] = []
+            for file in try stage.recordings(name) {
+                captures += try await PictureCodes(of: file, on: stage).captureNanoseconds
+            }
+            #expect(Set(captures).count == captures.count, "a picture is there twice")
+            captures.sort()
+            for (before, after) in zip(captures, captures.dropFirst())
+            where after - before > 150_000_000 {
+                let isExplained = gaps.contains { gap in
+                    guard let start = gap.startNanoseconds else { return false }
+                    let end = start + Int64(gap.durationNanoseconds ?? 0)
+                    // Times of the ledger are of the measured clock.
+                    return start - 150_000_000 <= before - zero && after - zero <= end + 150_000_000
+                }
+                #expect(isExplained, "\(name): nothing from \(before - zero) to \(after - zero) ns")
+            }
+        }
+    }
+}
