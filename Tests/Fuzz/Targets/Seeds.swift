@@ -41,6 +41,7 @@ enum Seeds {
         save(agentScript, "\(directory)/agent/session")
         save(ledger, "\(directory)/ledger/lines")
         save(agentFile, "\(directory)/keys/agent")
+        save(spoolScript, "\(directory)/spool/lives")
         do throws(MP4Error) {
             let growing = try recording()
             save(growing, "\(directory)/mp4/growing")
@@ -245,5 +246,49 @@ enum Seeds {
         guard let key = PublicKey((0..<32).map { UInt8($0) }) else { return [] }
         return Array(
             "# a box\nkey = \(key.text)\nsources = stage, door-*\nrevoked = no\n".utf8)
+    }
+
+    /// A group, another one, a kill within a write, rot, a power cut, a full disk.
+    private static var spoolScript: [UInt8] {
+        var script = InputWriter()
+        script.number(1)
+        func step(_ kind: UInt8, _ rest: (inout InputWriter) -> Void = { _ in }) {
+            script.byte(1)
+            script.byte(kind)
+            rest(&script)
+        }
+        func append(_ size: UInt16, beginsGroup: Bool) {
+            step(0) {
+                $0.byte(1)
+                $0.byte(beginsGroup ? 0 : 1)
+                $0.number(size)
+            }
+        }
+        for group in 0..<3 as Range<UInt16> {
+            for index in 0..<12 as Range<UInt16> {
+                append(group * 100 + 8_000, beginsGroup: index == 0)
+            }
+        }
+        step(11)
+        step(4) { $0.byte(9) }
+        step(5)
+        step(10)
+        step(7) { $0.byte(1) }
+        append(700, beginsGroup: true)
+        append(700, beginsGroup: false)
+        step(8) { $0.byte(1) }
+        append(50, beginsGroup: true)
+        step(6) {
+            $0.byte(0)
+            $0.byte(1)
+            $0.number(200)
+            $0.byte(3)
+        }
+        step(11)
+        step(8) { $0.byte(0) }
+        step(9) { $0.byte(20) }
+        for index in 0..<8 as Range<UInt16> { append(9_000, beginsGroup: index == 0) }
+        step(11)
+        return script.bytes
     }
 }
