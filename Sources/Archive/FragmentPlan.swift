@@ -150,7 +150,7 @@ package struct FragmentPlan<Payload: Sendable>: Sendable {
 
     /// The sequence numbers it holds.
     package var sequences: [ClosedRange<UInt64>] {
-        pieces.flatMap(\.runs).filter { !$0.samples.isEmpty }.map {
+        pieces.flatMap { $0.runs }.filter { !$0.samples.isEmpty }.map {
             $0.firstSequence...$0.firstSequence + UInt64($0.samples.count) - 1
         }
     }

@@ -496,8 +496,10 @@ extension Segmenter {
     ) -> SegmentPlan {
         let tracks = tracks.map { format in
             let origin = ticks(segment.originNanoseconds, format.timescale)
-            let first = pieces.lazy.flatMap(\.runs).filter { $0.track == format.kind }
-                .compactMap(\.samples.first?.dts).min()
+            let first = pieces.compactMap { piece in
+                piece.runs.compactMap { $0.track == format.kind ? $0.samples.first?.dts : nil }
+                    .min()
+            }.min()
             let shift = max(0, origin - (first ?? origin))
             return SegmentPlan.Track(format: format, originTicks: origin, shiftTicks: shift)
         }
@@ -516,8 +518,7 @@ extension Segmenter {
         _ pieces: inout [PlannedPiece<Payload>], next: [PlannedPiece<Payload>]
     ) {
         for track in TrackKind.allCases {
-            var following = next.lazy.flatMap(\.runs).first { $0.track == track }?.samples.first?
-                .dts
+            var following = firstDTS(of: track, in: next)
             for piece in pieces.indices.reversed() {
                 for run in pieces[piece].runs.indices.reversed()
                 where pieces[piece].runs[run].track == track {
@@ -535,6 +536,12 @@ extension Segmenter {
                 }
             }
         }
+    }
+
+    /// The decoding time of a track's first sample.
+    // Without key paths: in generic code each use makes one anew, which was a tenth of a simulated day.
+    private func firstDTS(of track: TrackKind, in pieces: [PlannedPiece<Payload>]) -> Int64? {
+        pieces.lazy.compactMap { $0.runs.first { $0.track == track } }.first?.samples.first?.dts
     }
 
     private func isKeyframe(_ piece: PlannedPiece<Payload>) -> Bool {

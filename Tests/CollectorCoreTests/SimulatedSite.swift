@@ -117,7 +117,7 @@ struct SimulatedBox {
 struct SimulatedSite {
     var boxes: [SimulatedBox]
     var hours = 24.0
-    var step = 15.0
+    var step = 30.0
     /// The collector's wall clock is stepped by so many seconds then.
     var wallSteps: [(at: Double, seconds: Double)] = []
     /// Pictures whose stamps lie, by how much, nanoseconds, every so many steps.
@@ -132,6 +132,7 @@ struct SimulatedSite {
         var missing = 0
         var outsideSegment: [String] = []
         var greatestSoundSkew = 0.0
+        var comparedPackets = 0
         var zeroUTC: UTCTime?
         var manifestZero: Int64?
         var ledgers: [String: [LedgerEntry]] = [:]
@@ -209,8 +210,9 @@ private struct SampleCheck {
     private var seen: [String: [Bool]]
     private var last: [String: Int64] = [:]
     private var origins: [String: Int64] = [:]
-    /// How far pictures are off, by source: sound is held against the picture before it.
-    private var pictureError: [String: Double] = [:]
+    /// How far pictures and packets of sound are off, by source and when they were captured: a packet is held against the picture of
+    /// its own moment, not against the one before it, which is half a minute away.
+    private var errors: [TrackKind: [String: [Double: Double]]] = [:]
 
     init(boxes: [SimulatedBox]) {
         seen = Dictionary(uniqueKeysWithValues: boxes.map { ($0.name, []) })
@@ -222,7 +224,7 @@ private struct SampleCheck {
         }
         for fragment in session.fragments {
             guard let box = boxes.first(where: { $0.name == fragment.source }) else { continue }
-            for run in fragment.plan.pieces.flatMap(\.runs) {
+            for run in fragment.plan.pieces.flatMap({ $0.runs }) {
                 for (index, sample) in run.samples.enumerated() {
                     check(sample, run.firstSequence + UInt64(index), run.track, fragment, box)
                 }
@@ -263,19 +265,19 @@ private struct SampleCheck {
         if abs(error) > bound + ticks {
             outcome.outsideBound.append("\(key) at \(time): \(error) > \(bound)")
         }
-        switch track {
-        case .video: pictureError[box.name] = error
-        case .audio:
-            if let picture = pictureError[box.name] {
-                outcome.greatestSoundSkew = max(outcome.greatestSoundSkew, abs(error - picture))
-            }
-        }
+        errors[track, default: [:]][box.name, default: [:]][time] = error
     }
 
     mutating func finish(_ boxes: [SimulatedBox]) {
         for box in boxes {
             let written = seen[box.name, default: []].count { $0 }
             outcome.missing += box.captured.count - written
+            let pictures = errors[.video]?[box.name] ?? [:]
+            for (time, error) in errors[.audio]?[box.name] ?? [:] {
+                guard let picture = pictures[time] else { continue }
+                outcome.comparedPackets += 1
+                outcome.greatestSoundSkew = max(outcome.greatestSoundSkew, abs(error - picture))
+            }
         }
     }
 }
