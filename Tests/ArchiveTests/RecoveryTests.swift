@@ -477,7 +477,17 @@ private final class Scene {
             for index in 0..<10 { fragment.pieces[0].runs[0].samples[index].pts += 90_000 }
         }
         try writer.synchronize()
-        let duration = try ContinuousClock().measure { _ = try scene.recover() }
-        print("recovered \(writer.sizeBytes) bytes in \(duration)")
+        let clock = ContinuousClock()
+        let recovery = try clock.measure { _ = try scene.recover() }
+        print("recovered \(writer.sizeBytes) bytes in \(recovery)")
+        try writer.finish()
+        var report: SessionReport?
+        let proof = try clock.measure {
+            report = try SessionVerifier.verify(scene.session, in: scene.layout)
+        }
+        #expect(try #require(report).isSound)
+        let seconds = Double(proof.components.seconds) + Double(proof.components.attoseconds) / 1e18
+        let rate = Int(Double(writer.sizeBytes) / seconds / 1e6)
+        print("verified \(writer.sizeBytes) bytes in \(proof): \(rate) MB/s")
     }
 }
