@@ -16,6 +16,11 @@ package struct RecordedBounds: Sendable {
 
     package init() {}
 
+    /// What is not further off than that, all along.
+    package init(boundNanoseconds: Int64) {
+        entries = [Entry(startNanoseconds: .min, boundNanoseconds: boundNanoseconds)]
+    }
+
     /// Reads a file's records; a file without any gives none.
     /// - Throws: when the file cannot be read.
     package init(readingFile path: String) throws {

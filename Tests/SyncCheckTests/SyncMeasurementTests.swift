@@ -46,6 +46,21 @@ import Testing
         #expect(abs(errors[0] - 150_000) < 100 && abs(errors[1] + 150_000) < 100)
     }
 
+    @Test(arguments: [(Int64(100_000), 250), (200_000, 0)])
+    func `pictures further apart than both recordings allow are a failure`(
+        _ bound: Int64, _ beyond: Int
+    ) throws {
+        var late = source("a", start: 0) { $0 + 300_000 }
+        var prompt = source("b", start: 0)
+        late.bounds = RecordedBounds(boundNanoseconds: bound)
+        prompt.bounds = RecordedBounds(boundNanoseconds: bound)
+        let report = SyncMeasurement.measure([late, prompt])
+        let pair = try #require(report.pairs.first)
+        #expect(pair.recordedBoundNanoseconds == 2 * bound)
+        #expect(pair.picturesBeyondBound == beyond)
+        #expect(report.isAccepted == (beyond == 0))
+    }
+
     @Test func `clocks of other zeros and rates are compared on the one they are said to follow`()
         throws
     {
