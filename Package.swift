@@ -82,16 +82,17 @@ let package = Package(
 
         // Level 2: recordings on disk; who may write them.
         library("Trust", argumentParser, crypto, logging, "Messaging", "Terminal", "Wire"),
+        library("Control", argumentParser, "Media", "Messaging", "Terminal", "Threads", "Wire"),
         library("Archive", crypto, "CLinux", "Media", "MP4", "Timing"),
         library("Outbound", crypto, "Media", "Messaging", "Spooling", "Wire"),
 
         // Level 3: the programs' services.
         library(
-            "AgentCore", crypto, logging, "Devices", "Encoding", "Media", "Messaging", "Outbound",
-            "Spooling", "Threads", "Trust", "Wire"),
+            "AgentCore", crypto, logging, "Control", "Devices", "Encoding", "Media", "Messaging",
+            "Outbound", "Spooling", "Threads", "Trust", "Wire"),
         library(
-            "CollectorCore", logging, "Archive", "CLinux", "Media", "Messaging", "Outbound",
-            "Threads", "Timing", "Trust", "Wire"),
+            "CollectorCore", logging, "Archive", "CLinux", "Control", "Media", "Messaging",
+            "Outbound", "Threads", "Timing", "Trust", "Wire"),
         library(
             "ReplayCore", logging, "Archive", "Containers", "Media", "Messaging", "Outbound",
             "Spooling", "Trust", "Wire"),
@@ -102,13 +103,12 @@ let package = Package(
 
         // Level 4: the programs.
         program(
-            "tributary-agent", "AgentCore", "CLinux", "Encoding", "Devices", "Media", "Messaging",
-            "Trust"),
+            "tributary-agent", "AgentCore", "CLinux", "Control", "Encoding", "Devices", "Media",
+            "Messaging", "Trust", "Wire"),
         program("tributary-collector", "CollectorCore", "Archive", "CLinux", "Trust"),
         program(
-            "tributary", "Archive", "Containers", "Devices", "Encoding", "ExportCore", "MP4",
-            "Media",
-            "Messaging", "Outbound", "ReplayCore", "SyncCheck", "Trust", "Wire"),
+            "tributary", "Archive", "Containers", "Control", "Devices", "Encoding", "ExportCore",
+            "MP4", "Media", "Messaging", "Outbound", "ReplayCore", "SyncCheck", "Trust", "Wire"),
 
         // The benchmarks' load: many sources from one file, over the real protocol.
         .executableTarget(

@@ -1,3 +1,4 @@
+import Control
 import Encoding
 package import Logging
 import Media
@@ -14,7 +15,9 @@ package final class Agent: Sendable {
         case failed(String)
     }
 
+    private let settings: UplinkSettings
     private let uplink: Uplink
+    private let desk: CommandDesk
     private let capture: CaptureSession
     private let sink: UplinkSink
     private let logger: Logger
@@ -24,16 +27,27 @@ package final class Agent: Sendable {
         capture settings: CaptureSettings, uplink uplinkSettings: UplinkSettings, logger: Logger
     ) throws(UplinkError) {
         self.logger = logger
-        uplink = try Uplink(settings: uplinkSettings, logger: logger)
+        self.settings = uplinkSettings
+        let uplink = try Uplink(settings: uplinkSettings, logger: logger)
+        self.uplink = uplink
         sink = UplinkSink(uplink: uplink, logger: logger)
         capture = CaptureSession(settings: settings, sink: sink)
+        desk = CommandDesk(
+            capture: capture, software: uplinkSettings.software, logger: logger
+        ) { uplink.status }
     }
 
     /// Captures and sends until the capture has ended and everything is persisted. Blocks its thread.
     /// - Throws: when a source or an encoder cannot be opened as asked; nothing has been sent then.
     package func run() throws(CaptureError) -> Outcome {
+        // Before there are other threads: the socket is made with the process's mask for new files.
+        let control = openControl()
+        defer { control?.stop() }
+        obeyCollector()
+        defer { desk.close() }
         try capture.start()
-        for line in capture.descriptions { logger.info("\(line)") }
+        desk.open()
+        for line in capture.notes + capture.descriptions { logger.info("\(line)") }
         let outcome = uplink.wait()
         // An uplink that failed leaves nobody to capture for.
         capture.stop()
@@ -41,6 +55,54 @@ package final class Agent: Sendable {
         case (.failed(let line), _): return .failed(line)
         case (.complete, .failed(let line)): return .failed(line)
         case (.complete, .finished), (.complete, nil): return .complete
+        }
+    }
+
+    /// Has people on the box be heard; nil, and a line in the log, where that is not possible: recording does not depend on it.
+    private func openControl() -> ControlServer? {
+        guard let path = settings.controlPath else { return nil }
+        do throws(ControlSocketError) {
+            let questions = Mutex<ControlServer?>(nil)
+            let control = try ControlServer { [desk, settings] in
+                guard let server = questions.withLock({ $0 }) else { return }
+                for question in server.takeQuestions() {
+                    Self.follow(question, of: server, desk: desk, source: settings.sourceName)
+                }
+            }
+            questions.withLock { $0 = control }
+            try control.start(at: path)
+            return control
+        } catch {
+            logger.warning(
+                "no commands are taken on this box: \(path): \(error); --control-socket says where")
+            return nil
+        }
+    }
+
+    private static func follow(
+        _ question: ControlServer.Question, of server: ControlServer, desk: CommandDesk,
+        source: String
+    ) {
+        switch question.request.request {
+        case .command(let request, let name) where name == nil || name == source:
+            desk.submit(request, from: "somebody on this box") { reply, payload in
+                server.answer(question, .report(reply, payload: payload))
+            }
+        case .command:
+            server.answer(
+                question, .failure(.malformed, "the agent here sends the source \(source)"))
+        case .stopSession, .unknown:
+            server.answer(
+                question, .failure(.unknownRequest, "an agent does not know that request"))
+        }
+    }
+
+    private func obeyCollector() {
+        uplink.obey { [desk, uplink] command in
+            desk.submit(command.request, from: "the collector") { reply, payload in
+                uplink.answer(
+                    Report(id: command.id, source: command.source, reply: reply), payload: payload)
+            }
         }
     }
 
@@ -137,6 +199,7 @@ extension Loss {
             case .driverDrop: .driverDrop
             case .overrun: .overrun
             case .deviceLost: .deviceLost
+            case .command: .command
             }
         self.init(
             track: loss.track, cause: cause, startNanoseconds: loss.startNanoseconds,

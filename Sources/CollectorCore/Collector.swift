@@ -1,4 +1,5 @@
 import Archive
+import Control
 import Dispatch
 import Glibc
 package import Logging
@@ -60,8 +61,7 @@ package final class Collector: Sendable {
         let lock = try lock(layout)
         let recovered = try recover(layout)
         let sessionNames = try names(of: layout)
-        let control = try ControlServer { [wakeUp] in wakeUp.signal() }
-        try control.start(layout)
+        let control = try openControl(layout)
         defer {
             control.stop()
             withExtendedLifetime(lock) {}
@@ -117,6 +117,19 @@ package final class Collector: Sendable {
             throw .cannotListen(endpoint: settings.endpoint, reason: "\(error)")
         }
         return CollectorOutcome(failures: loop.failures)
+    }
+
+    /// Lets people at the server ask.
+    private func openControl(_ layout: ArchiveLayout) throws(CollectorError) -> ControlServer {
+        do throws(ControlSocketError) {
+            let control = try ControlServer { [wakeUp] in wakeUp.signal() }
+            try control.start(at: layout.control)
+            return control
+        } catch {
+            let advice =
+                error.isForLength ? ": give --archive a shorter path, perhaps a relative one" : ""
+            throw .cannotControl(path: layout.control, reason: error.description + advice)
+        }
     }
 
     private func makeContext() throws(CollectorError) -> Context {

@@ -1,4 +1,5 @@
 import Archive
+import Control
 import Glibc
 import Logging
 import Media
@@ -20,6 +21,9 @@ struct CollectorLoop {
     private let control: ControlServer
     private let wantRoom: () -> Void
     private var stops = PendingStops()
+    /// Who waits for which agent's answer.
+    private var commanders: [UInt64: ControlServer.Question] = [:]
+    private var latestTicket: UInt64 = 0
     private var conductor: Conductor<ReceivedPart>
     private var rates = RateMeter()
     private var nextTick: Int64 = 0
@@ -149,6 +153,8 @@ extension CollectorLoop {
             switch question.request.request {
             case .stopSession(let name):
                 stopSession(name, for: question)
+            case .command(let request, let source):
+                command(request, to: source, for: question)
             case .unknown:
                 control.answer(
                     question,
@@ -157,6 +163,20 @@ extension CollectorLoop {
                         "this collector (\(settings.software)) does not know that request"))
             }
         }
+    }
+
+    /// Has an agent do something; who asked for it hears what it answers.
+    private mutating func command(
+        _ request: CommandRequest, to source: String?, for question: ControlServer.Question
+    ) {
+        guard let source else {
+            control.answer(question, .failure(.malformed, "a command needs a source's name"))
+            return
+        }
+        latestTicket += 1
+        commanders[latestTicket] = question
+        conductor.command(request, to: source, ticket: latestTicket, at: .now())
+        follow()
     }
 
     /// Ends the session; who asked for it hears when its files are final.
@@ -212,6 +232,10 @@ extension CollectorLoop {
                 }
             case .wantRoom:
                 wantRoom()
+            case .report(let ticket, let reply, let payload):
+                if let question = commanders.removeValue(forKey: ticket) {
+                    control.answer(question, .report(reply, payload: payload))
+                }
             }
         }
     }

@@ -15,6 +15,8 @@ struct Conductor<Payload: MediaPayload> {
         case sessionFinished(String)
         /// The disk is full: what need not be kept should go.
         case wantRoom
+        /// An agent's answer to the command with that ticket; a snapshot's JPEG beside it.
+        case report(ticket: UInt64, CommandReply, payload: [UInt8])
     }
 
     private var link: CollectorLink
@@ -151,6 +153,15 @@ extension Conductor {
         record(recorder.tick(at: now, wallErrorNanoseconds: wallErrorNanoseconds))
     }
 
+    /// Has an agent do something; the answer is a notice.
+    mutating func command(
+        _ request: CommandRequest, to source: String, ticket: UInt64, at now: Instant
+    ) {
+        latest = max(latest, now.monotonic)
+        let actions = link.command(request, to: source, ticket: ticket, now: latest)
+        perform(actions, payload: nil, peer: nil, at: now)
+    }
+
     /// Ends the session.
     mutating func end(_ reason: SessionManifest.EndReason, at now: Instant) {
         record(recorder.end(reason, at: now))
@@ -276,6 +287,11 @@ extension Conductor {
                 recorder.exchanges(exchanges, epoch: epoch)
             case .health:
                 break
+            case .report(let ticket, let reply):
+                let bytes = payload.map { payload in
+                    withExtendedLifetime(payload) { Array(payload.memory) }
+                }
+                notices.append(.report(ticket: ticket, reply, payload: bytes ?? []))
             case .closed(let source, let reason):
                 close(source, reason, at: now)
             case .log(let line):

@@ -2,7 +2,7 @@ package import Media
 
 /// Which picture is due when: picture n at start + n / rate, until the duration is over.
 ///
-/// Who falls behind by more than ``backlog`` pictures goes on with the newest due one and learns what it left out:
+/// Who falls behind by more than a backlog of pictures goes on with the newest due one and learns what it left out:
 /// a camera's driver has only so many buffers either.
 package struct PictureSchedule: Sendable {
     /// What to do now.
@@ -16,15 +16,20 @@ package struct PictureSchedule: Sendable {
     }
 
     /// Half a second at 30 pictures per second: longer than a busy box stalls, short enough to be called live.
-    package static let backlog: Int64 = 15
+    package static let usualBacklog: Int64 = 15
 
+    private let backlog: Int64
     private let rate: FrameRate
     private let startNanoseconds: Int64
     /// How many pictures there are in all; nil: no end.
     private let count: Int64?
     private var number: Int64 = 0
 
-    package init(rate: FrameRate, startNanoseconds: Int64, durationNanoseconds: Int64?) {
+    package init(
+        rate: FrameRate, startNanoseconds: Int64, durationNanoseconds: Int64?,
+        backlog: Int64 = Self.usualBacklog
+    ) {
+        self.backlog = backlog
         self.rate = rate
         self.startNanoseconds = startNanoseconds
         count = durationNanoseconds.map { rate.pictures(inNanoseconds: $0) }
@@ -37,7 +42,7 @@ package struct PictureSchedule: Sendable {
         if due > nowNanoseconds { return .wait(untilNanoseconds: due) }
         var newest = rate.pictures(inNanoseconds: nowNanoseconds - startNanoseconds + 1) - 1
         if let count { newest = min(newest, count - 1) }
-        if newest - number > Self.backlog {
+        if newest - number > backlog {
             defer { number = newest }
             return .skipped(
                 count: Int(newest - number), startNanoseconds: due,

@@ -1,4 +1,5 @@
 import CFFmpeg
+import Glibc
 import Media
 import Synchronization
 
@@ -14,6 +15,8 @@ package enum CodecLibrary {
 
     /// The library's callback has no place for a context, so the receiver of its lines is the process's.
     private static let handler = Mutex<LineHandler?>(nil)
+    /// Errors of the threads that are listened to, the first of each.
+    private static let complaints = Mutex<[UInt: String?]>([:])
 
     /// Sends warnings and errors to `receiver` from now on; nil: nowhere.
     package static func routeMessages(to receiver: LineHandler?) {
@@ -33,8 +36,28 @@ package enum CodecLibrary {
             let text = String(decoding: bytes, as: UTF8.self).split(separator: "\n").joined(
                 separator: " ")
             guard !text.isEmpty else { return }
+            if level <= AV_LOG_ERROR { CodecLibrary.keep(text) }
             let receiver = CodecLibrary.handler.withLock { $0 }
             receiver?(level <= AV_LOG_ERROR ? .error : .warning, text)
+        }
+    }
+
+    /// Runs a call of the library, and returns the first error that it wrote meanwhile, on this thread: often the only place
+    /// where the reason stands.
+    static func complaint(during call: () -> Void) -> String? {
+        let thread = UInt(pthread_self())
+        complaints.withLock { $0[thread] = .some(nil) }
+        call()
+        return complaints.withLock { $0.removeValue(forKey: thread) ?? nil }
+    }
+
+    private static func keep(_ line: String) {
+        let thread = UInt(pthread_self())
+        complaints.withLock { complaints in
+            guard let first = complaints[thread], first == nil else { return }
+            // "[h264_nvenc @ 0x562a30f7b480] Cannot load libcuda.so.1": the address is of no use to anybody.
+            let text = line.split(separator: "] ", maxSplits: 1).last.map(String.init) ?? line
+            complaints[thread] = .some(text)
         }
     }
 

@@ -17,6 +17,8 @@ package enum EncodingError: Error, Hashable, CustomStringConvertible {
     case notCopied(codec: String, needed: String)
     /// What should be copied is damaged.
     case damagedSample(codec: String, atNanoseconds: Int64, reason: String)
+    /// Somebody else encodes, and cannot be told to use another bitrate.
+    case fixedRate(String)
     /// The source gives no presentation times, and its pictures are not in that order.
     case noPresentationTimes
 
@@ -40,6 +42,8 @@ package enum EncodingError: Error, Hashable, CustomStringConvertible {
             "its codec is \(codec); copying needs \(needed), so leave --encoder copy out"
         case .damagedSample(let codec, let time, let reason):
             "damaged \(codec) data at \(time) ns: \(reason)"
+        case .fixedRate(let encoder):
+            "\(encoder) encodes, and keeps its bitrate; use --encoder libx264 to change it"
         case .noPresentationTimes:
             "it has B-frames but no presentation times; put it into MP4 or Matroska first"
         }

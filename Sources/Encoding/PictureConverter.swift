@@ -1,11 +1,12 @@
 import CFFmpeg
 package import Media
 
-/// Converts raw pictures of any format and size to YUV 4:2:0 of one size, through libswscale.
+/// Converts raw pictures of any format and size to YUV 4:2:0 of one size, planar or NV12, through libswscale.
 ///
 /// Y′CbCr keeps its matrix and range; RGB becomes limited-range BT.709. Belongs to one thread.
 package struct PictureConverter: ~Copyable {
     private let size: PictureSize
+    private let format: PixelFormat
     private let limitsRange: Bool
     private var pool: PicturePool
     private var scaler: Scaler?
@@ -13,8 +14,11 @@ package struct PictureConverter: ~Copyable {
     /// - Parameters:
     ///   - size: of what comes out; even.
     ///   - limitsRange: full-range pictures become limited-range ones, so that pictures of several sources go together.
-    package init(size: PictureSize, limitsRange: Bool = false) {
+    package init(
+        size: PictureSize, format: PixelFormat = .yuv420p, limitsRange: Bool = false
+    ) {
         self.size = size
+        self.format = format
         self.limitsRange = limitsRange
         pool = PicturePool(width: size.width, height: size.height)
     }
@@ -25,13 +29,15 @@ package struct PictureConverter: ~Copyable {
             format: picture.format, width: picture.width, height: picture.height,
             isFullRange: picture.colour?.isFullRange ?? false)
         if scaler?.shape != shape {
-            scaler = try Scaler(from: shape, to: size, limitsRange: limitsRange)
+            scaler = try Scaler(from: shape, to: size, as: format, limitsRange: limitsRange)
         }
         let (buffer, _) = pool.take()
-        scaler?.scale(picture, to: buffer)
-        return buffer.frame(
+        let result = buffer.frame(
             captureNanoseconds: picture.captureNanoseconds,
-            durationNanoseconds: picture.durationNanoseconds, colour: picture.colour)
+            durationNanoseconds: picture.durationNanoseconds, colour: picture.colour,
+            format: format)
+        scaler?.scale(picture, to: result)
+        return result
     }
 }
 
@@ -51,13 +57,14 @@ struct Scaler: ~Copyable {
 
     /// A context that scales to YUV 4:2:0 of that size.
     init(
-        from shape: Shape, to size: PictureSize, limitsRange: Bool = false
+        from shape: Shape, to size: PictureSize, as target: PixelFormat = .yuv420p,
+        limitsRange: Bool = false
     ) throws(EncodingError) {
         let format = av_get_pix_fmt(shape.format.name)
         guard let description = av_pix_fmt_desc_get(format),
             let context = sws_getContext(
                 Int32(shape.width), Int32(shape.height), format, Int32(size.width),
-                Int32(size.height), AV_PIX_FMT_YUV420P,
+                Int32(size.height), av_get_pix_fmt(target.name),
                 SWS_BICUBIC | SWS_ACCURATE_RND, nil, nil, nil)
         else {
             throw .noConversion(
@@ -79,21 +86,26 @@ struct Scaler: ~Copyable {
 
     deinit { sws_freeContext(context) }
 
-    /// Writes the scaled picture into the buffer.
-    func scale(_ picture: RawFrame, to buffer: PictureBuffer) {
-        withExtendedLifetime((picture.owner, buffer)) {
+    /// Writes the scaled picture into the other's memory, which nobody else has seen yet.
+    func scale(_ picture: RawFrame, to target: RawFrame) {
+        Self.run(context, from: picture, to: target)
+    }
+
+    /// Has a context scale one picture into the other.
+    static func run(_ context: OpaquePointer, from picture: RawFrame, to target: RawFrame) {
+        withExtendedLifetime((picture.owner, target.owner)) {
             let sources = picture.planes.map {
                 Optional(UnsafePointer($0.baseAddress.assumingMemoryBound(to: UInt8.self)))
             }
-            let targets = buffer.planes.map {
+            let targets = target.planes.map {
                 Optional($0.baseAddress.assumingMemoryBound(to: UInt8.self))
             }
             let padding = [Int32](repeating: 0, count: 4)
             let sourceRows = picture.planes.map { Int32($0.bytesPerRow) } + padding
-            let targetRows = buffer.planes.map { Int32($0.bytesPerRow) } + padding
+            let targetRows = target.planes.map { Int32($0.bytesPerRow) } + padding
             _ = sws_scale(
                 context, sources + [nil, nil, nil], sourceRows, 0, Int32(picture.height),
-                targets + [nil], targetRows)
+                targets + [nil, nil], targetRows)
         }
     }
 }

@@ -3,42 +3,52 @@ package import Media
 
 /// An H.264 encoder of libavcodec: raw pictures in, access units with their exact times out.
 ///
-/// Pictures in ``pixelFormat`` and of the settings' size are encoded where they lie; others are converted first.
-/// Owns the handle; belongs to one thread.
+/// Pictures in the settings' format and size are encoded where they lie (a hardware encoder may want NV12); others are
+/// converted first. Owns the handle; belongs to one thread.
 package struct VideoEncoder: ~Copyable {
     /// Parameter sets and size of what comes out.
     package let format: H264Format
-    package let settings: VideoEncoderSettings
+    package private(set) var settings: VideoEncoderSettings
 
     private let handle: CodecHandle
+    private let surfaces: HardwareSurfaces?
+    private let inputFormat: PixelFormat
     private let packet = PacketHandle()
     private let input = FrameBox()
     private var converter: PictureConverter
     private var times = PictureTimes()
     private var keyframes: KeyframeSchedule
 
-    /// Opens the encoder.
+    /// Opens the encoder. One that is not libx264 has to encode a picture first: many open and then do nothing.
     package init(_ settings: VideoEncoderSettings) throws(EncodingError) {
-        let handle = try CodecHandle.openEncoder(settings)
-        let name = settings.encoder
-        let size = Int(handle.context.pointee.extradata_size)
-        guard let extradata = handle.context.pointee.extradata, size > 0 else {
-            throw .encoderRefused(name, reason: "it gives no parameter sets in advance")
-        }
-        do {
-            format = try H264Format(
-                extradata: Array(UnsafeBufferPointer(start: extradata, count: size)))
-        } catch {
-            throw .encoderRefused(name, reason: error.description)
-        }
+        let family = EncoderFamily(settings.encoder)
+        let surfaces = try HardwareSurfaces(for: settings, family)
+        let handle = try CodecHandle.openEncoder(settings, family, surfaces: surfaces)
+        format = try ParameterSets.format(of: handle, settings, family)
         self.settings = settings
-        converter = PictureConverter(size: settings.size)
+        inputFormat = family.inputFormat(for: settings.pixelFormat)
+        converter = PictureConverter(size: settings.size, format: inputFormat)
         keyframes = KeyframeSchedule(intervalNanoseconds: settings.keyframeInterval.nanoseconds)
+        self.surfaces = surfaces
         self.handle = handle
     }
 
     /// Makes the next picture a keyframe.
     package mutating func requestKeyframe() { keyframes.request() }
+
+    /// Has the rate control go by another rate from the next picture on.
+    ///
+    /// - Returns: false if this encoder cannot while it runs, or not beyond what its level of H.264 was chosen for: another
+    ///   has to be opened in its place.
+    package mutating func change(to rate: VideoRate) -> Bool {
+        let isWithinLevel =
+            rate.maximum <= settings.maximumBitrate && rate.bufferBits <= settings.bufferBits
+        // Only libx264 looks at its context again (`reconfig_encoder`).
+        guard settings.encoder == VideoEncoderSettings.x264, isWithinLevel else { return false }
+        handle.set(rate)
+        settings.bitrate = rate.average
+        return true
+    }
 
     /// Encodes a picture, later than the one before it; `emit` gets what is ready, in decoding order.
     package mutating func encode(
@@ -46,7 +56,8 @@ package struct VideoEncoder: ~Copyable {
     ) throws(EncodingError) {
         let time = picture.captureNanoseconds
         let source = try converted(picture)
-        input.refer(to: source, format: handle.context.pointee.pix_fmt)
+        input.refer(to: source, format: av_get_pix_fmt(source.format.name))
+        try surfaces?.upload(input.frame)
         input.frame.pointee.pts = times.add(
             nanoseconds: time, durationNanoseconds: picture.durationNanoseconds)
         let isKeyframe = keyframes.isDue(
@@ -68,7 +79,7 @@ package struct VideoEncoder: ~Copyable {
     private mutating func converted(_ picture: RawFrame) throws(EncodingError) -> RawFrame {
         let isRightSize =
             picture.width == settings.size.width && picture.height == settings.size.height
-        if isRightSize, picture.format == settings.pixelFormat { return picture }
+        if isRightSize, picture.format == inputFormat { return picture }
         return try converter.convert(picture)
     }
 
@@ -139,77 +150,6 @@ extension H264Format {
             if index == set.count { return true }
         }
         return false
-    }
-}
-
-extension CodecHandle {
-    /// An encoder that is ready for pictures.
-    fileprivate static func openEncoder(
-        _ settings: VideoEncoderSettings
-    ) throws(EncodingError) -> CodecHandle {
-        let name = settings.encoder
-        guard let codec = avcodec_find_encoder_by_name(name),
-            codec.pointee.id == AV_CODEC_ID_H264
-        else { throw .noEncoder(name) }
-        // libx264 itself would complain on the terminal.
-        let presets = VideoEncoderSettings.x264Presets
-        guard name != VideoEncoderSettings.x264 || presets.contains(settings.preset) else {
-            throw .encoderRefused(
-                name, reason: "its presets are \(presets.joined(separator: ", "))")
-        }
-        let handle = CodecHandle(codec)
-        let context = handle.context
-        context.pointee.width = Int32(settings.size.width)
-        context.pointee.height = Int32(settings.size.height)
-        context.pointee.pix_fmt = av_get_pix_fmt(settings.pixelFormat.name)
-        context.pointee.time_base = AVRational(num: 1, den: PictureTimes.ticksPerSecond)
-        context.pointee.framerate = AVRational(
-            num: settings.frameRate.numerator, den: settings.frameRate.denominator)
-        context.pointee.sample_aspect_ratio = AVRational(
-            num: Int32(settings.sampleAspectRatio?.horizontal ?? 1),
-            den: Int32(settings.sampleAspectRatio?.vertical ?? 1))
-        if let colour = settings.colour { handle.describe(colour) }
-        context.pointee.bit_rate = Int64(settings.bitrate)
-        context.pointee.rc_max_rate = Int64(settings.maximumBitrate)
-        context.pointee.rc_buffer_size = Int32(clamping: settings.bufferBits)
-        context.pointee.gop_size = Int32(
-            clamping: max(
-                1,
-                settings.frameRate.pictures(
-                    inNanoseconds: settings.keyframeInterval.nanoseconds)))
-        context.pointee.max_b_frames = Int32(clamping: settings.bFrames)
-        context.pointee.thread_count = Int32(clamping: settings.threads)
-        context.pointee.flags |= CFFmpeg_CODEC_FLAG_GLOBAL_HEADER
-        var options: OpaquePointer?
-        defer { av_dict_free(&options) }
-        for (key, value) in settings.libraryOptions { av_dict_set(&options, key, value, 0) }
-        let result = avcodec_open2(context, codec, &options)
-        guard result >= 0 else {
-            throw .encoderRefused(name, reason: CodecLibrary.reason(result))
-        }
-        return handle
-    }
-
-    /// Says what the pictures' numbers mean.
-    func describe(_ colour: ColourDescription) {
-        context.pointee.color_primaries = AVColorPrimaries(UInt32(colour.primaries))
-        context.pointee.color_trc = AVColorTransferCharacteristic(
-            UInt32(colour.transferCharacteristics))
-        context.pointee.colorspace = AVColorSpace(UInt32(colour.matrixCoefficients))
-        context.pointee.color_range = colour.isFullRange ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG
-    }
-}
-
-extension VideoEncoderSettings {
-    /// Options by libavcodec's names; an encoder ignores those that it does not know.
-    fileprivate var libraryOptions: [(String, String)] {
-        var options = [("preset", preset), ("profile", profile.rawValue)]
-        if tune != .none { options.append(("tune", tune.rawValue)) }
-        // zerolatency assumes a constant rate; this makes the rate control go by the pictures' times.
-        if encoder == Self.x264 {
-            options.append(("x264-params", hasConstantRate ? "force-cfr=1" : "force-cfr=0"))
-        }
-        return options
     }
 }
 

@@ -13,6 +13,22 @@ package enum VideoTune: String, CaseIterable, Hashable, Sendable {
     case none
 }
 
+/// How many bits pictures may have.
+package struct VideoRate: Hashable, Sendable {
+    /// Bits per second on average.
+    package var average: Int
+    /// The most bits per second that the decoder's buffer is filled with (VBV).
+    package var maximum: Int
+    /// What that buffer holds, bits.
+    package var bufferBits: Int
+
+    package init(average: Int, maximum: Int, bufferBits: Int) {
+        self.average = average
+        self.maximum = maximum
+        self.bufferBits = bufferBits
+    }
+}
+
 /// How a ``VideoEncoder`` encodes.
 package struct VideoEncoderSettings: Hashable, Sendable {
     /// libavcodec's name of the encoder that is used unless another is asked for.
@@ -52,6 +68,15 @@ package struct VideoEncoderSettings: Hashable, Sendable {
     package var tune = VideoTune.zeroLatency
     /// 0: as many as the machine has use for.
     package var threads = 0
+
+    package var rate: VideoRate {
+        get { VideoRate(average: bitrate, maximum: maximumBitrate, bufferBits: bufferBits) }
+        set {
+            bitrate = newValue.average
+            maximumBitrate = newValue.maximum
+            bufferBits = newValue.bufferBits
+        }
+    }
 
     package init(size: PictureSize, frameRate: FrameRate, hasConstantRate: Bool) {
         self.size = size

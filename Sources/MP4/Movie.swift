@@ -138,7 +138,14 @@ package struct MovieTrack: Sendable {
     }
 
     /// How its samples are coded; nil when it is not H.264 or AAC.
-    package var format: TrackFormat? { entries.first?.format }
+    package var format: TrackFormat? {
+        guard case .h264(var format) = entries.first?.format else { return entries.first?.format }
+        format.orientation = orientation
+        return .h264(format)
+    }
+
+    /// How `tkhd` says that the picture is to be turned; what is neither turned nor mirrored counts as upright.
+    package var orientation: PictureOrientation
 
     /// In an initial `moov`: the ticks that were added to all of the track's times.
     package var mediaTimeShift: Int64 {
@@ -148,7 +155,7 @@ package struct MovieTrack: Sendable {
 
     init(parsing trak: BoxView, fileSizeBytes: Int64) throws(MP4Error) {
         let children = try trak.children()
-        (id, presentedDuration) = try Self.parseHeader(
+        (id, presentedDuration, orientation) = try Self.parseHeader(
             try children.required("tkhd", in: trak))
         edits = []
         if let edts = children.first("edts"), let elst = try edts.children().first("elst") {
@@ -167,7 +174,9 @@ package struct MovieTrack: Sendable {
             parsing: tables, of: stbl, fileSizeBytes: fileSizeBytes)
     }
 
-    private static func parseHeader(_ tkhd: BoxView) throws(MP4Error) -> (UInt32, UInt64) {
+    private static func parseHeader(
+        _ tkhd: BoxView
+    ) throws(MP4Error) -> (UInt32, UInt64, PictureOrientation) {
         var fields = tkhd.fields
         let (version, _) = try fields.versionAndFlags(newest: 1)
         _ = try fields.time(version: version)
@@ -175,7 +184,11 @@ package struct MovieTrack: Sendable {
         let id = try fields.u32()
         guard id > 0 else { throw fields.invalid("a track_ID of zero") }
         try fields.skip(4)
-        return (id, try fields.time(version: version))
+        let duration = try fields.time(version: version)
+        try fields.skip(16)
+        var matrix: [UInt32] = []
+        for _ in 0..<9 { matrix.append(try fields.u32()) }
+        return (id, duration, DisplayMatrix.orientation(of: matrix) ?? .upright)
     }
 
     private static func parseMediaHeader(

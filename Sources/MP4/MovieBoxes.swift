@@ -59,13 +59,15 @@ struct MovieBoxes {
     ) {
         writeTrackHeader(
             id: UInt32(kind.rawValue), flags: 3, volume: kind == .audio ? 0x0100 : 0,
-            duration: duration, size: entry.presentedSize, to: &writer)
+            duration: duration, size: entry.presentedSize, orientation: entry.orientation,
+            to: &writer)
     }
 
     /// `tkhd` (§8.3.2).
     func writeTrackHeader(
         id: UInt32, flags: UInt32, volume: UInt16 = 0, duration: UInt64,
-        size: (width: UInt32, height: UInt32) = (0, 0), to writer: inout BoxWriter
+        size: (width: UInt32, height: UInt32) = (0, 0), orientation: PictureOrientation = .upright,
+        to writer: inout BoxWriter
     ) {
         let version = version(for: duration)
         writer.fullBox("tkhd", version: version, flags: flags) { writer in
@@ -77,7 +79,8 @@ struct MovieBoxes {
             writer.zeros(12)
             writer.u16(volume)
             writer.zeros(2)
-            Self.writeUnityMatrix(to: &writer)
+            let matrix = DisplayMatrix(orientation, width: size.width, height: size.height)
+            for value in matrix.values { writer.u32(value) }
             writer.u32(size.width)
             writer.u32(size.height)
         }

@@ -27,8 +27,15 @@ struct SampleEntryWriter {
     }
 
     private let entry: Entry
+    /// How the picture is to be turned.
+    let orientation: PictureOrientation
 
     init(_ format: TrackFormat) throws(MP4Error) {
+        orientation =
+            switch format {
+            case .h264(let format): format.orientation
+            case .aac: .upright
+            }
         do {
             switch format {
             case .h264(let format):

@@ -40,6 +40,15 @@ package final class PictureBuffer: @unchecked Sendable {
 
     deinit { memory.deallocate() }
 
+    /// The same memory for a picture in NV12: Y, then U and V interleaved.
+    package var interleavedPlanes: [RawFrame.Plane] {
+        [
+            planes[0],
+            RawFrame.Plane(
+                baseAddress: planes[1].baseAddress, bytesPerRow: 2 * planes[1].bytesPerRow),
+        ]
+    }
+
     /// Makes this picture the same as `other`, which has the same size.
     package func copyContent(of other: PictureBuffer) {
         precondition(width == other.width && height == other.height)
@@ -50,11 +59,15 @@ package final class PictureBuffer: @unchecked Sendable {
     }
 
     /// A picture with this content, which stays as it is while the frame lives.
+    ///
+    /// `format` says which of the two it has been filled as.
     package func frame(
-        captureNanoseconds: Int64, durationNanoseconds: Int64, colour: ColourDescription?
+        captureNanoseconds: Int64, durationNanoseconds: Int64, colour: ColourDescription?,
+        format: PixelFormat = .yuv420p
     ) -> RawFrame {
         RawFrame(
-            format: .yuv420p, width: width, height: height, planes: planes, colour: colour,
+            format: format, width: width, height: height,
+            planes: format == .nv12 ? interleavedPlanes : planes, colour: colour,
             captureNanoseconds: captureNanoseconds, durationNanoseconds: durationNanoseconds,
             owner: self)
     }

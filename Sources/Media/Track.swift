@@ -42,11 +42,14 @@ package struct H264Format: Hashable, Sendable {
     package var width: UInt32
     /// Height of the cropped picture in pixels.
     package var height: UInt32
+    /// How players are to show it.
+    package var orientation: PictureOrientation
 
     package init(
         sequenceParameterSets: [[UInt8]], pictureParameterSets: [[UInt8]], width: UInt32,
-        height: UInt32
+        height: UInt32, orientation: PictureOrientation = .upright
     ) {
+        self.orientation = orientation
         self.sequenceParameterSets = sequenceParameterSets
         self.pictureParameterSets = pictureParameterSets
         self.width = width

@@ -3,7 +3,8 @@ extension TrackFormat {
     package var summary: String {
         switch self {
         case .h264(let format):
-            return "video \(format.width)×\(format.height) H.264"
+            let turned = format.orientation == .upright ? "" : ", \(format.orientation)"
+            return "video \(format.width)×\(format.height) H.264\(turned)"
         case .aac(let format):
             let channels =
                 switch format.channels {

@@ -372,6 +372,10 @@ extension CollectorReplayLoop {
             case .fetch: preconditionFailure("a replay keeps everything in memory")
             case .reconnect(let milliseconds):
                 phase = .pausing(until: ReplayClock.now() + milliseconds * 1_000_000)
+            case .command(let command):
+                let refusal = CommandReply.failure(.refused, "this is a replay: it has no camera")
+                let report = Report(id: command.id, source: command.source, reply: refusal)
+                perform(link.report(report, payload: nil, now: ReplayClock.now()))
             case .finished: outcome = .complete
             case .failed(let line): outcome = .failed(line)
             case .log(let line): log(line)

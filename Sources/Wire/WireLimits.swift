@@ -6,6 +6,8 @@ package enum WireLimits {
     package static let major: UInt32 = 1
     /// The protocol's minor version: additions that old peers skip.
     package static let minor: UInt32 = 2
+    /// The first minor version whose agents take commands.
+    package static let commandMinor: UInt32 = 2
 
     /// Bytes of a header part: 4096 samples with every column full take half of it.
     package static let headerBytes = 256 * 1024
@@ -47,6 +49,22 @@ package enum WireLimits {
     package static let labelBytes = 128
     /// Bytes of a line for people: a gap's, a refusal's, a goodbye's.
     package static let textBytes = 512
+    /// Bytes of a word of a command line, such as a file's path: the longest that Linux opens.
+    package static let argumentBytes = 4_096
+    /// Bytes of a snapshot's JPEG: 4K at good quality, and half a message.
+    package static let snapshotBytes = 2 * 1024 * 1024
+    /// Controls in one message: more than any camera has.
+    package static let controlsPerMessage = 128
+    /// Choices of one control: with all of them at their longest, a report of usual controls fits in a header.
+    package static let choicesPerControl = 64
+    /// Lines on what was picked in one status: one per track, and some that say why.
+    package static let descriptionsPerStatus = 8
+    /// Bits per second that can be asked for.
+    package static let bitsPerSecond: UInt64 = 1_000_000_000
+    /// Commands that an agent has not answered: more than people type.
+    package static let openCommands = 8
+    /// Milliseconds that an agent has for an answer: opening a camera takes some seconds.
+    package static let commandMilliseconds: Int64 = 30_000
     /// Bytes of a digest: SHA-256.
     package static let digestBytes = 32
     /// Bytes of an identity (spool, epoch, capture): collisions are out of the question.

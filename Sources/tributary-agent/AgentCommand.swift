@@ -16,6 +16,9 @@ struct AgentCommand: ParsableCommand {
         commandName: "tributary-agent",
         abstract: "Captures one source, encodes it and sends it to a collector.",
         discussion: """
+            'tributary-agent doctor --help' shows how to find out whether this box can do it, 'tributary-agent control --help' \
+            how a running agent is changed.
+
             --video test is a moving picture whose top carries its capture time; --audio test beeps at every whole second. \
             A file is played at its own pace, as a camera would, with its sound unless --audio says otherwise. \
             'tributary-agent devices' lists cameras and microphones, with the names to use them by.
@@ -28,18 +31,10 @@ struct AgentCommand: ParsableCommand {
             """,
         version: Version.number)
 
-    @Option(help: "Where the collector listens: tcp://ADDRESS:PORT or ipc://PATH.")
-    var collector = "tcp://127.0.0.1:5550"
-
-    @Option(
-        help: "The source's name: letters, digits, '.', '_', '-'. (default: this machine's name)")
-    var source: String?
+    @OptionGroup var link: LinkOptions
 
     @OptionGroup(title: "Capture") var capture: CaptureOptions
     @OptionGroup(title: "Encoding") var encoding: EncodingOptions
-
-    @Option(help: "How much is sent in one message; 0 sends each sample at once.")
-    var batch = TimeSpan(nanoseconds: 100_000_000)
 
     @OptionGroup(title: "Keeping what the collector does not have") var keeping: KeepingOptions
 
@@ -47,44 +42,35 @@ struct AgentCommand: ParsableCommand {
 
     @OptionGroup(title: "Configuration") var configuration: ConfigurationOptions
 
-    @Flag(name: .shortAndLong, help: "Log details too.")
-    var verbose = false
-
     func validate() throws {
-        if let flaw = Endpoint.flaw(collector) { throw ValidationError("--collector: \(flaw)") }
-        if let source, !SourceNames.isValid(source) {
-            throw ValidationError(
-                "--source '\(source.prefix(80))' cannot be a name: use letters, digits, '.', '_' and "
-                    + "'-', at most 64, and begin with a letter or digit")
-        }
+        try link.validate()
         try keys.validate()
-        guard batch.nanoseconds <= 1_000_000_000 else {
-            throw ValidationError("--batch \(batch) is too long: use at most 1s")
-        }
     }
 
     func run() throws {
         // Camera boxes are small.
         _ = CLinux_share_heap()
         let console = Console()
-        let name = source ?? SourceNames.ofThisMachine()
+        let name = link.name
         var logger = Logger(label: "agent") { _ in HumanLogHandler(console: console) }
         logger[metadataKey: "source"] = "\(name)"
-        if verbose { logger.logLevel = .debug }
+        if link.verbose { logger.logLevel = .debug }
         do {
             var settings = CaptureSettings(sourceName: name)
             try capture.apply(to: &settings)
             try encoding.apply(to: &settings)
             var uplink = UplinkSettings(
-                endpoint: collector, sourceName: name, agentName: SourceNames.ofThisMachine(),
-                software: Version.software("tributary-agent"), batch: batch.duration,
+                endpoint: link.collector, sourceName: name, agentName: SourceNames.ofThisMachine(),
+                software: Version.software("tributary-agent"), batch: link.batch.duration,
                 memoryLimitBytes: Int(keeping.memoryLimit.bytes),
                 spool: try keeping.spool(source: name))
             if configuration.checks {
                 print("these options are right")
                 return
             }
-            uplink.security = try keys.security(for: collector, source: name, logger: logger)
+            uplink.controlPath = ControlSocket.path(
+                link.controlSocket, spool: keeping.spool, source: name)
+            uplink.security = try keys.security(for: link.collector, source: name, logger: logger)
             let agent = try Agent(capture: settings, uplink: uplink, logger: logger)
             let signals = StopSignals { count in
                 if count == 1 { agent.stop() } else { agent.abandon() }
@@ -101,14 +87,18 @@ struct AgentCommand: ParsableCommand {
     }
 
     static func main() {
-        let arguments = Array(CommandLine.arguments.dropFirst())
-        // To capture needs no word, and what it does need would be asked for with another one, too: so these are commands
-        // of their own.
-        if arguments.first == "devices" {
-            Program.main(
-                DevicesCommand.self, name: AgentCommand._commandName,
-                arguments: Array(arguments.dropFirst()))
+        // Beside the agent itself there are commands that look after it.
+        let words = Array(CommandLine.arguments.dropFirst())
+        let rest = Array(words.dropFirst())
+        switch words.first {
+        case "control":
+            Program.main(ControlCommand.self, arguments: rest)
+        case "devices":
+            Program.main(DevicesCommand.self, name: Self._commandName, arguments: rest)
+        case "doctor":
+            Program.main(DoctorCommand.self, arguments: rest)
+        default:
+            Program.main(AgentCommand.self)
         }
-        Program.main(AgentCommand.self)
     }
 }

@@ -1,5 +1,6 @@
 import AgentCore
 import ArgumentParser
+import Control
 import Media
 import Terminal
 
@@ -76,33 +77,3 @@ struct CaptureOptions: ParsableArguments {
 }
 
 extension SizePreset: ExpressibleByArgument {}
-
-extension PictureSize: ExpressibleByArgument {
-    /// `1280x720`: both sides even (4:2:0 chroma), 16 … 8192.
-    public init?(argument: String) {
-        let parts = argument.split(separator: "x", omittingEmptySubsequences: false)
-        guard parts.count == 2, let width = Int(parts[0]), let height = Int(parts[1]),
-            (16...8192).contains(width), (16...8192).contains(height), width % 2 == 0,
-            height % 2 == 0
-        else { return nil }
-        self.init(width: width, height: height)
-    }
-}
-
-extension FrameRate: ExpressibleByArgument {
-    /// `30`, `12.5` or `30000/1001`: more than 0, at most 1000.
-    public init?(argument: String) {
-        let parts = argument.split(separator: "/", omittingEmptySubsequences: false)
-        if parts.count == 2, let numerator = Int32(parts[0]), let denominator = Int32(parts[1]) {
-            guard numerator > 0, denominator > 0, numerator / denominator <= 1000 else {
-                return nil
-            }
-            self.init(numerator, per: denominator)
-            return
-        }
-        guard parts.count == 1, let rate = Double(argument), rate > 0.001, rate <= 1000 else {
-            return nil
-        }
-        self.init(Int32((rate * 1000).rounded()), per: 1000)
-    }
-}

@@ -7,10 +7,18 @@ import Terminal
 struct EncodingOptions: ParsableArguments {
     @Option(
         help: """
-            Who encodes the pictures: auto, copy (a file's own H.264 and AAC, bit for bit), or the name of one of \
+            Who encodes the pictures: auto (the first that opens of h264_vaapi, h264_v4l2m2m, h264_nvenc, h264_qsv and \
+            libx264; the log says what was tried), copy (a file's own H.264 and AAC, bit for bit), or the name of one of \
             libavcodec's H.264 encoders.
             """)
     var encoder = "auto"
+
+    @Option(
+        help: """
+            What becomes of pictures when the encoder is slower than the camera: drop leaves out what is more than half a \
+            second late, keep what is more than five seconds late. The recording says what is missing.
+            """)
+    var late = LatePolicy.drop
 
     @Option(help: "Bits per second of the pictures, on average.")
     var videoBitrate = Bitrate(bitsPerSecond: 4_000_000)
@@ -90,6 +98,7 @@ struct EncodingOptions: ParsableArguments {
     /// Writes what was asked for into the settings.
     func apply(to settings: inout CaptureSettings) throws {
         settings.encoder = EncoderChoice(argument: encoder)
+        settings.late = late
         settings.videoBitrate = Int(videoBitrate.bitsPerSecond)
         settings.videoBitrateCap = videoMaxBitrate.map { Int($0.bitsPerSecond) }
         settings.videoBuffer = videoBuffer.duration
@@ -107,3 +116,4 @@ struct EncodingOptions: ParsableArguments {
 
 extension VideoProfile: ExpressibleByArgument {}
 extension VideoTune: ExpressibleByArgument {}
+extension LatePolicy: ExpressibleByArgument {}

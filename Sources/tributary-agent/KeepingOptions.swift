@@ -47,6 +47,11 @@ struct KeepingOptions: ParsableArguments {
             path: "\(directory)/\(source)", limitBytes: Int(spoolLimit.bytes))
     }
 
+    /// Where agents have their spools, and their sockets beside them; nil: there is no such place.
+    static func directory(_ spool: String?) -> String? {
+        spool == "none" ? nil : spool ?? usualDirectory()
+    }
+
     /// Where programs keep what must outlive them: as systemd says (systemd.exec(5), `StateDirectory=`), else as the
     /// Filesystem Hierarchy Standard says for root and the XDG Base Directory Specification for everybody else.
     private static func usualDirectory() -> String? {

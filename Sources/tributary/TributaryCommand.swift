@@ -7,7 +7,7 @@ struct TributaryCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tributary",
         abstract:
-            "Lists, shows, verifies and replays recordings, keeps the keys, and stops sessions.",
+            "Lists, shows, verifies and replays recordings, keeps the keys, stops sessions, commands agents.",
         discussion: """
             Recordings are looked for in ./recordings, or where --archive (TRIBUTARY_ARCHIVE) says. Exit status: 0 done, \
             1 the work failed or 'verify' found damage, 64 wrong usage.
@@ -17,10 +17,12 @@ struct TributaryCommand: ParsableCommand {
             ListCommand.self, ShowCommand.self, VerifyCommand.self, InspectCommand.self,
             ExportCommand.self, ExtractCommand.self, RemuxCommand.self, ImportCommand.self,
             ProtectCommand.self, RetimeCommand.self, ReplayCommand.self, KeysCommand.self,
-            StopCommand.self,
+            StopCommand.self, AgentCommand.self,
         ])
 
     static func main() {
-        Program.main(TributaryCommand.self)
+        Program.main(
+            TributaryCommand.self,
+            arguments: AgentCommand.arranged(Array(CommandLine.arguments.dropFirst())))
     }
 }

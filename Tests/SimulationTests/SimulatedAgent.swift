@@ -175,6 +175,7 @@ struct SimulatedAgent {
                 failure = line
                 isFinished = true
             case .log: continue
+            case .command: failure = "nobody commands anything here"
             case .fetch: failure = "the backlog reads for itself"
             }
         }

@@ -9,8 +9,10 @@ struct AgentHarness {
     var now: Int64 = 5_000 * Fixtures.second
     var sent: [WireMessage] = []
     var logs: [LinkLog] = []
+    var commands: [Command] = []
     var pauses: [Int64] = []
     var isFinished = false
+    var jpeg: [UInt8]?
     var failure: String?
     private var nextDTS: Int64 = 0
 
@@ -35,11 +37,14 @@ struct AgentHarness {
                 }
                 if case .samples(let samples) = message {
                     #expect(payload?.count == samples.payloadSizeBytes)
+                } else if case .report = message {
+                    jpeg = payload
                 } else {
                     #expect(payload == nil)
                 }
                 sent.append(message)
             case .fetch: preconditionFailure("everything is in memory")
+            case .command(let command): commands.append(command)
             case .reconnect(let pause): pauses.append(pause)
             case .finished: isFinished = true
             case .failed(let line): failure = line

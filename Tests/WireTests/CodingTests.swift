@@ -61,6 +61,19 @@ private let everyMessage: [WireMessage] = [
     .refusal(Refusal(reason: .sourceInUse, text: "box8 sends it")),
     .clockReply(ClockReply(t1: 1, t2: .min, t3: .max)),
     .ping,
+    .command(Command(id: 1, source: 0, request: .status)),
+    .command(Command(id: 2, source: 15, request: .controls)),
+    .command(Command(id: 3, source: 0, request: .change(CommandFixtures.change))),
+    .command(Command(id: 3, source: 0, request: .change(CommandFixtures.changeBack))),
+    .command(Command(id: 4, source: 0, request: .keyframe)),
+    .command(Command(id: .max, source: 0, request: .snapshot)),
+    .command(Command(id: 5, source: 0, request: .unknown)),
+    .report(Report(id: 1, source: 0, reply: .status(CommandFixtures.status))),
+    .report(Report(id: 2, source: 0, reply: .controls([CommandFixtures.control]))),
+    .report(Report(id: 3, source: 0, reply: .failure(.refused, "it cannot be done"))),
+    .report(Report(id: 4, source: 0, reply: .keyframeRequested)),
+    .report(Report(id: 5, source: 0, reply: .snapshot(CommandFixtures.snapshot))),
+    .report(Report(id: 6, source: 0, reply: .unknown)),
 ]
 
 private func malformed(_ message: WireMessage) -> WireError? {

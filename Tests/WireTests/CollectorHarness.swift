@@ -58,7 +58,8 @@ struct CollectorHarness {
                 sent.append((peer, message))
             case .log(let log): logs.append(log)
             case .dismissed(let peer): dismissed.insert(peer)
-            case .opened, .samples, .gap, .trackUpdate, .goodbye, .clockExchanges, .health, .closed:
+            case .opened, .samples, .gap, .trackUpdate, .goodbye, .clockExchanges, .health, .closed,
+                .report:
                 events.append(action)
             }
         }

@@ -201,6 +201,7 @@ struct LinkSimulation {
                     IncomingMessage(
                         peer: peer, address: "box", header: header, payloadSizeBytes: payload))
             case .fetch: preconditionFailure("everything is in memory")
+            case .command: continue
             case .reconnect(let pause):
                 connection = nil
                 reconnectAt = now + pause * 1_000_000
@@ -241,7 +242,7 @@ struct LinkSimulation {
             case .log(let log):
                 #expect(
                     !log.text.contains("refused") || log.text.contains("not known"), "seed \(seed)")
-            case .clockExchanges, .health, .closed: continue
+            case .clockExchanges, .health, .closed, .report: continue
             }
         }
     }
@@ -328,7 +329,7 @@ struct LinkSimulation {
             #expect(gap.samples == samples, "seed \(seed): a gap says how much is gone")
         case .trackUpdate: #expect(stands.first == .update, "seed \(seed)")
         case .goodbye: #expect(stands.first == .goodbye, "seed \(seed)")
-        case .send, .dismissed, .opened, .clockExchanges, .health, .closed, .log:
+        case .send, .dismissed, .opened, .clockExchanges, .health, .closed, .report, .log:
             Issue.record("seed \(seed): not a record")
         }
     }

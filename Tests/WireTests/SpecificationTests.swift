@@ -36,7 +36,7 @@ struct `The protocol's text` {
             of: /package static let (\w+)/
         ).map { String($0.output.1) }
         // What a Hello is known by is told where Hello is.
-        let versions: Set = ["magic", "major", "minor"]
+        let versions: Set = ["magic", "major", "minor", "commandMinor"]
         #expect(Set(declared) == versions.union(Self.limits.keys))
     }
 
@@ -44,11 +44,19 @@ struct `The protocol's text` {
         let specification = try text("proto/README.md")
         let definition = try text("proto/tributary/v1/tributary.proto")
         let envelope = definition.prefix(
-            upTo: try #require(definition.range(of: "reserved")).lowerBound)
+            upTo: try #require(definition.range(of: "// ---- Greeting")).lowerBound)
         let messages = envelope.matches(of: /\n    (\w+) \w+ = \d+;/).map { $0.output.1 }
-        #expect(messages.count == 12)
+        #expect(messages.count == 14)
         for message in messages {
             #expect(specification.contains("`\(message)`"), "\(message)")
+        }
+        for name in try text("proto/tributary/v1/command.proto").matches(
+            of: /(FAILURE_[A-Z_]+) = [2-7];/)
+        where [
+            "FAILURE_UNKNOWN_COMMAND", "FAILURE_REFUSED", "FAILURE_BUSY", "FAILURE_NOT_RESTORED",
+        ]
+        .contains(name.output.1) {
+            #expect(specification.contains("`\(name.output.1)`"), "\(name.output.1)")
         }
         for reason in definition.matches(of: /REASON_(\w+) = [1-9]/) {
             #expect(specification.contains("`REASON_\(reason.output.1)`"), "\(reason.output.1)")
@@ -75,6 +83,14 @@ struct `The protocol's text` {
         "nameBytes": "\(WireLimits.nameBytes)",
         "labelBytes": "\(WireLimits.labelBytes)",
         "textBytes": "\(WireLimits.textBytes)",
+        "argumentBytes": "\(WireLimits.argumentBytes)",
+        "snapshotBytes": "\(WireLimits.snapshotBytes)",
+        "controlsPerMessage": "\(WireLimits.controlsPerMessage)",
+        "choicesPerControl": "\(WireLimits.choicesPerControl)",
+        "descriptionsPerStatus": "\(WireLimits.descriptionsPerStatus)",
+        "bitsPerSecond": "\(WireLimits.bitsPerSecond)",
+        "openCommands": "\(WireLimits.openCommands)",
+        "commandMilliseconds": "\(WireLimits.commandMilliseconds)",
         "digestBytes": "\(WireLimits.digestBytes)",
         "identityBytes": "\(WireLimits.identityBytes)",
         "timeNanoseconds": "\(WireLimits.timeNanoseconds)",

@@ -10,7 +10,12 @@ final class CameraLane: CaptureLane, @unchecked Sendable {
 
     let name = "capture video"
     let formats: [TrackFormat]
-    let descriptions: [String]
+    var descriptions: [String] {
+        ["\(stage.text) from \(choiceText)"]
+    }
+    let notes: [String]
+    let encoder: String?
+    let device: (any ControlledDevice)?
 
     /// How long a read waits before the thread looks whether it should stop.
     private static let readMilliseconds = 100
@@ -34,6 +39,8 @@ final class CameraLane: CaptureLane, @unchecked Sendable {
     private let cameraName: String
     private let durationNanoseconds: Int64?
     private let stage: any CameraStage
+    /// What was picked of the camera's abilities, and why.
+    private let choiceText: String
     private var state: State
     private var isStarted: Bool
     private var limit: CaptureLimit
@@ -49,7 +56,7 @@ final class CameraLane: CaptureLane, @unchecked Sendable {
     /// Opens the camera, and an encoder for what it gives.
     init(
         _ cameraName: String, settings: CaptureSettings, clock: any CaptureClock,
-        open: @escaping Opener
+        device: (any ControlledDevice)? = nil, open: @escaping Opener
     ) throws(CaptureError) {
         let input: any CameraInput
         do throws(DeviceError) {
@@ -59,12 +66,13 @@ final class CameraLane: CaptureLane, @unchecked Sendable {
         }
         let choice = input.choice
         if choice.coding == .h264 {
-            stage = try CopiedCameraPictures(input, clock: clock)
+            stage = try CopiedCameraPictures(
+                input, orientation: settings.orientation, clock: clock)
             isStarted = true
         } else {
             let plan = try settings.cameraPlan(choice, input.layout)
             do throws(EncodingError) {
-                stage = try EncodedCameraPictures(plan, input.layout)
+                stage = try EncodedCameraPictures(plan, input.layout, for: settings)
             } catch {
                 throw .codec(error.description)
             }
@@ -77,9 +85,10 @@ final class CameraLane: CaptureLane, @unchecked Sendable {
         limit = CaptureLimit(durationNanoseconds: durationNanoseconds)
         timeline = CameraTimeline(choice, startNanoseconds: 0)
         formats = [stage.format]
-        descriptions =
-            choice.notes
-            + ["\(stage.text) from \(input.summary): \(choice.text), because \(choice.reason)"]
+        encoder = stage.encoder
+        notes = choice.notes + (stage.search.map { [$0] } ?? [])
+        choiceText = "\(input.summary): \(choice.text), because \(choice.reason)"
+        self.device = device
     }
 
     /// Opens V4L2's camera of that name, or the first there is.
@@ -88,7 +97,9 @@ final class CameraLane: CaptureLane, @unchecked Sendable {
     ) throws(CaptureError) {
         let wish = try settings.cameraWish()
         var address = CameraAddress(name: name)
-        try self.init(name, settings: settings, clock: clock) { () throws(DeviceError) in
+        try self.init(
+            name, settings: settings, clock: clock, device: CameraControls(address)
+        ) { () throws(DeviceError) in
             let camera = try Camera(address, wish: wish)
             address = camera.address
             return camera
@@ -195,6 +206,7 @@ final class CameraLane: CaptureLane, @unchecked Sendable {
                 PicturePlace(
                     captureNanoseconds: time,
                     durationNanoseconds: timeline.intervalNanoseconds), output)
+            if stage.takeKeyframeWish() { input.requestKeyframe() }
         case .leftOut, .damaged:
             break
         }

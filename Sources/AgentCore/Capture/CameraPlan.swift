@@ -50,7 +50,7 @@ extension CaptureSettings {
     ) throws(CaptureError) -> VideoEncoderSettings {
         // A camera that slows down in the dark gets fewer bits for a while; the alternative is that every picture is late.
         var plan = try plan(
-            size: choice.recordedSize, rate: choice.recordedRate, hasConstantRate: true)
+            size: wanted(of: choice.recordedSize), rate: choice.recordedRate, hasConstantRate: true)
         plan.colour = layout.colour
         // Others may not take it, and would have to be asked first.
         if case .raw(let raw) = layout.coding, raw.format == .nv12,

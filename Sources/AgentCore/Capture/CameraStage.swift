@@ -8,6 +8,12 @@ protocol CameraStage: AnyObject {
     var format: TrackFormat { get }
     /// What it is and what is done with it, for people.
     var text: String { get }
+    /// libavcodec's name of the encoder; nil: the camera encodes.
+    var encoder: String? { get }
+    /// One line on the encoders that were tried before, if any was.
+    var search: String? { get }
+    /// Whether people have asked for a keyframe that only the camera can give, since it was asked last.
+    func takeKeyframeWish() -> Bool
     /// Takes the next picture as it lies in the camera's buffer.
     func take(
         _ picture: CameraPicture, _ place: PicturePlace, _ output: CaptureOutput
@@ -16,6 +22,12 @@ protocol CameraStage: AnyObject {
     func restart(_ layout: CameraPictureLayout) throws(EncodingError)
     /// Gives what is still inside.
     func finish(_ output: CaptureOutput) throws(EncodingError)
+}
+
+extension CameraStage {
+    var encoder: String? { nil }
+    var search: String? { nil }
+    func takeKeyframeWish() -> Bool { false }
 }
 
 /// Where a picture is on the recording's time.

@@ -11,9 +11,21 @@ protocol CaptureLane: AnyObject, Sendable {
     var formats: [TrackFormat] { get }
     /// One line per track for people.
     var descriptions: [String] { get }
+    /// What people may want to know of how it was picked: one line each.
+    var notes: [String] { get }
+    /// libavcodec's name of the encoder of its pictures; nil: there is none.
+    var encoder: String? { get }
+    /// What can be set at the camera that it captures from; nil: nothing.
+    var device: (any ControlledDevice)? { get }
     /// Captures from that time on until the source ends or the capture is to stop; everything has reached `output` when
-    /// it returns.
+    /// it returns. The lane before may have given samples up to then: nothing may lie before it.
     func run(startNanoseconds: Int64, output: CaptureOutput) -> CaptureEnd
+}
+
+extension CaptureLane {
+    var notes: [String] { [] }
+    var encoder: String? { nil }
+    var device: (any ControlledDevice)? { nil }
 }
 
 extension CaptureEnd {

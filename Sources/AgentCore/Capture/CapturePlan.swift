@@ -21,15 +21,21 @@ extension CaptureSettings {
     /// libx264's own limit.
     private static let mostBFrames = 16
 
+    /// How large the test pattern is painted.
+    var testPictureSize: PictureSize { size ?? Self.defaultSize }
+
     /// The test pattern's encoder.
     func testPicturePlan() throws(CaptureError) -> VideoEncoderSettings {
-        let size = size ?? Self.defaultSize
         let minimum = TestPicture.minimumSize
+        let size = testPictureSize
         guard size.width >= minimum.width, size.height >= minimum.height else {
             throw .settings("the test pattern needs at least \(minimum) pixels, not \(size)")
         }
+        guard size.width % 2 == 0, size.height % 2 == 0 else {
+            throw .settings("H.264 needs an even width and height, not \(size)")
+        }
         var plan = try plan(
-            size: size, rate: frameRate ?? Self.defaultRate, hasConstantRate: true)
+            size: try wanted(of: size), rate: frameRate ?? Self.defaultRate, hasConstantRate: true)
         plan.colour = .bt709
         return plan
     }
@@ -46,8 +52,9 @@ extension CaptureSettings {
         let ownRate = picture.rate
         let rate = frameRate.map { min($0, ownRate ?? $0) } ?? ownRate ?? Self.unknownRate
         let isThinned = ownRate.map { rate < $0 } ?? (frameRate != nil)
+        let part = try wanted(of: own)
         var plan = try plan(
-            size: size ?? own, rate: rate,
+            size: size ?? part, rate: rate,
             hasConstantRate: picture.hasConstantRate && !isThinned)
         plan.colour = picture.colour
         if picture.format?.name == "yuvj420p" {
@@ -62,6 +69,30 @@ extension CaptureSettings {
             plan.pixelFormat = .nv12
         }
         return FilePicturePlan(encoder: plan, isThinned: isThinned)
+    }
+
+    /// The size of what is left of pictures of that size.
+    func wanted(of whole: PictureSize) throws(CaptureError) -> PictureSize {
+        guard let crop else { return whole }
+        guard crop.fits(whole) else {
+            throw .settings("the part \(crop) does not lie within pictures of \(whole)")
+        }
+        return crop.size
+    }
+
+    /// What the rate control goes by.
+    func videoRate() throws(CaptureError) -> VideoRate {
+        guard videoBitrate > 0, videoBuffer > .zero else {
+            throw .settings("bitrate and buffer must be positive")
+        }
+        let cap = videoBitrateCap ?? videoBitrate + videoBitrate / 2
+        guard cap >= videoBitrate else {
+            throw .settings("the bitrate's cap (\(cap)) is below the bitrate (\(videoBitrate))")
+        }
+        return VideoRate(
+            average: videoBitrate, maximum: cap,
+            bufferBits: Int(
+                clamping: Int128(cap) * Int128(videoBuffer.nanoseconds) / 1_000_000_000))
     }
 
     /// The sound's encoder.
@@ -100,12 +131,8 @@ extension CaptureSettings {
         guard rate < FrameRate(Int32(Self.fastestRate + 1)) else {
             throw .settings("at most \(Self.fastestRate) pictures per second, not \(rate)")
         }
-        guard videoBitrate > 0, keyframeInterval > .zero, videoBuffer > .zero else {
-            throw .settings("bitrate, keyframe interval and buffer must be positive")
-        }
-        let cap = videoBitrateCap ?? videoBitrate + videoBitrate / 2
-        guard cap >= videoBitrate else {
-            throw .settings("the bitrate's cap (\(cap)) is below the bitrate (\(videoBitrate))")
+        guard keyframeInterval > .zero else {
+            throw .settings("the keyframe interval must be positive")
         }
         guard (0...Self.mostBFrames).contains(bFrames) else {
             throw .settings("0 to \(Self.mostBFrames) B-frames, not \(bFrames)")
@@ -116,10 +143,7 @@ extension CaptureSettings {
         var plan = VideoEncoderSettings(
             size: size, frameRate: rate, hasConstantRate: hasConstantRate)
         if case .named(let name) = encoder { plan.encoder = name }
-        plan.bitrate = videoBitrate
-        plan.maximumBitrate = cap
-        plan.bufferBits = Int(
-            clamping: Int128(cap) * Int128(videoBuffer.nanoseconds) / 1_000_000_000)
+        plan.rate = try videoRate()
         plan.keyframeInterval = keyframeInterval
         plan.bFrames = bFrames
         plan.profile = profile

@@ -7,97 +7,137 @@ import Threads
 /// One source at work: from the settings to encoded samples with their times in a ``CaptureSink``.
 ///
 /// All tracks start at the same time T0, a whole number of nanoseconds of the clock. The work is done on threads of
-/// its own.
+/// its own, a lane for each device. While it lasts, lanes can be exchanged for others (``CaptureChanges``).
 package final class CaptureSession: Sendable {
-    private enum State {
-        case idle
-        case running(CaptureOutput, descriptions: [String])
+    /// A lane and its thread.
+    struct Running: Sendable {
+        let number: Int
+        var plan: LanePlan
+        let lane: any CaptureLane
+        let output: CaptureOutput
+        let ended: OneAnswer<CaptureEnd>
     }
 
-    private let settings: CaptureSettings
-    private let clock: any CaptureClock
-    private let sink: any CaptureSink
-    private let state = Mutex(State.idle)
+    struct State {
+        var hasStarted = false
+        /// What is in force.
+        var settings: CaptureSettings
+        /// Their lanes; one that has ended by itself stays here.
+        var lanes: [Running] = []
+        var laneCount = 0
+        /// Somebody has stopped the capture, not the session.
+        var isPaused = false
+        /// When what was asked for has been captured; nil: never.
+        var deadlineNanoseconds: Int64?
+    }
+
+    let hub: CaptureHub
+    let state: Mutex<State>
 
     /// Nothing is opened yet.
     package init(
         settings: CaptureSettings, clock: any CaptureClock = MonotonicClock(),
         sink: any CaptureSink
     ) {
-        self.settings = settings
-        self.clock = clock
-        self.sink = sink
+        hub = CaptureHub(sink: sink, clock: clock)
+        state = Mutex(State(settings: settings))
     }
 
     /// Opens sources and encoders, and starts the capture; when this throws, the sink is never called.
     ///
     /// - Precondition: it was not started before.
     package func start() throws(CaptureError) {
-        let lanes = try openLanes()
-        let output = CaptureOutput(
-            sink: sink, clock: clock, formats: lanes.flatMap(\.formats), lanes: lanes.count)
-        let descriptions = lanes.flatMap(\.descriptions)
-        state.withLock { state in
-            guard case .idle = state else { preconditionFailure("a capture starts once") }
-            state = .running(output, descriptions: descriptions)
+        let settings = state.withLock { state in
+            precondition(!state.hasStarted, "a capture starts once")
+            state.hasStarted = true
+            return state.settings
         }
-        let startNanoseconds = clock.nowNanoseconds
-        for lane in lanes {
-            NamedThread.start(lane.name) {
-                output.laneEnded(lane.run(startNanoseconds: startNanoseconds, output: output))
+        try settings.validate()
+        CodecLibrary.keepOffTerminal()
+        var opened: [(plan: LanePlan, lane: any CaptureLane)] = []
+        for plan in try settings.lanePlans() { opened.append((plan, try plan.open())) }
+        let now = hub.clock.nowNanoseconds
+        state.withLock { state in
+            state.deadlineNanoseconds = settings.duration.map {
+                let (deadline, isEndless) = now.addingReportingOverflow($0.nanoseconds)
+                return isEndless ? .max : deadline
             }
         }
+        begin(opened, notBefore: now)
     }
 
     /// Asks the capture to end: encoders give what they have, then the sink hears of the end. Returns at once, and may
     /// be called from the sink.
     package func stop() {
-        if case .running(let output, _) = state.withLock({ $0 }) { output.stop() }
+        hub.stop()
+        guard state.withLock({ $0.hasStarted && $0.isPaused }) else { return }
+        // Without lanes nobody else says the last word, and the caller may be one whom the sink waits for.
+        NamedThread.start("capture end") { [hub] in hub.finishIfStopped() }
     }
 
     /// What was picked: one line per track for people; empty before the start.
     package var descriptions: [String] {
-        guard case .running(_, let descriptions) = state.withLock({ $0 }) else { return [] }
-        return descriptions
-    }
-
-    private func openLanes() throws(CaptureError) -> [any CaptureLane] {
-        try settings.validate()
-        CodecLibrary.keepOffTerminal()
-        var lanes: [any CaptureLane] = []
-        switch (settings.video, try audioThatIsThere()) {
-        case (.file(let video), .file(let audio)) where video == audio:
-            return [try FileLane(path: video, kinds: [.video, .audio], settings: settings)]
-        case (let video, let audio):
-            switch video {
-            case .none: break
-            case .test: lanes.append(try TestPictureLane(settings))
-            case .file(let path):
-                lanes.append(try FileLane(path: path, kinds: [.video], settings: settings))
-            case .device(let name):
-                lanes.append(try CameraLane(v4l2: name, settings: settings, clock: clock))
+        state.withLock { state in
+            let lanes = state.lanes.sorted { first, second in
+                (first.plan.kinds.first?.rawValue ?? 0, first.number)
+                    < (second.plan.kinds.first?.rawValue ?? 0, second.number)
             }
-            switch audio {
-            case .none: break
-            case .test: lanes.append(try TestSoundLane(settings))
-            case .device(let name):
-                lanes.append(try SoundDeviceLane(alsa: name, settings: settings))
-            case .file(let path), .fileIfPresent(let path):
-                lanes.append(try FileLane(path: path, kinds: [.audio], settings: settings))
-            }
-        }
-        return lanes
-    }
-
-    /// The choice of sound, without an "if present".
-    private func audioThatIsThere() throws(CaptureError) -> SoundChoice {
-        guard case .fileIfPresent(let path) = settings.audio else { return settings.audio }
-        do throws(DeviceError) {
-            _ = try FileSource(path: path, kinds: [.audio], loops: false)
-            return .file(path: path)
-        } catch {
-            if case .noTrack(.audio, _) = error { return .none }
-            throw .source(error.description)
+            return lanes.flatMap(\.lane.descriptions)
         }
     }
+
+    /// What people may want to know of how it was picked.
+    package var notes: [String] { state.withLock { $0.lanes.flatMap(\.lane.notes) } }
+
+    /// Starts the threads of lanes that have been opened, together, and not before that time nor before the end of what has
+    /// been captured.
+    /// - Returns: when they begin.
+    @discardableResult
+    func begin(
+        _ opened: [(plan: LanePlan, lane: any CaptureLane)], notBefore now: Int64
+    ) -> Int64 {
+        let formats = opened.flatMap(\.lane.formats)
+        let start = formats.reduce(now) { max($0, self.start(of: $1)) }
+        let continued = hub.adopt(formats)
+        var begun: [Running] = []
+        state.withLock { state in
+            for (plan, lane) in opened {
+                state.laneCount += 1
+                begun.append(
+                    Running(
+                        number: state.laneCount, plan: plan, lane: lane,
+                        output: CaptureOutput(hub, continued: continued), ended: OneAnswer()))
+            }
+            state.lanes += begun
+            if let found = begun.compactMap(\.lane.encoder).first {
+                // What is not there now is not tried again at every change.
+                let rest = state.settings.encoderCandidates.drop { $0 != found }
+                if !rest.isEmpty { state.settings.encoderCandidates = Array(rest) }
+            }
+        }
+        // All of them, before one of them can have ended.
+        for running in begun { hub.laneBegan(running.number) }
+        for running in begun {
+            NamedThread.start(running.lane.name) { [hub] in
+                let end = running.lane.run(startNanoseconds: start, output: running.output)
+                hub.laneEnded(running.number, end, isRetired: running.output.isRetired)
+                running.ended.give(end)
+            }
+        }
+        return start
+    }
+
+    /// The earliest that a lane with this format may begin: what was captured before ends there, and an AAC encoder begins
+    /// with a packet of silence before its first sound.
+    private func start(of format: TrackFormat) -> Int64 {
+        guard let end = hub.end(of: format.kind) else { return .min }
+        switch format {
+        case .h264: return end
+        case .aac(let aac):
+            return end + Self.primingFrames * 1_000_000_000 / Int64(max(1, aac.sampleRate))
+        }
+    }
+
+    /// What libavcodec's AAC encoder gives before the first sound.
+    private static let primingFrames: Int64 = 1024
 }

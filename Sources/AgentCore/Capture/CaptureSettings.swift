@@ -25,7 +25,7 @@ package enum SoundChoice: Hashable, Sendable {
 
 /// Who turns pictures and sound into H.264 and AAC.
 package enum EncoderChoice: Hashable, Sendable {
-    /// The best that is built in: libx264 and libavcodec's AAC.
+    /// The first of ``CaptureSettings/encoderCandidates`` that opens; AAC is libavcodec's.
     case auto
     /// Nobody: what a file delivers as H.264 and AAC is shipped bit for bit.
     case copy
@@ -67,8 +67,17 @@ package struct CaptureSettings: Hashable, Sendable {
     /// leaves pictures out; more never repeats any.
     package var frameRate: FrameRate?
 
+    /// The part of the pictures that is wanted; nil: all of them.
+    package var crop: PictureCrop?
+    /// How players are to show the pictures.
+    package var orientation = PictureOrientation.upright
+
     /// Who encodes the pictures.
     package var encoder = EncoderChoice.auto
+    /// What `auto` tries, by libavcodec's names.
+    package var encoderCandidates = EncoderSearch.candidates
+    /// What becomes of pictures when the encoder is too slow.
+    package var late = LatePolicy.drop
     /// Bits per second on average.
     package var videoBitrate = 4_000_000
     /// The most bits per second that the decoder's buffer may be filled with (VBV); nil: 1.5 × the average.
@@ -124,8 +133,9 @@ extension CaptureSettings {
             throw .settings(
                 "a sound device has nothing to copy: leave --encoder copy out, or use --audio none")
         }
-        if size != nil || frameRate != nil {
-            throw .settings("--encoder copy leaves pictures as they are: no --size, no --fps")
+        if size != nil || frameRate != nil || crop != nil {
+            throw .settings(
+                "--encoder copy leaves pictures as they are: no --size, no --fps, no --crop")
         }
     }
 

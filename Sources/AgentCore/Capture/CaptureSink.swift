@@ -13,6 +13,8 @@ package enum CaptureLossCause: Hashable, Sendable {
     case overrun
     /// The device was gone.
     case deviceLost
+    /// Somebody stopped the capture, or exchanged the device.
+    case command
 }
 
 /// Samples that were due and never came to be.

@@ -14,13 +14,20 @@ final class CopiedCameraPictures: CameraStage {
     /// Since when pictures came that cannot be decoded, for want of a keyframe.
     private var undecodable: (count: Int, startNanoseconds: Int64)?
     private var needsKeyframe = true
+    private var isKeyframeWanted = false
+    private var orientation: PictureOrientation
+    /// Another orientation holds from the next keyframe on.
+    private var isTurned = false
 
     /// A camera that does not send a keyframe within so long cannot be recorded.
     private static let patienceNanoseconds: Int64 = 10_000_000_000
     private static let readMilliseconds = 100
 
     /// Starts the camera, and waits for its first parameter sets.
-    init(_ input: any CameraInput, clock: any CaptureClock) throws(CaptureError) {
+    init(
+        _ input: any CameraInput, orientation: PictureOrientation, clock: any CaptureClock
+    ) throws(CaptureError) {
+        self.orientation = orientation
         let end = clock.nowNanoseconds + Self.patienceNanoseconds
         do throws(DeviceError) {
             try input.start()
@@ -61,7 +68,31 @@ final class CopiedCameraPictures: CameraStage {
         }
     }
 
-    var format: TrackFormat { .h264(copier.format) }
+    var format: TrackFormat { oriented(copier.format) }
+
+    private func oriented(_ format: H264Format) -> TrackFormat {
+        var format = format
+        format.orientation = orientation
+        return .h264(format)
+    }
+
+    func takeKeyframeWish() -> Bool {
+        defer { isKeyframeWanted = false }
+        return isKeyframeWanted
+    }
+
+    /// Does what can be done without an encoder.
+    private func follow(_ wishes: PictureWishes.Wishes) {
+        for wish in wishes.rates where wish.answer.begin() {
+            wish.answer.give(.fixedRate("the camera"))
+        }
+        isKeyframeWanted = isKeyframeWanted || wishes.isKeyframeWanted
+        if let wanted = wishes.orientation, wanted != orientation {
+            orientation = wanted
+            isTurned = true
+            isKeyframeWanted = true
+        }
+    }
 
     func restart(_ layout: CameraPictureLayout) throws(EncodingError) {
         guard layout.coding == .h264 else {
@@ -74,6 +105,7 @@ final class CopiedCameraPictures: CameraStage {
     func take(
         _ picture: CameraPicture, _ place: PicturePlace, _ output: CaptureOutput
     ) throws(EncodingError) {
+        if let wishes = output.wishes.take() { follow(wishes) }
         let time = place.captureNanoseconds
         let unit: CameraAccessUnit
         do throws(BitstreamError) {
@@ -106,7 +138,12 @@ final class CopiedCameraPictures: CameraStage {
         } catch .damagedSample {
             return output.lost(.incomplete(at: place, picture.bytes.count))
         }
-        if let format = result.newFormat { output.formatChanged(.h264(format)) }
+        if let format = result.newFormat {
+            output.formatChanged(oriented(format))
+        } else if isTurned, unit.isKeyframe {
+            output.formatChanged(format)
+        }
+        if unit.isKeyframe { isTurned = false }
         output.sample(result.sample)
     }
 

@@ -7,14 +7,24 @@ final class CopiedPictures: PacketStage {
     private(set) var isDone = false
     private var copier: H264Copier
     private var limit: CaptureLimit
+    private let orientation: PictureOrientation
 
-    init(_ track: CodedTrack, durationNanoseconds: Int64?) throws(EncodingError) {
+    init(
+        _ track: CodedTrack, orientation: PictureOrientation, durationNanoseconds: Int64?
+    ) throws(EncodingError) {
+        self.orientation = orientation
         copier = try H264Copier(track)
         limit = CaptureLimit(durationNanoseconds: durationNanoseconds)
         text = CaptureDescription.copiedVideo(track, copier.format)
     }
 
-    var format: TrackFormat { .h264(copier.format) }
+    var format: TrackFormat { oriented(copier.format) }
+
+    private func oriented(_ format: H264Format) -> TrackFormat {
+        var format = format
+        format.orientation = orientation
+        return .h264(format)
+    }
 
     func begin(startNanoseconds: Int64) { limit.begin(startNanoseconds: startNanoseconds) }
 
@@ -25,7 +35,7 @@ final class CopiedPictures: PacketStage {
             return
         }
         let result = try copier.copy(packet)
-        if let format = result.newFormat { output.formatChanged(.h264(format)) }
+        if let format = result.newFormat { output.formatChanged(oriented(format)) }
         output.sample(result.sample)
     }
 

@@ -1,12 +1,12 @@
 import Devices
 import Encoding
 import Media
+import Synchronization
 
 /// A camera's raw or JPEG pictures, encoded: raw ones where they lie in the driver's buffer, if the encoder can take them
 /// so.
 final class EncodedCameraPictures: CameraStage {
-    let text: String
-    private var encoder: VideoEncoder
+    private let pictures: LivePictures
     private var source: Source
     private var layout: CameraPictureLayout
 
@@ -16,15 +16,17 @@ final class EncodedCameraPictures: CameraStage {
     }
 
     init(
-        _ plan: VideoEncoderSettings, _ layout: CameraPictureLayout
+        _ plan: VideoEncoderSettings, _ layout: CameraPictureLayout, for settings: CaptureSettings
     ) throws(EncodingError) {
-        encoder = try VideoEncoder(plan)
+        pictures = try LivePictures(plan, for: settings, late: settings.late)
         source = try Self.source(layout)
         self.layout = layout
-        text = CaptureDescription.video(plan)
     }
 
-    var format: TrackFormat { .h264(encoder.format) }
+    var format: TrackFormat { .h264(pictures.format) }
+    var text: String { pictures.description.withLock { $0 } }
+    var encoder: String? { pictures.plan.encoder }
+    var search: String? { pictures.search }
 
     func restart(_ layout: CameraPictureLayout) throws(EncodingError) {
         source = try Self.source(layout)
@@ -46,7 +48,7 @@ final class EncodedCameraPictures: CameraStage {
                 planes: planes, colour: layout.colour,
                 captureNanoseconds: place.captureNanoseconds,
                 durationNanoseconds: place.durationNanoseconds, owner: picture.owner)
-            try encoder.encode(frame, emit: output.sample)
+            try pictures.encode(frame, output)
         case .jpeg(let decoder):
             let frame: RawFrame?
             do throws(EncodingError) {
@@ -57,12 +59,12 @@ final class EncodedCameraPictures: CameraStage {
             guard let frame else {
                 return output.lost(.incomplete(at: place, picture.bytes.count))
             }
-            try encoder.encode(frame, emit: output.sample)
+            try pictures.encode(frame, output)
         }
     }
 
     func finish(_ output: CaptureOutput) throws(EncodingError) {
-        try encoder.finish(emit: output.sample)
+        try pictures.finish(output)
     }
 
     private static func source(

@@ -1,26 +1,29 @@
 import Encoding
 import Media
+import Synchronization
 
 /// A file's pictures, decoded and encoded again.
 final class EncodedPictures: PacketStage {
-    let text: String
+    var text: String { pictures.description.withLock { $0 } }
     private(set) var isDone = false
     private var decoder: VideoDecoder
-    private var encoder: VideoEncoder
+    private let pictures: LivePictures
     private var limit: CaptureLimit
     private var thinning: PictureThinning?
 
     init(
-        _ track: CodedTrack, _ plan: FilePicturePlan, durationNanoseconds: Int64?
+        _ track: CodedTrack, _ plan: FilePicturePlan, _ settings: CaptureSettings
     ) throws(EncodingError) {
         decoder = try VideoDecoder(track)
-        encoder = try VideoEncoder(plan.encoder)
-        limit = CaptureLimit(durationNanoseconds: durationNanoseconds)
+        // A file can wait: none of its pictures is ever too late.
+        pictures = try LivePictures(plan.encoder, for: settings, late: nil)
+        limit = CaptureLimit(durationNanoseconds: settings.duration?.nanoseconds)
         thinning = plan.isThinned ? PictureThinning(rate: plan.encoder.frameRate) : nil
-        text = CaptureDescription.video(plan.encoder)
     }
 
-    var format: TrackFormat { .h264(encoder.format) }
+    var format: TrackFormat { .h264(pictures.format) }
+    var encoder: String? { pictures.plan.encoder }
+    var note: String? { pictures.search }
 
     func begin(startNanoseconds: Int64) {
         limit.begin(startNanoseconds: startNanoseconds)
@@ -43,14 +46,14 @@ final class EncodedPictures: PacketStage {
 
     func finish(_ output: CaptureOutput) throws(EncodingError) {
         try decoder.finish { (frame) throws(EncodingError) in try encode(frame, output) }
-        try encoder.finish(emit: output.sample)
+        try pictures.finish(output)
     }
 
     private func encode(_ frame: RawFrame, _ output: CaptureOutput) throws(EncodingError) {
         if limit.isReached(atNanoseconds: frame.captureNanoseconds) { return }
         let time = frame.captureNanoseconds - limit.startNanoseconds
         if thinning?.isLeftOut(atNanoseconds: time) == true { return }
-        try encoder.encode(frame, emit: output.sample)
+        try pictures.encode(frame, output)
     }
 }
 

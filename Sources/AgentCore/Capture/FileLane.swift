@@ -10,9 +10,14 @@ import Media
 final class FileLane: CaptureLane, @unchecked Sendable {
     let name: String
     let formats: [TrackFormat]
-    let descriptions: [String]
+    var descriptions: [String] { texts.map { "\($0.text) from \(path)" } }
+    let notes: [String]
+    let encoder: String?
 
     private var source: FileSource
+    /// The stages, in the order of the file's tracks.
+    private let texts: [any PacketStage]
+    private let path: String
     private var stages: [TrackKind: any PacketStage] = [:]
 
     /// Opens the file for those of its tracks that the settings ask for.
@@ -26,7 +31,10 @@ final class FileLane: CaptureLane, @unchecked Sendable {
         }
         name = kinds == [.audio] ? "capture audio" : "capture video"
         formats = stages.map(\.format)
-        descriptions = stages.map { "\($0.text) from \(path)" }
+        texts = stages
+        self.path = path
+        notes = stages.compactMap(\.note)
+        encoder = stages.compactMap(\.encoder).first
         self.source = source
     }
 
@@ -90,10 +98,11 @@ final class FileLane: CaptureLane, @unchecked Sendable {
             let duration = settings.duration?.nanoseconds
             switch (track.content, settings.encoder == .copy) {
             case (.picture, true):
-                return try CopiedPictures(track, durationNanoseconds: duration)
+                return try CopiedPictures(
+                    track, orientation: settings.orientation, durationNanoseconds: duration)
             case (.picture(let picture), false):
                 let plan = try settings.filePicturePlan(picture, path: path)
-                return try EncodedPictures(track, plan, durationNanoseconds: duration)
+                return try EncodedPictures(track, plan, settings)
             case (.sound, true):
                 // ADTS says in each packet what other containers say once.
                 let isToldOnce = !track.configuration.isEmpty

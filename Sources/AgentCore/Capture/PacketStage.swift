@@ -7,6 +7,10 @@ protocol PacketStage: AnyObject {
     var format: TrackFormat { get }
     /// What it is and what is done with it, for people.
     var text: String { get }
+    /// libavcodec's name of the encoder of pictures; nil: there is none.
+    var encoder: String? { get }
+    /// What people may want to know of how that was picked.
+    var note: String? { get }
     /// The wanted duration is over: no packet is needed any more.
     var isDone: Bool { get }
     /// Tells the time at which the file's zero lies.
@@ -15,6 +19,11 @@ protocol PacketStage: AnyObject {
     func take(_ packet: CodedPacket, _ output: CaptureOutput) throws(EncodingError)
     /// Gives what is still inside.
     func finish(_ output: CaptureOutput) throws(EncodingError)
+}
+
+extension PacketStage {
+    var encoder: String? { nil }
+    var note: String? { nil }
 }
 
 /// The end of what is wanted of a track.

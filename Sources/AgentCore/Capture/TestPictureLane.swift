@@ -1,39 +1,47 @@
 import Devices
 import Encoding
 import Media
+import Synchronization
 
 /// Paints and encodes the test pattern.
 // @unchecked: see CaptureLane.
 final class TestPictureLane: CaptureLane, @unchecked Sendable {
     let name = "capture video"
     let formats: [TrackFormat]
-    let descriptions: [String]
+    var descriptions: [String] {
+        ["\(pictures.description.withLock { $0 }) from test pattern"]
+    }
+    let notes: [String]
+    let encoder: String?
 
     private let rate: FrameRate
+    private let late: LatePolicy
     private let durationNanoseconds: Int64?
     private var picture: TestPicture
-    private var encoder: VideoEncoder
+    private let pictures: LivePictures
 
     init(_ settings: CaptureSettings) throws(CaptureError) {
         let plan = try settings.testPicturePlan()
         do {
-            encoder = try VideoEncoder(plan)
+            pictures = try LivePictures(plan, for: settings, late: settings.late)
         } catch {
             throw .codec(error.description)
         }
         rate = plan.frameRate
         durationNanoseconds = settings.duration?.nanoseconds
+        late = settings.late
         picture = TestPicture(
-            size: plan.size, sourceName: settings.sourceName,
+            size: settings.testPictureSize, sourceName: settings.sourceName,
             utcOffsetNanoseconds: MonotonicClock().utcOffsetNanoseconds)
-        formats = [.h264(encoder.format)]
-        descriptions = [CaptureDescription.video(plan, from: "test pattern")]
+        formats = [.h264(pictures.format)]
+        encoder = pictures.plan.encoder
+        notes = pictures.search.map { [$0] } ?? []
     }
 
     func run(startNanoseconds: Int64, output: CaptureOutput) -> CaptureEnd {
         do throws(EncodingError) {
             let end = try capture(startNanoseconds, output)
-            try encoder.finish(emit: output.sample)
+            try pictures.finish(output)
             return end
         } catch {
             return .failed(error.description)
@@ -45,7 +53,8 @@ final class TestPictureLane: CaptureLane, @unchecked Sendable {
     ) throws(EncodingError) -> CaptureEnd {
         var schedule = PictureSchedule(
             rate: rate, startNanoseconds: startNanoseconds,
-            durationNanoseconds: durationNanoseconds)
+            durationNanoseconds: durationNanoseconds,
+            backlog: max(1, rate.pictures(inNanoseconds: late.patienceNanoseconds)))
         while true {
             switch schedule.next(nowNanoseconds: output.nowNanoseconds) {
             case .wait(let time):
@@ -55,7 +64,7 @@ final class TestPictureLane: CaptureLane, @unchecked Sendable {
                 let next = startNanoseconds + rate.nanoseconds(ofPicture: number + 1)
                 let frame = picture.paint(
                     number: number, captureNanoseconds: due, durationNanoseconds: next - due)
-                try encoder.encode(frame, emit: output.sample)
+                try pictures.encode(frame, output)
             case .skipped(let count, let start, let duration):
                 output.lost(
                     CaptureLoss(

@@ -119,6 +119,11 @@ struct Backlog<Storage: SpoolStorage, Payload: SpooledPayload>: Sendable {
     /// How the source's sound does: told with the next heartbeat.
     mutating func setSound(_ sound: SoundHealth) { lanes[0].link.setSound(sound, of: 0) }
 
+    /// Answers a command of the collector that is connected.
+    mutating func report(_ report: Report, payload: Payload?, now: Int64) -> [Action] {
+        lanes[0].link.report(report, payload: payload, now: now)
+    }
+
     // MARK: What the network does
 
     mutating func connected(now: Int64) -> [Action] {
@@ -433,7 +438,7 @@ extension Backlog {
                 pending = more + pending
             case .finished:
                 return result + finishLane() + takeNotices()
-            case .send, .reconnect, .failed, .log:
+            case .send, .command, .reconnect, .failed, .log:
                 result.append(action)
             }
         }

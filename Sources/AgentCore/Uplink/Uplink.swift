@@ -32,6 +32,8 @@ package final class Uplink: Sendable {
         let limitBytes: Int
         /// How the sound does, if that is news.
         var sound: SoundHealth?
+        /// Answers to commands of the collector.
+        var reports: [(report: Report, payload: [UInt8])] = []
         var hasBegun = false
         var hasEnded = false
         /// When to give up, on the monotonic clock.
@@ -82,6 +84,7 @@ package final class Uplink: Sendable {
     /// What is on the disk; nil: samples are kept in memory alone.
     let shelf: SpoolShelf<DirectoryStorage>?
     private let inbox: Mutex<Inbox>
+    private let commander = Mutex<CommandHandler?>(nil)
     private let statusNow = Mutex(UplinkStatus())
     private let outcome = Mutex<UplinkOutcome?>(nil)
     private let ended = DispatchSemaphore(value: 0)
@@ -124,6 +127,22 @@ package final class Uplink: Sendable {
                 return nil
             }
         }
+    }
+
+    // MARK: What the collector asks
+
+    /// Does what the collector asks; called on the uplink's thread, must not block it.
+    package typealias CommandHandler = @Sendable (Command) -> Void
+
+    /// Says who does what the collector asks; the answer goes to ``answer(_:payload:)``.
+    package func obey(with handler: @escaping CommandHandler) {
+        commander.withLock { $0 = handler }
+    }
+
+    /// Answers a command; a snapshot comes with its JPEG.
+    package func answer(_ report: Report, payload: [UInt8]) {
+        inbox.withLock { $0.reports.append((report, payload)) }
+        wakeUp.signal()
     }
 
     // MARK: What capture gives
@@ -215,6 +234,23 @@ package final class Uplink: Sendable {
             defer { inbox.sound = nil }
             return inbox.sound
         }
+    }
+
+    /// Answers to commands.
+    func takeReports() -> [(report: Report, payload: [UInt8])] {
+        inbox.withLock { inbox in
+            defer { inbox.reports.removeAll() }
+            return inbox.reports
+        }
+    }
+
+    /// The collector asks for something.
+    func follow(_ command: Command) {
+        if let handler = commander.withLock({ $0 }) { return handler(command) }
+        answer(
+            Report(
+                id: command.id, source: command.source,
+                reply: .failure(.unknownCommand, "this agent takes no commands")), payload: [])
     }
 
     func setStatus(_ status: UplinkStatus) { statusNow.withLock { $0 = status } }

@@ -124,6 +124,12 @@ extension UplinkLoop {
             }
         }
         if let sound = uplink.takeSound() { backlog.setSound(sound) }
+        for (report, bytes) in uplink.takeReports() {
+            let payload =
+                bytes.isEmpty
+                ? nil : SharedBytes(count: bytes.count) { $0.copyBytes(from: bytes) }
+            perform(backlog.report(report, payload: payload, now: now))
+        }
         synchronize(now: now)
         if prober.isLearning(now: now), now - reportedNanoseconds >= Self.reportNanoseconds {
             reportedNanoseconds = now
@@ -236,6 +242,8 @@ extension UplinkLoop {
                 outgoing.append((header, payload))
             case .fetch:
                 preconditionFailure("the backlog reads for itself")
+            case .command(let command):
+                uplink.follow(command)
             case .reconnect(let milliseconds):
                 phase = .pausing(until: MonotonicClock().nowNanoseconds + milliseconds * 1_000_000)
             case .finished:

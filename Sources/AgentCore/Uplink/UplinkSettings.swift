@@ -17,6 +17,8 @@ package struct UplinkSettings: Hashable, Sendable {
     package var security = SocketSecurity.plain
     /// Where samples are kept on disk until the collector has them there; nil: in memory alone.
     package var spool: SpoolSettings?
+    /// Where people on the box give commands, a Unix socket; nil: nowhere.
+    package var controlPath: String?
 
     package init(
         endpoint: String, sourceName: String, agentName: String, software: String,

@@ -1,3 +1,4 @@
+import Control
 import Wire
 
 /// Sessions that people have stopped, and who waits for which to be finished.

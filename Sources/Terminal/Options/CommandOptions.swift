@@ -1,5 +1,11 @@
 package import ArgumentParser
 
+/// A command whose options say what is to be changed: what says how things usually are, the environment, gives it only some.
+package protocol ExplicitCommand: ParsableCommand {
+    /// Long options that the environment may give, without hyphens in front.
+    static var environmentOptions: Set<String> { get }
+}
+
 /// The long options that a command line understands, as its own help names them.
 package struct CommandOptions: Hashable, Sendable {
     /// `start-at` and the like, without hyphens in front; whether each takes a value.
@@ -25,7 +31,11 @@ package struct CommandOptions: Hashable, Sendable {
                 found[String(word.dropFirst(2))] = spelling.contains("<")
             }
         }
-        takesValue = found.filter { !Self.notOptions.contains($0.key) }
+        found = found.filter { !Self.notOptions.contains($0.key) }
+        if let explicit = command as? any ExplicitCommand.Type {
+            found = found.filter { explicit.environmentOptions.contains($0.key) }
+        }
+        takesValue = found
     }
 
     private static func subcommand(

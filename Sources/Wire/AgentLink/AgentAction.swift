@@ -9,6 +9,8 @@ package enum AgentAction<Payload: Sendable>: Sendable {
     case fetch(source: Int, from: UInt64)
     /// Let the connection go, and make another after a pause.
     case reconnect(afterMilliseconds: Int64)
+    /// Do what the collector asks, and answer with ``AgentLink/report(_:payload:now:)``.
+    case command(Command)
     /// Every source is complete, and durable at the collector.
     case finished
     /// The collector will not have us: one line that says why and what to do.

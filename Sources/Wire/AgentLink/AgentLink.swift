@@ -39,6 +39,8 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     private var exchanges: [ReportedExchange] = []
     /// How each source's sound does, since the last heartbeat.
     private var soundHealth: [Int: SoundHealth] = [:]
+    /// Commands of this connection that are not answered yet.
+    private var openCommands: Set<UInt64> = []
     private var heartbeatNanoseconds =
         Int64(WireLimits.heartbeatMilliseconds) * 1_000_000
     private var failedAttempts = 0
@@ -182,10 +184,23 @@ package struct AgentLink<Payload: Sendable>: Sendable {
             return heartbeat(now: now)
         case .refusal(let refusal):
             return refused(refusal, now: now)
+        case .command(let command):
+            return commanded(command)
         case .hello, .samples, .gap, .trackUpdate, .goodbye, .clockProbe, .heartbeat, .clockReply,
-            .unknown:
+            .report, .unknown:
             return []
         }
+    }
+
+    /// Answers a command. An answer for a collector that is gone goes nowhere.
+    /// - Parameter payload: a snapshot's JPEG.
+    package mutating func report(
+        _ report: Report, payload: Payload?, now: Int64
+    ) -> [Action] {
+        guard case .flowing(let lastHeard, _) = state, openCommands.remove(report.id) != nil
+        else { return [] }
+        state = .flowing(lastHeard: lastHeard, lastSpoken: now)
+        return [.send(header: WireMessage.report(report).encoded(), payload: payload)]
     }
 
     /// Sends what is known of the clocks now instead of with the next heartbeat.
@@ -300,8 +315,30 @@ extension AgentLink {
         }
     }
 
+    /// Only a collector that has welcomed us is obeyed.
+    private mutating func commanded(_ command: Command) -> [Action] {
+        guard case .flowing = state else { return [] }
+        func refuse(_ failure: CommandFailure, _ text: String) -> [Action] {
+            let report = Report(
+                id: command.id, source: command.source, reply: .failure(failure, text))
+            return [.send(header: WireMessage.report(report).encoded(), payload: nil)]
+        }
+        guard outboxes.indices.contains(command.source) else {
+            return refuse(.malformed, "there is no source \(command.source) here")
+        }
+        guard command.request != .unknown else {
+            return refuse(
+                .unknownCommand, "this agent (\(settings.software)) does not know that command")
+        }
+        guard openCommands.count < WireLimits.openCommands,
+            openCommands.insert(command.id).inserted
+        else { return refuse(.busy, "too many commands are not answered yet") }
+        return [.command(command)]
+    }
+
     private mutating func retry(now: Int64, after pauses: [Int64] = Self.pauses) -> [Action] {
         state = .offline
+        openCommands.removeAll()
         let pause = pauses[min(failedAttempts, pauses.count - 1)]
         failedAttempts += 1
         if offlineSince == nil { offlineSince = now }

@@ -7,7 +7,7 @@ extension Hello {
         var message = Tributary_V1_Hello()
         message.magic = WireLimits.magic
         message.major = WireLimits.major
-        message.minor = WireLimits.minor
+        message.minor = minor
         message.software = software
         message.agent = agent
         message.spool = Data(spool.bytes)
@@ -27,6 +27,7 @@ extension Hello {
         // First what tells a stranger from an agent of another age: everything else may differ there.
         guard message.magic == WireLimits.magic else { throw .magic(message.magic) }
         guard message.major == WireLimits.major else { throw .version(message.major) }
+        minor = message.minor
         software = try FieldChecks.text(
             message.software, "Hello.software", limit: WireLimits.labelBytes)
         agent = try FieldChecks.text(message.agent, "Hello.agent", limit: WireLimits.labelBytes)

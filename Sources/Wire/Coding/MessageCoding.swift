@@ -18,6 +18,8 @@ extension WireMessage {
             case .refusal(let refusal): .refusal(refusal.encoded())
             case .clockReply(let reply): .clockReply(reply.encoded())
             case .ping: .ping(Tributary_V1_Ping())
+            case .command(let command): .command(command.encoded())
+            case .report(let report): .report(report.encoded())
             case .unknown: nil
             }
         do {
@@ -62,6 +64,8 @@ extension WireMessage {
         case .refusal(let refusal): self = .refusal(try Refusal(decoding: refusal))
         case .clockReply(let reply): self = .clockReply(ClockReply(decoding: reply))
         case .ping: self = .ping
+        case .command(let command): self = .command(try Command(decoding: command))
+        case .report(let report): self = .report(try Report(decoding: report))
         case nil: self = .unknown
         }
     }
@@ -87,6 +91,8 @@ extension WireMessage {
         case .refusal: "Refusal"
         case .clockReply: "ClockReply"
         case .ping: "Ping"
+        case .command: "Command"
+        case .report: "Report"
         case .unknown: "a message of a later version"
         }
     }

@@ -51,6 +51,8 @@ extension H264Format {
         message.pictureParameterSets = pictureParameterSets.map { Data($0) }
         message.width = width
         message.height = height
+        message.rotation = UInt32(orientation.rotation.rawValue)
+        message.mirrored = orientation.isMirrored
         return message
     }
 
@@ -89,7 +91,10 @@ extension H264Format {
         self.init(
             sequenceParameterSets: parsed.sequenceParameterSets,
             pictureParameterSets: parsed.pictureParameterSets, width: message.width,
-            height: message.height)
+            height: message.height,
+            orientation: PictureOrientation(
+                rotation: try PictureOrientation.Rotation(decoding: message.rotation),
+                isMirrored: message.mirrored))
     }
 }
 

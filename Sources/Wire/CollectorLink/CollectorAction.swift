@@ -23,6 +23,8 @@ package enum CollectorAction: Hashable, Sendable {
     case clockExchanges(epoch: Identity, [ReportedExchange])
     /// How a source does on its box.
     case health(source: String, SourceHealth)
+    /// The answer to a command. A snapshot's JPEG is the payload part of the message just given.
+    case report(ticket: UInt64, CommandReply)
     /// Nobody sends this source any more, for now.
     case closed(source: String, CloseReason)
     /// Something to write down.

@@ -28,6 +28,8 @@ struct CollectorConnection: Sendable {
 
     let agent: String
     let software: String
+    /// The minor version that it speaks.
+    let minor: UInt32
     let address: String
     let spool: Identity
     /// Number to identity.
@@ -42,6 +44,7 @@ struct CollectorConnection: Sendable {
     init(hello: Hello, address: String, now: Int64) {
         agent = hello.agent
         software = hello.software
+        minor = hello.minor
         self.address = address
         spool = hello.spool
         epochs = Dictionary(

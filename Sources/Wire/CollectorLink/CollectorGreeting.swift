@@ -47,7 +47,7 @@ extension CollectorLink {
             switch message {
             case .heartbeat: true
             case .hello, .samples, .gap, .trackUpdate, .goodbye, .clockProbe, .welcome,
-                .acknowledgement, .refusal, .clockReply, .ping, .unknown:
+                .acknowledgement, .refusal, .clockReply, .ping, .command, .report, .unknown:
                 false
             }
         var actions: [CollectorAction] = []

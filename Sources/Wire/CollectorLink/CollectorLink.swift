@@ -19,6 +19,7 @@ package struct CollectorLink: Sendable {
     private var dueAcks: [PeerID] = []
     private var nextScan: Int64 = 0
     var logGate = LogGate()
+    var commands = OpenCommands()
     private var strangers: TokenBucket
 
     /// Records that came again after a reconnect, and were dropped.
@@ -74,9 +75,11 @@ package struct CollectorLink: Sendable {
             actions += greet(hello, from: message, now: now)
         case .heartbeat(let heartbeat):
             actions += take(heartbeat, from: message, now: now)
+        case .report(let report):
+            actions += take(report, from: message, now: now)
         case .clockProbe, .unknown:
             actions += checkControlRate(of: message, now: now)
-        case .welcome, .acknowledgement, .refusal, .clockReply, .ping:
+        case .welcome, .acknowledgement, .refusal, .clockReply, .ping, .command:
             actions += refuse(
                 message.peer, .malformed, "\(decoded.name) is for agents; collectors send it",
                 address: message.address, now: now)
@@ -259,7 +262,7 @@ extension CollectorLink {
     mutating func close(_ peer: PeerID, _ reason: CloseReason) -> [CollectorAction] {
         guard let connection = connections.removeValue(forKey: peer) else { return [] }
         accountCount -= connection.accounts.count
-        var actions: [CollectorAction] = []
+        var actions = dropCommands(of: peer)
         for account in connection.accounts where sources[account.name]?.holder == peer {
             sources[account.name]?.holder = nil
             actions.append(.closed(source: account.name, reason))
@@ -281,10 +284,22 @@ extension CollectorLink {
                     "the payload has \(size) bytes, its samples "
                         + "\(samples.payloadSizeBytes) together")
             }
+        case .report(let report):
+            guard case .snapshot(let snapshot) = report.reply else {
+                guard found == 1 else {
+                    throw .malformed("Report came in \(found) parts; this one has a header only")
+                }
+                return
+            }
+            guard message.payloadSizeBytes == snapshot.sizeBytes, message.extraParts == 0 else {
+                throw .malformed(
+                    "a snapshot of \(snapshot.sizeBytes) bytes came with "
+                        + "\(message.payloadSizeBytes ?? 0)")
+            }
         case .unknown:
             break
         case .hello, .gap, .trackUpdate, .goodbye, .clockProbe, .heartbeat, .welcome,
-            .acknowledgement, .refusal, .clockReply, .ping:
+            .acknowledgement, .refusal, .clockReply, .ping, .command:
             guard found == 1 else {
                 throw .malformed("\(decoded.name) came in \(found) parts; it has a header only")
             }
@@ -310,7 +325,7 @@ extension CollectorLink {
             }
         }
         actions += admitUncontested(now: now)
-        return actions
+        return actions + dropLateCommands(now: now)
     }
 
     private mutating func acknowledge(_ peer: PeerID, now: Int64) -> [CollectorAction] {

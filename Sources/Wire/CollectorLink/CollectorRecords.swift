@@ -176,7 +176,7 @@ extension CollectorLink {
         return actions
     }
 
-    private mutating func refuseStranger(
+    mutating func refuseStranger(
         _ message: IncomingMessage, now: Int64
     ) -> [CollectorAction] {
         // An agent that still waits for a source's holder has no business sending yet, but does no harm.

@@ -1,3 +1,4 @@
+import Foundation
 import SwiftProtobuf
 
 /// What requests and replies begin with.
@@ -18,6 +19,11 @@ extension ControlRequest {
         switch request {
         case .stopSession(let session):
             message.stopSession = .with { $0.session = session ?? "" }
+        case .command(let request, let source):
+            message.agentCommand = .with {
+                $0.source = source ?? ""
+                $0.command = Command(id: id, source: 0, request: request).encoded()
+            }
         case .unknown: break
         }
         return serialized(message)
@@ -34,6 +40,15 @@ extension ControlRequest {
                     id: id, failure: .malformed, text: "that cannot be a session's name")
             }
             request = .stopSession(stop.session.isEmpty ? nil : stop.session)
+        case .agentCommand(let command):
+            guard command.source.isEmpty || SourceName.isValid(command.source) else {
+                throw ControlError(
+                    id: id, failure: .malformed, text: "that cannot be a source's name")
+            }
+            request = .command(
+                try checked(id) { () throws(WireError) in
+                    try Command(decoding: command.command).request
+                }, source: command.source.isEmpty ? nil : command.source)
         case nil:
             request = .unknown
         }
@@ -61,6 +76,11 @@ extension ControlReply {
                     }
                 }
             }
+        case .report(let report, let payload):
+            message.agentReport = .with {
+                $0.report = Report(id: id, source: 0, reply: report).encoded()
+                $0.payload = Data(payload)
+            }
         case .failure(let failure, let text):
             message.failure = .with {
                 $0.reason = .init(rawValue: failure.rawValue) ?? .failureUnspecified
@@ -86,6 +106,11 @@ extension ControlReply {
                             soundPackets: $0.soundPackets, payloadBytes: $0.payloadBytes,
                             lostSamples: $0.lostSamples)
                     }))
+        case .agentReport(let report):
+            reply = .report(
+                try checked(id) { () throws(WireError) in
+                    try Report(decoding: report.report).reply
+                }, payload: Array(report.payload))
         case .failure(let failure):
             reply = .failure(
                 ControlFailure(rawValue: failure.reason.rawValue) ?? .other,
@@ -93,6 +118,17 @@ extension ControlReply {
         case nil:
             reply = .unknown
         }
+    }
+}
+
+/// What the protocol between agent and collector has rules for.
+private func checked<Value>(
+    _ id: UInt64, _ decode: () throws(WireError) -> Value
+) throws(ControlError) -> Value {
+    do throws(WireError) {
+        return try decode()
+    } catch {
+        throw ControlError(id: id, failure: .malformed, text: error.description)
     }
 }
 

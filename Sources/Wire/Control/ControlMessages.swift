@@ -3,6 +3,8 @@ package struct ControlRequest: Hashable, Sendable {
     package enum Request: Hashable, Sendable {
         /// End the session of this name; nil: whichever is being recorded.
         case stopSession(String?)
+        /// Have the agent do something that sends this source; nil: the only one there is.
+        case command(CommandRequest, source: String?)
         /// One that this version has no word for.
         case unknown
     }
@@ -21,6 +23,8 @@ package struct ControlRequest: Hashable, Sendable {
 package struct ControlReply: Hashable, Sendable {
     package enum Reply: Hashable, Sendable {
         case sessionStopped(StoppedSession)
+        /// What an agent answered; a snapshot comes with its JPEG.
+        case report(CommandReply, payload: [UInt8])
         /// Why not, and one line for people.
         case failure(ControlFailure, String)
         /// One that this version has no word for.

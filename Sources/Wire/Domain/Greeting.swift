@@ -2,6 +2,8 @@ package import Media
 
 /// The first message of a connection: who is there, and what it is going to send.
 package struct Hello: Hashable, Sendable {
+    /// The minor version that is spoken: what it knows beyond the major one.
+    package var minor = WireLimits.minor
     /// Product and version, for logs.
     package var software: String
     /// The box's name, for logs.

@@ -59,6 +59,8 @@ package enum GapCause: Int, CaseIterable, Hashable, Sendable, CustomStringConver
     case damagedInput = 8
     /// The agent, or its box, was not running.
     case restart = 9
+    /// Capture was stopped, or its device exchanged, by a command.
+    case command = 10
 
     /// A few words for people.
     package var description: String {
@@ -73,6 +75,7 @@ package enum GapCause: Int, CaseIterable, Hashable, Sendable, CustomStringConver
         case .deviceLost: "device lost"
         case .damagedInput: "damaged input"
         case .restart: "restart"
+        case .command: "command"
         }
     }
 }

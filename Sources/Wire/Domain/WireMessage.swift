@@ -8,6 +8,7 @@ package enum WireMessage: Hashable, Sendable {
     case goodbye(Goodbye)
     case clockProbe(ClockProbe)
     case heartbeat(Heartbeat)
+    case report(Report)
 
     // Collector to agent.
     case welcome(Welcome)
@@ -15,6 +16,7 @@ package enum WireMessage: Hashable, Sendable {
     case refusal(Refusal)
     case clockReply(ClockReply)
     case ping
+    case command(Command)
 
     /// A message of a later minor version: skipped.
     case unknown

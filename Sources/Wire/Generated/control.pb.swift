@@ -8,9 +8,14 @@
 // For information on using the generated types, please see the documentation:
 //   https://github.com/apple/swift-protobuf/
 
-/// What a person at the server asks of a running collector, over the socket in its archive. Normative text:
-/// ../../README.md, "Control".
+/// What a person at the server asks of a running collector, over the socket in its archive, and a person on a camera box of the
+/// agent there. Normative text: ../../README.md, "Control".
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 import SwiftProtobuf
 
 // If the compiler emits an error on this type, it is because this file
@@ -48,10 +53,19 @@ nonisolated struct Tributary_V1_ControlRequest: Sendable {
     set {request = .stopSession(newValue)}
   }
 
+  var agentCommand: Tributary_V1_AgentCommand {
+    get {
+      if case .agentCommand(let v)? = request {return v}
+      return Tributary_V1_AgentCommand()
+    }
+    set {request = .agentCommand(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Request: Equatable, Sendable {
     case stopSession(Tributary_V1_StopSession)
+    case agentCommand(Tributary_V1_AgentCommand)
 
   }
 
@@ -89,15 +103,73 @@ nonisolated struct Tributary_V1_ControlReply: Sendable {
     set {reply = .sessionStopped(newValue)}
   }
 
+  var agentReport: Tributary_V1_AgentReport {
+    get {
+      if case .agentReport(let v)? = reply {return v}
+      return Tributary_V1_AgentReport()
+    }
+    set {reply = .agentReport(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Reply: Equatable, Sendable {
     case failure(Tributary_V1_ControlFailure)
     case sessionStopped(Tributary_V1_SessionStopped)
+    case agentReport(Tributary_V1_AgentReport)
 
   }
 
   init() {}
+}
+
+/// A command to the agent that sends a source. An agent's own socket takes the name of its source, or none.
+nonisolated struct Tributary_V1_AgentCommand: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var source: String = String()
+
+  /// Its id and its source's place count for nothing.
+  var command: Tributary_V1_Command {
+    get {_command ?? Tributary_V1_Command()}
+    set {_command = newValue}
+  }
+  /// Returns true if `command` has been explicitly set.
+  var hasCommand: Bool {self._command != nil}
+  /// Clears the value of `command`. Subsequent reads from it will return its default value.
+  mutating func clearCommand() {self._command = nil}
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+
+  fileprivate var _command: Tributary_V1_Command? = nil
+}
+
+nonisolated struct Tributary_V1_AgentReport: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var report: Tributary_V1_Report {
+    get {_report ?? Tributary_V1_Report()}
+    set {_report = newValue}
+  }
+  /// Returns true if `report` has been explicitly set.
+  var hasReport: Bool {self._report != nil}
+  /// Clears the value of `report`. Subsequent reads from it will return its default value.
+  mutating func clearReport() {self._report = nil}
+
+  /// What came with it: a snapshot's JPEG.
+  var payload: Data = Data()
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+
+  fileprivate var _report: Tributary_V1_Report? = nil
 }
 
 /// Ends the session that is being recorded. What agents send afterwards begins another one.
@@ -234,7 +306,7 @@ fileprivate nonisolated let _protobuf_package = "tributary.v1"
 
 nonisolated extension Tributary_V1_ControlRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".ControlRequest"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}magic\0\u{1}major\0\u{1}id\0\u{4}\u{5}stop_session\0\u{c}\u{9}\u{1}\u{c}\u{a}\u{1}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}magic\0\u{1}major\0\u{1}id\0\u{4}\u{5}stop_session\0\u{4}\u{2}agent_command\0\u{c}\u{9}\u{1}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -258,6 +330,19 @@ nonisolated extension Tributary_V1_ControlRequest: SwiftProtobuf.Message, SwiftP
           self.request = .stopSession(v)
         }
       }()
+      case 10: try {
+        var v: Tributary_V1_AgentCommand?
+        var hadOneofValue = false
+        if let current = self.request {
+          hadOneofValue = true
+          if case .agentCommand(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.request = .agentCommand(v)
+        }
+      }()
       default: break
       }
     }
@@ -277,9 +362,17 @@ nonisolated extension Tributary_V1_ControlRequest: SwiftProtobuf.Message, SwiftP
     if self.id != 0 {
       try visitor.visitSingularUInt64Field(value: self.id, fieldNumber: 3)
     }
-    try { if case .stopSession(let v)? = self.request {
+    switch self.request {
+    case .stopSession?: try {
+      guard case .stopSession(let v)? = self.request else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
-    } }()
+    }()
+    case .agentCommand?: try {
+      guard case .agentCommand(let v)? = self.request else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 10)
+    }()
+    case nil: break
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -295,7 +388,7 @@ nonisolated extension Tributary_V1_ControlRequest: SwiftProtobuf.Message, SwiftP
 
 nonisolated extension Tributary_V1_ControlReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".ControlReply"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}magic\0\u{1}major\0\u{1}id\0\u{2}\u{4}failure\0\u{3}session_stopped\0\u{c}\u{9}\u{1}\u{c}\u{a}\u{1}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}magic\0\u{1}major\0\u{1}id\0\u{2}\u{4}failure\0\u{3}session_stopped\0\u{4}\u{2}agent_report\0\u{c}\u{9}\u{1}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -332,6 +425,19 @@ nonisolated extension Tributary_V1_ControlReply: SwiftProtobuf.Message, SwiftPro
           self.reply = .sessionStopped(v)
         }
       }()
+      case 10: try {
+        var v: Tributary_V1_AgentReport?
+        var hadOneofValue = false
+        if let current = self.reply {
+          hadOneofValue = true
+          if case .agentReport(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.reply = .agentReport(v)
+        }
+      }()
       default: break
       }
     }
@@ -360,6 +466,10 @@ nonisolated extension Tributary_V1_ControlReply: SwiftProtobuf.Message, SwiftPro
       guard case .sessionStopped(let v)? = self.reply else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
     }()
+    case .agentReport?: try {
+      guard case .agentReport(let v)? = self.reply else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 10)
+    }()
     case nil: break
     }
     try unknownFields.traverse(visitor: &visitor)
@@ -370,6 +480,84 @@ nonisolated extension Tributary_V1_ControlReply: SwiftProtobuf.Message, SwiftPro
     if lhs.major != rhs.major {return false}
     if lhs.id != rhs.id {return false}
     if lhs.reply != rhs.reply {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Tributary_V1_AgentCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".AgentCommand"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}source\0\u{1}command\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.source) }()
+      case 2: try { try decoder.decodeSingularMessageField(value: &self._command) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if !self.source.isEmpty {
+      try visitor.visitSingularStringField(value: self.source, fieldNumber: 1)
+    }
+    try { if let v = self._command {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: Tributary_V1_AgentCommand, rhs: Tributary_V1_AgentCommand) -> Bool {
+    if lhs.source != rhs.source {return false}
+    if lhs._command != rhs._command {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Tributary_V1_AgentReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".AgentReport"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}report\0\u{1}payload\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularMessageField(value: &self._report) }()
+      case 2: try { try decoder.decodeSingularBytesField(value: &self.payload) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._report {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+    } }()
+    if !self.payload.isEmpty {
+      try visitor.visitSingularBytesField(value: self.payload, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: Tributary_V1_AgentReport, rhs: Tributary_V1_AgentReport) -> Bool {
+    if lhs._report != rhs._report {return false}
+    if lhs.payload != rhs.payload {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

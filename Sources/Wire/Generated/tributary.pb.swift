@@ -133,6 +133,14 @@ nonisolated struct Tributary_V1_Envelope: Sendable {
     set {message = .heartbeat(newValue)}
   }
 
+  var report: Tributary_V1_Report {
+    get {
+      if case .report(let v)? = message {return v}
+      return Tributary_V1_Report()
+    }
+    set {message = .report(newValue)}
+  }
+
   /// collector -> agent
   var welcome: Tributary_V1_Welcome {
     get {
@@ -174,6 +182,14 @@ nonisolated struct Tributary_V1_Envelope: Sendable {
     set {message = .ping(newValue)}
   }
 
+  var command: Tributary_V1_Command {
+    get {
+      if case .command(let v)? = message {return v}
+      return Tributary_V1_Command()
+    }
+    set {message = .command(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Message: Equatable, Sendable {
@@ -185,12 +201,14 @@ nonisolated struct Tributary_V1_Envelope: Sendable {
     case goodbye(Tributary_V1_Goodbye)
     case clockProbe(Tributary_V1_ClockProbe)
     case heartbeat(Tributary_V1_Heartbeat)
+    case report(Tributary_V1_Report)
     /// collector -> agent
     case welcome(Tributary_V1_Welcome)
     case ack(Tributary_V1_Ack)
     case refusal(Tributary_V1_Refusal)
     case clockReply(Tributary_V1_ClockReply)
     case ping(Tributary_V1_Ping)
+    case command(Tributary_V1_Command)
 
   }
 
@@ -334,6 +352,12 @@ nonisolated struct Tributary_V1_H264: Sendable {
   var width: UInt32 = 0
 
   var height: UInt32 = 0
+
+  /// How players are to turn it: clockwise by 0, 90, 180 or 270 degrees, after left and right have been exchanged if it is
+  /// mirrored. Since minor 2.
+  var rotation: UInt32 = 0
+
+  var mirrored: Bool = false
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -625,6 +649,8 @@ nonisolated struct Tributary_V1_Gap: Sendable {
 
     /// The agent, or its box, was not running: killed, without power, or started again.
     case restart // = 9
+    /// Capture was stopped, or its device exchanged, by a command. Since minor 2.
+    case command // = 10
     case UNRECOGNIZED(Int)
 
     init() {
@@ -643,6 +669,7 @@ nonisolated struct Tributary_V1_Gap: Sendable {
       case 7: self = .deviceLost
       case 8: self = .damagedInput
       case 9: self = .restart
+      case 10: self = .command
       default: self = .UNRECOGNIZED(rawValue)
       }
     }
@@ -659,6 +686,7 @@ nonisolated struct Tributary_V1_Gap: Sendable {
       case .deviceLost: return 7
       case .damagedInput: return 8
       case .restart: return 9
+      case .command: return 10
       case .UNRECOGNIZED(let i): return i
       }
     }
@@ -675,6 +703,7 @@ nonisolated struct Tributary_V1_Gap: Sendable {
       .deviceLost,
       .damagedInput,
       .restart,
+      .command,
     ]
 
   }
@@ -902,7 +931,7 @@ nonisolated extension Tributary_V1_TrackKind: SwiftProtobuf._ProtoNameProviding 
 
 nonisolated extension Tributary_V1_Envelope: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Envelope"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}hello\0\u{1}samples\0\u{1}gap\0\u{3}track_update\0\u{1}goodbye\0\u{3}clock_probe\0\u{1}heartbeat\0\u{2}\u{9}welcome\0\u{1}ack\0\u{1}refusal\0\u{3}clock_reply\0\u{1}ping\0\u{c} \u{1}\u{c}!\u{1}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}hello\0\u{1}samples\0\u{1}gap\0\u{3}track_update\0\u{1}goodbye\0\u{3}clock_probe\0\u{1}heartbeat\0\u{2}\u{9}welcome\0\u{1}ack\0\u{1}refusal\0\u{3}clock_reply\0\u{1}ping\0\u{2}\u{c}command\0\u{1}report\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1066,6 +1095,32 @@ nonisolated extension Tributary_V1_Envelope: SwiftProtobuf.Message, SwiftProtobu
           self.message = .ping(v)
         }
       }()
+      case 32: try {
+        var v: Tributary_V1_Command?
+        var hadOneofValue = false
+        if let current = self.message {
+          hadOneofValue = true
+          if case .command(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.message = .command(v)
+        }
+      }()
+      case 33: try {
+        var v: Tributary_V1_Report?
+        var hadOneofValue = false
+        if let current = self.message {
+          hadOneofValue = true
+          if case .report(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.message = .report(v)
+        }
+      }()
       default: break
       }
     }
@@ -1124,6 +1179,14 @@ nonisolated extension Tributary_V1_Envelope: SwiftProtobuf.Message, SwiftProtobu
     case .ping?: try {
       guard case .ping(let v)? = self.message else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 20)
+    }()
+    case .command?: try {
+      guard case .command(let v)? = self.message else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 32)
+    }()
+    case .report?: try {
+      guard case .report(let v)? = self.message else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 33)
     }()
     case nil: break
     }
@@ -1365,7 +1428,7 @@ nonisolated extension Tributary_V1_Track: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension Tributary_V1_H264: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".H264"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}sequence_parameter_sets\0\u{3}picture_parameter_sets\0\u{1}width\0\u{1}height\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}sequence_parameter_sets\0\u{3}picture_parameter_sets\0\u{1}width\0\u{1}height\0\u{1}rotation\0\u{1}mirrored\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1377,6 +1440,8 @@ nonisolated extension Tributary_V1_H264: SwiftProtobuf.Message, SwiftProtobuf._M
       case 2: try { try decoder.decodeRepeatedBytesField(value: &self.pictureParameterSets) }()
       case 3: try { try decoder.decodeSingularUInt32Field(value: &self.width) }()
       case 4: try { try decoder.decodeSingularUInt32Field(value: &self.height) }()
+      case 5: try { try decoder.decodeSingularUInt32Field(value: &self.rotation) }()
+      case 6: try { try decoder.decodeSingularBoolField(value: &self.mirrored) }()
       default: break
       }
     }
@@ -1395,6 +1460,12 @@ nonisolated extension Tributary_V1_H264: SwiftProtobuf.Message, SwiftProtobuf._M
     if self.height != 0 {
       try visitor.visitSingularUInt32Field(value: self.height, fieldNumber: 4)
     }
+    if self.rotation != 0 {
+      try visitor.visitSingularUInt32Field(value: self.rotation, fieldNumber: 5)
+    }
+    if self.mirrored != false {
+      try visitor.visitSingularBoolField(value: self.mirrored, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1403,6 +1474,8 @@ nonisolated extension Tributary_V1_H264: SwiftProtobuf.Message, SwiftProtobuf._M
     if lhs.pictureParameterSets != rhs.pictureParameterSets {return false}
     if lhs.width != rhs.width {return false}
     if lhs.height != rhs.height {return false}
+    if lhs.rotation != rhs.rotation {return false}
+    if lhs.mirrored != rhs.mirrored {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -1773,7 +1846,7 @@ nonisolated extension Tributary_V1_Gap: SwiftProtobuf.Message, SwiftProtobuf._Me
 }
 
 nonisolated extension Tributary_V1_Gap.Cause: SwiftProtobuf._ProtoNameProviding {
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0CAUSE_UNSPECIFIED\0\u{1}CAUSE_DRIVER_DROP\0\u{1}CAUSE_OVERRUN\0\u{1}CAUSE_ENCODER_OVERLOAD\0\u{1}CAUSE_SPOOL_FULL\0\u{1}CAUSE_CORRUPT_RECORD\0\u{1}CAUSE_POLICY\0\u{1}CAUSE_DEVICE_LOST\0\u{1}CAUSE_DAMAGED_INPUT\0\u{1}CAUSE_RESTART\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0CAUSE_UNSPECIFIED\0\u{1}CAUSE_DRIVER_DROP\0\u{1}CAUSE_OVERRUN\0\u{1}CAUSE_ENCODER_OVERLOAD\0\u{1}CAUSE_SPOOL_FULL\0\u{1}CAUSE_CORRUPT_RECORD\0\u{1}CAUSE_POLICY\0\u{1}CAUSE_DEVICE_LOST\0\u{1}CAUSE_DAMAGED_INPUT\0\u{1}CAUSE_RESTART\0\u{1}CAUSE_COMMAND\0")
 }
 
 nonisolated extension Tributary_V1_TrackUpdate: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {

@@ -26,8 +26,7 @@ import Testing
             return camera
         }
         let sink = CollectingSink()
-        let output = CaptureOutput(sink: sink, clock: clock, formats: lane.formats, lanes: 1)
-        output.laneEnded(lane.run(startNanoseconds: clock.nowNanoseconds, output: output))
+        capture(lane, into: sink, clock: clock)
         let result = sink.wait()
         #expect(!result.isOutOfOrder)
         for camera in cameras { #expect(camera?.outstanding.withLock { $0 } ?? 0 == 0) }
@@ -119,8 +118,7 @@ import Testing
             return later ?? first
         }
         let sink = CollectingSink()
-        let output = CaptureOutput(sink: sink, clock: clock, formats: lane.formats, lanes: 1)
-        output.laneEnded(lane.run(startNanoseconds: clock.nowNanoseconds, output: output))
+        capture(lane, into: sink, clock: clock)
         let result = sink.wait()
         #expect(result.ends == [.finished("duration reached")])
         #expect(result.losses.map(\.cause) == [.deviceLost])
@@ -147,8 +145,7 @@ import Testing
             ScriptedCamera([.pictures(30), .freeze], clock: clock)
         }
         let sink = CollectingSink()
-        let output = CaptureOutput(sink: sink, clock: clock, formats: lane.formats, lanes: 1)
-        output.laneEnded(lane.run(startNanoseconds: clock.nowNanoseconds, output: output))
+        capture(lane, into: sink, clock: clock)
         let result = sink.wait()
         #expect(result.losses.map(\.cause) == [.deviceLost, .deviceLost])
         #expect(result.losses.first?.text.contains("gives no pictures any more") == true)
@@ -168,8 +165,7 @@ import Testing
                 clock: clock)
         }
         let sink = CollectingSink()
-        let output = CaptureOutput(sink: sink, clock: clock, formats: lane.formats, lanes: 1)
-        output.laneEnded(lane.run(startNanoseconds: clock.nowNanoseconds, output: output))
+        capture(lane, into: sink, clock: clock)
         let result = sink.wait()
         #expect(result.ends == [.finished("duration reached")])
         #expect((8...14).contains(openings.count), "\(openings.count)")
@@ -204,8 +200,7 @@ import Testing
             "/dev/video7", settings: quickSettings(seconds: 3), clock: clock
         ) { () throws(DeviceError) in wrapped }
         let sink = CollectingSink()
-        let output = CaptureOutput(sink: sink, clock: clock, formats: lane.formats, lanes: 1)
-        output.laneEnded(lane.run(startNanoseconds: clock.nowNanoseconds, output: output))
+        capture(lane, into: sink, clock: clock)
         let result = sink.wait()
         // One missing of three is no loss; six missing are two periods without any.
         #expect(result.losses.allSatisfy { $0.cause == .driverDrop })

@@ -22,8 +22,7 @@ import Testing
             return camera
         }
         let sink = CollectingSink()
-        let output = CaptureOutput(sink: sink, clock: clock, formats: lane.formats, lanes: 1)
-        output.laneEnded(lane.run(startNanoseconds: clock.nowNanoseconds, output: output))
+        capture(lane, into: sink, clock: clock)
         return (lane.formats, sink.wait())
     }
 
@@ -167,10 +166,13 @@ import Testing
                         coding: .raw(layout), size: choice.size, bytesPerRow: rowBytes,
                         colour: nil)),
                 CameraPictureLayout(
-                    coding: .raw(layout), size: choice.size, bytesPerRow: rowBytes, colour: nil))
+                    coding: .raw(layout), size: choice.size, bytesPerRow: rowBytes, colour: nil),
+                for: quickSettings())
             let sink = CollectingSink()
-            let output = CaptureOutput(
-                sink: sink, clock: clock, formats: [stage.format], lanes: 1)
+            let hub = CaptureHub(sink: sink, clock: clock)
+            _ = hub.adopt([stage.format])
+            hub.laneBegan(1)
+            let output = CaptureOutput(hub)
             let memory = Bytes(size)
             let picture = CameraPicture(
                 sequence: 0, stampNanoseconds: 0, isMonotonic: true, takenNanoseconds: 0,
@@ -179,7 +181,7 @@ import Testing
                 picture, PicturePlace(captureNanoseconds: 5_000, durationNanoseconds: 1_000),
                 output)
             try stage.finish(output)
-            output.laneEnded(.stopped)
+            hub.laneEnded(1, .stopped, isRetired: false)
             let result = sink.wait()
             #expect(result.video.count == 1 && result.losses.isEmpty, "\(code)")
         }

@@ -125,6 +125,15 @@ final class ScriptedCamera: CameraInput {
     }
 }
 
+/// Runs a lane to its end, alone.
+func capture(_ lane: any CaptureLane, into sink: CollectingSink, clock: any CaptureClock) {
+    let hub = CaptureHub(sink: sink, clock: clock)
+    _ = hub.adopt(lane.formats)
+    hub.laneBegan(1)
+    let end = lane.run(startNanoseconds: clock.nowNanoseconds, output: CaptureOutput(hub))
+    hub.laneEnded(1, end, isRetired: false)
+}
+
 extension CameraChoice {
     /// 160 × 90 at 10 pictures per second.
     static func script(_ code: CameraPixelCode, camera rate: Int32 = 10) -> CameraChoice {

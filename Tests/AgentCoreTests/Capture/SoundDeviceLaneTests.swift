@@ -81,8 +81,12 @@ import Testing
             return ScriptedInput(steps, clock: clock)
         }
         let sink = CollectingSink()
-        let output = CaptureOutput(sink: sink, clock: clock, formats: lane.formats, lanes: 1)
-        output.laneEnded(lane.run(startNanoseconds: clock.nowNanoseconds, output: output))
+        let hub = CaptureHub(sink: sink, clock: clock)
+        _ = hub.adopt(lane.formats)
+        hub.laneBegan(1)
+        let end = lane.run(
+            startNanoseconds: clock.nowNanoseconds, output: CaptureOutput(hub))
+        hub.laneEnded(1, end, isRetired: false)
         let result = sink.wait()
         #expect(!result.isOutOfOrder)
         expectUnbroken(result.audio)

@@ -244,6 +244,7 @@ struct BacklogSimulation {
                 Issue.record("seed \(seed): \(line)")
                 isFinished = true
             case .log(let log): logs.append(log.text)
+            case .command: continue
             case .fetch: Issue.record("the backlog reads for itself")
             }
         }
@@ -285,7 +286,7 @@ struct BacklogSimulation {
                 if log.text.contains("refused"), !log.text.contains("not known") {
                     Issue.record("seed \(seed): \(log.text)")
                 }
-            case .clockExchanges, .health, .closed: continue
+            case .clockExchanges, .health, .closed, .report: continue
             }
         }
     }

@@ -130,6 +130,7 @@ final class LoadSource {
             case .finished:
                 isFinished = true
             case .fetch: preconditionFailure("everything is in memory")
+            case .command: continue
             case .reconnect:
                 throw LoadError.ended(source: name, reason: "the collector went away")
             case .failed(let line):

@@ -1,20 +1,19 @@
-import Archive
 import Dispatch
 import Glibc
 import Messaging
 import Synchronization
 import Threads
-import Wire
+package import Wire
 
-/// Takes commands from people at the server, over a socket in the archive that only the collector's own user may open.
+/// Takes requests from people at a machine, over a socket that only the program's own user may open.
 ///
-/// A thread of its own owns the socket and waits for requests; what they ask for is done on the receiving thread, which
-/// finds them here. A reply may come much later: a session is stopped when its files are final.
-final class ControlServer: Sendable {
+/// A thread of its own owns the socket and waits for requests; what they ask for is done by others, who find them here. A reply
+/// may come much later: a session is stopped when its files are final.
+package final class ControlServer: Sendable {
     /// A request and who made it.
-    struct Question: Sendable {
+    package struct Question: Sendable {
         var peer: [UInt8]
-        var request: ControlRequest
+        package var request: ControlRequest
     }
 
     private struct Shared {
@@ -36,23 +35,21 @@ final class ControlServer: Sendable {
     private let notify: @Sendable () -> Void
 
     /// - Parameter notify: called on the control thread when there are questions.
-    init(notify: @escaping @Sendable () -> Void) throws(CollectorError) {
+    package init(notify: @escaping @Sendable () -> Void) throws(ControlSocketError) {
         self.notify = notify
         do throws(MessagingError) {
             wakeUp = try WakeUp()
         } catch {
-            throw .cannotControl(path: "", reason: "\(error)")
+            throw ControlSocketError("\(error)")
         }
     }
 
     /// Binds the socket and starts the thread.
-    func start(_ layout: ArchiveLayout) throws(CollectorError) {
-        let path = layout.control
+    package func start(at path: String) throws(ControlSocketError) {
         guard path.utf8.count <= Self.maximumPathBytes else {
-            throw .cannotControl(
-                path: path,
-                reason: "a socket's path has at most \(Self.maximumPathBytes) bytes, this one has "
-                    + "\(path.utf8.count): give --archive a shorter path, perhaps a relative one")
+            throw ControlSocketError(
+                "a socket's path has at most \(Self.maximumPathBytes) bytes, this one has "
+                    + "\(path.utf8.count)", isForLength: true)
         }
         let started = DispatchSemaphore(value: 0)
         let failure = Mutex<String?>(nil)
@@ -70,14 +67,12 @@ final class ControlServer: Sendable {
             ended.signal()
         }
         started.wait()
-        if let reason = failure.withLock({ $0 }) {
-            throw .cannotControl(path: path, reason: reason)
-        }
+        if let reason = failure.withLock({ $0 }) { throw ControlSocketError(reason) }
         shared.withLock { $0.path = path }
     }
 
-    /// Sends what is still to be sent, ends the thread, and takes the socket out of the archive. Nobody else may listen there yet.
-    func stop() {
+    /// Sends what is still to be sent, ends the thread, and takes the socket away. Nobody else may listen there yet.
+    package func stop() {
         shared.withLock { $0.isStopping = true }
         wakeUp.signal()
         ended.wait()
@@ -86,7 +81,7 @@ final class ControlServer: Sendable {
     }
 
     /// What has been asked since the last call.
-    func takeQuestions() -> [Question] {
+    package func takeQuestions() -> [Question] {
         shared.withLock { shared in
             defer { shared.questions.removeAll() }
             return shared.questions
@@ -94,7 +89,7 @@ final class ControlServer: Sendable {
     }
 
     /// Answers a question.
-    func answer(_ question: Question, _ reply: ControlReply.Reply) {
+    package func answer(_ question: Question, _ reply: ControlReply.Reply) {
         let bytes = ControlReply(id: question.request.id, reply: reply).encoded()
         shared.withLock { $0.replies.append((question.peer, bytes)) }
         wakeUp.signal()

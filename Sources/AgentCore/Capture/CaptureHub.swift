@@ -1,0 +1,204 @@
+import Devices
+import Media
+import Synchronization
+
+/// Where a capture's lanes meet: one call at a time reaches the sink, formats first and the end last.
+///
+/// Lanes come and go while it lasts: what a new one gives follows what the old one gave, in times that grow.
+final class CaptureHub: Sendable {
+    private struct Track {
+        /// Decoding time of the newest sample.
+        var latestDTS: Int64
+        /// Where what has been captured ends, and when that was.
+        var endNanoseconds: Int64
+        var samples: UInt64 = 0
+    }
+
+    private struct State {
+        var hasBegun = false
+        var hasEnded = false
+        var formats: [TrackFormat] = []
+        var tracks: [TrackKind: Track] = [:]
+        var lostSamples: UInt64 = 0
+        /// Lanes whose end counts.
+        var running: Set<Int> = []
+        /// Somebody goes on without lanes, or is exchanging them.
+        var isHeld = false
+        var failure: String?
+        var latestEnd = CaptureEnd.stopped
+    }
+
+    let clock: any CaptureClock
+    private let sink: any CaptureSink
+    private let state = Mutex(State())
+    /// Somebody asked for the end. Not part of the state: a sink may ask from within a call.
+    private let isStopRequested = Atomic(false)
+    /// The threads are to come to an end, for whatever reason.
+    private let isStoppingAll = Atomic(false)
+
+    init(sink: any CaptureSink, clock: any CaptureClock) {
+        self.sink = sink
+        self.clock = clock
+    }
+
+    /// All lanes are to come to an end.
+    var isStopping: Bool { isStoppingAll.load(ordering: .relaxed) }
+
+    // MARK: What lanes give
+
+    func sample(_ sample: EncodedSample) {
+        var sample = sample
+        deliver { state in
+            let before = state.tracks[sample.track]
+            if let before, sample.dtsNanoseconds <= before.latestDTS {
+                sample.dtsNanoseconds = min(sample.ptsNanoseconds, before.latestDTS + 1)
+            }
+            let end = sample.ptsNanoseconds + sample.durationNanoseconds
+            state.tracks[sample.track] = Track(
+                latestDTS: max(sample.dtsNanoseconds, before?.latestDTS ?? .min),
+                endNanoseconds: max(end, before?.endNanoseconds ?? .min),
+                samples: (before?.samples ?? 0) + 1)
+            sink.sample(sample)
+        }
+    }
+
+    func formatChanged(_ format: TrackFormat) {
+        deliver { state in
+            state.formats = state.formats.filter { $0.kind != format.kind } + [format]
+            sink.formatChanged(format)
+        }
+    }
+
+    func lost(_ loss: CaptureLoss) {
+        deliver { state in
+            state.lostSamples += UInt64(max(0, loss.samples))
+            sink.lost(loss)
+        }
+    }
+
+    func noted(_ line: String) { deliver { _ in sink.noted(line) } }
+
+    func heard(_ report: SoundReport) { deliver { _ in sink.heard(report) } }
+
+    // MARK: Lanes that come and go
+
+    /// The formats of lanes that begin now.
+    /// - Returns: the kinds that go on in the format that they had.
+    func adopt(_ formats: [TrackFormat]) -> Set<TrackKind> {
+        state.withLock { state in
+            var continued: Set<TrackKind> = []
+            for format in formats {
+                if state.formats.contains(format) {
+                    if state.tracks[format.kind] != nil { continued.insert(format.kind) }
+                    continue
+                }
+                state.formats = state.formats.filter { $0.kind != format.kind } + [format]
+                // Until the first call the sink has not heard of any.
+                if state.hasBegun { sink.formatChanged(format) }
+            }
+            return continued
+        }
+    }
+
+    /// The format of a kind that is in force.
+    func format(of kind: TrackKind) -> TrackFormat? {
+        state.withLock { state in state.formats.first { $0.kind == kind } }
+    }
+
+    /// Where what has been captured of a kind ends; nil: nothing has.
+    func end(of kind: TrackKind) -> Int64? {
+        state.withLock { $0.tracks[kind]?.endNanoseconds }
+    }
+
+    /// A lane's thread starts.
+    func laneBegan(_ lane: Int) { state.withLock { _ = $0.running.insert(lane) } }
+
+    /// The last word of each thread. The first failure stops the others, and is how the capture ended.
+    ///
+    /// - Parameter isRetired: another lane has taken its place, so that it is no end of anything.
+    func laneEnded(_ lane: Int, _ end: CaptureEnd, isRetired: Bool) {
+        state.withLock { state in
+            begin(&state)
+            state.running.remove(lane)
+            if case .failed(let text) = end {
+                // A lane that is taken away may well fail doing so.
+                if isRetired {
+                    sink.noted(text)
+                } else {
+                    fail(text, &state)
+                }
+            }
+            if !isRetired { state.latestEnd = end }
+            finishIfOver(&state)
+        }
+    }
+
+    /// Keeps the capture from ending while it has no lanes; `false` lets it end.
+    func hold(_ isHeld: Bool) {
+        state.withLock { state in
+            state.isHeld = isHeld
+            finishIfOver(&state)
+        }
+    }
+
+    /// Ends the capture early.
+    func fail(_ text: String) {
+        state.withLock { state in
+            fail(text, &state)
+            finishIfOver(&state)
+        }
+    }
+
+    /// Asks all lanes to come to an end; on any thread, also within a call of the sink.
+    func stop() {
+        isStopRequested.store(true, ordering: .relaxed)
+        isStoppingAll.store(true, ordering: .relaxed)
+    }
+
+    /// Lets a capture end that was stopped while it had no lanes. Not within a call of the sink.
+    func finishIfStopped() {
+        state.withLock { finishIfOver(&$0) }
+    }
+
+    /// What has been captured so far.
+    var counts: (pictures: UInt64, soundPackets: UInt64, lostSamples: UInt64) {
+        state.withLock { state in
+            (
+                state.tracks[.video]?.samples ?? 0, state.tracks[.audio]?.samples ?? 0,
+                state.lostSamples
+            )
+        }
+    }
+
+    private func fail(_ text: String, _ state: inout State) {
+        if state.failure == nil { state.failure = text }
+        isStoppingAll.store(true, ordering: .relaxed)
+    }
+
+    private func finishIfOver(_ state: inout State) {
+        let mayEnd = !state.isHeld || isStoppingAll.load(ordering: .relaxed)
+        guard state.running.isEmpty, mayEnd, !state.hasEnded else { return }
+        begin(&state)
+        state.hasEnded = true
+        if let failure = state.failure {
+            sink.ended(.failed(failure))
+        } else {
+            let isStopped = isStopRequested.load(ordering: .relaxed)
+            sink.ended(isStopped ? .stopped : state.latestEnd)
+        }
+    }
+
+    private func deliver(_ call: (inout State) -> Void) {
+        state.withLock { state in
+            begin(&state)
+            // A lane that has been given up may still say something.
+            if !state.hasEnded { call(&state) }
+        }
+    }
+
+    private func begin(_ state: inout State) {
+        if state.hasBegun { return }
+        state.hasBegun = true
+        sink.formats(state.formats.sorted { $0.kind.rawValue < $1.kind.rawValue })
+    }
+}

@@ -1,0 +1,111 @@
+import Devices
+import Encoding
+import Media
+
+/// One lane as the settings want it: equal plans need not be exchanged for each other.
+struct LanePlan: Hashable, Sendable {
+    /// Where its samples come from.
+    enum Source: Hashable, Sendable {
+        case testPicture
+        case testSound
+        case file(path: String)
+        case camera(String)
+        case microphone(String)
+    }
+
+    var source: Source
+    /// What is wanted of it, pictures first.
+    var kinds: [TrackKind]
+    /// Those that matter to it; what can be changed while it runs is as it was when it was planned.
+    var settings: CaptureSettings
+
+    init(_ source: Source, _ kinds: [TrackKind], _ settings: CaptureSettings) {
+        self.source = source
+        self.kinds = kinds
+        self.settings = settings
+    }
+
+    /// Opens source and encoders.
+    func open() throws(CaptureError) -> any CaptureLane {
+        switch source {
+        case .testPicture: try TestPictureLane(settings)
+        case .testSound: try TestSoundLane(settings)
+        case .file(let path): try FileLane(path: path, kinds: kinds, settings: settings)
+        case .camera(let name):
+            try CameraLane(v4l2: name, settings: settings, clock: MonotonicClock())
+        case .microphone(let name): try SoundDeviceLane(alsa: name, settings: settings)
+        }
+    }
+
+    /// The device that only one can have, by a name that is the same however it was written; nil: none.
+    var device: String? {
+        switch source {
+        case .testPicture, .testSound, .file: nil
+        case .camera(let name): "camera \(name)"
+        case .microphone(let name): "sound \(name)"
+        }
+    }
+
+    /// Whether a lane of this plan may go on where the other is wanted: only what can be changed while it runs differs.
+    func isSame(as other: LanePlan) -> Bool { steady == other.steady }
+
+    /// Without what can be changed while it runs.
+    private var steady: LanePlan {
+        var plan = self
+        let usual = CaptureSettings(sourceName: settings.sourceName)
+        if settings.encoder != .copy || !kinds.contains(.video) {
+            plan.settings.videoBitrate = usual.videoBitrate
+            plan.settings.videoBitrateCap = usual.videoBitrateCap
+            plan.settings.orientation = usual.orientation
+        }
+        // How much of it is left changes by itself, and which encoder was found.
+        plan.settings.duration = usual.duration
+        plan.settings.encoderCandidates = usual.encoderCandidates
+        // What concerns the other kind alone.
+        plan.settings.video = usual.video
+        plan.settings.audio = usual.audio
+        if !kinds.contains(.video) {
+            plan.settings.size = usual.size
+            plan.settings.frameRate = usual.frameRate
+            plan.settings.crop = usual.crop
+        }
+        return plan
+    }
+}
+
+extension CaptureSettings {
+    /// The lanes that give what is wanted.
+    func lanePlans() throws(CaptureError) -> [LanePlan] {
+        var plans: [LanePlan] = []
+        let audio = try audioThatIsThere()
+        if case .file(let path) = video, case .file(path) = audio {
+            return [LanePlan(.file(path: path), [.video, .audio], self)]
+        }
+        switch video {
+        case .none: break
+        case .test: plans.append(LanePlan(.testPicture, [.video], self))
+        case .file(let path): plans.append(LanePlan(.file(path: path), [.video], self))
+        case .device(let name): plans.append(LanePlan(.camera(name), [.video], self))
+        }
+        switch audio {
+        case .none: break
+        case .test: plans.append(LanePlan(.testSound, [.audio], self))
+        case .device(let name): plans.append(LanePlan(.microphone(name), [.audio], self))
+        case .file(let path), .fileIfPresent(let path):
+            plans.append(LanePlan(.file(path: path), [.audio], self))
+        }
+        return plans
+    }
+
+    /// The choice of sound, without an "if present".
+    private func audioThatIsThere() throws(CaptureError) -> SoundChoice {
+        guard case .fileIfPresent(let path) = audio else { return audio }
+        do throws(DeviceError) {
+            _ = try FileSource(path: path, kinds: [.audio], loops: false)
+            return .file(path: path)
+        } catch {
+            if case .noTrack(.audio, _) = error { return .none }
+            throw .source(error.description)
+        }
+    }
+}

@@ -1,0 +1,138 @@
+import Encoding
+import Media
+import Synchronization
+
+/// A lane's pictures on their way through the encoder, and what people ask for meanwhile: another bitrate, a keyframe, another
+/// orientation, a snapshot.
+///
+/// Belongs to the lane's thread.
+final class LivePictures {
+    /// What the encoder was opened with: of `auto`, what was found.
+    private(set) var plan: VideoEncoderSettings
+    /// How they are encoded now, for people; any thread.
+    let description: Mutex<String>
+    /// What comes out.
+    private(set) var format: H264Format
+    /// One line on the encoders that were tried before, if any was.
+    let search: String?
+
+    private let crop: PictureCrop?
+    private var encoder: VideoEncoder
+    private var gate: LateGate?
+    /// A format that holds from the keyframe with this time on.
+    private var upcoming: (format: H264Format, fromNanoseconds: Int64)?
+
+    /// Opens the encoder that was chosen.
+    ///
+    /// - Parameters:
+    ///   - plan: how to encode; its encoder is what is used unless the settings leave the choice open.
+    ///   - late: what becomes of pictures that are late; nil: they cannot be, their source waits.
+    init(
+        _ plan: VideoEncoderSettings, for settings: CaptureSettings, late: LatePolicy?
+    ) throws(EncodingError) {
+        var plan = plan
+        var refusals: [EncoderSearch.Refusal] = []
+        if settings.encoder == .auto {
+            encoder = try EncoderSearch.first(
+                of: settings.encoderCandidates, refusals: &refusals
+            ) { (name) throws(EncodingError) in
+                plan.encoder = name
+                return try VideoEncoder(plan)
+            }
+        } else {
+            encoder = try VideoEncoder(plan)
+        }
+        search = EncoderSearch.summary(refusals, using: plan.encoder)
+        self.plan = plan
+        description = Mutex(CaptureDescription.video(plan))
+        format = encoder.format
+        format.orientation = settings.orientation
+        crop = settings.crop
+        gate = late.map(LateGate.init)
+    }
+
+    /// Encodes a picture, or leaves it out when it is too late; what comes out goes to `output`.
+    func encode(_ picture: RawFrame, _ output: CaptureOutput) throws(EncodingError) {
+        if let wishes = output.wishes.take() { follow(wishes, at: picture, output) }
+        let isAdmitted = gate?.admits(
+            captureNanoseconds: picture.captureNanoseconds,
+            durationNanoseconds: picture.durationNanoseconds,
+            nowNanoseconds: output.nowNanoseconds, tell: output.lost)
+        guard isAdmitted ?? true else { return }
+        try encoder.encode(try cropped(picture)) { give($0, output) }
+    }
+
+    /// Ends the stream; `output` gets what was still on its way.
+    func finish(_ output: CaptureOutput) throws(EncodingError) {
+        gate?.flush(output.lost)
+        try encoder.finish { give($0, output) }
+    }
+
+    private func give(_ sample: EncodedSample, _ output: CaptureOutput) {
+        if let upcoming, sample.flags.contains(.keyframe),
+            sample.ptsNanoseconds >= upcoming.fromNanoseconds
+        {
+            format = upcoming.format
+            self.upcoming = nil
+            output.formatChanged(.h264(format))
+        }
+        output.sample(sample)
+    }
+
+    private func cropped(_ picture: RawFrame) throws(EncodingError) -> RawFrame {
+        guard let crop else { return picture }
+        guard let part = picture.cropped(to: crop) else {
+            throw .noConversion(
+                from: "\(picture.format.name) \(picture.width)×\(picture.height)",
+                to: "its part \(crop)")
+        }
+        return part
+    }
+
+    private func follow(
+        _ wishes: PictureWishes.Wishes, at picture: RawFrame, _ output: CaptureOutput
+    ) {
+        for wish in wishes.rates where wish.answer.begin() {
+            do throws(EncodingError) {
+                try change(to: wish.rate, at: picture, output)
+                wish.answer.give(nil)
+            } catch {
+                wish.answer.give(error)
+            }
+        }
+        if let orientation = wishes.orientation, orientation != latest.orientation {
+            var format = latest
+            format.orientation = orientation
+            upcoming = (format, picture.captureNanoseconds)
+            encoder.requestKeyframe()
+        }
+        if wishes.isKeyframeWanted { encoder.requestKeyframe() }
+        for answer in wishes.snapshots {
+            answer.give(
+                PictureWishes.Snapshot(frame: picture, orientation: latest.orientation))
+        }
+    }
+
+    /// The format of what is encoded next.
+    private var latest: H264Format { upcoming?.format ?? format }
+
+    /// In place where the encoder can, with another instance of it where not.
+    private func change(
+        to rate: VideoRate, at picture: RawFrame, _ output: CaptureOutput
+    ) throws(EncodingError) {
+        var plan = plan
+        plan.rate = rate
+        defer { description.withLock { $0 = CaptureDescription.video(self.plan) } }
+        if encoder.change(to: rate) {
+            self.plan = plan
+            return
+        }
+        let next = try VideoEncoder(plan)
+        try encoder.finish { give($0, output) }
+        var format = next.format
+        format.orientation = latest.orientation
+        if format != latest { upcoming = (format, picture.captureNanoseconds) }
+        encoder = next
+        self.plan = plan
+    }
+}

@@ -1,0 +1,88 @@
+import Encoding
+import Media
+import Synchronization
+import Wire
+
+/// What can be asked of a capture that runs.
+extension CaptureSession {
+    /// How long the next picture is waited for.
+    private static let nextPictureMilliseconds = 5_000
+
+    /// What is captured, and how.
+    func status() -> CaptureStatus {
+        let state = state.withLock { $0 }
+        var status = CaptureStatus()
+        status.isCapturing = !state.isPaused
+        status.video = state.settings.video.argument
+        status.audio = state.settings.audio.argument
+        status.descriptions = descriptions
+        if case .h264(let format) = hub.format(of: .video), !state.isPaused {
+            status.size = PictureSize(width: Int(format.width), height: Int(format.height))
+        }
+        status.videoBitrate = UInt64(clamping: state.settings.videoBitrate)
+        status.crop = state.settings.crop
+        status.orientation = state.settings.orientation
+        let counts = hub.counts
+        status.pictures = counts.pictures
+        status.soundPackets = counts.soundPackets
+        status.lostSamples = counts.lostSamples
+        return status
+    }
+
+    /// Makes the next picture a keyframe.
+    func requestKeyframe() throws(ChangeError) {
+        try encodedPictures().output.wishes.add { $0.isKeyframeWanted = true }
+    }
+
+    /// The next picture as a JPEG, as it is to be shown. Blocks until it is there.
+    func snapshot(
+        maximumBytes: Int
+    ) throws(ChangeError) -> (description: SnapshotDescription, jpeg: [UInt8]) {
+        let answer = OneAnswer<PictureWishes.Snapshot>()
+        try encodedPictures().output.wishes.add { $0.snapshots.append(answer) }
+        guard let snapshot = answer.wait(milliseconds: Self.nextPictureMilliseconds) else {
+            throw .refused("no picture has come for \(Self.nextPictureMilliseconds / 1_000) s")
+        }
+        let frame = snapshot.frame
+        do throws(EncodingError) {
+            let jpeg = try StillPicture.jpeg(
+                frame, orientation: snapshot.orientation, maximumBytes: maximumBytes)
+            let rotation = snapshot.orientation.rotation
+            let isOnItsSide = rotation == .quarter || rotation == .threeQuarters
+            let size = (UInt32(clamping: frame.width), UInt32(clamping: frame.height))
+            return (
+                SnapshotDescription(
+                    width: isOnItsSide ? size.1 : size.0, height: isOnItsSide ? size.0 : size.1,
+                    captureNanoseconds: frame.captureNanoseconds, sizeBytes: jpeg.count), jpeg
+            )
+        } catch {
+            throw .refused(error.description)
+        }
+    }
+
+    /// What can be set at the camera.
+    func controls() throws(ChangeError) -> [DeviceControl] {
+        let lanes = state.withLock { $0.lanes }
+        guard let device = lanes.compactMap(\.lane.device).first else {
+            throw .refused("nothing is captured from a camera now, so it has no controls")
+        }
+        do throws(CaptureError) {
+            return try device.controls()
+        } catch {
+            throw .refused(error.description)
+        }
+    }
+
+    /// The lane whose pictures go through an encoder here.
+    private func encodedPictures() throws(ChangeError) -> Running {
+        let state = state.withLock { $0 }
+        if state.isPaused { throw .refused("nothing is captured now: 'start' goes on") }
+        guard let running = state.lanes.first(where: { $0.plan.kinds.contains(.video) }) else {
+            throw .refused("no pictures are captured")
+        }
+        guard running.lane.encoder != nil else {
+            throw .refused("the pictures are copied as they come, and not decoded here")
+        }
+        return running
+    }
+}

@@ -1,0 +1,136 @@
+import Devices
+import Messaging
+import Outbound
+import Trust
+import Wire
+
+/// Whether the collector is there, admits this box, and tells the time.
+///
+/// Only clock probes are sent, as every agent sends them: a running agent that writes the same source is not disturbed.
+enum CollectorCheck {
+    private static let connectMilliseconds: Int64 = 5_000
+    private static let answerMilliseconds: Int64 = 2_000
+    private static let probes = 8
+
+    static func look(_ settings: UplinkSettings) -> [Diagnosis] {
+        do throws(MessagingError) {
+            let context = try Context()
+            let wakeUp = try WakeUp()
+            var connection = try LinkConnection(
+                to: settings.endpoint, security: settings.security, in: context, wakeUp: wakeUp)
+            let findings = try connect(&connection, settings)
+            guard findings.allSatisfy({ $0.verdict == .ok }) else { return findings }
+            return findings + [try clock(&connection, settings)]
+        } catch {
+            return [
+                Diagnosis(
+                    "collector", .problem,
+                    "cannot connect to \(settings.endpoint): \(error); check --collector")
+            ]
+        }
+    }
+
+    private static func connect(
+        _ connection: inout LinkConnection, _ settings: UplinkSettings
+    ) throws(MessagingError) -> [Diagnosis] {
+        let deadline = now() + connectMilliseconds * 1_000_000
+        let reached = Diagnosis("collector", .ok, "somebody listens at \(settings.endpoint)")
+        var isReached = false
+        while now() < deadline {
+            try connection.wait(milliseconds: 100)
+            while let event = try connection.nextEvent() {
+                switch event {
+                case .connected: isReached = true
+                case .ready:
+                    return [reached, Diagnosis("key", .ok, keyText(settings))]
+                case .handshakeFailed(_, let failure):
+                    return [
+                        reached,
+                        Diagnosis(
+                            "key", .problem,
+                            HandshakeAdvice.line(
+                                failure, endpoint: settings.endpoint, name: settings.sourceName,
+                                security: settings.security)),
+                    ]
+                case .accepted, .retrying, .disconnected, .other: continue
+                }
+            }
+        }
+        if isReached {
+            return [
+                Diagnosis(
+                    "collector", .problem,
+                    "what listens at \(settings.endpoint) does not greet as a collector does: check "
+                        + "--collector")
+            ]
+        }
+        return [
+            Diagnosis(
+                "collector", .problem,
+                "nobody listens at \(settings.endpoint): start tributary-collector there, check --collector, "
+                    + "and let its port through the firewall")
+        ]
+    }
+
+    private static func keyText(_ settings: UplinkSettings) -> String {
+        switch settings.security {
+        case .client(let key, _):
+            "the collector admits this box's key \(key.publicKey.text); 'tributary keys list' there says "
+                + "which sources it may write"
+        case .plain, .server: "the collector asks for no key here"
+        }
+    }
+
+    private static func clock(
+        _ connection: inout LinkConnection, _ settings: UplinkSettings
+    ) throws(MessagingError) -> Diagnosis {
+        let deadline = now() + answerMilliseconds * 1_000_000
+        var quickest: Int64?
+        var answers = 0
+        while answers < probes, now() < deadline {
+            let sent = now()
+            guard try connection.sendProbe(WireMessage.clockProbe(ClockProbe(t1: sent)).encoded())
+            else {
+                try connection.wait(milliseconds: 20)
+                continue
+            }
+            guard let roundTrip = try answer(to: sent, &connection, deadline) else { break }
+            answers += 1
+            quickest = min(quickest ?? roundTrip, roundTrip)
+        }
+        guard let quickest else {
+            return Diagnosis(
+                "clock", .problem,
+                "the collector at \(settings.endpoint) does not tell the time: is it one, and of this version?"
+            )
+        }
+        let microseconds = Double(quickest / 100) / 10
+        return Diagnosis(
+            "clock", .ok,
+            "the collector's clock answers within \(microseconds / 1000) ms: times are known to half of that"
+        )
+    }
+
+    private static func answer(
+        to sent: Int64, _ connection: inout LinkConnection, _ deadline: Int64
+    ) throws(MessagingError) -> Int64? {
+        while now() < deadline {
+            try connection.wait(milliseconds: 50)
+            while let message = try connection.nextClockMessage() {
+                let received = now()
+                do throws(WireError) {
+                    if case .clockReply(let reply) = try WireMessage(decoding: message),
+                        reply.t1 == sent
+                    {
+                        return received - sent - (reply.t3 - reply.t2)
+                    }
+                } catch {
+                    return nil
+                }
+            }
+        }
+        return nil
+    }
+
+    private static func now() -> Int64 { MonotonicClock().nowNanoseconds }
+}

@@ -1,0 +1,93 @@
+import Devices
+import Encoding
+import Media
+
+/// Looks whether a box can do what is asked of it, before it has to: the same sources, encoders and connections are tried as in
+/// earnest, one after the other, and nothing is recorded.
+package struct Doctor: Sendable {
+    private let capture: CaptureSettings
+    private let uplink: UplinkSettings
+
+    /// Nothing is tried yet.
+    package init(capture: CaptureSettings, uplink: UplinkSettings) {
+        self.capture = capture
+        self.uplink = uplink
+    }
+
+    /// Tries everything; `found` gets each finding as soon as it is there. Blocks for some seconds.
+    package func examine(found: (Diagnosis) -> Void) {
+        for finding in permissions() { found(finding) }
+        let lanes = openLanes(found)
+        if let finding = encoderSpeed(lanes) { found(finding) }
+        found(SpoolCheck.look(at: uplink.spool, memoryLimitBytes: uplink.memoryLimitBytes))
+        for finding in CollectorCheck.look(uplink) { found(finding) }
+    }
+
+    // MARK: Devices
+
+    private func permissions() -> [Diagnosis] {
+        var findings: [Diagnosis] = []
+        if let finding = DevicePermissions.ofCameras(needed: needsCamera) {
+            findings.append(finding)
+        }
+        if case .device = capture.audio, let finding = DevicePermissions.ofMicrophones() {
+            findings.append(finding)
+        }
+        return findings
+    }
+
+    private var needsCamera: Bool {
+        switch capture.video {
+        case .none, .test, .file: false
+        case .device: true
+        }
+    }
+
+    /// Opens what is to be captured, as a capture would.
+    private func openLanes(_ found: (Diagnosis) -> Void) -> [any CaptureLane] {
+        CodecLibrary.keepOffTerminal()
+        let plans: [LanePlan]
+        do throws(CaptureError) {
+            try capture.validate()
+            plans = try capture.lanePlans()
+        } catch {
+            found(Diagnosis("capture", .problem, error.description))
+            return []
+        }
+        var lanes: [any CaptureLane] = []
+        for plan in plans {
+            let subject = plan.kinds.map(\.description).joined(separator: " and ")
+            do throws(CaptureError) {
+                let lane = try plan.open()
+                lanes.append(lane)
+                let lines = lane.notes + lane.descriptions
+                found(Diagnosis(subject, .ok, lines.joined(separator: "; ")))
+            } catch {
+                found(Diagnosis(subject, .problem, error.description))
+            }
+        }
+        return lanes
+    }
+
+    // MARK: The encoder
+
+    private func encoderSpeed(_ lanes: [any CaptureLane]) -> Diagnosis? {
+        guard let lane = lanes.first(where: { $0.encoder != nil }), let encoder = lane.encoder,
+            case .h264(let format) = lane.formats.first(where: { $0.kind == .video })
+        else { return nil }
+        var settings = capture
+        settings.video = .test
+        settings.size = PictureSize(width: Int(format.width), height: Int(format.height))
+        settings.crop = nil
+        settings.encoder = .named(encoder)
+        do {
+            let plan = try settings.testPicturePlan()
+            let speed = try EncoderSpeed.measure(plan)
+            return EncoderSpeed.judge(speed, plan)
+        } catch let error as CaptureError {
+            return Diagnosis("encoder", .problem, error.description)
+        } catch {
+            return Diagnosis("encoder", .problem, "\(error)")
+        }
+    }
+}

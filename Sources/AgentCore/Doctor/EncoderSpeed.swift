@@ -1,0 +1,56 @@
+import Devices
+import Encoding
+import Media
+
+/// How fast a box encodes, against how fast pictures come.
+enum EncoderSpeed {
+    /// As long as it takes to know; a slow box does not get through a second of pictures in it.
+    private static let longestNanoseconds: Int64 = 2_000_000_000
+    /// What is encoded at most: the rate control has settled by then.
+    private static let mostPictures: Int64 = 300
+    /// The first ones come from cold caches.
+    private static let unmeasuredPictures: Int64 = 5
+    /// Below it, one busy moment is too much.
+    private static let comfortable = 1.5
+
+    /// Encodes the test pattern as fast as it goes.
+    /// - Returns: how many times faster than pictures come.
+    static func measure(
+        _ plan: VideoEncoderSettings, clock: any CaptureClock = MonotonicClock()
+    ) throws(EncodingError) -> Double {
+        var encoder = try VideoEncoder(plan)
+        var painter = TestPicture(size: plan.size, sourceName: "doctor", utcOffsetNanoseconds: 0)
+        var spent: Int64 = 0
+        var measured: Int64 = 0
+        let interval = plan.frameRate.nanoseconds(ofPicture: 1)
+        for number in 0..<mostPictures {
+            let time = plan.frameRate.nanoseconds(ofPicture: number)
+            let frame = painter.paint(
+                number: number, captureNanoseconds: time, durationNanoseconds: interval)
+            // Painting is not what a camera's box has to do.
+            let start = clock.nowNanoseconds
+            try encoder.encode(frame) { _ in }
+            guard number >= unmeasuredPictures else { continue }
+            spent += clock.nowNanoseconds - start
+            measured += 1
+            if spent >= longestNanoseconds { break }
+        }
+        try encoder.finish { _ in }
+        return Double(measured * interval) / Double(max(1, spent))
+    }
+
+    static func judge(_ speed: Double, _ plan: VideoEncoderSettings) -> Diagnosis {
+        let tenths = (speed * 10).rounded() / 10
+        let what =
+            "\(plan.encoder) does \(plan.size) at \(plan.frameRate) fps \(tenths) times as fast as needed"
+        let advice = "choose a smaller --size, a lower --fps or --encoder-preset ultrafast"
+        if speed < 1 {
+            return Diagnosis("encoder", .problem, "\(what), so pictures would be lost: \(advice)")
+        }
+        if speed < comfortable {
+            return Diagnosis(
+                "encoder", .warning, "\(what), which leaves no room for a busy moment: \(advice)")
+        }
+        return Diagnosis("encoder", .ok, what)
+    }
+}

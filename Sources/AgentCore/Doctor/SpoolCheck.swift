@@ -1,0 +1,53 @@
+import Glibc
+
+/// Whether there is room for what the collector does not have yet.
+enum SpoolCheck {
+    static func look(at spool: SpoolSettings?, memoryLimitBytes: Int) -> Diagnosis {
+        guard let spool else {
+            return Diagnosis(
+                "spool", .warning,
+                "samples are kept in memory alone (\(megabytes(memoryLimitBytes))), where a restart takes "
+                    + "them: give --spool a directory")
+        }
+        guard let directory = existingPart(of: spool.path) else {
+            return Diagnosis(
+                "spool", .problem,
+                "there is no directory above \(spool.path): choose another --spool")
+        }
+        guard access(directory, W_OK | X_OK) == 0 else {
+            let reason = String(cString: strerror(errno))
+            return Diagnosis(
+                "spool", .problem,
+                "cannot keep samples in \(spool.path): \(directory): \(reason); make it writable, or choose "
+                    + "another --spool")
+        }
+        var space = statvfs()
+        guard statvfs(directory, &space) == 0 else {
+            let reason = String(cString: strerror(errno))
+            return Diagnosis("spool", .problem, "\(directory): \(reason); choose another --spool")
+        }
+        let free = Int(clamping: UInt64(space.f_bavail) &* UInt64(space.f_frsize))
+        let room = "\(megabytes(free)) free at \(spool.path)"
+        if free < spool.limitBytes {
+            return Diagnosis(
+                "spool", free < spool.limitBytes / 10 ? .problem : .warning,
+                "\(room), less than --spool-limit (\(megabytes(spool.limitBytes))): make room, lower the limit, "
+                    + "or choose another --spool")
+        }
+        return Diagnosis("spool", .ok, "\(room), for at most \(megabytes(spool.limitBytes))")
+    }
+
+    /// The directory itself, or the nearest above it that is there: the rest is made.
+    private static func existingPart(of path: String) -> String? {
+        var path = path
+        while access(path, F_OK) != 0 {
+            guard errno == ENOENT, let slash = path.lastIndex(of: "/") else {
+                return path.contains("/") ? nil : "."
+            }
+            path = slash == path.startIndex ? "/" : String(path[..<slash])
+        }
+        return path
+    }
+
+    private static func megabytes(_ bytes: Int) -> String { "\(bytes / 1_000_000) MB" }
+}

@@ -1,0 +1,102 @@
+import Glibc
+import Messaging
+import Terminal
+package import Wire
+
+/// Asks a program on this machine over its control socket.
+package struct ControlClient: Sendable {
+    /// Finishing files takes milliseconds, opening a camera some seconds; on a disk that is slow or stuck, as long as that.
+    private static let patienceMilliseconds: Int64 = 60_000
+    /// How often the program is looked for while it has not answered.
+    private static let lookMilliseconds: Int64 = 500
+
+    private let path: String
+    /// Who is asked, for people: "the collector".
+    private let name: String
+    private let isThere: @Sendable () throws -> Bool
+
+    /// Looks whether the socket may be used.
+    /// - Parameters:
+    ///   - name: who is asked, for people.
+    ///   - isThere: whether the program still runs: one that was killed will not answer.
+    package init(
+        path: String, name: String, isThere: @escaping @Sendable () throws -> Bool
+    ) throws {
+        self.path = path
+        self.name = name
+        self.isThere = isThere
+        // libzmq would go on trying in silence.
+        guard access(path, W_OK) == 0 else {
+            let code = errno
+            guard code != ENOENT else {
+                throw Failure(
+                    "\(name) that would listen at \(path) is starting or ending: ask again")
+            }
+            let reason = String(cString: strerror(code))
+            throw Failure("cannot ask \(name) at \(path): \(reason); be the user that it runs as")
+        }
+    }
+
+    /// Asks one thing, and waits for the answer.
+    /// - Throws: ``Failure`` with one line, also when that is the answer.
+    package func ask(_ request: ControlRequest.Request) throws -> ControlReply.Reply {
+        let question = ControlRequest(id: .random(in: 1 ... .max), request: request)
+        let answer: ControlReply?
+        do {
+            answer = try exchange(question)
+        } catch let error as MessagingError {
+            throw Failure("cannot ask \(name) at \(path): \(error)")
+        } catch let error as ControlError {
+            throw Failure("the answer of \(name) cannot be read: \(error.text)")
+        }
+        guard let answer else {
+            throw Failure(
+                "\(name) has not answered within \(Self.patienceMilliseconds / 1_000) s; its log "
+                    + "says what it waits for")
+        }
+        if case .failure(_, let text) = answer.reply { throw Failure(text) }
+        return answer.reply
+    }
+
+    private func exchange(_ question: ControlRequest) throws -> ControlReply? {
+        let socket = try Socket(.dealer, in: Context(), options: SocketOptions())
+        try socket.connect("ipc://\(path)")
+        var poller = Poller()
+        _ = poller.add(socket)
+        _ = try socket.send(.bytes(question.encoded()))
+        let deadline = now() + Self.patienceMilliseconds
+        while true {
+            let rest = deadline - now()
+            guard rest > 0 else { return nil }
+            _ = try poller.wait(milliseconds: Int(min(rest, Self.lookMilliseconds)))
+            while let message = try socket.receive(maximumParts: 1) {
+                let reply = try ControlReply(decoding: message.parts[0].bytes)
+                if reply.id == question.id { return reply }
+            }
+            guard try isThere() else { throw Failure("\(name) has ended without an answer") }
+        }
+    }
+
+    private func now() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
+    }
+
+    /// Whether somebody listens at a Unix socket; false where it is only a file that somebody left.
+    package static func isListening(at path: String) -> Bool {
+        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        let bytes = Array(path.utf8)
+        guard bytes.count < MemoryLayout.size(ofValue: address.sun_path) else { return false }
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
+        return withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
+            }
+        }
+    }
+}

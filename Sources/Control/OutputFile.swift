@@ -1,0 +1,42 @@
+import Glibc
+import Terminal
+
+/// Writes a file that a command was asked for: whole or not at all.
+enum OutputFile {
+    /// Writes the bytes to a file beside it, and puts that in its place; `-` is standard output.
+    static func write(_ bytes: [UInt8], to path: String) throws {
+        if path == "-" { return try write(bytes, STDOUT_FILENO, path) }
+        let temporary = "\(path).part"
+        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        guard descriptor >= 0 else { throw failure(path) }
+        do {
+            defer { close(descriptor) }
+            try write(bytes, descriptor, path)
+        } catch {
+            unlink(temporary)
+            throw error
+        }
+        guard rename(temporary, path) == 0 else {
+            let error = failure(path)
+            unlink(temporary)
+            throw error
+        }
+    }
+
+    private static func write(_ bytes: [UInt8], _ descriptor: Int32, _ path: String) throws {
+        try bytes.withUnsafeBytes { buffer in
+            var rest = buffer[...]
+            while !rest.isEmpty {
+                let slice = UnsafeRawBufferPointer(rebasing: rest)
+                let written = Glibc.write(descriptor, slice.baseAddress, slice.count)
+                if written < 0, errno == EINTR { continue }
+                guard written > 0 else { throw failure(path) }
+                rest = rest.dropFirst(written)
+            }
+        }
+    }
+
+    private static func failure(_ path: String) -> Failure {
+        Failure("cannot write \(path): \(String(cString: strerror(errno)))")
+    }
+}

@@ -1,0 +1,55 @@
+import Media
+
+/// The matrix of `tkhd`, which turns a picture for its presentation (ISO/IEC 14496-12 §6.2.2, §8.3.2): rows { a, b, u }, { c, d, v },
+/// { x, y, w } take the pixel at (p, q) to (a·p + c·q + x, b·p + d·q + y).
+struct DisplayMatrix: Hashable {
+    private static let one: UInt32 = 0x0001_0000
+    private static let minusOne: UInt32 = 0xFFFF_0000
+
+    /// In the order of the box, 16.16; the third column 2.30.
+    let values: [UInt32]
+
+    /// What turns a picture of that size, 16.16, so that it lies at the origin again.
+    init(_ orientation: PictureOrientation, width: UInt32, height: UInt32) {
+        // Where a step to the right and a step down lead, and where the upper left corner comes to lie.
+        var right: (UInt32, UInt32)
+        let down: (UInt32, UInt32)
+        var corner: (UInt32, UInt32)
+        switch orientation.rotation {
+        case .none: (right, down, corner) = ((Self.one, 0), (0, Self.one), (0, 0))
+        case .quarter: (right, down, corner) = ((0, Self.one), (Self.minusOne, 0), (height, 0))
+        case .half:
+            (right, down, corner) = ((Self.minusOne, 0), (0, Self.minusOne), (width, height))
+        case .threeQuarters:
+            (right, down, corner) = ((0, Self.minusOne), (Self.one, 0), (0, width))
+        }
+        if orientation.isMirrored {
+            // The corner is now where the upper right one was.
+            switch orientation.rotation {
+            case .none: corner.0 = width
+            case .quarter: corner.1 = width
+            case .half: corner.0 = 0
+            case .threeQuarters: corner.1 = 0
+            }
+            right = (Self.negated(right.0), Self.negated(right.1))
+        }
+        values = [
+            right.0, right.1, 0, down.0, down.1, 0, corner.0, corner.1, 0x4000_0000,
+        ]
+    }
+
+    private static func negated(_ value: UInt32) -> UInt32 { 0 &- value }
+
+    /// What a matrix in a file says; nil: something else than turns and mirrors.
+    static func orientation(of values: [UInt32]) -> PictureOrientation? {
+        guard values.count == 9 else { return nil }
+        for rotation in PictureOrientation.Rotation.allCases {
+            for isMirrored in [false, true] {
+                let orientation = PictureOrientation(rotation: rotation, isMirrored: isMirrored)
+                let ours = DisplayMatrix(orientation, width: 0, height: 0).values
+                if [0, 1, 3, 4].allSatisfy({ ours[$0] == values[$0] }) { return orientation }
+            }
+        }
+        return nil
+    }
+}

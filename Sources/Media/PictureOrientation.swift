@@ -1,0 +1,32 @@
+/// How a picture is to be turned before it is shown: first mirrored, then rotated. Its coded samples stay as they are.
+package struct PictureOrientation: Hashable, Sendable, CustomStringConvertible {
+    /// Clockwise, by quarters of a turn.
+    package enum Rotation: Int, CaseIterable, Hashable, Sendable {
+        case none = 0
+        case quarter = 90
+        case half = 180
+        case threeQuarters = 270
+    }
+
+    package var rotation: Rotation
+    /// Left and right are exchanged.
+    package var isMirrored: Bool
+
+    /// As it was captured.
+    package static let upright = PictureOrientation()
+
+    package init(rotation: Rotation = .none, isMirrored: Bool = false) {
+        self.rotation = rotation
+        self.isMirrored = isMirrored
+    }
+
+    /// For people.
+    package var description: String {
+        switch (rotation, isMirrored) {
+        case (.none, false): "upright"
+        case (.none, true): "mirrored"
+        case (_, false): "rotated by \(rotation.rawValue)°"
+        case (_, true): "mirrored, then rotated by \(rotation.rawValue)°"
+        }
+    }
+}

@@ -1,0 +1,92 @@
+import ArgumentParser
+import Control
+import Glibc
+import Terminal
+import Wire
+
+/// Where an agent takes commands from people on its box.
+enum ControlSocket {
+    /// - Parameters:
+    ///   - wish: as `--control-socket` says.
+    ///   - spool: as `--spool` says.
+    static func path(_ wish: String?, spool: String?, source: String) -> String? {
+        if wish == "none" { return nil }
+        return wish ?? KeepingOptions.directory(spool).map { "\($0)/\(source).sock" }
+    }
+}
+
+/// `tributary-agent control`: commands to the agent that runs on this box.
+struct ControlCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "tributary-agent control",
+        abstract: "Shows and changes what the agent on this box captures, while it does.",
+        discussion: """
+            'tributary agent SOURCE' at the server takes the same commands. Exit status 1 when no agent runs here, or when \
+            it refuses.
+            """,
+        subcommands: AgentCommands.all(by: SocketRoute.self))
+}
+
+/// Through the agent's own socket.
+struct SocketRoute: AgentRoute {
+    @Option(
+        help:
+            "The source's name. (default: this machine's name, or that of the only agent there is)")
+    var source: String?
+
+    @Option(help: "Where the agent keeps its spools, as it was told.")
+    var spool: String?
+
+    @Option(help: ArgumentHelp("The agent's socket, as it was told.", valueName: "path"))
+    var controlSocket: String?
+
+    static var optionNames: Set<String> { ["source", "spool", "control-socket"] }
+    var sourceName: String {
+        if let source { return source }
+        // The socket that was found has the name of its source.
+        let file = socketPath?.split(separator: "/").last ?? ""
+        return file.hasSuffix(".sock")
+            ? String(file.dropLast(".sock".count)) : SourceNames.ofThisMachine()
+    }
+
+    func ask(_ request: CommandRequest) throws -> (reply: CommandReply, payload: [UInt8]) {
+        if let source, !SourceNames.isValid(source) {
+            throw UsageError("'\(source.prefix(80))' cannot be a source's name")
+        }
+        guard let path = socketPath else {
+            throw UsageError("say where the agent's socket is with --control-socket")
+        }
+        guard ControlClient.isListening(at: path) else {
+            throw Failure(
+                "no agent takes commands at \(path): say which with --source, --spool or "
+                    + "--control-socket, and be the user that it runs as")
+        }
+        let client = try ControlClient(path: path, name: "the agent") {
+            ControlClient.isListening(at: path)
+        }
+        return try client.ask(.command(request, source: source)).ofAgent()
+    }
+
+    private var socketPath: String? {
+        let name = source ?? SourceNames.ofThisMachine()
+        guard let path = ControlSocket.path(controlSocket, spool: spool, source: name) else {
+            return nil
+        }
+        if controlSocket != nil || source != nil || access(path, F_OK) == 0 { return path }
+        let sockets = KeepingOptions.directory(spool).map(Self.sockets) ?? []
+        return sockets.count == 1 ? sockets[0] : path
+    }
+
+    private static func sockets(in directory: String) -> [String] {
+        guard let handle = opendir(directory) else { return [] }
+        defer { closedir(handle) }
+        var found: [String] = []
+        while let entry = readdir(handle) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) {
+                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name.hasSuffix(".sock") { found.append("\(directory)/\(name)") }
+        }
+        return found
+    }
+}

@@ -1,0 +1,81 @@
+import AgentCore
+import ArgumentParser
+import Control
+import Logging
+import Terminal
+import Trust
+
+/// `tributary-agent doctor`: whether this box can do what is asked of it.
+struct DoctorCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "tributary-agent doctor",
+        abstract: "Looks whether this box can capture, encode, keep and send what is asked of it.",
+        discussion: """
+            Takes the agent's own options, tries what they ask for, and says for each thing whether it works and what to do \
+            when it does not. Nothing is recorded. Devices that a running agent has are busy for it, too: run it before. \
+            Exit status 1 when something does not work.
+            """)
+
+    @OptionGroup var link: LinkOptions
+    @OptionGroup(title: "Capture") var capture: CaptureOptions
+    @OptionGroup(title: "Encoding") var encoding: EncodingOptions
+    @OptionGroup(title: "Keeping what the collector does not have") var keeping: KeepingOptions
+    @OptionGroup(title: "Keys") var keys: KeyOptions
+    @OptionGroup(title: "Configuration") var configuration: ConfigurationOptions
+
+    @Flag(help: "Print JSON.") var json = false
+
+    private struct Finding: Encodable {
+        var subject: String
+        var verdict: String
+        var text: String
+    }
+
+    func validate() throws {
+        try link.validate()
+        try keys.validate()
+    }
+
+    func run() throws {
+        let console = Console()
+        let name = link.name
+        let logger = Logger(label: "doctor") { _ in HumanLogHandler(console: console) }
+        var settings = CaptureSettings(sourceName: name)
+        do {
+            try capture.apply(to: &settings)
+            try encoding.apply(to: &settings)
+        } catch let error as CaptureError {
+            throw UsageError("\(error)")
+        }
+        var uplink = UplinkSettings(
+            endpoint: link.collector, sourceName: name, agentName: SourceNames.ofThisMachine(),
+            software: Version.software("tributary-agent"), batch: link.batch.duration,
+            memoryLimitBytes: Int(keeping.memoryLimit.bytes),
+            spool: try keeping.spool(source: name))
+        uplink.security = try keys.security(for: link.collector, source: name, logger: logger)
+        var findings: [Diagnosis] = []
+        Doctor(capture: settings, uplink: uplink).examine { finding in
+            findings.append(finding)
+            if !json { Self.show(finding) }
+        }
+        if json {
+            try JSONText.print(
+                findings.map {
+                    Finding(subject: $0.subject, verdict: $0.verdict.rawValue, text: $0.text)
+                })
+        }
+        if findings.contains(where: { $0.verdict == .problem }) {
+            throw ExitCode(ExitStatus.failure)
+        }
+    }
+
+    private static func show(_ finding: Diagnosis) {
+        let word =
+            switch finding.verdict {
+            case .ok: "OK      "
+            case .warning: "WARNING "
+            case .problem: "PROBLEM "
+            }
+        print("\(word) \(finding.subject): \(oneLine(finding.text))")
+    }
+}

@@ -1,0 +1,237 @@
+import Devices
+import Encoding
+import Foundation
+import Media
+import Synchronization
+import TestMedia
+import Testing
+import Wire
+
+@testable import AgentCore
+
+/// A capture that is changed while it runs, on the real clock: short, and nothing depends on how long it takes.
+@Suite(.serialized) struct CaptureChangeTests {
+    private func settings() -> CaptureSettings {
+        var settings = quickSettings()
+        settings.size = PictureSize(width: 320, height: 180)
+        settings.encoderCandidates = [VideoEncoderSettings.x264]
+        return settings
+    }
+
+    /// Runs a capture, does something with it, and ends it.
+    private func run(
+        _ settings: CaptureSettings,
+        _ body: (CaptureSession, CountingSink) throws -> Void
+    ) throws -> CollectingSink.Result {
+        let sink = CountingSink()
+        let session = CaptureSession(settings: settings, sink: sink)
+        try session.start()
+        sink.waitForMore(of: .video, 3)
+        do {
+            try body(session, sink)
+        } catch {
+            session.stop()
+            _ = sink.collected.wait()
+            throw error
+        }
+        session.stop()
+        let result = sink.collected.wait()
+        #expect(!result.isOutOfOrder)
+        #expect(result.ends == [.finished("stopped")])
+        expectGrowing(result)
+        return result
+    }
+
+    private func expectGrowing(_ result: CollectingSink.Result) {
+        for samples in [result.video, result.audio] {
+            for (sample, next) in zip(samples, samples.dropFirst()) {
+                #expect(next.dtsNanoseconds > sample.dtsNanoseconds)
+                #expect(next.ptsNanoseconds >= sample.ptsNanoseconds)
+            }
+        }
+        for (sample, next) in zip(result.audio, result.audio.dropFirst()) {
+            #expect(
+                next.ptsNanoseconds >= sample.ptsNanoseconds + sample.durationNanoseconds - 1)
+        }
+    }
+
+    private func change(_ edit: (inout CaptureChange) -> Void) -> CaptureChange {
+        var change = CaptureChange()
+        edit(&change)
+        return change
+    }
+
+    @Test func `another size is a new format, whose first picture is a keyframe`() throws {
+        let result = try run(settings()) { session, sink in
+            for size in [(640, 360), (320, 180), (480, 270)] {
+                try session.apply(
+                    change { $0.size = .this(PictureSize(width: size.0, height: size.1)) })
+                sink.waitForMore(of: .video, 3)
+            }
+        }
+        let widths = result.changes.map { format -> UInt32 in
+            if case .h264(let format) = format { format.width } else { 0 }
+        }
+        #expect(widths == [640, 320, 480])
+        let keyframes = result.video.count { $0.flags.contains(.keyframe) }
+        #expect(keyframes >= 4)
+        #expect(result.losses.map(\.cause) == [.command, .command, .command])
+        #expect(result.losses.allSatisfy { $0.track == .video && $0.durationNanoseconds >= 0 })
+        // Sound was not touched.
+        let audio = result.audio
+        for (sample, next) in zip(audio, audio.dropFirst()) {
+            let end = sample.ptsNanoseconds + sample.durationNanoseconds
+            #expect(abs(next.ptsNanoseconds - end) <= 1)
+        }
+    }
+
+    @Test func `a bitrate, a keyframe and an orientation need no other lane`() throws {
+        let result = try run(settings()) { session, sink in
+            try session.apply(change { $0.videoBitrate = 200_000 })
+            #expect(session.status().videoBitrate == 200_000)
+            try session.requestKeyframe()
+            sink.waitForMore(of: .video, 3)
+            try session.apply(
+                change {
+                    $0.rotation = .quarter
+                    $0.isMirrored = true
+                })
+            sink.waitForMore(of: .video, 5)
+        }
+        #expect(result.losses.isEmpty)
+        #expect(
+            result.changes.map { format -> PictureOrientation? in
+                if case .h264(let format) = format { format.orientation } else { nil }
+            } == [PictureOrientation(rotation: .quarter, isMirrored: true)])
+        let keyframes = result.video.count { $0.flags.contains(.keyframe) }
+        #expect(keyframes >= 3)
+    }
+
+    @Test func `one bad part changes nothing`() throws {
+        let before = settings()
+        let result = try run(before) { session, sink in
+            let status = session.status()
+            for bad in [
+                change {
+                    $0.videoBitrate = 200_000
+                    $0.size = .this(PictureSize(width: 640, height: 360))
+                    $0.audio = "file:/nowhere/at/all.mp4"
+                },
+                change {
+                    $0.video = "file:/nowhere/at/all.mp4"
+                    $0.rotation = .half
+                },
+                change {
+                    $0.controls = [.init(name: "brightness", value: 3)]
+                    $0.videoBitrate = 200_000
+                },
+                change {
+                    $0.crop = PictureCrop("640x360+0+0").map { .this($0) }
+                    $0.videoBitrate = 200_000
+                },
+                change { $0.size = .this(PictureSize(width: 321, height: 180)) },
+                change {
+                    $0.video = "none"
+                    $0.audio = "none"
+                },
+            ] {
+                let error = #expect(throws: ChangeError.self) { try session.apply(bad) }
+                guard case .refused(let text) = error else {
+                    Issue.record("not refused: \(String(describing: error))")
+                    continue
+                }
+                #expect(!text.isEmpty && !text.contains("\n"))
+                sink.waitForMore(of: .video, 2)
+                let after = session.status()
+                #expect(after.video == status.video && after.audio == status.audio)
+                #expect(after.size == status.size && after.videoBitrate == status.videoBitrate)
+                #expect(after.orientation == status.orientation && after.crop == status.crop)
+            }
+        }
+        #expect(result.changes.isEmpty)
+        #expect(result.losses.isEmpty)
+    }
+
+    @Test func `a capture that is stopped goes on when it is started, in the same tracks`() throws {
+        let result = try run(settings()) { session, sink in
+            try session.apply(change { $0.isCapturing = false })
+            #expect(!session.status().isCapturing)
+            #expect(session.status().size == nil)
+            #expect(throws: ChangeError.self) { try session.requestKeyframe() }
+            #expect(throws: ChangeError.self) { _ = try session.snapshot(maximumBytes: 1 << 20) }
+            // What is changed meanwhile holds from the start on.
+            try session.apply(change { $0.rotation = .half })
+            try session.apply(change { $0.isCapturing = true })
+            #expect(session.status().isCapturing)
+            sink.waitForMore(of: .video, 3)
+        }
+        #expect(result.changes.count == 1)
+        #expect(Set(result.losses.map(\.track)) == [.video, .audio])
+        #expect(result.losses.allSatisfy { $0.cause == .command })
+    }
+
+    @Test func `a capture that is stopped can be ended`() throws {
+        _ = try run(settings()) { session, _ in
+            try session.apply(change { $0.isCapturing = false })
+        }
+    }
+
+    @Test func `a snapshot is the next picture`() throws {
+        _ = try run(settings()) { session, sink in
+            let (description, jpeg) = try session.snapshot(maximumBytes: 1 << 20)
+            #expect(description.width == 320 && description.height == 180)
+            #expect(description.sizeBytes == jpeg.count)
+            #expect(jpeg.prefix(2) == [0xFF, 0xD8])
+            try session.apply(change { $0.rotation = .quarter })
+            sink.waitForMore(of: .video, 3)
+            let turned = try session.snapshot(maximumBytes: 1 << 20).description
+            #expect(turned.width == 180 && turned.height == 320)
+        }
+    }
+
+    @Test func `a capture goes on until its time is over, however often it is changed`() throws {
+        var settings = settings()
+        settings.duration = .seconds(2)
+        let sink = CountingSink()
+        let session = CaptureSession(settings: settings, sink: sink)
+        try session.start()
+        sink.waitForMore(of: .video, 5)
+        try session.apply(
+            change { $0.size = .this(PictureSize(width: 640, height: 360)) })
+        let result = sink.collected.wait()
+        #expect(result.ends == [.finished("duration reached")])
+        let first = try #require(result.video.first)
+        let last = try #require(result.video.last)
+        let length =
+            last.ptsNanoseconds + last.durationNanoseconds - first.ptsNanoseconds
+        #expect(abs(length - 2_000_000_000) < 40_000_000)
+    }
+}
+
+/// Keeps what a capture gives, and lets a test wait for more of it.
+final class CountingSink: CaptureSink {
+    let collected = CollectingSink()
+    private let counts = Mutex<[TrackKind: Int]>([:])
+
+    private func count(of kind: TrackKind) -> Int { counts.withLock { $0[kind] ?? 0 } }
+
+    func waitForMore(of kind: TrackKind, _ more: Int) {
+        let target = count(of: kind) + more
+        // A capture that gives nothing must not hang the tests.
+        for _ in 0..<6_000 where count(of: kind) < target { Thread.sleep(forTimeInterval: 0.005) }
+        #expect(count(of: kind) >= target, "the capture gives nothing any more")
+    }
+
+    func formats(_ formats: [TrackFormat]) { collected.formats(formats) }
+    func formatChanged(_ format: TrackFormat) { collected.formatChanged(format) }
+
+    func sample(_ sample: EncodedSample) {
+        collected.sample(sample)
+        counts.withLock { $0[sample.track, default: 0] += 1 }
+    }
+
+    func lost(_ loss: CaptureLoss) { collected.lost(loss) }
+    func noted(_ line: String) { collected.noted(line) }
+    func heard(_ report: SoundReport) { collected.heard(report) }
+    func ended(_ end: CaptureEnd) { collected.ended(end) }
+}

@@ -1,0 +1,85 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// `tributary-agent doctor` finds what an agent would stumble over.
+    @Suite struct DoctorTests {
+        private struct Finding: Decodable {
+            var subject: String
+            var verdict: String
+            var text: String
+        }
+
+        private func examine(
+            _ stage: Stage, _ arguments: String...
+        ) async throws -> (status: Int32, findings: [String: Finding]) {
+            let outcome = try await stage.start(
+                .agent,
+                [
+                    "doctor", "--json", "--collector", stage.endpoint, "--spool", stage.spool,
+                    "--spool-limit", "1MB",
+                ] + arguments
+            ).outcome()
+            let findings = try JSONDecoder().decode([Finding].self, from: outcome.outputData)
+            for finding in findings {
+                #expect(!finding.text.isEmpty && !finding.text.contains("\n"))
+            }
+            return (
+                outcome.status,
+                Dictionary(findings.map { ($0.subject, $0) }, uniquingKeysWith: { $1 })
+            )
+        }
+
+        @Test func `a box that is well is found well`() async throws {
+            try await Stage.with { stage in
+                let collector = try await stage.collector()
+                let (status, findings) = try await examine(
+                    stage, "--video", "test", "--audio", "test", "--size", "160x90", "--fps", "5",
+                    "--encoder-preset", "ultrafast")
+                #expect(status == 0)
+                #expect(
+                    Set(findings.keys) == [
+                        "video", "audio", "encoder", "spool", "collector", "key", "clock",
+                    ])
+                #expect(findings.values.allSatisfy { $0.verdict == "ok" }, "\(findings)")
+                #expect(findings["encoder"]?.text.contains("libx264 does 160×90 at 5 fps") == true)
+                collector.signal(SIGTERM)
+                try await collector.succeeds()
+            }
+        }
+
+        @Test func `what is wrong is said, with what to do, and nothing else suffers`()
+            async throws
+        {
+            try await Stage.with { stage in
+                let (status, findings) = try await examine(
+                    stage, "--video", "file:/nowhere.mp4", "--audio", "hw:CARD=Nothing")
+                #expect(status == 1)
+                #expect(findings["video"]?.verdict == "problem")
+                #expect(findings["video"]?.text.contains("/nowhere.mp4") == true)
+                #expect(findings["audio"]?.verdict == "problem")
+                #expect(findings["collector"]?.verdict == "problem")
+                #expect(findings["collector"]?.text.contains("start tributary-collector") == true)
+                #expect(findings["spool"]?.verdict == "ok")
+            }
+        }
+
+        @Test func `a spool without room or without a place is found`() async throws {
+            try await Stage.with { stage in
+                let file = stage.directory.appending(path: "file")
+                try Data().write(to: file)
+                let collector = try await stage.collector()
+                let (status, findings) = try await examine(
+                    stage, "--video", "test", "--audio", "none", "--spool", file.path + "/spool")
+                #expect(status == 1)
+                #expect(findings["spool"]?.verdict == "problem")
+                let (_, large) = try await examine(
+                    stage, "--video", "test", "--audio", "none", "--spool-limit", "900TB")
+                #expect(large["spool"]?.verdict == "problem")
+                #expect(large["spool"]?.text.contains("--spool-limit") == true)
+                collector.signal(SIGTERM)
+                try await collector.succeeds()
+            }
+        }
+    }
+}
