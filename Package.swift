@@ -139,7 +139,8 @@ let package = Package(
             "CollectorCore", "Archive", "CollectorCore", "Media", "TestDisks", "Timing", "Wire"),
         tests("Containers", "Containers", "Devices", "Media", "TestMedia"),
         tests(
-            "ExportCore", "Archive", "Containers", "Encoding", "ExportCore", "MP4", "Media",
+            "ExportCore", "Archive", "Containers", "Devices", "Encoding", "ExportCore", "MP4",
+            "Media",
             "TestMedia"),
         tests("Devices", "Devices", "Media", "TestMedia"),
         tests("Encoding", "Devices", "Encoding", "Media", "TestMedia"),

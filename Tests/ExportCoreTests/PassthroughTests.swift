@@ -1,5 +1,6 @@
 import Archive
 import Containers
+import Devices
 import ExportCore
 import Foundation
 import MP4
@@ -54,6 +55,21 @@ import Testing
         let sound = try archive.sound(cut)
         #expect(sound.prefix(180_000) == expected.prefix(180_000))
         #expect(abs(sound.count - expected.count) <= 2_048)
+    }
+
+    @Test func `a cut between two pictures leaves picture and sound together`() throws {
+        let archive = try ImportedArchive()
+        // Pictures are presented at 3.32 and 3.36.
+        try archive.export(try archive.range(from: 3.33, seconds: 2), to: "cut.mp4")
+        var source = try FileSource(inspecting: archive.path("cut.mp4"), kinds: [.video])
+        var first = Int64.max
+        while let packet = try source.next() {
+            if !packet.isDiscarded { first = min(first, packet.ptsNanoseconds ?? .max) }
+        }
+        #expect(abs(first - 30_000_000) < 100_000)
+        let expected = try archive.sound(archive.clips[0], "-af atrim=start=3.33:duration=2")
+        #expect(
+            try archive.sound(archive.path("cut.mp4")).prefix(180_000) == expected.prefix(180_000))
     }
 
     @Test(arguments: [ContainerFormat.matroska, .mpegTS])

@@ -36,6 +36,9 @@ package struct MovieExport {
     private struct Track {
         var flat: FlatTrack
         var firstPresented: Int64?
+        /// The wanted start, and the first picture that is presented then or later.
+        var wanted: Int64?
+        var firstWanted: Int64?
         var lastPresented: Int64?
         var end: Int64?
     }
@@ -127,6 +130,10 @@ package struct MovieExport {
             tracks.append(
                 Track(flat: FlatTrack(kind: sample.track, timescale: sample.timescale)))
             index = tracks.count - 1
+            if sample.track == .video, let start = range.startNanoseconds {
+                tracks[index].wanted = try rescale(
+                    start, from: .nanoseconds, to: sample.timescale)
+            }
         }
         guard sample.timescale == tracks[index].flat.timescale else {
             throw ExportError.refused(
@@ -157,6 +164,10 @@ package struct MovieExport {
         if !sample.flags.contains(.priming), !sample.isHidden {
             let first = tracks[index].firstPresented ?? sample.ptsTicks
             tracks[index].firstPresented = min(first, sample.ptsTicks)
+            if let wanted = tracks[index].wanted, sample.ptsTicks >= wanted {
+                tracks[index].firstWanted = min(
+                    tracks[index].firstWanted ?? sample.ptsTicks, sample.ptsTicks)
+            }
         }
         // Of the last one that is presented: what one before a gap says of its length may reach to the gap's far end.
         guard sample.ptsTicks >= tracks[index].lastPresented ?? .min else { return }
@@ -190,7 +201,9 @@ package struct MovieExport {
     ) throws -> FlatMovie.Presentation {
         let timescale = track.flat.timescale
         let zero = try rescale(start.ticks, from: start.timescale, to: timescale)
-        let begin = max(zero, track.firstPresented ?? track.end ?? zero)
+        // A picture that begins before the movie and lasts into it would be seen for the rest of its time, but FFmpeg moves a track
+        // whose edit begins between two pictures to its first whole one, and sound would be late by as much.
+        let begin = track.firstWanted ?? max(zero, track.firstPresented ?? track.end ?? zero)
         var end = track.end ?? begin
         if let endNanoseconds {
             end = min(end, try rescale(endNanoseconds, from: .nanoseconds, to: timescale))

@@ -59,7 +59,7 @@ package struct TranscodeExport {
         guard let extent = try range.source.extent() else {
             throw ExportError.nothingThere(range.source.name)
         }
-        let start = range.startNanoseconds ?? extent.startNanoseconds
+        let start = try copiedStart() ?? range.startNanoseconds ?? extent.startNanoseconds
         let end = range.endNanoseconds
         let last = min(end ?? .max, extent.endNanoseconds)
         guard start < extent.endNanoseconds else {
@@ -99,6 +99,23 @@ package struct TranscodeExport {
         summary.durationNanoseconds = last - start - closer.closedNanoseconds
         try output.commit()
         return summary
+    }
+
+    /// Where pictures are copied, the first one at or after the wanted start: an edit that begins between two pictures is moved by
+    /// FFmpeg, and sound would no longer be with them.
+    private func copiedStart() throws -> Int64? {
+        guard settings.videoCodec == nil, range.tracks.contains(.video),
+            let wanted = range.startNanoseconds
+        else { return nil }
+        var reader = SampleReader(
+            range.source, from: wanted, to: range.endNanoseconds, tracks: [.video])
+        var first: Int64?
+        while let sample = try reader.next() {
+            if let first, sample.dtsNanoseconds > first { break }
+            guard sample.ptsNanoseconds >= wanted else { continue }
+            first = min(first ?? sample.ptsNanoseconds, sample.ptsNanoseconds)
+        }
+        return first
     }
 
     private func lanes(_ timeline: OutputTimeline) throws -> [(kind: TrackKind, lane: Lane)] {
