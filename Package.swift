@@ -11,6 +11,7 @@ let settings: [SwiftSetting] = [
 
 let argumentParser: Target.Dependency = .product(
     name: "ArgumentParser", package: "swift-argument-parser")
+let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
 let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let protobuf: Target.Dependency = .product(name: "SwiftProtobuf", package: "swift-protobuf")
@@ -41,6 +42,7 @@ let package = Package(
         .executable(name: "tributary", targets: ["tributary"]),
     ],
     dependencies: [
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
@@ -83,7 +85,7 @@ let package = Package(
         // Level 2: recordings on disk; who may write them.
         library("Trust", argumentParser, crypto, logging, "Messaging", "Terminal", "Wire"),
         library("Control", argumentParser, "Media", "Messaging", "Terminal", "Threads", "Wire"),
-        library("Archive", crypto, "CLinux", "Media", "MP4", "Timing"),
+        library("Archive", crypto, grdb, "CLinux", "Media", "MP4", "Timing"),
         library("Outbound", crypto, "Media", "Messaging", "Spooling", "Wire"),
 
         // Level 3: the programs' services.

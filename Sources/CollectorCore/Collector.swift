@@ -70,7 +70,9 @@ package final class Collector: Sendable {
         let changeable = changeable
         let space = FreeSpace(
             reserveBytes: changeable.current.reserveBytes, directory: layout.sessions)
-        let disk = DiskWriter<ReceivedPart>(layout: layout, space: space) { wakeUp.signal() }
+        let disk = DiskWriter<ReceivedPart>(
+            layout: layout, space: space, catalog: openCatalog(layout)
+        ) { wakeUp.signal() }
         let context = try makeContext()
         let door = try openDoor(in: context)
         defer { door?.close() }
@@ -161,6 +163,23 @@ package final class Collector: Sendable {
             throw .cannotRecord(archive: settings.archive, reason: "\(error)")
         }
         throw .archiveInUse(archive: settings.archive)
+    }
+
+    /// The archive's index, in step with its files; nil when it cannot be kept: recording does not need it.
+    private func openCatalog(_ layout: ArchiveLayout) -> Catalog? {
+        do throws(ArchiveError) {
+            let (catalog, complaint) = try CatalogIndexing.openMended(layout)
+            if let complaint { logger.warning("\(complaint)") }
+            let summary = try CatalogIndexing.update(catalog, layout)
+            for problem in summary.problems { logger.warning("not in the catalog: \(problem)") }
+            if !summary.changed.isEmpty {
+                logger.info("took \(summary.changed.count) sessions into the catalog")
+            }
+            return catalog
+        } catch {
+            logger.error("\(error); recording goes on without a catalog")
+            return nil
+        }
     }
 
     /// Names that a new session must not have.

@@ -202,6 +202,10 @@ extension Conductor {
             log(.info, "removed \(removal)")
         case .notRemoved(let removal, let error):
             log(.warning, "\(error); \(removal) stays for now")
+        case .catalogLost(let error):
+            log(
+                .error,
+                "\(error); recording goes on without the catalog, which the next start makes again")
         case .abandoned(let path, let error):
             failures.append("\(path): \(error.reason)")
             log(.error, "gave up: \(error)")

@@ -106,6 +106,8 @@ enum DiskEvent: Sendable {
     case removed(Removal)
     /// Could not be taken out; the next survey finds it again.
     case notRemoved(Removal, ArchiveError)
+    /// The catalog could not be written, and is not kept any more.
+    case catalogLost(ArchiveError)
     /// Given up at the end of the program: this file is not complete.
     case abandoned(path: String, ArchiveError)
 }

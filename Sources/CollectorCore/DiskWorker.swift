@@ -22,6 +22,7 @@ struct DiskWorker<Payload: MediaPayload> {
     let layout: ArchiveLayout
     private var space: FreeSpace
     let now: @Sendable () -> UTCTime
+    var catalog: CatalogKeeper
     var segments: [SegmentID: OpenSegment] = [:]
     var ledgers: [String: LedgerFile] = [:]
     private var newDirectories: Set<String> = []
@@ -36,13 +37,16 @@ struct DiskWorker<Payload: MediaPayload> {
     private var ends: [DiskJob<Payload>] = []
     var events: [DiskEvent] = []
 
-    /// - Parameter now: UTC, for the ledger.
+    /// - Parameters:
+    ///   - catalog: the archive's index; nil: none is kept.
+    ///   - now: UTC, for the ledger.
     init(
-        layout: ArchiveLayout, space: FreeSpace,
+        layout: ArchiveLayout, space: FreeSpace, catalog: Catalog? = nil,
         now: @escaping @Sendable () -> UTCTime = { Instant.now().utc }
     ) {
         self.layout = layout
         self.space = space
+        self.catalog = CatalogKeeper(catalog, layout)
         self.now = now
     }
 
@@ -50,6 +54,8 @@ struct DiskWorker<Payload: MediaPayload> {
     var isStuck: Bool { !stuck.isEmpty || !ends.isEmpty || rescues.values.contains { !$0.isDone } }
 
     mutating func takeEvents() -> [DiskEvent] {
+        // What is acknowledged from here on is in the catalog.
+        if let error = catalog.flush() { events.append(.catalogLost(error)) }
         defer { events.removeAll(keepingCapacity: true) }
         return events
     }
@@ -123,6 +129,7 @@ struct DiskWorker<Payload: MediaPayload> {
                     try synchronize(ledger: ledger)
                 }
                 try FileSystem.replace(path, with: bytes, on: layout.disk)
+                catalog.described(path)
                 ledgers = ledgers.filter { ArchiveLayout.session(ofLedger: $0.key) != session }
             } catch {
                 // Tried again with what is stuck, and at the next commit.
@@ -231,17 +238,20 @@ struct DiskWorker<Payload: MediaPayload> {
             newDirectories.insert(parent(path))
         case .manifest(let path, let bytes):
             try FileSystem.replace(path, with: bytes, on: layout.disk)
-        case .ledger(_, let path, let bytes, let records):
+            catalog.described(path)
+        case .ledger(let source, let path, let bytes, let records):
             if ledgers[path] == nil {
                 ledgers[path] = try LedgerFile(path: path, on: layout.disk)
                 newDirectories.insert(parent(path))
             }
             try ledgers[path]?.append(bytes, records: records)
+            catalog.wrote(bytes, toLedger: path, of: source)
             dirtyLedgers.insert(path)
         case .open(let id, let path, let plan, let zero):
             segments[id] = OpenSegment(
                 writer: try SegmentWriter(
                     path: path, plan: plan, sessionZero: zero, on: layout.disk), zero: zero)
+            catalog.changed(path, id, zero: zero)
         case .reopen(let id, let segment):
             segments[id] = OpenSegment(
                 writer: try SegmentWriter(continuing: segment, on: layout.disk),
@@ -265,6 +275,7 @@ struct DiskWorker<Payload: MediaPayload> {
             for records in segment.unsynchronised { events.append(.persisted(records)) }
             segments[id] = nil
             dirty.remove(id)
+            catalog.changed(segment.writer.path, id, zero: segment.zero)
             events.append(
                 .finished(
                     id, path: segment.writer.path, sizeBytes: segment.writer.sizeBytes, duration))
@@ -301,6 +312,7 @@ struct DiskWorker<Payload: MediaPayload> {
                 segment.path, on: layout.disk, cause: expired.cause.rawValue, now: now
             ) { lines throws(ArchiveError) in try appendDurably(lines, to: ledger)
             }
+            catalog.removed(segment.path, of: segment.source, in: segment.session)
         case .rest(let staged):
             guard FileSystem.exists(staged.path) else { return false }
             let ledger = layout.ledger(staged.session, staged.source)
@@ -308,9 +320,11 @@ struct DiskWorker<Payload: MediaPayload> {
                 staged.path, on: layout.disk, ledger: Ledger.read(ledger), now: now
             ) { lines throws(ArchiveError) in try appendDurably(lines, to: ledger)
             }
+            catalog.removed(staged.path, of: staged.source, in: staged.session)
         case .session(let session):
             guard FileSystem.exists(layout.session(session)) else { return false }
             try SessionRemoval.remove(session, from: layout)
+            catalog.removed(session: session)
         }
         space.forget()
         return true

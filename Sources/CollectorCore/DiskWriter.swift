@@ -33,13 +33,19 @@ final class DiskWriter<Payload: MediaPayload>: Sendable {
     private let ended = DispatchSemaphore(value: 0)
     private let layout: ArchiveLayout
     private let space: FreeSpace
+    private let catalog: Catalog?
     private let notify: @Sendable () -> Void
 
     /// - Parameters:
     ///   - layout: the archive.
     ///   - space: what of its disk may be written to.
+    ///   - catalog: the archive's index; nil: none is kept.
     ///   - notify: called on the disk thread whenever new events are there.
-    init(layout: ArchiveLayout, space: FreeSpace, notify: @escaping @Sendable () -> Void) {
+    init(
+        layout: ArchiveLayout, space: FreeSpace, catalog: Catalog? = nil,
+        notify: @escaping @Sendable () -> Void
+    ) {
+        self.catalog = catalog
         self.layout = layout
         self.space = space
         self.notify = notify
@@ -48,7 +54,8 @@ final class DiskWriter<Payload: MediaPayload>: Sendable {
     /// Starts the thread.
     func start() {
         NamedThread.start("disk") {
-            var worker = DiskWorker<Payload>(layout: self.layout, space: self.space)
+            var worker = DiskWorker<Payload>(
+                layout: self.layout, space: self.space, catalog: self.catalog)
             self.run(&worker)
             self.ended.signal()
         }

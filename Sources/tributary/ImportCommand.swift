@@ -74,6 +74,7 @@ struct ImportCommand: ParsableCommand {
             try RecordingImport(files, into: archive.layout, options: options, control: control)
                 .run()
         }
+        try withArchiveErrors { try CatalogIndexing.refresh(result.session, archive.layout) }
         if json {
             return try JSONOutput.print(
                 Report(

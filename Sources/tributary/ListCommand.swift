@@ -2,7 +2,7 @@ import Archive
 import ArgumentParser
 import Terminal
 
-/// `tributary ls`: what is there, from names and sizes alone.
+/// `tributary ls`: what is there, from the catalog, or from names and sizes where there is none.
 struct ListCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ls", abstract: "Lists sessions, or the segments of one.")
@@ -11,6 +11,12 @@ struct ListCommand: ParsableCommand {
 
     @Argument(help: "A session; its segments are listed. 'latest' is the newest.")
     var session: String?
+
+    @Option(help: ArgumentHelp("Only what has something after that time, UTC.", valueName: "utc"))
+    var from: TimelinePoint?
+
+    @Option(help: ArgumentHelp("Only what has something before that time, UTC.", valueName: "utc"))
+    var until: TimelinePoint?
 
     @Flag(help: "Print names only, one a line.")
     var names = false
@@ -26,6 +32,10 @@ struct ListCommand: ParsableCommand {
         var sources: [String]
         var segments: Int
         var sizeBytes: UInt64
+        /// What people say of it.
+        var name: String?
+        var tags: [String] = []
+        var note: String?
     }
 
     /// A segment in one line.
@@ -34,6 +44,19 @@ struct ListCommand: ParsableCommand {
         var segment: String
         var path: String
         var sizeBytes: UInt64
+    }
+
+    func validate() throws {
+        for point in [from, until] {
+            if case .session? = point {
+                throw ValidationError(
+                    "--from and --until are instants of UTC here, such as 2026-11-20T22:40:00Z")
+            }
+        }
+    }
+
+    private static func utc(_ point: TimelinePoint?) -> Int64? {
+        point?.sessionNanoseconds(zeroUTCNanoseconds: 0)
     }
 
     func run() throws {
@@ -48,20 +71,52 @@ struct ListCommand: ParsableCommand {
 
     private func listSessions() throws {
         let layout = try archive.openLayout()
-        let rows = try layout.sessionNames().map { try row($0, layout) }
+        let rows: [SessionRow]
+        if let catalog = try ReadableCatalog.open(layout) {
+            rows = try catalog.sessions(from: Self.utc(from), until: Self.utc(until)).map {
+                try row($0, catalog, layout)
+            }
+        } else {
+            try refuseRange()
+            rows = try layout.sessionNames().map { try row($0, layout) }
+        }
         if json { return try JSONOutput.print(rows) }
         if names { return rows.forEach { print($0.session) } }
         var table = Table(
             ["SESSION", "STATE", "SOURCES", "SEGMENTS", "SIZE"], rightAligned: [3, 4])
         for row in rows {
             table.add([
-                row.session,
+                row.name.map { "\(row.session) \"\($0)\"" } ?? row.session,
                 row.isProtected ? "\(row.state), protected" : row.state,
                 row.sources.joined(separator: " "), "\(row.segments)",
                 "\(ByteCount(Int64(row.sizeBytes)))",
             ])
         }
         table.lines().forEach { print($0) }
+    }
+
+    private func refuseRange() throws {
+        guard from == nil, until == nil else {
+            throw Failure("--from and --until need the catalog: 'tributary index' makes it")
+        }
+    }
+
+    /// A session as the catalog has it; what grows is looked at.
+    private func row(
+        _ listing: CatalogListing, _ catalog: Catalog, _ layout: ArchiveLayout
+    ) throws -> SessionRow {
+        var size = listing.sizeBytes
+        if listing.state != SessionManifest.State.finished.rawValue {
+            for segment in try catalog.segments(of: listing.session) where segment.sizeBytes == nil
+            {
+                let path = "\(layout.source(listing.session, segment.source))/\(segment.file)"
+                if FileSystem.exists(path) { size += try FileSystem.size(path) }
+            }
+        }
+        return SessionRow(
+            session: listing.session, state: listing.state, isProtected: listing.isProtected,
+            sources: listing.sources, segments: listing.segments, sizeBytes: size,
+            name: listing.notes.name, tags: listing.notes.tags, note: listing.notes.note)
     }
 
     private func row(_ session: String, _ layout: ArchiveLayout) throws -> SessionRow {
@@ -83,13 +138,26 @@ struct ListCommand: ParsableCommand {
     private func listSegments(of session: String) throws {
         let layout = archive.layout
         var rows: [SegmentRow] = []
-        for source in try layout.sourceNames(session) {
-            for path in try layout.segmentPaths(session, source) {
-                let name = path.split(separator: "/").last.map(String.init) ?? path
+        if from != nil || until != nil {
+            guard let catalog = try ReadableCatalog.open(layout) else { return try refuseRange() }
+            let found = try catalog.segments(
+                of: session, from: Self.utc(from), until: Self.utc(until))
+            for segment in found {
+                let path = "\(layout.source(session, segment.source))/\(segment.file)"
                 rows.append(
                     SegmentRow(
-                        source: source, segment: name, path: path,
+                        source: segment.source, segment: segment.file, path: path,
                         sizeBytes: try FileSystem.size(path)))
+            }
+        } else {
+            for source in try layout.sourceNames(session) {
+                for path in try layout.segmentPaths(session, source) {
+                    let name = path.split(separator: "/").last.map(String.init) ?? path
+                    rows.append(
+                        SegmentRow(
+                            source: source, segment: name, path: path,
+                            sizeBytes: try FileSystem.size(path)))
+                }
             }
         }
         if json { return try JSONOutput.print(rows) }

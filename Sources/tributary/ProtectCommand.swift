@@ -21,6 +21,7 @@ struct ProtectCommand: ParsableCommand {
         try withArchiveErrors {
             let name = try archive.session(named: session)
             try SessionProtection.set(!off, of: name, in: archive.layout)
+            try CatalogIndexing.noteLabels(of: name, archive.layout)
             print(off ? "\(name) is no longer protected" : "\(name) is protected")
         }
     }

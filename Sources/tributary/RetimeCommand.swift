@@ -31,8 +31,11 @@ struct RetimeCommand: ParsableCommand {
         let report = try withArchiveErrors {
             let name = try archive.session(named: session)
             let retimer = try SessionRetimer(name, in: archive.layout)
-            return undo
-                ? try retimer.undo(isDryRun: dryRun) : try retimer.retime(isDryRun: dryRun)
+            let report =
+                undo ? try retimer.undo(isDryRun: dryRun) : try retimer.retime(isDryRun: dryRun)
+            // Files have other lengths and sizes now.
+            if !dryRun { try CatalogIndexing.refresh(name, archive.layout) }
+            return report
         }
         if json { return try JSONOutput.print(report) }
         show(report)

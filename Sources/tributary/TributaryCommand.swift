@@ -16,7 +16,8 @@ struct TributaryCommand: ParsableCommand {
         subcommands: [
             ListCommand.self, ShowCommand.self, VerifyCommand.self, InspectCommand.self,
             ExportCommand.self, ExtractCommand.self, RemuxCommand.self, ImportCommand.self,
-            ProtectCommand.self, RetimeCommand.self, ReplayCommand.self, KeysCommand.self,
+            ProtectCommand.self, RetimeCommand.self, ReplayCommand.self, IndexCommand.self,
+            NoteCommand.self, RemoveCommand.self, KeysCommand.self,
             StopCommand.self, AgentCommand.self,
         ])
 

@@ -75,7 +75,8 @@ package enum SegmentRemoval {
         return lines
     }
 
-    static func segmentName(_ path: String) -> String {
+    /// What the file is, or was, called as a segment.
+    package static func segmentName(_ path: String) -> String {
         let name = path.split(separator: "/").last.map(String.init) ?? path
         return name.hasSuffix(stagedSuffix)
             ? String(name.dropLast(stagedSuffix.count)) + ArchiveLayout.segmentSuffix : name

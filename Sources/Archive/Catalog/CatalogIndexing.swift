@@ -1,0 +1,90 @@
+/// Makes the catalog say what the files say.
+package enum CatalogIndexing {
+    /// What came of it.
+    package struct Summary: Codable, Hashable, Sendable {
+        package var sessions = 0
+        package var segments = 0
+        /// Sessions that were not in the catalog as they are.
+        package var changed: [String] = []
+        /// One line each: what cannot be read, and is not in the catalog.
+        package var problems: [String] = []
+    }
+
+    /// Opens an archive's catalog, in order: one that is damaged is made again.
+    /// - Returns: the catalog, and one line when it had to be made again.
+    package static func openMended(
+        _ layout: ArchiveLayout
+    ) throws(ArchiveError) -> (catalog: Catalog, complaint: String?) {
+        do throws(ArchiveError) {
+            let catalog = try Catalog.open(layout)
+            guard let damage = try catalog.damage() else { return (catalog, nil) }
+            throw .malformed(path: catalog.path, reason: "the catalog is damaged: \(damage)")
+        } catch {
+            guard case .malformed = error else { throw error }
+            try Catalog.remove(layout)
+            return (try Catalog.open(layout), "\(error); made again from the files")
+        }
+    }
+
+    /// Takes in what is different in the files. Sessions that are finished, with the same files, are taken to be as they were.
+    /// - Parameter everything: read all of them nevertheless.
+    package static func update(
+        _ catalog: Catalog, _ layout: ArchiveLayout, everything: Bool = false
+    ) throws(ArchiveError) -> Summary {
+        var summary = Summary()
+        let known = try catalog.files()
+        let finished = Set(
+            try catalog.sessions().filter { $0.state == SessionManifest.State.finished.rawValue }
+                .map(\.session))
+        let names = try layout.sessionNames()
+        for session in Set(known.keys).subtracting(names).sorted() {
+            try catalog.apply([.sessionRemoved(session)])
+            summary.changed.append(session)
+        }
+        for session in names {
+            summary.sessions += 1
+            var files: Set<String> = []
+            for source in try layout.sourceNames(session) {
+                for path in try layout.segmentPaths(session, source) {
+                    let file = path.split(separator: "/").last.map(String.init) ?? path
+                    files.insert("\(source)/\(file)")
+                }
+            }
+            summary.segments += files.count
+            if !everything, finished.contains(session), known[session] == files { continue }
+            do throws(ArchiveError) {
+                try catalog.apply([.all(CatalogEntry(session, in: layout))])
+                summary.changed.append(session)
+            } catch {
+                guard case .malformed(let path, _) = error, path != catalog.path else {
+                    throw error
+                }
+                summary.problems.append("\(error)")
+            }
+        }
+        return summary
+    }
+
+    /// Says of a session what people say of it, if there is a catalog.
+    package static func noteLabels(
+        of session: String, _ layout: ArchiveLayout
+    ) throws(ArchiveError) {
+        guard let catalog = try Catalog.read(layout) else { return }
+        try catalog.apply([
+            .labels(
+                session: session,
+                isProtected: SessionProtection.isProtected(session, in: layout),
+                notes: SessionNotes.read(session, in: layout))
+        ])
+    }
+
+    /// Takes in a finished session anew, if there is a catalog; one that is gone is taken out.
+    package static func refresh(_ session: String, _ layout: ArchiveLayout) throws(ArchiveError) {
+        guard let catalog = try Catalog.read(layout) else { return }
+        if FileSystem.exists(layout.manifest(session)) {
+            try catalog.apply([.all(CatalogEntry(session, in: layout))])
+        } else {
+            try catalog.apply([.sessionRemoved(session)])
+        }
+    }
+}

@@ -1,0 +1,70 @@
+import Archive
+import ArgumentParser
+import Terminal
+
+/// `tributary note`: what people say of a session.
+struct NoteCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "note",
+        abstract: "Gives a session a name, tags and a note; without options, shows them.")
+
+    @OptionGroup var archive: ArchiveOptions
+
+    @Argument(help: "A session, or 'latest'.")
+    var session: String
+
+    @Option(help: "What it is called; empty takes the name away.")
+    var name: String?
+
+    @Option(help: ArgumentHelp("A tag to add; give it again for others.", valueName: "tag"))
+    var tag: [String] = []
+
+    @Option(help: ArgumentHelp("A tag to take away.", valueName: "tag"))
+    var untag: [String] = []
+
+    @Option(help: "A note; empty takes it away.")
+    var note: String?
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    func validate() throws {
+        for (option, text) in [("--name", name), ("--note", note)] {
+            guard let text else { continue }
+            guard text.utf8.count <= SessionNotes.maximumTextBytes else {
+                throw ValidationError(
+                    "\(option) has more than \(SessionNotes.maximumTextBytes) bytes")
+            }
+        }
+        for tag in tag + untag {
+            guard !tag.isEmpty, tag.utf8.count <= 64, !tag.contains(where: \.isNewline) else {
+                throw ValidationError(
+                    "--tag '\(tag.prefix(80))' cannot be a tag: use one line of at most 64 bytes")
+            }
+        }
+    }
+
+    func run() throws {
+        try withArchiveErrors {
+            let session = try archive.session(named: session)
+            let layout = archive.layout
+            var notes = try SessionNotes.read(session, in: layout)
+            let before = notes
+            if let name { notes.name = name.isEmpty ? nil : oneLine(name) }
+            if let note { notes.note = note.isEmpty ? nil : note }
+            notes.tags = Set(notes.tags).union(tag).subtracting(untag).sorted()
+            guard notes.tags.count <= SessionNotes.maximumTags else {
+                throw Failure("\(session) would have more than \(SessionNotes.maximumTags) tags")
+            }
+            if notes != before {
+                try notes.write(session, in: layout)
+                try CatalogIndexing.noteLabels(of: session, layout)
+            }
+            if json { return try JSONOutput.print(notes) }
+            print("session  \(session)")
+            if let name = notes.name { print("name     \(name)") }
+            if !notes.tags.isEmpty { print("tags     \(notes.tags.joined(separator: ", "))") }
+            if let note = notes.note { print("note     \(note)") }
+        }
+    }
+}

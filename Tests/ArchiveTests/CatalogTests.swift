@@ -1,0 +1,109 @@
+import Archive
+import Foundation
+import TestRecordings
+import Testing
+
+/// The archive's index: a copy of what the files say.
+@Suite struct CatalogTests {
+    private func indexed(_ layout: ArchiveLayout) throws -> (catalog: Catalog, dump: [String]) {
+        let (catalog, complaint) = try CatalogIndexing.openMended(layout)
+        #expect(complaint == nil)
+        _ = try CatalogIndexing.update(catalog, layout)
+        return (catalog, try catalog.dump())
+    }
+
+    @Test func `deleted, it is made again and is equal, names and tags included`() throws {
+        let written = try WrittenSession { _ in 0 }
+        let layout = written.layout
+        let notes = SessionNotes(name: "Opening night", tags: ["a", "b"], note: "two\nlines")
+        try notes.write(WrittenSession.name, in: layout)
+        try SessionProtection.set(true, of: WrittenSession.name, in: layout)
+        var gap = LedgerEntry(kind: .gap, at: UTCTime(nanoseconds: 0))
+        gap.cause = "overrun"
+        gap.startNanoseconds = 5
+        try FileSystem.replace(
+            layout.ledger(WrittenSession.name, "camera"), with: Ledger.line(gap))
+        let before = try indexed(layout).dump
+        #expect(before.count == 4)
+        try Catalog.remove(layout)
+        let (catalog, after) = try indexed(layout)
+        #expect(after == before)
+        let listing = try #require(try catalog.sessions().first)
+        #expect(listing.notes == notes && listing.isProtected && listing.segments == 2)
+        // Nobody says anything any more.
+        try SessionNotes().write(WrittenSession.name, in: layout)
+        try CatalogIndexing.noteLabels(of: WrittenSession.name, layout)
+        #expect(try catalog.sessions().first?.notes == SessionNotes())
+    }
+
+    @Test func `segments are found by time`() throws {
+        let written = try WrittenSession(segments: 3) { _ in 0 }
+        let catalog = try indexed(written.layout).catalog
+        let zero = 1_795_214_400_000_000_000 as Int64
+        let second = WrittenSession.second
+        func found(_ from: Int64, _ until: Int64) throws -> [Int64] {
+            try catalog.segments(from: zero + from * second, until: zero + until * second)
+                .map { $0.originNanoseconds / second }
+        }
+        #expect(try found(0, 1) == [0])
+        #expect(try found(4, 6) == [0, 5])
+        #expect(try found(5, 10) == [5])
+        #expect(try found(-10, 0) == [] && found(15, 99) == [])
+        #expect(try catalog.sessions(from: zero + 14 * second).first?.segments == 1)
+        #expect(try catalog.sessions(until: zero).isEmpty)
+        let segments = try catalog.segments(of: WrittenSession.name)
+        #expect(segments.map(\.endNanoseconds) == [5, 10, 15].map { $0 * second })
+    }
+
+    @Test func `damaged, it says so and is made again`() throws {
+        let written = try WrittenSession { _ in 0 }
+        let (catalog, before) = try indexed(written.layout)
+        let path = catalog.path
+        for damage in 0..<3 {
+            try Catalog.remove(written.layout)
+            _ = try indexed(written.layout)
+            var bytes = try FileSystem.read(path, limit: 1 << 24)
+            switch damage {
+            case 0: bytes = Array("this is no database at all, but long enough".utf8)
+            case 1: for index in 100..<bytes.count { bytes[index] = 0xA5 }
+            default: bytes[60...63] = [0, 0, 0, 99]
+            }
+            for suffix in ["-wal", "-shm"] { unlink(path + suffix) }
+            try FileSystem.replace(path, with: bytes)
+            let (mended, complaint) = try CatalogIndexing.openMended(written.layout)
+            let line = try #require(complaint, "damage \(damage)")
+            #expect(!line.contains("\n"))
+            _ = try CatalogIndexing.update(mended, written.layout)
+            #expect(try mended.dump() == before, "damage \(damage)")
+        }
+    }
+
+    @Test func `others read while one writes`() async throws {
+        let written = try WrittenSession { _ in 0 }
+        let layout = written.layout
+        let (catalog, _) = try indexed(layout)
+        let entry = try CatalogEntry(WrittenSession.name, in: layout)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<2 {
+                group.addTask {
+                    let reader = try #require(try Catalog.read(layout))
+                    for _ in 0..<50 {
+                        // Whole or not at all: a change is one transaction.
+                        #expect(try reader.sessions().map(\.segments) == [2])
+                    }
+                }
+            }
+            for _ in 0..<50 { try catalog.apply([.all(entry)]) }
+            try await group.waitForAll()
+        }
+    }
+
+    @Test func `what is gone from the files is gone from it`() throws {
+        let written = try WrittenSession { _ in 0 }
+        let layout = written.layout
+        let (catalog, _) = try indexed(layout)
+        try SessionRemoval.remove(WrittenSession.name, from: layout)
+        try CatalogIndexing.refresh(WrittenSession.name, layout)
+        #expect(try catalog.dump() == [])
+    }
+}

@@ -1,0 +1,45 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// The catalog as the real programs keep it.
+    @Suite struct CatalogTests {
+        private func tributary(_ stage: Stage, _ words: String...) async throws -> Outcome {
+            try await stage.start(.archive, words + ["--archive", stage.archive]).outcome()
+        }
+
+        @Test
+        func `what a collector keeps is what the files say; it can be lost, broken and made again`()
+            async throws
+        {
+            try await Stage.with { stage in
+                let collector = try await stage.collector("--once", "--segment", "1s")
+                let agent = try stage.testAgent("camera", "--duration", "4s")
+                for program in [agent, collector] { try await program.succeeds() }
+                let check = try await tributary(stage, "index", "--check")
+                #expect(check.status == 0, "\(check.output)\(check.complaints)")
+                let note = try await tributary(
+                    stage, "note", "latest", "--name", "Opening", "--tag", "blue")
+                #expect(note.status == 0 && note.output.contains("Opening"))
+                #expect(try await tributary(stage, "ls").output.contains("\"Opening\""))
+                let database = URL(filePath: stage.archive).appending(path: "tributary.sqlite")
+                for suffix in ["-wal", "-shm"] {
+                    unlink(database.path + suffix)
+                }
+                try Data("broken".utf8).write(to: database)
+                let list = try await tributary(stage, "ls")
+                #expect(list.status == 0 && list.output.contains("camera"))
+                #expect(list.complaints.contains("made the catalog again"))
+                #expect(try await tributary(stage, "ls").complaints.isEmpty)
+                #expect(try await tributary(stage, "index", "--check").status == 0)
+                _ = try await tributary(stage, "protect", "latest")
+                let kept = try await tributary(stage, "rm", "latest")
+                #expect(kept.status == 1 && kept.complaints.contains("is protected"))
+                _ = try await tributary(stage, "protect", "--off", "latest")
+                #expect(try await tributary(stage, "rm", "latest").status == 0)
+                #expect(try stage.sessions.isEmpty)
+                #expect(try await tributary(stage, "index", "--check").status == 0)
+            }
+        }
+    }
+}
