@@ -34,9 +34,10 @@ package struct Segmenter<Payload: Sendable>: Sendable {
 
     /// A segment whose pictures are complete, waiting for the last sound before its cut.
     private struct Closing {
-        var number: Int
+        var segment: Segment
         var cutNanoseconds: Int64
         var sinceNanoseconds: Int64
+        var number: Int { segment.number }
     }
 
     /// A file of its own for what came too late for the one that is open.
@@ -140,7 +141,7 @@ package struct Segmenter<Payload: Sendable>: Sendable {
     ) {
         var pieces = [piece]
         if let closing { pieces = feed(closing, piece, now: now, to: &actions) }
-        pieces = setAside(pieces, now: now, to: &actions)
+        pieces = setAside(pieces, from: segment, now: now, to: &actions)
         guard let first = pieces.first else { return }
         if segment == nil {
             begin(at: firstPresented(first))
@@ -152,6 +153,8 @@ package struct Segmenter<Payload: Sendable>: Sendable {
         }
         if mustClose(before: first) {
             closePending(next: first, into: &actions)
+            // That may have opened the file, which then begins where it begins.
+            pieces = setAside(pieces, from: segment, now: now, to: &actions)
         }
         for piece in pieces { append(piece, now: now) }
     }
@@ -242,7 +245,7 @@ extension Segmenter {
                 actions.append(.finish(segment: old.number))
             } else {
                 closing = Closing(
-                    number: old.number, cutNanoseconds: soundCut, sinceNanoseconds: now)
+                    segment: old, cutNanoseconds: soundCut, sinceNanoseconds: now)
             }
         }
         adoptFormats()
@@ -258,11 +261,11 @@ extension Segmenter {
         let parts = piece.divided { track, sample in
             track == .video || nanoseconds(sample.pts, track) >= closing.cutNanoseconds
         }
-        if !parts.before.isEmpty, let context {
+        let own = setAside(parts.before, from: closing.segment, now: now, to: &actions)
+        if !own.isEmpty, let context {
             actions.append(
                 .append(
-                    segment: closing.number,
-                    FragmentPlan(context: context, pieces: parts.before)))
+                    segment: closing.number, FragmentPlan(context: context, pieces: own)))
         }
         if parts.after.contains(where: { $0.runs.contains { $0.track == .audio } }) {
             actions.append(.finish(segment: closing.number))
@@ -332,9 +335,10 @@ extension Segmenter {
     /// (sound that was more than ``SegmenterSettings/stragglerNanoseconds`` late, or that a crash had kept back) must
     /// neither be lost nor stop the file.
     private mutating func setAside(
-        _ pieces: [PlannedPiece<Payload>], now: Int64, to actions: inout [Action]
+        _ pieces: [PlannedPiece<Payload>], from file: Segment?, now: Int64,
+        to actions: inout [Action]
     ) -> [PlannedPiece<Payload>] {
-        guard let earliest = segment?.earliest, !earliest.isEmpty, let context,
+        guard let earliest = file?.earliest, !earliest.isEmpty, let context,
             pieces.contains(where: { Self.isEarly($0, for: earliest) })
         else {
             if aside != nil, pieces.contains(where: { $0.runs.contains { $0.track == .audio } }) {
@@ -478,7 +482,7 @@ extension Segmenter {
         if !pieces.isEmpty {
             setDurations(&pieces, next: carried + (next.map { [$0] } ?? []))
             if !current.isOpen {
-                let plan = plan(current, pieces)
+                let plan = plan(current, pieces, next: next)
                 current.isOpen = true
                 current.earliest = Self.earliest(plan)
                 segment = current
@@ -491,15 +495,19 @@ extension Segmenter {
     }
 
     /// The file's description: tracks, and how far each media timeline must be shifted so that no DTS is negative.
+    /// - Parameter next: what comes behind the first fragment, where the first sound may be.
     private func plan(
-        _ segment: Segment, _ pieces: [PlannedPiece<Payload>]
+        _ segment: Segment, _ pieces: [PlannedPiece<Payload>], next: PlannedPiece<Payload>? = nil
     ) -> SegmentPlan {
         let tracks = tracks.map { format in
             let origin = ticks(segment.originNanoseconds, format.timescale)
-            let first = pieces.compactMap { piece in
+            func first(_ piece: PlannedPiece<Payload>) -> Int64? {
                 piece.runs.compactMap { $0.track == format.kind ? $0.samples.first?.dts : nil }
                     .min()
-            }.min()
+            }
+            let patience = ticks(settings.stragglerNanoseconds, format.timescale)
+            let later = next.flatMap(first).flatMap { $0 >= origin - patience ? $0 : nil }
+            let first = (pieces.compactMap(first) + [later].compactMap(\.self)).min()
             let shift = max(0, origin - (first ?? origin))
             return SegmentPlan.Track(format: format, originTicks: origin, shiftTicks: shift)
         }
@@ -568,24 +576,6 @@ extension Segmenter {
 
     private func ticks(_ nanoseconds: Int64, _ scale: Timescale) -> Int64 {
         saturatingRescale(nanoseconds, from: .nanoseconds, to: scale)
-    }
-}
-
-/// The fragment that is being collected.
-private struct PendingFragment<Payload: Sendable>: Sendable {
-    var pieces: [PlannedPiece<Payload>] = []
-    var sizeBytes = 0
-    /// First DTS of each track, session time.
-    var startNanoseconds: [TrackKind: Int64] = [:]
-    /// When its first piece came, on the caller's clock.
-    var sinceNanoseconds: Int64?
-    /// That of its newest piece, with the widest bound of all.
-    private(set) var context: FragmentContext?
-
-    mutating func add(_ new: FragmentContext?) {
-        let widest = context?.clock.boundNanoseconds ?? 0
-        context = new
-        context?.clock.boundNanoseconds = max(widest, new?.clock.boundNanoseconds ?? 0)
     }
 }
 

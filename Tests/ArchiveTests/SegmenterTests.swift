@@ -24,8 +24,11 @@ private struct Camera {
     private(set) var sequence: UInt64 = 1
     private var nextSoundPacket: Int64?
 
-    init(keyframeEvery: Int = 10, soundLagMilliseconds: Int64 = 0) {
+    init(
+        keyframeEvery: Int = 10, soundLagMilliseconds: Int64 = 0, firstSoundPacket: Int64? = nil
+    ) {
         self.keyframeEvery = keyframeEvery
+        nextSoundPacket = firstSoundPacket
         self.soundLagMilliseconds = soundLagMilliseconds
     }
 
@@ -45,7 +48,8 @@ private struct Camera {
             packets.append(
                 PlannedSample(
                     sizeBytes: 4, dts: soundPackets * 1024, pts: soundPackets * 1024,
-                    duration: 1024, flags: .keyframe, agentDTSNanoseconds: 0,
+                    duration: 1024, flags: soundPackets < 0 ? .priming : .keyframe,
+                    agentDTSNanoseconds: 0,
                     appliedOffsetNanoseconds: 0))
             soundPackets += 1
         }
@@ -76,6 +80,12 @@ private struct Files {
             case .append(let segment, let fragment):
                 #expect(plans[segment] != nil, "a file is opened before it is written")
                 #expect(!finished.contains(segment), "nothing comes after the end")
+                for run in fragment.pieces.flatMap(\.runs) {
+                    let track = plans[segment]?.tracks.first { $0.format.kind == run.track }
+                    let start = track.map { $0.originTicks - $0.shiftTicks } ?? .max
+                    #expect(
+                        run.samples.allSatisfy { $0.dts >= start }, "no decoding time is negative")
+                }
                 fragments[segment, default: []].append(fragment)
             case .finish(let segment):
                 #expect(!finished.contains(segment))
@@ -128,6 +138,16 @@ private struct Files {
             #expect(sound.allSatisfy { $0.pts >= start * 48_000 })
             if segment < 4 { #expect(sound.allSatisfy { $0.pts < (start + 2) * 48_000 }) }
         }
+    }
+
+    /// In the message that ends the first fragment, in the one that ends the first file, and long after that.
+    @Test(arguments: [850, 950, 1_050, 1_850, 1_950, 2_050, 2_500] as [Int64])
+    func `sound that begins late has a place, its priming too`(lag: Int64) {
+        var camera = Camera(soundLagMilliseconds: lag, firstSoundPacket: -1)
+        let files = record(&camera, batches: 0..<65)
+        #expect(files.sequences == Array(1..<camera.sequence))
+        #expect(files.finished.sorted() == files.plans.keys.sorted())
+        if lag <= 1_050 { #expect(files.samples(1, .audio).first?.dts == -1024) }
     }
 
     @Test func `a file ends at the first keyframe at or after the boundary, not before`() {

@@ -72,7 +72,7 @@ extension EndToEnd {
                     let samples = tracks.first { $0.kind == kind }?.samples
                     #expect(source[key] as? Int == samples)
                 }
-                #expect(try #require(source["pictures"] as? Int) > 90)
+                #expect(try #require(source["pictures"] as? Int) > 60)
                 agent.signal(SIGINT)
                 try await agent.succeeds()
                 #expect(FileManager.default.fileExists(atPath: layout.control))

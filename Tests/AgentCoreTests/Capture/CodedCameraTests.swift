@@ -178,7 +178,8 @@ import Testing
                 sequence: 0, stampNanoseconds: 0, isMonotonic: true, takenNanoseconds: 0,
                 isDamaged: false, bytes: memory.bytes, spareBytes: 0, owner: memory)
             try stage.take(
-                picture, PicturePlace(captureNanoseconds: 5_000, durationNanoseconds: 1_000),
+                picture,
+                PicturePlace(captureNanoseconds: clock.nowNanoseconds, durationNanoseconds: 1_000),
                 output)
             try stage.finish(output)
             hub.laneEnded(1, .stopped, isRetired: false)

@@ -1,0 +1,19 @@
+import Media
+
+/// The fragment that is being collected.
+struct PendingFragment<Payload: Sendable>: Sendable {
+    var pieces: [PlannedPiece<Payload>] = []
+    var sizeBytes = 0
+    /// First DTS of each track, session time.
+    var startNanoseconds: [TrackKind: Int64] = [:]
+    /// When its first piece came, on the caller's clock.
+    var sinceNanoseconds: Int64?
+    /// That of its newest piece, with the widest bound of all.
+    private(set) var context: FragmentContext?
+
+    mutating func add(_ new: FragmentContext?) {
+        let widest = context?.clock.boundNanoseconds ?? 0
+        context = new
+        context?.clock.boundNanoseconds = max(widest, new?.clock.boundNanoseconds ?? 0)
+    }
+}
