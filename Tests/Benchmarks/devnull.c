@@ -12,6 +12,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+// What a segment is called before its first fragment is durable.
+static const char unnamed[] = ".mp4.new";
+
+static int ends_in(const char *path, const char *suffix) {
+    size_t length = strlen(path), end = strlen(suffix);
+    return length > end && !strcmp(path + length - end, suffix);
+}
+
 int open(const char *path, int flags, ...) {
     static int (*next)(const char *, int, ...);
     if (!next) next = (int (*)(const char *, int, ...))dlsym(RTLD_NEXT, "open");
@@ -21,10 +29,16 @@ int open(const char *path, int flags, ...) {
         va_start(rest, flags);
         mode = va_arg(rest, mode_t);
         va_end(rest);
-        size_t length = strlen(path);
-        if (length > 4 && !strcmp(path + length - 4, ".mp4")) return next("/dev/null", O_RDWR | O_CLOEXEC);
+        if (ends_in(path, ".mp4") || ends_in(path, unnamed)) return next("/dev/null", O_RDWR | O_CLOEXEC);
     }
     return next(path, flags, mode);
+}
+
+// What is not there cannot get another name.
+int rename(const char *path, const char *new) {
+    static int (*next)(const char *, const char *);
+    if (!next) next = (int (*)(const char *, const char *))dlsym(RTLD_NEXT, "rename");
+    return ends_in(path, unnamed) ? 0 : next(path, new);
 }
 
 // The null device has nothing to synchronise, and says so with EINVAL.

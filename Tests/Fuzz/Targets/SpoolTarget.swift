@@ -70,7 +70,8 @@ private struct SpoolScript {
             let size = input.byte()
             disk.setCapacity(size == 0 ? nil : Int(size) * 2_000)
         case 10:
-            if let names = shelf?.takeUnsynced() { attempt { try disk.synchronize(names) } }
+            guard let names = shelf?.takeUnsynced() else { return }
+            attempt { () throws(SpoolError) in try disk.synchronize(names) }
         default: readAll()
         }
     }
