@@ -146,10 +146,16 @@ struct `The generated code` {
         try process.run()
         process.waitUntilExit()
         #expect(process.terminationStatus == 0)
-        let name = "tributary.pb.swift"
-        let made = try String(contentsOf: directory.appendingPathComponent(name), encoding: .utf8)
+        let generated = root.appendingPathComponent("Sources/Wire/Generated")
+        let names = try FileManager.default.contentsOfDirectory(atPath: generated.path).sorted()
         #expect(
-            try made == text("Sources/Wire/Generated/\(name)"),
-            "run proto/generate and commit the result")
+            try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted() == names)
+        for name in names {
+            let made = try String(
+                contentsOf: directory.appendingPathComponent(name), encoding: .utf8)
+            // The values themselves would print a thousand lines.
+            let isSame = try made == text("Sources/Wire/Generated/\(name)")
+            #expect(isSame, "\(name) is another: run proto/generate and commit the result")
+        }
     }
 }

@@ -649,6 +649,7 @@ nonisolated struct Tributary_V1_Gap: Sendable {
 
     /// The agent, or its box, was not running: killed, without power, or started again.
     case restart // = 9
+
     /// Capture was stopped, or its device exchanged, by a command. Since minor 2.
     case command // = 10
     case UNRECOGNIZED(Int)
