@@ -104,10 +104,10 @@ def decodes(report, paths):
     report.say(f"{len(paths)} file(s) decoded by FFmpeg and GStreamer")
 
 
-def centre_colours(path, width, height, bars):
-    """The colour in the middle of each vertical bar of the first picture."""
+def centre_colours(path, width, height, bars, where=()):
+    """The colour in the middle of each vertical bar of the first picture, or of that `where`."""
     raw = subprocess.run(
-        ["ffmpeg", "-nostdin", "-v", "error", "-i", path, "-frames:v", "1", "-f", "rawvideo", "-pix_fmt", "rgb24", "-"],
+        ["ffmpeg", "-nostdin", "-v", "error", *where, "-i", path, "-frames:v", "1", "-f", "rawvideo", "-pix_fmt", "rgb24", "-"],
         capture_output=True, check=True).stdout
     row = height // 2 * width
     return [tuple(raw[3 * (row + (2 * bar + 1) * width // (2 * bars)):][:3]) for bar in range(bars)]
@@ -242,27 +242,135 @@ def events(report):
     return {line.split()[1]: float(line.split()[0]) for line in report.text("events.txt").splitlines()}
 
 
+# How often a camera of these jobs gives a picture, seconds.
+INTERVAL = 1 / 15
+# What ten switches are between, files of these sizes.
+SWITCHES = [(320, 180), (640, 360)] * 5 + [(320, 180)]
+
+
+def outcomes(report, name):
+    """Lines of NAME|STATUS|LINES|LAST LINE, in their order."""
+    return [line.split("|", 3) for line in report.text(name).splitlines() if line.count("|") >= 3]
+
+
+def pitch(path, begin, length=1):
+    """The frequency of a tone that is recorded from `begin` on, hertz."""
+    raw = subprocess.run(
+        ["ffmpeg", "-nostdin", "-v", "error", "-ss", str(begin), "-i", path, "-t", str(length), "-map", "a", "-ac", "1",
+         "-ar", "48000", "-f", "s16le", "-"], capture_output=True, check=True).stdout
+    heard = array.array("h", raw[:len(raw) // 2 * 2])
+    rises = sum(before < 0 <= after for before, after in zip(heard, heard[1:]))
+    return rises * 48000 / max(1, len(heard))
+
+
+def probed(path, entry):
+    return subprocess.run(
+        ["ffprobe", "-v", "error", "-select_streams", "v", "-show_entries", entry, "-of", "csv=p=0", path],
+        capture_output=True, text=True, check=True).stdout.strip()
+
+
+def unexplained(entry, kind, times, longest):
+    """Pauses between samples that the ledger does not speak of."""
+    told = [(gap["startNanoseconds"] / 1e9, (gap["startNanoseconds"] + gap["durationNanoseconds"]) / 1e9)
+            for gap in gaps(entry, kind) if gap.get("durationNanoseconds")]
+    return [(before, after) for before, after in zip(times, times[1:]) if after - before > longest
+            and not any(begin < before + longest and end > after - longest for begin, end in told)]
+
+
+def switch(report):
+    entry = source(report)
+    for name, status, lines, text in outcomes(report, "changes.txt"):
+        if name.startswith("bad"):
+            report.expect(status == "1" and lines == "1", f"{name}: refused in a line: {text}")
+        elif status != "0":
+            report.flaw(f"{name}: status {status}: {text}")
+    files = sorted(entry["files"], key=lambda file: file["originSeconds"])
+    paths = [report.path("session/" + file["path"].rsplit("/", 1)[1]) for file in files]
+    sizes = [tuple(int(word) for word in probed(path, "stream=width,height").split(",")[:2]) for path in paths]
+    # The first camera by another name, and that turned.
+    report.expect(sizes == SWITCHES + [(640, 360)] * 2, f"files: {', '.join(f'{w}×{h}' for w, h in sizes)}")
+    turned = [probed(path, "stream_side_data=rotation").strip(",") for path in paths]
+    report.expect(turned == [""] * (len(paths) - 1) + ["-90"], f"only the last one is turned ({turned[-1]}°)")
+    # One timeline: nothing overlaps, and every pause is in the ledger.
+    for kind, longest in (("video", 1.5 * INTERVAL), ("audio", 0.03)):
+        times = [file["originSeconds"] + time for file, path in zip(files, paths) for time in packet_times(path, kind[0])]
+        report.expect(all(after > before for before, after in zip(times, times[1:])),
+                      f"{kind}: {len(times)} samples on one timeline of {times[-1] - times[0]:.1f} s")
+        found = unexplained(entry, kind, times, longest)
+        report.expect(not found, f"{kind}: {len(found)} pauses that the ledger does not speak of {found[:3]}")
+        causes = {cause: len([gap for gap in gaps(entry, kind) if gap["cause"] == cause])
+                  for cause in {gap["cause"] for gap in gaps(entry, kind)}}
+        longest_gap = max((gap["durationNanoseconds"] / 1e9 for gap in gaps(entry, kind)
+                           if gap["cause"] == "command" and "stopped" not in gap.get("text", "")), default=0)
+        report.say(f"{kind}: gaps {causes}; a switch takes {longest_gap:.2f} s at most")
+    decodes(report, paths)
+    # Controls, and that a refusal changes nothing.
+    controls = dict(line.split(": ") for line in report.text("controls.txt").splitlines())
+    report.expect(controls == {"brightness": "200", "contrast": "90", "hue": "10"}, f"the camera's controls: {controls}")
+    status = report.json("refused.json")
+    report.expect(status["videoBitrate"] == 400_000 and status["rotation"] == 0 and status["video"] == "platform:vivid-000",
+                  f"after two refusals: {status['video']}, {status['videoBitrate']} bit/s, turned by {status['rotation']}°")
+    report.expect(len(report.json("controls.json")) > 20, "controls are listed")
+    # The microphone.
+    tones = pitch(paths[0], 1), pitch(paths[-1], 1)
+    report.expect(abs(tones[0] - 440) < 5 and abs(tones[1] - 1000) < 5,
+                  f"the first microphone hears {tones[0]:.0f} Hz, the second {tones[1]:.0f} Hz")
+    report.expect(probed(report.path("snapshot.jpg"), "stream=codec_name,width,height") == "mjpeg,640,360", "a snapshot")
+
+
+def latency(report):
+    source(report)
+    speed = next(float(re.search(r"fps ([0-9.]+) times", finding["text"])[1])
+                 for finding in report.json("doctor.json") if finding["subject"] == "encoder")
+    taken, found = [], []
+    for line in report.text("trace.txt").splitlines():
+        stamp = re.search(r"v4l2_dqbuf: minor = 0,.* timestamp = (\d+),", line)
+        if stamp:
+            taken.append(int(stamp[1]) / 1e9)
+        elif line.lstrip().startswith("uplink-") and (at := re.search(r" ([0-9]+\.[0-9]+): sys_pwritev", line)):
+            # Each picture is a record, so the first one behind it has it.
+            if taken:
+                found.append(float(at[1]) - taken.pop(0))
+    # The first ones wait for the connection and for the parameter sets.
+    found = sorted(found[15:])
+    report.expect(len(found) > 500 and len(taken) < 3, f"{len(found)} pictures, {len(taken)} without a record")
+    p99, limit = found[len(found) * 99 // 100], INTERVAL + INTERVAL / speed
+    report.expect(p99 <= limit, f"capture to spool: median {found[len(found) // 2] * 1e3:.1f} ms, p99 {p99 * 1e3:.1f} ms, "
+                  f"longest {found[-1] * 1e3:.1f} ms (one interval and encoding: {limit * 1e3:.1f} ms)")
+
+
+# What the agent says, and what the doctor has found before: of which subject, in which words.
 ERRORS = {
-    "missing": (1, 'there is no camera "/dev/video9"; there is platform:vivid-000'),
-    "unknown": (1, 'there is no camera "usb-nowhere"'),
-    "no camera": (1, "/dev/null is no camera"),
-    "format": (1, "it has no MJPG; it has"),
-    "copy": (1, "no H.264 of its own to copy; leave --encoder copy out"),
-    "size": (1, "it has no 700×700"),
-    "no microphone": (1, 'there is no sound device "hw:9"'),
-    "busy camera": (1, "is busy: v4l2-ctl (process"),
-    "busy microphone": (1, "is busy: arecord (process"),
-    "forbidden": (1, "add this user to the group video"),
-    "forbidden microphone": (1, "add this user to the group audio"),
+    "missing": ('there is no camera "/dev/video9"; there is platform:vivid-000', "video", None),
+    "unknown": ('there is no camera "usb-nowhere"', "video", None),
+    "no camera": ("/dev/null is no camera", "video", None),
+    "format": ("it has no MJPG; it has", "video", None),
+    "copy": ("no H.264 of its own to copy; leave --encoder copy out", "video", None),
+    "size": ("it has no 700×700", "video", None),
+    "no microphone": ('there is no sound device "hw:9"', "audio", None),
+    "busy camera": ("is busy: v4l2-ctl (process", "video", None),
+    "busy microphone": ("is busy: arecord (process", "audio", None),
+    "forbidden": ("add this user to the group video", "permissions", "'sudo usermod -aG video nobody'"),
+    "forbidden microphone": ("add this user to the group audio", "permissions", "'sudo usermod -aG audio nobody'"),
+    "no camera at all": ("this machine has none: plug one in", "permissions", "there is no camera on this box"),
+    "no microphone at all": ("this machine has none to capture from", "audio", None),
 }
 
 
 def errors(report):
-    found = {words[0]: words[1:] for words in
-             (line.split("|", 3) for line in report.text("errors.txt").splitlines()) if len(words) == 4}
-    for name, (status, text) in ERRORS.items():
-        got = found.get(name, ["?", "?", "nothing"])
-        report.expect(got[0] == str(status) and got[1] == "1" and text in got[2], f"{name}: {got[2]}")
+    agent = {words[0]: words[1:] for words in outcomes(report, "errors.txt")}
+    doctor = {words[0]: words[1:] for words in outcomes(report, "doctors.txt")}
+    for name, (text, subject, found) in ERRORS.items():
+        got = agent.get(name, ["?", "?", "nothing"])
+        report.expect(got[0] == "1" and got[1] == "1" and text in got[2], f"{name}: {got[2]}")
+        problems = [finding for finding in report.json(f"doctor.{name}.json") if finding["verdict"] == "problem"]
+        said = [f"{finding['subject']}: {finding['text']}" for finding in problems]
+        report.expect(doctor[name][:2] == ["1", "0"] and len(said) == 1
+                      and problems[0]["subject"] == subject and (found or text) in problems[0]["text"],
+                      f"{name}: the doctor found {' | '.join(said)}")
+    well = report.json("doctor.well.json")
+    report.expect(doctor["well"][0] == "0" and not any(finding["verdict"] == "problem" for finding in well),
+                  f"when all is well: {', '.join(finding['subject'] for finding in well)}")
     devices = report.json("devices.json")
     camera = next(camera for camera in devices["cameras"] if camera["node"] == "/dev/video0")
     report.expect(any("v4l2-ctl" in holder for holder in camera["heldBy"]), f"camera held by {camera['heldBy']}")
@@ -283,7 +391,7 @@ def formats(report):
         pictures = samples(entry, "video")
         files = recordings(report, name)
         colours = centre_colours(files[0], 320, 180, 8)
-        off = max(abs(a - b) for got, bar in zip(colours, BARS) for a, b in zip(got, bar))
+        off = distance(colours, BARS)
         report.expect(off <= 20 and pictures >= 17, f"{name}: {pictures} pictures, colours off by {off} of 255 at most")
         decodes(report, files)
     log = report.text("agent.log")
@@ -291,6 +399,25 @@ def formats(report):
         entry = source(report, f"preset-{preset}")
         report.expect(samples(entry, "video") > 5, f"{preset}: {samples(entry, 'video')} pictures")
     report.expect("medium is 960×540, which the camera does not have" in log, "falling back is said")
+
+
+def distance(colours, bars):
+    """The largest difference between colours, of 255."""
+    return max(abs(a - b) for got, bar in zip(colours, bars) for a, b in zip(got, bar))
+
+
+def grabber(report):
+    entry = source(report)
+    words = {words[0]: words[1:] for words in outcomes(report, "changes.txt")}
+    report.expect(words["zoom"][0] == "0", f"zoom: {words['zoom'][2]}")
+    report.expect(words["bad zoom"][:2] == ["1", "1"], f"bad zoom: {words['bad zoom'][2]}")
+    paths = recordings(report)
+    before = distance(centre_colours(paths[0], 320, 180, 8), BARS)
+    after = distance(centre_colours(paths[-1], 320, 180, 4, ("-sseof", "-1")), BARS[:4])
+    report.expect(before <= 20 and after <= 20 and len(paths) == 1,
+                  f"eight bars, then the left four of them in the same file: colours off by {before} and {after} of 255")
+    report.expect(not unexplained(entry, "video", packet_times(paths[0], "v"), 0.15), "no pause that is not in the ledger")
+    decodes(report, paths)
 
 
 def cost(report):
@@ -305,4 +432,5 @@ def cost(report):
     report.expect(memory <= their_memory, f"memory {memory / 1e6:.1f} MB against {their_memory / 1e6:.1f} MB")
 
 
-JUDGES = {"minute": minute, "skew": skew, "faults": faults, "errors": errors, "formats": formats, "cost": cost}
+JUDGES = {"minute": minute, "skew": skew, "faults": faults, "errors": errors, "formats": formats, "switch": switch,
+          "grabber": grabber, "latency": latency, "cost": cost}

@@ -1,8 +1,16 @@
-# What a user can get wrong, or find in the way: each one line, and a true exit status.
+# What a user can get wrong, or find in the way, as the doctor finds it and as the agent then says it.
 . ./common.sh
+collector
+sleep 2
+# Also for who may not do anything else here.
+chmod 777 /tmp/collector
+# NAME and what stands before the program; what is asked of it is in $words.
 try() {
     local name=$1
     shift
+    timeout 30 "$@" "$bin/tributary-agent" doctor --json --collector $endpoint --source box --spool none \
+        --encoder-preset ultrafast $words > "doctor.$name.json" 2> doctor.txt
+    echo "$name|$?|$(grep -c . doctor.txt)|$(tail -1 doctor.txt)" >> doctors.txt
     timeout 20 "$@" "$bin/tributary-agent" --collector $endpoint --source box --spool none --duration 1s \
         $words > out.txt 2>&1
     echo "$name|$?|$(grep -c . out.txt)|$(tail -1 out.txt)"
@@ -15,7 +23,7 @@ try() {
     words="--video first --encoder copy" try copy env
     words="--video first --size 700x700" try size env
     words="--video none --audio hw:9" try "no microphone" env
-    v4l2-ctl -d /dev/video0 --stream-mmap --stream-count=1000 --stream-to=/dev/null > /dev/null 2>&1 &
+    v4l2-ctl -d /dev/video0 --stream-mmap --stream-count=10000 --stream-to=/dev/null > /dev/null 2>&1 &
     holder=$!
     arecord -q -D hw:Loopback,1,0 -f S16_LE -r 48000 -c 2 /dev/null & sound=$!
     sleep 2
@@ -28,4 +36,17 @@ try() {
     words="--video /dev/video0" try forbidden setpriv --reuid 65534 --regid 65534 --clear-groups
     words="--video none --audio hw:CARD=Loopback,DEV=1" try "forbidden microphone" \
         setpriv --reuid 65534 --regid 65534 --clear-groups
+    rig-cam out
+    words="--video first" try "no camera at all" env
+    rig-cam in
+    rig-mic out
+    words="--video none --audio first" try "no microphone at all" env
+    rig-mic in
 } | tee errors.txt
+# And when all is well, nothing is found.
+"$bin/tributary-agent" doctor --json --collector $endpoint --source box --spool none --encoder-preset ultrafast \
+    --video first --audio first --size 320x180 --fps 10 > doctor.well.json
+echo "well|$?|0|" >> doctors.txt
+"$bin/tributary-agent" doctor --collector $endpoint --source box --spool none --encoder-preset ultrafast \
+    --video first --audio first --size 320x180 --fps 10
+kill $collector
