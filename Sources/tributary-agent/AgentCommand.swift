@@ -92,11 +92,11 @@ struct AgentCommand: ParsableCommand {
         let rest = Array(words.dropFirst())
         switch words.first {
         case "control":
-            Program.main(ControlCommand.self, arguments: rest)
+            Program.main(ControlCommand.self, name: Self._commandName, arguments: rest)
         case "devices":
             Program.main(DevicesCommand.self, name: Self._commandName, arguments: rest)
         case "doctor":
-            Program.main(DoctorCommand.self, arguments: rest)
+            Program.main(DoctorCommand.self, name: Self._commandName, arguments: rest)
         default:
             Program.main(AgentCommand.self)
         }

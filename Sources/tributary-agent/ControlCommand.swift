@@ -18,7 +18,7 @@ enum ControlSocket {
 /// `tributary-agent control`: commands to the agent that runs on this box.
 struct ControlCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "tributary-agent control",
+        commandName: "control", _superCommandName: "tributary-agent",
         abstract: "Shows and changes what the agent on this box captures, while it does.",
         discussion: """
             'tributary agent SOURCE' at the server takes the same commands. Exit status 1 when no agent runs here, or when \

@@ -8,7 +8,7 @@ import Trust
 /// `tributary-agent doctor`: whether this box can do what is asked of it.
 struct DoctorCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "tributary-agent doctor",
+        commandName: "doctor", _superCommandName: "tributary-agent",
         abstract: "Looks whether this box can capture, encode, keep and send what is asked of it.",
         discussion: """
             Takes the agent's own options, tries what they ask for, and says for each thing whether it works and what to do \
