@@ -2,17 +2,25 @@ import Glibc
 
 /// Whether devices may be opened, by the groups that own them.
 enum DevicePermissions {
-    /// Nil: no camera is wanted.
-    static func ofCameras(needed: Bool) -> Diagnosis? {
-        guard needed else { return nil }
-        return look(
+    /// What this user may do with a group's devices.
+    enum Access {
+        /// All of them may be opened.
+        case open(Diagnosis)
+        /// There is none that may be: whatever is wanted of them fails for this reason.
+        case closed(Diagnosis)
+        /// Some may be opened, so that it depends on which is wanted; or there are none, which need not be wrong.
+        case unclear
+    }
+
+    static func ofCameras() -> Access {
+        look(
             at: nodes(in: "/dev") { $0.hasPrefix("video") }, group: "video", what: "cameras",
             missing:
                 "there is no camera on this box (no /dev/video…): plug one in, or look with 'lsusb' "
                 + "whether the kernel sees it")
     }
 
-    static func ofMicrophones() -> Diagnosis? {
+    static func ofMicrophones() -> Access {
         look(
             at: nodes(in: "/dev/snd") { $0.hasPrefix("pcm") && $0.hasSuffix("c") }, group: "audio",
             what: "microphones",
@@ -20,24 +28,27 @@ enum DevicePermissions {
             missing: nil)
     }
 
-    /// What there is of them, and whether this user may open it.
-    /// - Parameter missing: what to say when there is nothing; nil: nothing.
-    static func look(
+    /// - Parameter missing: what to say when there is nothing; nil: that may be.
+    private static func look(
         at nodes: [String], group: String, what: String, missing: String?
-    ) -> Diagnosis? {
+    ) -> Access {
         guard !nodes.isEmpty else {
-            return missing.map { Diagnosis("permissions", .problem, $0) }
+            guard let missing else { return .unclear }
+            return .closed(Diagnosis("permissions", .problem, missing))
         }
         let closed = nodes.filter { access($0, R_OK | W_OK) != 0 && errno == EACCES }
         if closed.isEmpty {
-            return Diagnosis("permissions", .ok, "\(what) may be opened (\(nodes.count) devices)")
+            return .open(
+                Diagnosis("permissions", .ok, "\(what) may be opened (\(nodes.count) devices)"))
         }
+        guard closed.count == nodes.count else { return .unclear }
         let user = getpwuid(geteuid()).map { String(cString: $0.pointee.pw_name) } ?? "USER"
         let owner = self.group(of: closed[0]) ?? group
-        return Diagnosis(
-            "permissions", .problem,
-            "\(user) may not open \(closed.joined(separator: ", ")): 'sudo usermod -aG \(owner) \(user)', "
-                + "then log in again (a service: SupplementaryGroups=\(owner))")
+        return .closed(
+            Diagnosis(
+                "permissions", .problem,
+                "\(user) may not open \(closed.joined(separator: ", ")): 'sudo usermod -aG \(owner) "
+                    + "\(user)', then log in again (a service: SupplementaryGroups=\(owner))"))
     }
 
     private static func group(of path: String) -> String? {

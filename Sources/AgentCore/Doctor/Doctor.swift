@@ -16,7 +16,6 @@ package struct Doctor: Sendable {
 
     /// Tries everything; `found` gets each finding as soon as it is there. Blocks for some seconds.
     package func examine(found: (Diagnosis) -> Void) {
-        for finding in permissions() { found(finding) }
         let lanes = openLanes(found)
         if let finding = encoderSpeed(lanes) { found(finding) }
         found(SpoolCheck.look(at: uplink.spool, memoryLimitBytes: uplink.memoryLimitBytes))
@@ -25,21 +24,12 @@ package struct Doctor: Sendable {
 
     // MARK: Devices
 
-    private func permissions() -> [Diagnosis] {
-        var findings: [Diagnosis] = []
-        if let finding = DevicePermissions.ofCameras(needed: needsCamera) {
-            findings.append(finding)
-        }
-        if case .device = capture.audio, let finding = DevicePermissions.ofMicrophones() {
-            findings.append(finding)
-        }
-        return findings
-    }
-
-    private var needsCamera: Bool {
-        switch capture.video {
-        case .none, .test, .file: false
-        case .device: true
+    /// What this user may do with devices of that kind.
+    private func access(to source: LanePlan.Source) -> DevicePermissions.Access {
+        switch source {
+        case .testPicture, .testSound, .file: .unclear
+        case .camera: DevicePermissions.ofCameras()
+        case .microphone: DevicePermissions.ofMicrophones()
         }
     }
 
@@ -57,13 +47,20 @@ package struct Doctor: Sendable {
         var lanes: [any CaptureLane] = []
         for plan in plans {
             let subject = plan.kinds.map(\.description).joined(separator: " and ")
+            let permission = access(to: plan.source)
+            if case .open(let finding) = permission { found(finding) }
             do throws(CaptureError) {
                 let lane = try plan.open()
                 lanes.append(lane)
                 let lines = lane.notes + lane.descriptions
                 found(Diagnosis(subject, .ok, lines.joined(separator: "; ")))
             } catch {
-                found(Diagnosis(subject, .problem, error.description))
+                // One cause is one finding.
+                if case .closed(let finding) = permission {
+                    found(finding)
+                } else {
+                    found(Diagnosis(subject, .problem, error.description))
+                }
             }
         }
         return lanes
