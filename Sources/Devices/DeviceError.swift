@@ -1,3 +1,4 @@
+import Glibc
 package import Media
 
 /// Why a source of pictures or sound cannot be used, or not any more.
@@ -36,6 +37,18 @@ package enum DeviceError: Error, Hashable, CustomStringConvertible {
     case cameraLost(String, reason: String)
     /// A camera's control, or several, could not be set.
     case controlRefused(String, control: String, reason: String)
+
+    /// Whether it is this very process that has the device.
+    package var isHeldHere: Bool {
+        switch self {
+        case .soundDeviceBusy(_, let holder), .cameraBusy(_, let holder):
+            holder == Holders.name(ofProcess: "\(getpid())")
+        case .cannotOpen, .noTrack, .truncated, .unreadable, .timeOutOfRange, .noSoundDevice,
+            .soundDeviceDenied, .soundDeviceRefused, .soundDeviceLost, .noCamera, .notACamera,
+            .cameraDenied, .cameraRefused, .cameraLost, .controlRefused:
+            false
+        }
+    }
 
     package var description: String {
         switch self {

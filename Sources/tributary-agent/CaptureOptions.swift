@@ -41,6 +41,15 @@ struct CaptureOptions: ParsableArguments {
             """)
     var videoFormat: String?
 
+    @Option(help: "Only this part of the pictures, WIDTHxHEIGHT+X+Y, all of them even.")
+    var crop: PictureCrop?
+
+    @Option(help: "How players turn the pictures: clockwise by 0, 90, 180 or 270 degrees.")
+    var rotate = PictureOrientation.Rotation.none
+
+    @Flag(help: "Players exchange left and right, before they turn.")
+    var mirror = false
+
     @Option(help: "End after this much captured time.")
     var duration: TimeSpan?
 
@@ -60,6 +69,8 @@ struct CaptureOptions: ParsableArguments {
         settings.preset = preset
         settings.videoFormat = videoFormat
         settings.frameRate = fps
+        settings.crop = crop
+        settings.orientation = PictureOrientation(rotation: rotate, isMirrored: mirror)
         settings.duration = duration?.duration
         settings.loop = loop
     }

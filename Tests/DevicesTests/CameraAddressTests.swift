@@ -1,3 +1,4 @@
+import Glibc
 import Media
 import Testing
 
@@ -128,5 +129,13 @@ import Testing
     @Test func `names of controls are as v4l2-ctl has them`() {
         #expect(CameraControl.name(from: "Exposure Time, Absolute") == "exposure_time_absolute")
         #expect(CameraControl.name(from: "Pan (Absolute)") == "pan_absolute")
+    }
+
+    @Test func `a device that this process has is not somebody else's`() {
+        let own = Holders.name(ofProcess: "self")
+        #expect(own.hasSuffix("(process \(getpid()))"))
+        #expect(DeviceError.soundDeviceBusy("hw:0", holder: own).isHeldHere)
+        #expect(!DeviceError.soundDeviceBusy("hw:0", holder: "arecord (process 1)").isHeldHere)
+        #expect(!DeviceError.cameraBusy("first", holder: nil).isHeldHere)
     }
 }

@@ -1,3 +1,4 @@
+import Devices
 import Foundation
 import Media
 import TestMedia
@@ -106,10 +107,7 @@ extension EndToEnd {
                 let collector = try await stage.collector("--once")
                 let agent = try stage.testAgent(
                     "camera", "--fps", "15", "--keyframe-interval", "30s")
-                try await agent.says("connected to")
-                try await eventually("the source is there") {
-                    FileManager.default.fileExists(atPath: stage.archive + "/sessions")
-                }
+                try await isKnown(agent, stage)
                 _ = try await ask(stage, "keyframe")
                 _ = try await stage.holds(1, of: "camera")
                 let picture = stage.directory.appending(path: "picture.jpg")
@@ -149,6 +147,161 @@ extension EndToEnd {
                 }
                 #expect(sides == ["", "-90"])
             }
+        }
+
+        @Test(.enabled(if: Foreign.hasFFmpeg, "ffmpeg is not installed"))
+        func `part and rotation that an agent starts with are in the file`() async throws {
+            try await Stage.with { stage in
+                let collector = try await stage.collector("--once")
+                let agent = try stage.testAgent(
+                    "camera", "--duration", "500ms", "--crop", "160x90+80+44", "--rotate", "180")
+                try await agent.succeeds()
+                try await collector.succeeds()
+                let shown = try await Foreign.quiet(
+                    "ffprobe",
+                    [
+                        "-v", "error", "-select_streams", "v", "-show_entries",
+                        "stream=width,height:stream_side_data=rotation", "-of", "csv=p=0",
+                        try stage.recording("camera").path,
+                    ], on: stage)
+                #expect(String(decoding: shown, as: UTF8.self).hasPrefix("160,90,-180"))
+            }
+        }
+
+        @Test(.enabled(if: Foreign.hasFFmpeg, "ffmpeg is not installed"))
+        func `a keyframe that is asked for is one of the next two pictures`() async throws {
+            try await Stage.with { stage in
+                let collector = try await stage.collector("--once")
+                let agent = try stage.testAgent(
+                    "camera", "--fps", "15", "--keyframe-interval", "60s")
+                try await isKnown(agent, stage)
+                try await captures(10, more: 0, stage)
+                let keyframe = try await ask(stage, "keyframe")
+                let asked = MonotonicClock().nowNanoseconds
+                #expect(keyframe.status == 0, "\(keyframe.complaints)")
+                try await captures(10, more: try await status(stage).pictures, stage)
+                try await finish(stage, agent, collector)
+                let file = try stage.recording("camera")
+                let keyframes = try await Foreign.probe(file, on: stage).packets(.video)
+                    .enumerated()
+                    .filter(\.element.isKeyframe).map(\.offset)
+                // Nobody but us has asked for the second one.
+                #expect(keyframes.count == 2 && keyframes.first == 0, "\(keyframes)")
+                let times = try await PictureCodes(of: file, on: stage).captureNanoseconds
+                let next = try #require(times.firstIndex { $0 > asked })
+                #expect(try #require(keyframes.last) <= next + 1, "asked before \(next)")
+            }
+        }
+
+        @Test(
+            .enabled(if: Foreign.hasFFmpeg, "ffmpeg is not installed"),
+            .timeLimit(.minutes(2)))
+        func `a changed bitrate is that of what is recorded from then on`() async throws {
+            try await Stage.with { stage in
+                // Noise takes all the bits that it is given.
+                let clip = try await clip(
+                    "color=gray:size=320x180:rate=15:duration=4,noise=alls=60:allf=t", on: stage)
+                let collector = try await stage.collector("--once")
+                let agent = try stage.agent(
+                    "camera", "--video", "file:\(clip)", "--loop", "--encoder", "libx264",
+                    "--encoder-preset", "ultrafast", "--video-bitrate", "2M", "--video-max-bitrate",
+                    "2M")
+                try await isKnown(agent, stage)
+                // So many pictures after a change, the new rate is reached.
+                let (settling, measured) = (20, 30)
+                var begins: [Int] = []
+                let rates = [2_000_000, 500_000, 3_000_000]
+                for (place, rate) in rates.enumerated() {
+                    if place > 0 {
+                        let set = try await ask(stage, "set", "--video-bitrate", "\(rate)")
+                        #expect(set.status == 0, "\(set.complaints)")
+                    }
+                    begins.append(
+                        (place == 0 ? 0 : try await status(stage).pictures) + settling)
+                    try await captures(measured + 1, more: begins[place], stage)
+                }
+                try await finish(stage, agent, collector)
+                var sizes: [Int] = []
+                for file in try stage.recordings("camera") {
+                    let listed = try await Foreign.quiet(
+                        "ffprobe",
+                        [
+                            "-v", "error", "-select_streams", "v", "-show_entries", "packet=size",
+                            "-of", "csv=p=0", file.path,
+                        ], on: stage)
+                    sizes += String(decoding: listed, as: UTF8.self)
+                        .split(whereSeparator: { !$0.isNumber }).compactMap { Int($0) }
+                }
+                for (begin, rate) in zip(begins, rates) {
+                    let bytes = sizes[begin..<begin + measured].reduce(0, +)
+                    let recorded = bytes * 8 * 15 / measured
+                    #expect(
+                        abs(recorded - rate) < rate * 3 / 10,
+                        "\(recorded) bit/s recorded where \(rate) were asked for")
+                }
+            }
+        }
+
+        @Test(.enabled(if: Foreign.hasFFmpeg, "ffmpeg is not installed"))
+        func `of copied pictures, what would need an encoder is refused with the reason`()
+            async throws
+        {
+            try await Stage.with { stage in
+                let clip = try await clip("testsrc2=size=320x180:rate=15:duration=4", on: stage)
+                let collector = try await stage.collector("--once")
+                let agent = try stage.agent(
+                    "camera", "--video", "file:\(clip)", "--loop", "--encoder", "copy")
+                try await isKnown(agent, stage)
+                try await captures(5, more: 0, stage)
+                let picture = stage.directory.appending(path: "picture.jpg").path
+                for (words, reason) in [
+                    (["set", "--video-bitrate", "1M", "--rotate", "90"], "keep their bitrate"),
+                    (["snapshot", picture], "not decoded here"),
+                    (["keyframe"], "keyframes too"),
+                ] {
+                    let outcome = try await stage.start(
+                        .archive, ["agent", "camera"] + words + ["--archive", stage.archive]
+                    ).outcome()
+                    #expect(outcome.status == 1 && outcome.complaintLines.count == 1)
+                    #expect(outcome.complaints.contains(reason), "\(outcome.complaints)")
+                    #expect(outcome.complaints.contains("--encoder libx264"))
+                }
+                let after = try await status(stage)
+                #expect(after.rotation == 0 && after.isCapturing)
+                try await finish(stage, agent, collector)
+                #expect(try stage.recordings("camera").count == 1)
+            }
+        }
+
+        /// Waits until the collector takes commands to the agent.
+        private func isKnown(_ agent: Running, _ stage: Stage) async throws {
+            try await agent.says("connected to")
+            try await eventually("the source is there") {
+                FileManager.default.fileExists(atPath: stage.archive + "/sessions")
+            }
+        }
+
+        /// Waits until so many more pictures than `before` have been captured.
+        private func captures(_ count: Int, more before: Int, _ stage: Stage) async throws {
+            let deadline = ContinuousClock.now + Running.patience
+            while try await status(stage).pictures < before + count {
+                guard ContinuousClock.now < deadline else {
+                    throw StageFailure(description: "waited too long for \(count) pictures")
+                }
+                try await Task.sleep(for: .milliseconds(200))
+            }
+        }
+
+        /// A file with what libavfilter makes.
+        private func clip(_ source: String, on stage: Stage) async throws -> String {
+            let path = stage.directory.appending(path: "clip.mp4").path
+            _ = try await Foreign.quiet(
+                "ffmpeg",
+                [
+                    "-nostdin", "-v", "error", "-f", "lavfi", "-i", source, "-c:v", "libx264",
+                    "-preset", "ultrafast", "-g", "15", "-bf", "0", "-pix_fmt", "yuv420p", path,
+                ], on: stage)
+            return path
         }
 
         @Test func `on the box the same commands are taken, and a refusal changes nothing`()

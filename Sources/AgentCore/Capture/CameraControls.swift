@@ -6,16 +6,17 @@ import Wire
 /// The camera is opened anew for each question: that works while the lane captures from it, and finds it wherever it is plugged
 /// in by now.
 struct CameraControls: ControlledDevice {
-    private let address: CameraAddress
+    private let place: CameraPlace
 
-    init(_ address: CameraAddress) {
-        self.address = address
+    init(_ place: CameraPlace) {
+        self.place = place
     }
 
     func controls() throws(CaptureError) -> [DeviceControl] {
         do throws(DeviceError) {
-            let desk = try CameraDesk(address.camera())
+            let desk = try CameraDesk(place.address.camera())
             return desk.controls().map(DeviceControl.init)
+                + (Self.sensor(desk)?.controls ?? [])
         } catch {
             throw .source(error.description)
         }
@@ -23,11 +24,32 @@ struct CameraControls: ControlledDevice {
 
     func set(_ settings: [CaptureChange.Setting]) throws(CaptureError) {
         do throws(DeviceError) {
-            let desk = try CameraDesk(address.camera())
-            try desk.set(settings.map { ($0.name, $0.value) })
+            let desk = try CameraDesk(place.address.camera())
+            let area = settings.filter { SensorArea.has($0.name) }
+            let wanted: CameraArea?
+            do throws(CaptureError) {
+                wanted = try area.isEmpty ? nil : Self.sensor(desk)?.with(area)
+            } catch {
+                throw .controlRefused(
+                    place.address.name, control: area[0].name, reason: error.description)
+            }
+            try desk.set(
+                settings.filter { !SensorArea.has($0.name) }.map { ($0.name, $0.value) })
+            guard let wanted, let before = desk.crop(), before != wanted else { return }
+            // Drivers round; one that does nothing has refused.
+            if try desk.setCrop(wanted) == before {
+                throw .controlRefused(
+                    place.address.name, control: area[0].name,
+                    reason: "the driver keeps to \(before)")
+            }
         } catch {
             throw .source(error.description)
         }
+    }
+
+    private static func sensor(_ desk: borrowing CameraDesk) -> SensorArea? {
+        guard let area = desk.crop(), let whole = desk.wholeArea() else { return nil }
+        return SensorArea(area, of: whole)
     }
 }
 

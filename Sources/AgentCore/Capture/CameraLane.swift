@@ -15,6 +15,7 @@ final class CameraLane: CaptureLane, @unchecked Sendable {
     }
     let notes: [String]
     let encoder: String?
+    let makesKeyframes = true
     let device: (any ControlledDevice)?
 
     /// How long a read waits before the thread looks whether it should stop.
@@ -62,7 +63,7 @@ final class CameraLane: CaptureLane, @unchecked Sendable {
         do throws(DeviceError) {
             input = try open()
         } catch {
-            throw .source(error.description)
+            throw CaptureError(error)
         }
         let choice = input.choice
         if choice.coding == .h264 {
@@ -96,12 +97,12 @@ final class CameraLane: CaptureLane, @unchecked Sendable {
         v4l2 name: String, settings: CaptureSettings, clock: any CaptureClock
     ) throws(CaptureError) {
         let wish = try settings.cameraWish()
-        var address = CameraAddress(name: name)
+        let place = CameraPlace(CameraAddress(name: name))
         try self.init(
-            name, settings: settings, clock: clock, device: CameraControls(address)
+            name, settings: settings, clock: clock, device: CameraControls(place)
         ) { () throws(DeviceError) in
-            let camera = try Camera(address, wish: wish)
-            address = camera.address
+            let camera = try Camera(place.address, wish: wish)
+            place.address = camera.address
             return camera
         }
     }

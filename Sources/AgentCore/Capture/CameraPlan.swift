@@ -17,10 +17,15 @@ extension CaptureSettings {
         let format = try videoFormat.map(Self.code)
         wish.code = format
         switch encoder {
-        case .auto:
-            if format == .h264 { wish.ownH264 = .always(needs) }
-        case .copy:
+        case .auto where format != .h264:
+            if crop != nil { wish.ownH264 = .never("a part of the pictures was asked for") }
+        case .auto, .copy:
             wish.ownH264 = .always(needs)
+            if crop != nil {
+                throw .settings(
+                    "a part of the pictures is for an encoder here: leave --crop out, or "
+                        + (encoder == .copy ? "--encoder copy" : "--video-format h264"))
+            }
             if let format, format != .h264 {
                 throw .settings(
                     "--encoder copy copies H.264, not \(format): leave one of them out")

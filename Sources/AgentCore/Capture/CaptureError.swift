@@ -1,15 +1,25 @@
+import Devices
+
 /// Why a capture could not start: one line that says what was wrong and what to do.
 package enum CaptureError: Error, Hashable, CustomStringConvertible {
     /// Settings that contradict each other or cannot be met.
     case settings(String)
     /// A file that cannot be used as asked.
     case source(String)
+    /// A device that this very process has open.
+    case heldHere(String)
     /// An encoder or decoder that would not open.
     case codec(String)
 
     package var description: String {
         switch self {
-        case .settings(let text), .source(let text), .codec(let text): text
+        case .settings(let text), .source(let text), .heldHere(let text), .codec(let text): text
         }
+    }
+
+    /// Why a device could not be opened.
+    init(_ error: DeviceError) {
+        self =
+            error.isHeldHere ? .heldHere(error.description) : .source(error.description)
     }
 }

@@ -15,6 +15,8 @@ protocol CaptureLane: AnyObject, Sendable {
     var notes: [String] { get }
     /// libavcodec's name of the encoder of its pictures; nil: there is none.
     var encoder: String? { get }
+    /// Whether a keyframe can be asked for: of its encoder, or of a camera that encodes.
+    var makesKeyframes: Bool { get }
     /// What can be set at the camera that it captures from; nil: nothing.
     var device: (any ControlledDevice)? { get }
     /// Captures from that time on until the source ends or the capture is to stop; everything has reached `output` when
@@ -25,6 +27,7 @@ protocol CaptureLane: AnyObject, Sendable {
 extension CaptureLane {
     var notes: [String] { [] }
     var encoder: String? { nil }
+    var makesKeyframes: Bool { encoder != nil }
     var device: (any ControlledDevice)? { nil }
 }
 

@@ -37,23 +37,34 @@ struct LanePlan: Hashable, Sendable {
         }
     }
 
-    /// The device that only one can have, by a name that is the same however it was written; nil: none.
+    /// The device that only one can have, a camera by its node however it was named; nil: none. Looks for the camera.
     var device: String? {
         switch source {
-        case .testPicture, .testSound, .file: nil
-        case .camera(let name): "camera \(name)"
-        case .microphone(let name): "sound \(name)"
+        case .testPicture, .testSound, .file: return nil
+        case .camera(let name):
+            do throws(DeviceError) {
+                return try CameraAddress(name: name).camera().node
+            } catch {
+                return "camera \(name)"
+            }
+        case .microphone(let name): return "sound \(name)"
         }
     }
 
     /// Whether a lane of this plan may go on where the other is wanted: only what can be changed while it runs differs.
     func isSame(as other: LanePlan) -> Bool { steady == other.steady }
 
+    /// A file's pictures as they are: nothing of them changes while it runs.
+    private var isCopiedFile: Bool {
+        guard case .file = source, kinds.contains(.video) else { return false }
+        return settings.encoder == .copy
+    }
+
     /// Without what can be changed while it runs.
     private var steady: LanePlan {
         var plan = self
         let usual = CaptureSettings(sourceName: settings.sourceName)
-        if settings.encoder != .copy || !kinds.contains(.video) {
+        if !isCopiedFile {
             plan.settings.videoBitrate = usual.videoBitrate
             plan.settings.videoBitrateCap = usual.videoBitrateCap
             plan.settings.orientation = usual.orientation

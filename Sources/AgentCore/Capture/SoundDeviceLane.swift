@@ -48,7 +48,7 @@ final class SoundDeviceLane: CaptureLane, @unchecked Sendable {
         do throws(DeviceError) {
             input = try open()
         } catch {
-            throw .source(error.description)
+            throw CaptureError(error)
         }
         let layout = input.layout
         plan = try settings.soundPlan(
@@ -91,6 +91,8 @@ final class SoundDeviceLane: CaptureLane, @unchecked Sendable {
         let outlet = DeviceSound.Outlet(
             sound: { [unowned self] (sound) throws(EncodingError) in try encode(sound, output) },
             lost: output.lost)
+        // The device is somebody else's from then on.
+        defer { state = .searching }
         do throws(EncodingError) {
             let end = try capture(output, outlet)
             try sound.finish(nowNanoseconds: output.nowNanoseconds, outlet)

@@ -41,13 +41,26 @@ extension CaptureSession {
     func apply(_ change: CaptureChange) throws(ChangeError) {
         let exchange: Exchange
         var opened: [(plan: LanePlan, lane: any CaptureLane)] = []
+        // What waits for a lane to let go of its device.
+        var waiting: [LanePlan] = []
         var undo: [() -> Void] = []
         do throws(CaptureError) {
             exchange = try self.exchange(for: change)
-            for plan in exchange.arriving where !exchange.needsDeviceOfOther(plan) {
-                opened.append((plan, try plan.open()))
+            for plan in exchange.arriving {
+                if exchange.needsDeviceOfOther(plan) {
+                    waiting.append(plan)
+                    continue
+                }
+                do throws(CaptureError) {
+                    opened.append((plan, try plan.open()))
+                } catch .heldHere {
+                    waiting.append(plan)
+                }
             }
-            undo += try setControls(change.controls, of: opened.map(\.lane), exchange)
+            // A lane that waits has the camera of one that leaves.
+            let cameras =
+                opened.map(\.lane) + (waiting.isEmpty ? [] : exchange.leaving.map(\.lane))
+            undo += try setControls(change.controls, of: cameras, exchange)
             undo += try changeRate(exchange)
         } catch {
             for step in undo.reversed() { step() }
@@ -56,9 +69,7 @@ extension CaptureSession {
         if !exchange.leaving.isEmpty { hub.hold(true) }
         let ends = retire(exchange.leaving)
         do throws(CaptureError) {
-            for plan in exchange.arriving where exchange.needsDeviceOfOther(plan) {
-                opened.append((plan, try plan.open()))
-            }
+            for plan in waiting { opened.append((plan, try plan.open())) }
         } catch {
             for step in undo.reversed() { step() }
             throw restore(exchange.leaving, because: error, ends)

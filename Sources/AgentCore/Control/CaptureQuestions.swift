@@ -31,15 +31,27 @@ extension CaptureSession {
 
     /// Makes the next picture a keyframe.
     func requestKeyframe() throws(ChangeError) {
-        try encodedPictures().output.wishes.add { $0.isKeyframeWanted = true }
+        let running = try pictures()
+        guard running.lane.makesKeyframes else {
+            throw .refused(
+                "the pictures are copied as they come, keyframes too; use --encoder libx264 to ask for some"
+            )
+        }
+        running.output.wishes.add { $0.isKeyframeWanted = true }
     }
 
     /// The next picture as a JPEG, as it is to be shown. Blocks until it is there.
     func snapshot(
         maximumBytes: Int
     ) throws(ChangeError) -> (description: SnapshotDescription, jpeg: [UInt8]) {
+        let running = try pictures()
+        guard running.lane.encoder != nil else {
+            throw .refused(
+                "the pictures are copied as they come, and not decoded here; use --encoder libx264 for "
+                    + "snapshots, or take one from the recording with 'tributary extract --jpeg'")
+        }
         let answer = OneAnswer<PictureWishes.Snapshot>()
-        try encodedPictures().output.wishes.add { $0.snapshots.append(answer) }
+        running.output.wishes.add { $0.snapshots.append(answer) }
         guard let snapshot = answer.wait(milliseconds: Self.nextPictureMilliseconds) else {
             throw .refused("no picture has come for \(Self.nextPictureMilliseconds / 1_000) s")
         }
@@ -73,15 +85,12 @@ extension CaptureSession {
         }
     }
 
-    /// The lane whose pictures go through an encoder here.
-    private func encodedPictures() throws(ChangeError) -> Running {
+    /// The lane that gives pictures.
+    private func pictures() throws(ChangeError) -> Running {
         let state = state.withLock { $0 }
         if state.isPaused { throw .refused("nothing is captured now: 'start' goes on") }
         guard let running = state.lanes.first(where: { $0.plan.kinds.contains(.video) }) else {
             throw .refused("no pictures are captured")
-        }
-        guard running.lane.encoder != nil else {
-            throw .refused("the pictures are copied as they come, and not decoded here")
         }
         return running
     }

@@ -30,7 +30,9 @@ extension CaptureSettings {
         }
         if let bitrate = change.videoBitrate {
             guard encoder != .copy else {
-                throw .settings("pictures are copied: they keep the bitrate that they have")
+                throw .settings(
+                    "the pictures are copied, and keep their bitrate; use --encoder libx264 to change it"
+                )
             }
             settings.videoBitrate = Int(clamping: bitrate)
             // The cap stays in proportion.

@@ -79,7 +79,7 @@ package struct CameraControl: Hashable, Sendable {
 }
 
 /// A rectangle of a camera's pixels.
-package struct CameraArea: Hashable, Sendable {
+package struct CameraArea: Hashable, Sendable, CustomStringConvertible {
     package var left: Int
     package var top: Int
     package var width: Int
@@ -91,4 +91,6 @@ package struct CameraArea: Hashable, Sendable {
         self.width = width
         self.height = height
     }
+
+    package var description: String { "\(width)×\(height)+\(left)+\(top)" }
 }

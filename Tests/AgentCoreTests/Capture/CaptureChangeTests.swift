@@ -14,7 +14,6 @@ import Wire
     private func settings() -> CaptureSettings {
         var settings = quickSettings()
         settings.size = PictureSize(width: 320, height: 180)
-        settings.encoderCandidates = [VideoEncoderSettings.x264]
         return settings
     }
 

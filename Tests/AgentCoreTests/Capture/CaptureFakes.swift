@@ -1,5 +1,6 @@
 import AgentCore
 import Devices
+import Encoding
 import Foundation
 import Glibc
 import Media
@@ -110,6 +111,8 @@ func quickSettings(
     var settings = CaptureSettings(sourceName: "test")
     settings.video = video
     settings.audio = audio
+    // Looking for hardware takes seconds each time.
+    settings.encoderCandidates = [VideoEncoderSettings.x264]
     settings.encoderPreset = "ultrafast"
     settings.videoBitrate = 500_000
     settings.encoderThreads = 1

@@ -26,43 +26,8 @@ import Testing
         return (lane.formats, sink.wait())
     }
 
-    /// Access units of our own encoder as a camera would give them: parameter sets before each keyframe, which is every fifth.
-    private func accessUnits(_ count: Int) throws -> (format: H264Format, units: [[UInt8]]) {
-        var settings = VideoEncoderSettings(
-            size: PictureSize(width: 160, height: 90), frameRate: FrameRate(10),
-            hasConstantRate: true)
-        settings.keyframeInterval = .milliseconds(500)
-        settings.preset = "ultrafast"
-        var encoder = try VideoEncoder(settings)
-        var units: [[UInt8]] = []
-        let format = encoder.format
-        var samples: [EncodedSample] = []
-        for number in 0..<count {
-            let picture = PictureBuffer(width: 160, height: 90)
-            for plane in picture.planes {
-                memset(plane.baseAddress, Int32(40 + number % 100), plane.bytesPerRow * 45)
-            }
-            try encoder.encode(
-                picture.frame(
-                    captureNanoseconds: Int64(number) * 100_000_000,
-                    durationNanoseconds: 100_000_000, colour: nil)
-            ) { samples.append($0) }
-        }
-        try encoder.finish { samples.append($0) }
-        for sample in samples {
-            var unit: [UInt8] = []
-            if sample.flags.contains(.keyframe) {
-                for set in format.sequenceParameterSets + format.pictureParameterSets {
-                    unit += [0, 0, 0, 1] + set
-                }
-            }
-            units.append(unit + (try AnnexB.stream(fromLengthPrefixed: sample.data.span)))
-        }
-        return (format, units)
-    }
-
     @Test func `a camera's own H264 is recorded bit for bit, from its first keyframe on`() throws {
-        let (format, units) = try accessUnits(40)
+        let (format, units) = try ScriptedCamera.accessUnits(40)
         let clock = JumpingClock()
         let camera = ScriptedCamera(
             [.pictures(60)], clock: clock, choice: .script(.h264)
@@ -84,7 +49,7 @@ import Testing
     }
 
     @Test func `parameter sets in a buffer of their own belong to the next picture`() throws {
-        let (format, units) = try accessUnits(40)
+        let (format, units) = try ScriptedCamera.accessUnits(40)
         var buffers: [[UInt8]] = []
         for unit in units {
             let parts = try CameraAccessUnit(bytes: unit)
@@ -108,7 +73,7 @@ import Testing
     }
 
     @Test func `a damaged access unit is a loss, not the end`() throws {
-        let (_, units) = try accessUnits(40)
+        let (_, units) = try ScriptedCamera.accessUnits(40)
         let clock = JumpingClock()
         let camera = ScriptedCamera(
             [.pictures(60)], clock: clock, choice: .script(.h264)
@@ -120,7 +85,7 @@ import Testing
 
     @Test func `a camera without a keyframe is refused with advice`() throws {
         let clock = JumpingClock()
-        let (_, units) = try accessUnits(4)
+        let (_, units) = try ScriptedCamera.accessUnits(4)
         let camera = ScriptedCamera(
             [.pictures(500)], clock: clock, choice: .script(.h264)
         ) { _ in units[2] }

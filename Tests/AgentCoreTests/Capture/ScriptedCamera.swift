@@ -28,10 +28,11 @@ final class ScriptedCamera: CameraInput {
     let layout: CameraPictureLayout
     let summary = "Scripted (/dev/video7)"
     /// Asked of its own encoder.
-    private(set) var keyframeRequests = 0
+    var keyframeRequests: Int { requests.load(ordering: .relaxed) }
     /// Buffers that are not the driver's at this moment.
     let outstanding = Mutex(0)
 
+    private let requests = Atomic(0)
     private let clock: JumpingClock
     private let startNanoseconds: Int64
     private var steps: [Step]
@@ -67,7 +68,7 @@ final class ScriptedCamera: CameraInput {
 
     func start() throws(DeviceError) {}
 
-    func requestKeyframe() { keyframeRequests += 1 }
+    func requestKeyframe() { requests.add(1, ordering: .relaxed) }
 
     func read(timeoutMilliseconds: Int) throws(DeviceError) -> CameraEvent {
         while pictures == 0 {

@@ -176,4 +176,20 @@ import Testing
             }
         }
     }
+
+    @Test func `a lane at its end has let go of its device, so that another can open it`() throws {
+        let clock = JumpingClock()
+        weak var device: ScriptedInput?
+        let lane = try SoundDeviceLane(
+            "hw:CARD=Script,DEV=0", settings: quickSettings(video: .none, seconds: 1)
+        ) { () throws(DeviceError) in
+            let input = ScriptedInput([.sound(seconds: 3)], clock: clock)
+            device = input
+            return input
+        }
+        let sink = CollectingSink()
+        capture(lane, into: sink, clock: clock)
+        #expect(sink.wait().ends == [.finished("duration reached")])
+        withExtendedLifetime(lane) { #expect(device == nil) }
+    }
 }
