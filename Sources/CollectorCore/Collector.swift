@@ -94,7 +94,7 @@ package final class Collector: Sendable {
         defer { retention.stop() }
         var loop = CollectorLoop(
             settings: settings, changeable: changeable, layout: layout, recovered: recovered,
-            sessionNames: sessionNames, disk: disk, control: control, logger: logger,
+            sessionNames: sessionNames, disk: disk, space: space, control: control, logger: logger,
             wantRoom: retention.hurry, report: report)
         loop.logListening(at: receiver.endpoint)
         var inbox = Inbox()
@@ -228,6 +228,8 @@ package final class Collector: Sendable {
             }
             if loop.hasOutgoing { try deliver(&loop, &receiver) }
         }
+        for (peer, enrol) in loop.takeEnrolments() { receiver.enrol(peer, enrol) }
+        for (peer, outcome) in receiver.takeEnrolled() { loop.enrolled(peer, outcome) }
         loop.follow(receiver.followKeys(now: now.monotonic))
         loop.collectDiskEvents()
         loop.answerQuestions()

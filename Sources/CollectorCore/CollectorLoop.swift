@@ -20,6 +20,7 @@ struct CollectorLoop {
     private let disk: DiskWriter<ReceivedPart>
     private let control: ControlServer
     private let wantRoom: () -> Void
+    private let space: FreeSpace
     private var stops = PendingStops()
     /// Who waits for which agent's answer.
     private var commanders: [UInt64: ControlServer.Question] = [:]
@@ -30,18 +31,20 @@ struct CollectorLoop {
     private var nextReport: Int64 = 0
     private var isStopping = false
     private var sessionsEnded = 0
+    private var enrolments: [(peer: PeerID, enrol: Enrol)] = []
 
     init(
         settings: CollectorSettings, changeable: SharedSettings, layout: ArchiveLayout,
         recovered: RecoveredArchive, sessionNames: Set<String>,
-        disk: DiskWriter<ReceivedPart>, control: ControlServer, logger: Logger,
-        wantRoom: @escaping () -> Void,
+        disk: DiskWriter<ReceivedPart>, space: FreeSpace, control: ControlServer,
+        logger: Logger, wantRoom: @escaping () -> Void,
         report: @escaping @Sendable (CollectorStatus) -> Void
     ) {
         self.settings = settings
         self.changeable = changeable
         self.wantRoom = wantRoom
         self.disk = disk
+        self.space = space
         self.control = control
         self.logger = logger
         self.report = report
@@ -112,6 +115,19 @@ extension CollectorLoop {
         follow()
     }
 
+    /// Boxes that want to be enrolled; each is answered with ``enrolled(_:_:)``.
+    mutating func takeEnrolments() -> [(peer: PeerID, enrol: Enrol)] {
+        guard !enrolments.isEmpty else { return [] }
+        defer { enrolments.removeAll() }
+        return enrolments
+    }
+
+    /// A box's enrolment has been worked on.
+    mutating func enrolled(_ peer: PeerID, _ outcome: CollectorLink.EnrolmentOutcome) {
+        conductor.enrolled(peer, outcome, at: .now())
+        follow()
+    }
+
     /// Lets time pass.
     mutating func tick() {
         let now = Instant.now()
@@ -134,7 +150,9 @@ extension CollectorLoop {
                     session: recorder.sessionName,
                     sources: rates.status(
                         recorder.progress, sessionNow: sessionNow, now: now.monotonic),
-                    trouble: conductor.trouble))
+                    trouble: conductor.trouble
+                        // Before a session there is nothing yet that could not be written.
+                        ?? (recorder.sessionName == nil ? space.trouble() : nil)))
         }
     }
 
@@ -236,6 +254,8 @@ extension CollectorLoop {
                 if let question = commanders.removeValue(forKey: ticket) {
                     control.answer(question, .report(reply, payload: payload))
                 }
+            case .enrol(let peer, let enrol):
+                enrolments.append((peer, enrol))
             }
         }
     }

@@ -17,6 +17,8 @@ struct Conductor<Payload: MediaPayload> {
         case wantRoom
         /// An agent's answer to the command with that ticket; a snapshot's JPEG beside it.
         case report(ticket: UInt64, CommandReply, payload: [UInt8])
+        /// A box wants to be enrolled; to be answered with ``enrolled(_:_:at:)``.
+        case enrol(PeerID, Enrol)
     }
 
     private var link: CollectorLink
@@ -143,6 +145,15 @@ extension Conductor {
         perform(
             link.rightChanged(of: peer, to: right, else: text, now: latest), payload: nil,
             peer: peer, at: now)
+    }
+
+    /// A box's enrolment has been worked on.
+    mutating func enrolled(
+        _ peer: PeerID, _ outcome: CollectorLink.EnrolmentOutcome, at now: Instant
+    ) {
+        latest = max(latest, now.monotonic)
+        perform(
+            link.enrolled(peer, outcome, now: latest), payload: nil, peer: peer, at: now)
     }
 
     /// Lets time pass.
@@ -296,6 +307,8 @@ extension Conductor {
                     withExtendedLifetime(payload) { Array(payload.memory) }
                 }
                 notices.append(.report(ticket: ticket, reply, payload: bytes ?? []))
+            case .enrol(let peer, let enrol):
+                notices.append(.enrol(peer, enrol))
             case .closed(let source, let reason):
                 close(source, reason, at: now)
             case .log(let line):

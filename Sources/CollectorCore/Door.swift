@@ -1,4 +1,5 @@
 import Dispatch
+import Glibc
 import Logging
 import Messaging
 import Synchronization
@@ -16,6 +17,17 @@ final class Door: Sendable {
         /// Whether the register has changed since it was last taken.
         var isChanged = false
         var opening: Result<Void, MessagingError>?
+        /// Boxes whose own keys are to be authorised, one for each connection at most; and what became of those before.
+        var enrolments: [Enrolment] = []
+        var enrolled: [(peer: PeerID, outcome: CollectorLink.EnrolmentOutcome)] = []
+    }
+
+    /// A box that wants to be known by a key of its own.
+    struct Enrolment: Sendable {
+        var peer: PeerID
+        /// What its connection has proved to hold.
+        var token: PublicKey
+        var enrol: Enrol
     }
 
     private let keys: LinkSecurity.Collector
@@ -77,8 +89,26 @@ final class Door: Sendable {
 
     /// What a key is at this moment.
     func standing(of key: PublicKey) -> AgentRegister.Standing {
-        state.withLock { $0.register.standing(of: key) }
+        state.withLock { $0.register.standing(of: key, now: Self.now()) }
     }
+
+    /// Exchanges a one-time key for a box's own; what becomes of it is to be taken later.
+    func enrol(_ enrolment: Enrolment) {
+        state.withLock { $0.enrolments.append(enrolment) }
+        wakeUp.signal()
+    }
+
+    /// What has become of enrolments since the last call.
+    func takeEnrolled() -> [(peer: PeerID, outcome: CollectorLink.EnrolmentOutcome)] {
+        state.withLock { state in
+            guard !state.enrolled.isEmpty else { return [] }
+            defer { state.enrolled.removeAll() }
+            return state.enrolled
+        }
+    }
+
+    /// Seconds since 1970.
+    static func now() -> Int64 { Instant.nanoseconds(CLOCK_REALTIME) / 1_000_000_000 }
 
     // MARK: The thread
 
@@ -103,6 +133,7 @@ final class Door: Sendable {
                 _ = try poller.wait(milliseconds: Self.lookMilliseconds)
                 wakeUp.drain()
                 while try authenticator.answerNext({ answer($0, &gate) }) {}
+                enrolAll(&watch)
                 let now = Instant.now().monotonic
                 guard now >= nextLook else { continue }
                 nextLook = now + Int64(Self.lookMilliseconds) * 1_000_000
@@ -121,8 +152,10 @@ final class Door: Sendable {
         let standing = standing(of: key)
         let reason: String
         switch standing {
-        case .authorized:
+        case .authorized, .enrolling:
             return .admitted(userID: key.text)
+        case .expired(let name):
+            reason = "the time to enrol \(name) is over"
         case .revoked(let name):
             reason = "the key of \(name) is revoked"
         case .unknown:
@@ -135,6 +168,41 @@ final class Door: Sendable {
                 metadata: ["address": "\(request.address)", "key": "\(key.shortText)"])
         }
         return .refused
+    }
+
+    /// Does what boxes with one-time keys ask for.
+    private func enrolAll(_ watch: inout AgentWatch) {
+        let waiting = state.withLock { state in
+            defer { state.enrolments.removeAll() }
+            return state.enrolments
+        }
+        guard !waiting.isEmpty else { return }
+        let outcomes = waiting.map { ($0.peer, enrolNow($0)) }
+        // The new keys are let in before their boxes know that they are.
+        look(&watch)
+        state.withLock { $0.enrolled += outcomes }
+        changed()
+    }
+
+    private func enrolNow(_ enrolment: Enrolment) -> CollectorLink.EnrolmentOutcome {
+        guard let key = PublicKey(enrolment.enrol.publicKey) else {
+            return .refused("the box's key is none")
+        }
+        do throws(TrustError) {
+            let authorization = try keys.directory.completeEnrolment(
+                token: enrolment.token, key: key, now: Self.now())
+            let sources = authorization.sources.map(\.description).joined(separator: ", ")
+            logger.notice(
+                "enrolled \(authorization.name), which may write \(sources)",
+                metadata: ["agent": "\(enrolment.enrol.agent)", "key": "\(key.shortText)"])
+            return .enrolled(Enrolled(name: authorization.name, sources: authorization.sources))
+        } catch {
+            guard case .system = error else { return .refused("\(error)") }
+            logger.error("cannot enrol \(enrolment.enrol.agent): \(error)")
+            return .refused(
+                "the server cannot write its files of keys (\(error)); there, 'tributary keys authorize NAME "
+                    + "\(key.text)' does the same")
+        }
     }
 
     private func look(_ watch: inout AgentWatch) {

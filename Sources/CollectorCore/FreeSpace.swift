@@ -33,6 +33,20 @@ struct FreeSpace: Sendable {
     /// Somebody else may have written, or removed, meanwhile: the disk is asked before the next claim.
     mutating func forget() { creditBytes = 0 }
 
+    /// What keeps media from being written, in a few words; nil: nothing does, or nobody can say.
+    func trouble() -> String? {
+        do throws(ArchiveError) {
+            let (free, size) = try measure(directory)
+            let reserve = reserveBytes() ?? Self.defaultReserve(ofDiskWith: size)
+            guard free <= reserve else { return nil }
+            return
+                "there is no room on the disk: less than the \(reserve / 1_000_000) MB that stay "
+                + "free (--reserve)"
+        } catch {
+            return error.description
+        }
+    }
+
     /// Lets bytes be written to `path`, or says why not.
     mutating func claim(_ bytes: Int, for path: String) throws(ArchiveError) {
         if creditBytes < UInt64(bytes) {

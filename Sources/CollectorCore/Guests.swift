@@ -66,6 +66,9 @@ struct Guests {
         return guest
     }
 
+    /// What a peer has proved to hold; nil when it is gone, or was asked for no key.
+    func key(of peer: PeerID) -> PublicKey? { byPeer[peer]?.key }
+
     /// Makes the acquaintance of the sender of a message.
     /// - Returns: it, and peers that are gone, because it has their identity or their descriptor.
     mutating func welcome(
@@ -105,6 +108,10 @@ struct Guests {
             switch standing {
             case .authorized(let now):
                 return Change(guest: guest, text: "the key \(now.name) has changed")
+            case .enrolling(let now):
+                return Change(guest: guest, text: "the key \(now.name) is for enrolment alone")
+            case .expired(let name):
+                return Change(guest: guest, text: "the time to enrol \(name) is over")
             case .revoked(let name): return Change(guest: guest, text: "the key \(name) is revoked")
             case .unknown:
                 return Change(
@@ -139,8 +146,8 @@ struct Guests {
 
     private static func right(_ standing: AgentRegister.Standing) -> WritingRight? {
         switch standing {
-        case .authorized(let authorization): authorization.right
-        case .revoked, .unknown: nil
+        case .authorized(let authorization), .enrolling(let authorization): authorization.right
+        case .revoked, .expired, .unknown: nil
         }
     }
 }

@@ -114,10 +114,23 @@ struct Receiver: ~Copyable {
         return guest
     }
 
+    /// Has a box's own key take the place of the one that its connection has.
+    mutating func enrol(_ peer: PeerID, _ enrol: Enrol) {
+        // Without a door there are no keys, and the protocol has said no already; a peer that is gone needs no answer.
+        guard let door, let token = guests.key(of: peer) else { return }
+        door.enrol(Door.Enrolment(peer: peer, token: token, enrol: enrol))
+    }
+
+    /// What has become of those.
+    func takeEnrolled() -> [(peer: PeerID, outcome: CollectorLink.EnrolmentOutcome)] {
+        door?.takeEnrolled() ?? []
+    }
+
     /// What the files of keys have changed for those who are connected.
     mutating func followKeys(now: Int64) -> [Guests.Change] {
         guard let register = door?.takeChange() else { return [] }
-        let changes = guests.follow(register.standing(of:))
+        let seconds = Door.now()
+        let changes = guests.follow { register.standing(of: $0, now: seconds) }
         for change in changes where change.guest.right == nil {
             guests.dismiss(change.guest.peer, now: now)
         }

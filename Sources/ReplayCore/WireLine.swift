@@ -73,7 +73,7 @@ final class WireLine {
         case .refusal(let refusal):
             state = .refused(refusal.text)
         case .hello, .samples, .gap, .trackUpdate, .goodbye, .clockProbe, .heartbeat, .clockReply,
-            .ping, .command, .report, .unknown:
+            .ping, .command, .report, .enrol, .enrolled, .unknown:
             break
         }
     }

@@ -251,7 +251,7 @@ private struct Record {
         case .trackUpdate(let update): (source, newest) = (update.source, update.sequence)
         case .goodbye(let goodbye): (source, newest) = (goodbye.source, goodbye.sequence)
         case .hello, .clockProbe, .heartbeat, .welcome, .acknowledgement, .refusal, .clockReply,
-            .ping, .command, .report, .unknown:
+            .ping, .command, .report, .enrol, .enrolled, .unknown:
             return nil
         }
     }

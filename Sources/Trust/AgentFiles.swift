@@ -44,16 +44,26 @@ extension KeyDirectory {
     /// - Parameters:
     ///   - key: nil: the one that the name has.
     ///   - sources: nil: those that the name has, or else the source of its own name.
+    ///   - expires: nil: the key is the box's own, or what it was. Otherwise it is a one-time key until then, seconds since 1970.
     @discardableResult
     package func authorize(
-        name: String, key given: PublicKey?, sources: [SourcePattern]?
+        name: String, key given: PublicKey?, sources: [SourcePattern]?, expires: Int64? = nil
+    ) throws(TrustError) -> Authorization {
+        try withLock { () throws(TrustError) in
+            try authorizeAlone(name: name, key: given, sources: sources, expires: expires)
+        }
+    }
+
+    private func authorizeAlone(
+        name: String, key given: PublicKey?, sources: [SourcePattern]?, expires: Int64?
     ) throws(TrustError) -> Authorization {
         let known = try agents().authorizations
         let before = known.first { $0.name == name }
         guard let key = given ?? before?.key else {
             throw .noSuchAgent(name, directory: agentsPath)
         }
-        if let before, before.key != key, !before.isRevoked {
+        // A one-time key makes room for whatever comes instead.
+        if let before, before.key != key, !before.isRevoked, before.expires == nil {
             throw .nameTaken(name: name, path: agentPath(name))
         }
         if let other = known.first(where: { $0.key == key && $0.name != name }) {
@@ -64,10 +74,11 @@ extension KeyDirectory {
         guard before != nil || known.count < Self.maximumAgents else {
             throw .tooManyAgents(directory: agentsPath, limit: Self.maximumAgents)
         }
-        let kept = before?.key == key ? before?.sources : nil
+        let kept = before?.key == key || expires != nil ? before?.sources : nil
         let own = SourcePattern(name).map { [$0] } ?? []
         let authorization = try Authorization(
-            name: name, key: key, sources: sources ?? kept ?? own)
+            name: name, key: key, sources: sources ?? kept ?? own,
+            expires: given == nil || given == before?.key ? before?.expires : expires)
         try save(authorization)
         return authorization
     }
@@ -76,18 +87,39 @@ extension KeyDirectory {
     /// - Parameter nameOrKey: its name here, or its key.
     @discardableResult
     package func revoke(_ nameOrKey: String) throws(TrustError) -> Authorization {
-        let known = try agents().authorizations
-        let found =
-            known.first { $0.name == nameOrKey } ?? known.first { $0.key.text == nameOrKey }
-        guard var authorization = found else {
-            throw .noSuchAgent(nameOrKey, directory: agentsPath)
+        try withLock { () throws(TrustError) in
+            let known = try agents().authorizations
+            let found =
+                known.first { $0.name == nameOrKey } ?? known.first { $0.key.text == nameOrKey }
+            guard var authorization = found else {
+                throw .noSuchAgent(nameOrKey, directory: agentsPath)
+            }
+            authorization.isRevoked = true
+            try save(authorization)
+            return authorization
         }
-        authorization.isRevoked = true
-        try save(authorization)
-        return authorization
     }
 
-    private func save(_ authorization: Authorization) throws(TrustError) {
+    /// Changes files while no other program does: what is read is what is replaced.
+    func withLock<Result>(
+        _ body: () throws(TrustError) -> Result
+    ) throws(TrustError) -> Result {
+        try PrivateFile.makeDirectory(agentsPath)
+        let descriptor = open(agentsPath, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            throw .system(operation: "read", path: agentsPath, errno: errno)
+        }
+        // Closing it lets go of the lock.
+        defer { close(descriptor) }
+        while flock(descriptor, LOCK_EX) != 0 {
+            guard errno == EINTR else {
+                throw .system(operation: "lock", path: agentsPath, errno: errno)
+            }
+        }
+        return try body()
+    }
+
+    func save(_ authorization: Authorization) throws(TrustError) {
         try PrivateFile.makeDirectory(agentsPath)
         try PrivateFile.write(
             agentPath(authorization.name), Array(authorization.fileText.utf8), mode: 0o644,

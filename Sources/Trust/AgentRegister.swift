@@ -5,6 +5,10 @@ package struct AgentRegister: Hashable, Sendable {
     /// What a key is to this collector.
     package enum Standing: Hashable, Sendable {
         case authorized(Authorization)
+        /// A one-time key, to be exchanged for a box's own.
+        case enrolling(Authorization)
+        /// A one-time key whose time is over.
+        case expired(name: String)
         case revoked(name: String)
         case unknown
     }
@@ -21,11 +25,16 @@ package struct AgentRegister: Hashable, Sendable {
         byKey[authorization.key] = authorization
     }
 
-    package func standing(of key: PublicKey) -> Standing {
+    /// - Parameter now: seconds since 1970.
+    package func standing(of key: PublicKey, now: Int64) -> Standing {
         guard let found = byKey[key] else { return .unknown }
-        return found.isRevoked ? .revoked(name: found.name) : .authorized(found)
+        if found.isRevoked { return .revoked(name: found.name) }
+        guard let expires = found.expires else { return .authorized(found) }
+        return now < expires ? .enrolling(found) : .expired(name: found.name)
     }
 
-    /// How many may connect.
-    package var authorizedCount: Int { byKey.values.count { !$0.isRevoked } }
+    /// How many may send.
+    package var authorizedCount: Int {
+        byKey.values.count { !$0.isRevoked && $0.expires == nil }
+    }
 }

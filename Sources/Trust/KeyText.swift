@@ -25,11 +25,13 @@ extension PublicKey {
     }
 }
 
-/// The two kinds of keys as text.
+/// The kinds of keys as text.
 enum KeyText {
     enum Kind: String {
         case publicKey = "tributary public key"
         case secretKey = "tributary secret key"
+        /// The secret half of a key that is good for one enrolment.
+        case token = "tributary enrolment token"
     }
 
     private static let alphabet = Array("abcdefghijklmnopqrstuvwxyz234567".utf8)

@@ -30,6 +30,12 @@ package enum TrustError: Error, Hashable, Sendable, CustomStringConvertible {
     case noSuchAgent(String, directory: String)
     /// More agents than are looked after.
     case tooManyAgents(directory: String, limit: Int)
+    /// Text that `keys enrol` has not printed.
+    case notAnEnrolmentLine
+    /// Where no box could find a server.
+    case notAServer(String, reason: String)
+    /// A key that cannot be exchanged for a box's own.
+    case notEnrollable(reason: String)
     /// Neither root nor a user with a home directory.
     case noDefaultDirectory
     /// A call of the system failed.
@@ -77,6 +83,13 @@ package enum TrustError: Error, Hashable, Sendable, CustomStringConvertible {
         case .tooManyAgents(let directory, let limit):
             "\(directory) holds more than \(limit) files, the most that are looked at: remove those "
                 + "of agents that are gone"
+        case .notAnEnrolmentLine:
+            "this is no line of 'tributary keys enrol': copy all of it, ADDRESS/KEY/TOKEN, as the server has printed it"
+        case .notAServer(let text, let reason):
+            "'\(text.prefix(80))' is no address at which boxes find the server: \(reason); write server, server:5550 or "
+                + "tcp://server:5550"
+        case .notEnrollable(let reason):
+            "\(reason); on the server, 'tributary keys enrol' prints a new line"
         case .noDefaultDirectory:
             "nowhere to look for keys, because HOME is not set: say where with --keys"
         case .system(let operation, let path, EACCES) where operation == "read":

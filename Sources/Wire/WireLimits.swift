@@ -5,7 +5,7 @@ package enum WireLimits {
     /// The protocol's major version; another one is refused.
     package static let major: UInt32 = 1
     /// The protocol's minor version: additions that old peers skip.
-    package static let minor: UInt32 = 2
+    package static let minor: UInt32 = 3
     /// The first minor version whose agents take commands.
     package static let commandMinor: UInt32 = 2
 
@@ -69,6 +69,10 @@ package enum WireLimits {
     package static let digestBytes = 32
     /// Bytes of an identity (spool, epoch, capture): collisions are out of the question.
     package static let identityBytes = 16
+    /// Bytes of a public key: CURVE's.
+    package static let publicKeyBytes = 32
+    /// Names of sources, or beginnings of names, that an agent is told it may write: more than it can have sources.
+    package static let patternsPerKey = 64
 
     /// Nanoseconds that a time may lie from its clock's zero, either way: sums and differences of two cannot overflow.
     package static let timeNanoseconds: Int64 = 1 << 61

@@ -95,6 +95,8 @@ struct AgentCommand: ParsableCommand {
             Program.main(ControlCommand.self, name: Self._commandName, arguments: rest)
         case "devices":
             Program.main(DevicesCommand.self, name: Self._commandName, arguments: rest)
+        case "enrol":
+            Program.main(EnrolCommand.self, name: Self._commandName, arguments: rest)
         case "doctor":
             Program.main(DoctorCommand.self, name: Self._commandName, arguments: rest)
         default:

@@ -47,6 +47,9 @@ struct KeepingOptions: ParsableArguments {
             path: "\(directory)/\(source)", limitBytes: Int(spoolLimit.bytes))
     }
 
+    /// Where the system's agents keep what must outlive them.
+    static let systemDirectory = "/var/lib/tributary-agent"
+
     /// Where agents have their spools, and their sockets beside them; nil: there is no such place.
     static func directory(_ spool: String?) -> String? {
         spool == "none" ? nil : spool ?? usualDirectory()
@@ -65,7 +68,7 @@ struct KeepingOptions: ParsableArguments {
         if let state = variable("STATE_DIRECTORY") {
             return String(state.prefix { $0 != ":" })
         }
-        if geteuid() == 0 { return "/var/lib/tributary-agent" }
+        if geteuid() == 0 { return systemDirectory }
         if let state = variable("XDG_STATE_HOME") { return "\(state)/tributary-agent" }
         return variable("HOME").map { "\($0)/.local/state/tributary-agent" }
     }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Glibc
 import Messaging
 import Terminal
 import Trust
@@ -13,11 +14,11 @@ struct KeysCommand: ParsableCommand {
             of 56 letters and digits, that others are given. On the server 'generate' makes the collector's key; boxes are \
             given its public half (tributary-agent --collector-key, or 'keys trust'). A box's key is made when its \
             agent first starts, or by 'generate'; the server is given its public half with 'authorize'. A running collector \
-            follows within two seconds.
+            follows within two seconds. 'enrol' does all of it with one line, to be pasted on the box.
             """,
         subcommands: [
-            GenerateKeyCommand.self, TrustCollectorCommand.self, AuthorizeKeyCommand.self,
-            RevokeKeyCommand.self, ListKeysCommand.self,
+            GenerateKeyCommand.self, EnrolBoxCommand.self, TrustCollectorCommand.self,
+            AuthorizeKeyCommand.self, RevokeKeyCommand.self, ListKeysCommand.self,
         ])
 }
 
@@ -37,7 +38,7 @@ struct KeyDirectoryOptions: ParsableArguments {
             return try body(keys.map(KeyDirectory.init) ?? .standard())
         } catch let error as TrustError {
             switch error {
-            case .notAName, .notAPattern, .notAPublicKey, .isASecretKey:
+            case .notAName, .notAPattern, .notAPublicKey, .isASecretKey, .notAServer:
                 throw UsageError("\(error)")
             default: throw Failure("\(error)")
             }
@@ -162,6 +163,8 @@ struct ListKeysCommand: ParsableCommand {
             var publicKey: String
             var sources: [String]
             var revoked: Bool
+            /// Nil: the key is the box's own.
+            var enrolsUntil: String?
         }
 
         var directory: String
@@ -202,17 +205,26 @@ struct ListKeysCommand: ParsableCommand {
             agents: (agents?.authorizations ?? []).map {
                 Listing.Agent(
                     name: $0.name, publicKey: $0.key.text, sources: $0.sources.map(\.description),
-                    revoked: $0.isRevoked)
+                    revoked: $0.isRevoked, enrolsUntil: $0.expires.map(ExpiryTime.text))
             }, flaws: flaws)
+    }
+
+    private static func right(of agent: Listing.Agent) -> String {
+        if agent.revoked { return "nothing: revoked" }
+        let sources = agent.sources.joined(separator: " ")
+        guard let until = agent.enrolsUntil, let seconds = ExpiryTime.seconds(until) else {
+            return sources
+        }
+        return seconds > time(nil)
+            ? "\(sources), once enrolled (until \(until))" : "nothing: not enrolled in time"
     }
 
     private func printAgents(_ agents: [Listing.Agent]) {
         var table = Table(["BOX", "MAY WRITE", "PUBLIC KEY"])
         for agent in agents {
             table.add([
-                agent.name,
-                agent.revoked ? "nothing: revoked" : agent.sources.joined(separator: " "),
-                agent.publicKey,
+                agent.name, Self.right(of: agent),
+                agent.enrolsUntil == nil ? agent.publicKey : "a one-time key",
             ])
         }
         print("")

@@ -80,9 +80,9 @@ struct `An agent's file` {
         try directory.revoke("one")
         try directory.revoke(other.text)
         let register = try directory.agents().register
-        #expect(register.standing(of: one) == .revoked(name: "one"))
-        #expect(register.standing(of: other) == .revoked(name: "other"))
-        #expect(register.standing(of: try key()) == .unknown)
+        #expect(register.standing(of: one, now: 0) == .revoked(name: "one"))
+        #expect(register.standing(of: other, now: 0) == .revoked(name: "other"))
+        #expect(register.standing(of: try key(), now: 0) == .unknown)
         #expect(register.authorizedCount == 0)
         try directory.authorize(name: "one", key: nil, sources: nil)
         #expect(try directory.agents().register.authorizedCount == 1)
@@ -121,7 +121,7 @@ struct `An agent's file` {
         try place.write("key = \(other.text)\n", to: directory.agentPath("other"))
         let agents = try directory.agents()
         #expect(agents.authorizations.map(\.name) == ["one"])
-        #expect(agents.register.standing(of: other) == .unknown)
+        #expect(agents.register.standing(of: other, now: 0) == .unknown)
         #expect(agents.flaws.count == 1)
         #expect("\(agents.flaws)".contains("other.pub, line 1: there is no line 'sources"))
     }
@@ -166,7 +166,7 @@ struct `An agent's file` {
         try directory.revoke("one")
         try place.write("key = \(key.text)\nsources = *\n", to: directory.agentPath("two"))
         let agents = try directory.agents()
-        #expect(agents.register.standing(of: key) == .revoked(name: "one"))
+        #expect(agents.register.standing(of: key, now: 0) == .revoked(name: "one"))
         #expect("\(agents.flaws)".contains("the same key is in one.pub too"))
     }
 }
@@ -182,11 +182,11 @@ struct `A watch over the agents' files` {
         #expect(try watch.changes()?.authorizations.count == 1)
         #expect(try watch.changes() == nil)
         try place.directory.revoke("stage")
-        #expect(try watch.changes()?.register.standing(of: key) == .revoked(name: "stage"))
+        #expect(try watch.changes()?.register.standing(of: key, now: 0) == .revoked(name: "stage"))
         try place.write("key = \(key.text)\nsources = *\n", to: place.directory.agentPath("stage"))
         #expect(try watch.changes()?.register.authorizedCount == 1)
         try FileManager.default.removeItem(atPath: place.directory.agentPath("stage"))
-        #expect(try watch.changes()?.register.standing(of: key) == .unknown)
+        #expect(try watch.changes()?.register.standing(of: key, now: 0) == .unknown)
         #expect(try watch.changes() == nil)
     }
 

@@ -191,7 +191,7 @@ struct `An agent` {
             #expect(agent.failure == nil)
             #expect(agent.pauses.count == 1)
             #expect(agent.logs.last?.text.contains("box8 sends it; keeping samples") == true)
-        case .malformed, .version, .name, .sourceInUse, .limit, .sequence, .other:
+        case .malformed, .version, .name, .sourceInUse, .limit, .sequence, .enrolment, .other:
             #expect(agent.failure?.contains("box8 sends it") == true)
         }
     }

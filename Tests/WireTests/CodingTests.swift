@@ -74,6 +74,10 @@ private let everyMessage: [WireMessage] = [
     .report(Report(id: 4, source: 0, reply: .keyframeRequested)),
     .report(Report(id: 5, source: 0, reply: .snapshot(CommandFixtures.snapshot))),
     .report(Report(id: 6, source: 0, reply: .unknown)),
+    .enrol(Enrol(software: "tributary-agent 1", agent: "box7", publicKey: Array(1...32))),
+    .enrolled(
+        Enrolled(name: "box7", sources: ["camera1", "door-*", "*"].compactMap(SourcePattern.init))),
+    .enrolled(Enrolled(name: "b", sources: [])),
 ]
 
 private func malformed(_ message: WireMessage) -> WireError? {

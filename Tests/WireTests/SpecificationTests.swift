@@ -46,7 +46,7 @@ struct `The protocol's text` {
         let envelope = definition.prefix(
             upTo: try #require(definition.range(of: "// ---- Greeting")).lowerBound)
         let messages = envelope.matches(of: /\n    (\w+) \w+ = \d+;/).map { $0.output.1 }
-        #expect(messages.count == 14)
+        #expect(messages.count == 16)
         for message in messages {
             #expect(specification.contains("`\(message)`"), "\(message)")
         }
@@ -58,7 +58,7 @@ struct `The protocol's text` {
         .contains(name.output.1) {
             #expect(specification.contains("`\(name.output.1)`"), "\(name.output.1)")
         }
-        for reason in definition.matches(of: /REASON_(\w+) = [1-9]/) {
+        for reason in definition.matches(of: /REASON_(\w+) = [1-9][0-9]*/) {
             #expect(specification.contains("`REASON_\(reason.output.1)`"), "\(reason.output.1)")
         }
     }
@@ -93,6 +93,8 @@ struct `The protocol's text` {
         "commandMilliseconds": "\(WireLimits.commandMilliseconds)",
         "digestBytes": "\(WireLimits.digestBytes)",
         "identityBytes": "\(WireLimits.identityBytes)",
+        "publicKeyBytes": "\(WireLimits.publicKeyBytes)",
+        "patternsPerKey": "\(WireLimits.patternsPerKey)",
         "timeNanoseconds": "\(WireLimits.timeNanoseconds)",
         "intervalNanoseconds": "\(WireLimits.intervalNanoseconds)",
         "gapNanoseconds": "\(WireLimits.gapNanoseconds)",

@@ -41,7 +41,7 @@ package struct ConfigurationFile: Hashable, Sendable {
         entries = scalars.filter { !$0.value.isEmpty }
     }
 
-    private static func bytes(of path: String) throws(ConfigurationError) -> [UInt8] {
+    static func bytes(of path: String) throws(ConfigurationError) -> [UInt8] {
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
         guard file >= 0 else { throw .unreadable(path: path, errno: errno) }
         defer { close(file) }
@@ -64,6 +64,7 @@ package struct ConfigurationFile: Hashable, Sendable {
 /// Why a configuration cannot be used.
 package enum ConfigurationError: Error, Hashable, CustomStringConvertible {
     case unreadable(path: String, errno: Int32)
+    case unwritable(path: String, errno: Int32)
     case tooLarge(path: String, limit: Int)
     /// Not YAML; the library's own words.
     case malformed(path: String, line: Int, String)
@@ -78,6 +79,8 @@ package enum ConfigurationError: Error, Hashable, CustomStringConvertible {
         switch self {
         case .unreadable(let path, let errno):
             "cannot read the configuration \(path): \(String(cString: strerror(errno)))"
+        case .unwritable(let path, let errno):
+            "cannot write the configuration \(path): \(String(cString: strerror(errno)))"
         case .tooLarge(let path, let limit):
             "\(path) is no configuration: it has more than \(limit / 1024) KiB"
         case .malformed(let path, let line, let problem):

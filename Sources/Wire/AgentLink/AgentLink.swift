@@ -187,7 +187,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
         case .command(let command):
             return commanded(command)
         case .hello, .samples, .gap, .trackUpdate, .goodbye, .clockProbe, .heartbeat, .clockReply,
-            .report, .unknown:
+            .report, .enrol, .enrolled, .unknown:
             return []
         }
     }
@@ -309,7 +309,7 @@ extension AgentLink {
         case .unauthorized:
             return notAdmitted(
                 "the collector at \(settings.endpoint) refused: \(refusal.text)", now: now)
-        case .malformed, .version, .name, .sourceInUse, .limit, .sequence, .other:
+        case .malformed, .version, .name, .sourceInUse, .limit, .sequence, .enrolment, .other:
             state = .failed
             return [.failed("the collector at \(settings.endpoint) refused: \(refusal.text)")]
         }

@@ -44,7 +44,7 @@ package struct KeptRecord<Payload: Sendable>: Sendable {
             self.init(
                 sequences: goodbye.sequence...goodbye.sequence, content: .goodbye, header: header)
         case .hello, .clockProbe, .heartbeat, .welcome, .acknowledgement, .refusal, .clockReply,
-            .ping, .command, .report, .unknown:
+            .ping, .command, .report, .enrol, .enrolled, .unknown:
             throw .malformed("a message that is no record")
         }
     }

@@ -20,6 +20,8 @@ extension WireMessage {
             case .ping: .ping(Tributary_V1_Ping())
             case .command(let command): .command(command.encoded())
             case .report(let report): .report(report.encoded())
+            case .enrol(let enrol): .enrol(enrol.encoded())
+            case .enrolled(let enrolled): .enrolled(enrolled.encoded())
             case .unknown: nil
             }
         do {
@@ -66,6 +68,8 @@ extension WireMessage {
         case .ping: self = .ping
         case .command(let command): self = .command(try Command(decoding: command))
         case .report(let report): self = .report(try Report(decoding: report))
+        case .enrol(let enrol): self = .enrol(try Enrol(decoding: enrol))
+        case .enrolled(let enrolled): self = .enrolled(try Enrolled(decoding: enrolled))
         case nil: self = .unknown
         }
     }
@@ -93,6 +97,8 @@ extension WireMessage {
         case .ping: "Ping"
         case .command: "Command"
         case .report: "Report"
+        case .enrol: "Enrol"
+        case .enrolled: "Enrolled"
         case .unknown: "a message of a later version"
         }
     }

@@ -25,6 +25,9 @@ package enum CollectorAction: Hashable, Sendable {
     case health(source: String, SourceHealth)
     /// The answer to a command. A snapshot's JPEG is the payload part of the message just given.
     case report(ticket: UInt64, CommandReply)
+    /// A box asks for its own key to be authorised in the place of the one that its connection has; to be answered with
+    /// ``CollectorLink/enrolled(_:_:now:)``.
+    case enrol(PeerID, Enrol)
     /// Nobody sends this source any more, for now.
     case closed(source: String, CloseReason)
     /// Something to write down.

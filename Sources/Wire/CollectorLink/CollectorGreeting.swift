@@ -47,7 +47,9 @@ extension CollectorLink {
             switch message {
             case .heartbeat: true
             case .hello, .samples, .gap, .trackUpdate, .goodbye, .clockProbe, .welcome,
-                .acknowledgement, .refusal, .clockReply, .ping, .command, .report, .unknown:
+                .acknowledgement, .refusal, .clockReply, .ping, .command, .report, .enrol,
+                .enrolled,
+                .unknown:
                 false
             }
         var actions: [CollectorAction] = []

@@ -20,6 +20,8 @@ package struct CollectorLink: Sendable {
     private var nextScan: Int64 = 0
     var logGate = LogGate()
     var commands = OpenCommands()
+    /// Peers whose ``Enrol`` is being worked on, and where they come from.
+    var enrolling: [PeerID: String] = [:]
     private var strangers: TokenBucket
 
     /// Records that came again after a reconnect, and were dropped.
@@ -77,9 +79,11 @@ package struct CollectorLink: Sendable {
             actions += take(heartbeat, from: message, now: now)
         case .report(let report):
             actions += take(report, from: message, now: now)
+        case .enrol(let enrol):
+            actions += take(enrol, from: message, now: now)
         case .clockProbe, .unknown:
             actions += checkControlRate(of: message, now: now)
-        case .welcome, .acknowledgement, .refusal, .clockReply, .ping, .command:
+        case .welcome, .acknowledgement, .refusal, .clockReply, .ping, .command, .enrolled:
             actions += refuse(
                 message.peer, .malformed, "\(decoded.name) is for agents; collectors send it",
                 address: message.address, now: now)
@@ -91,6 +95,7 @@ package struct CollectorLink: Sendable {
     package mutating func peerGone(_ peer: PeerID, now: Int64) -> [CollectorAction] {
         var actions = close(peer, .silent)
         claims.removeValue(forKey: peer)
+        enrolling.removeValue(forKey: peer)
         actions += admitUncontested(now: now)
         return actions
     }
@@ -299,7 +304,7 @@ extension CollectorLink {
         case .unknown:
             break
         case .hello, .gap, .trackUpdate, .goodbye, .clockProbe, .heartbeat, .welcome,
-            .acknowledgement, .refusal, .clockReply, .ping, .command:
+            .acknowledgement, .refusal, .clockReply, .ping, .command, .enrol, .enrolled:
             guard found == 1 else {
                 throw .malformed("\(decoded.name) came in \(found) parts; it has a header only")
             }

@@ -148,6 +148,8 @@ package enum RefusalReason: Int, CaseIterable, Hashable, Sendable {
     case stopping = 8
     /// The connection's key may not write a source that it claims, or is not authorised any more.
     case unauthorized = 9
+    /// A box cannot be enrolled like this, or not now.
+    case enrolment = 10
     /// A reason that this version has no word for.
     case other = 0
 }

@@ -9,6 +9,7 @@ package enum WireMessage: Hashable, Sendable {
     case clockProbe(ClockProbe)
     case heartbeat(Heartbeat)
     case report(Report)
+    case enrol(Enrol)
 
     // Collector to agent.
     case welcome(Welcome)
@@ -17,6 +18,7 @@ package enum WireMessage: Hashable, Sendable {
     case clockReply(ClockReply)
     case ping
     case command(Command)
+    case enrolled(Enrolled)
 
     /// A message of a later minor version: skipped.
     case unknown

@@ -3,10 +3,13 @@ package struct WritingRight: Hashable, Sendable {
     /// What the key's holder is called on the server.
     package var name: String
     package var sources: [SourcePattern]
+    /// Whether it is an enrolment's one-time key: its holder may say ``Enrol`` and nothing else.
+    package var isForEnrolment: Bool
 
-    package init(name: String, sources: [SourcePattern]) {
+    package init(name: String, sources: [SourcePattern], isForEnrolment: Bool = false) {
         self.name = name
-        self.sources = sources
+        self.sources = isForEnrolment ? [] : sources
+        self.isForEnrolment = isForEnrolment
     }
 
     /// Whether a source may be written.
@@ -18,6 +21,10 @@ package struct WritingRight: Hashable, Sendable {
     func flaw(in names: [String]) -> String? {
         let others = names.filter { !covers($0) }
         guard !others.isEmpty else { return nil }
+        if isForEnrolment {
+            return
+                "the key \(name) is for enrolling a box alone: use it with 'tributary-agent enrol'"
+        }
         let allowed = sources.map(\.description).joined(separator: ", ")
         return "the key \(name) may write \(allowed.isEmpty ? "nothing" : allowed), not "
             + "\(others.joined(separator: ", ")): on the server, 'tributary keys authorize \(name) --sources …' changes that"

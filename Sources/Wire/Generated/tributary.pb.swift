@@ -133,6 +133,14 @@ nonisolated struct Tributary_V1_Envelope: Sendable {
     set {message = .heartbeat(newValue)}
   }
 
+  var enrol: Tributary_V1_Enrol {
+    get {
+      if case .enrol(let v)? = message {return v}
+      return Tributary_V1_Enrol()
+    }
+    set {message = .enrol(newValue)}
+  }
+
   var report: Tributary_V1_Report {
     get {
       if case .report(let v)? = message {return v}
@@ -182,6 +190,14 @@ nonisolated struct Tributary_V1_Envelope: Sendable {
     set {message = .ping(newValue)}
   }
 
+  var enrolled: Tributary_V1_Enrolled {
+    get {
+      if case .enrolled(let v)? = message {return v}
+      return Tributary_V1_Enrolled()
+    }
+    set {message = .enrolled(newValue)}
+  }
+
   var command: Tributary_V1_Command {
     get {
       if case .command(let v)? = message {return v}
@@ -201,6 +217,7 @@ nonisolated struct Tributary_V1_Envelope: Sendable {
     case goodbye(Tributary_V1_Goodbye)
     case clockProbe(Tributary_V1_ClockProbe)
     case heartbeat(Tributary_V1_Heartbeat)
+    case enrol(Tributary_V1_Enrol)
     case report(Tributary_V1_Report)
     /// collector -> agent
     case welcome(Tributary_V1_Welcome)
@@ -208,6 +225,7 @@ nonisolated struct Tributary_V1_Envelope: Sendable {
     case refusal(Tributary_V1_Refusal)
     case clockReply(Tributary_V1_ClockReply)
     case ping(Tributary_V1_Ping)
+    case enrolled(Tributary_V1_Enrolled)
     case command(Tributary_V1_Command)
 
   }
@@ -473,6 +491,9 @@ nonisolated struct Tributary_V1_Refusal: Sendable {
 
     /// The key of this connection may not write a source that it claims, or is not authorised any more.
     case unauthorized // = 9
+
+    /// A box cannot be enrolled like this, or not now. Since minor 3.
+    case enrolment // = 10
     case UNRECOGNIZED(Int)
 
     init() {
@@ -491,6 +512,7 @@ nonisolated struct Tributary_V1_Refusal: Sendable {
       case 7: self = .unknownConnection
       case 8: self = .stopping
       case 9: self = .unauthorized
+      case 10: self = .enrolment
       default: self = .UNRECOGNIZED(rawValue)
       }
     }
@@ -507,6 +529,7 @@ nonisolated struct Tributary_V1_Refusal: Sendable {
       case .unknownConnection: return 7
       case .stopping: return 8
       case .unauthorized: return 9
+      case .enrolment: return 10
       case .UNRECOGNIZED(let i): return i
       }
     }
@@ -523,9 +546,52 @@ nonisolated struct Tributary_V1_Refusal: Sendable {
       .unknownConnection,
       .stopping,
       .unauthorized,
+      .enrolment,
     ]
 
   }
+
+  init() {}
+}
+
+/// "Let this key in from now on": what a connection with an enrolment's one-time key says instead of Hello.
+nonisolated struct Tributary_V1_Enrol: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// As in Hello.
+  var magic: UInt32 = 0
+
+  var major: UInt32 = 0
+
+  var minor: UInt32 = 0
+
+  var software: String = String()
+
+  var agent: String = String()
+
+  /// The box's own CURVE public key, 32 bytes. The one-time key is good for nothing once this one is authorised in its place.
+  var publicKey: Data = Data()
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+}
+
+/// The answer: the box's own key is authorised, durably.
+nonisolated struct Tributary_V1_Enrolled: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// What the box is called on the server: [A-Za-z0-9][A-Za-z0-9._-]{0,63}.
+  var name: String = String()
+
+  /// What its key may write: names of sources, or beginnings of names and '*'. Where there are more, the first of them.
+  var sources: [String] = []
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 }
@@ -932,7 +998,7 @@ nonisolated extension Tributary_V1_TrackKind: SwiftProtobuf._ProtoNameProviding 
 
 nonisolated extension Tributary_V1_Envelope: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Envelope"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}hello\0\u{1}samples\0\u{1}gap\0\u{3}track_update\0\u{1}goodbye\0\u{3}clock_probe\0\u{1}heartbeat\0\u{2}\u{9}welcome\0\u{1}ack\0\u{1}refusal\0\u{3}clock_reply\0\u{1}ping\0\u{2}\u{c}command\0\u{1}report\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}hello\0\u{1}samples\0\u{1}gap\0\u{3}track_update\0\u{1}goodbye\0\u{3}clock_probe\0\u{1}heartbeat\0\u{1}enrol\0\u{2}\u{8}welcome\0\u{1}ack\0\u{1}refusal\0\u{3}clock_reply\0\u{1}ping\0\u{1}enrolled\0\u{2}\u{b}command\0\u{1}report\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1031,6 +1097,19 @@ nonisolated extension Tributary_V1_Envelope: SwiftProtobuf.Message, SwiftProtobu
           self.message = .heartbeat(v)
         }
       }()
+      case 8: try {
+        var v: Tributary_V1_Enrol?
+        var hadOneofValue = false
+        if let current = self.message {
+          hadOneofValue = true
+          if case .enrol(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.message = .enrol(v)
+        }
+      }()
       case 16: try {
         var v: Tributary_V1_Welcome?
         var hadOneofValue = false
@@ -1094,6 +1173,19 @@ nonisolated extension Tributary_V1_Envelope: SwiftProtobuf.Message, SwiftProtobu
         if let v = v {
           if hadOneofValue {try decoder.handleConflictingOneOf()}
           self.message = .ping(v)
+        }
+      }()
+      case 21: try {
+        var v: Tributary_V1_Enrolled?
+        var hadOneofValue = false
+        if let current = self.message {
+          hadOneofValue = true
+          if case .enrolled(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.message = .enrolled(v)
         }
       }()
       case 32: try {
@@ -1161,6 +1253,10 @@ nonisolated extension Tributary_V1_Envelope: SwiftProtobuf.Message, SwiftProtobu
       guard case .heartbeat(let v)? = self.message else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
     }()
+    case .enrol?: try {
+      guard case .enrol(let v)? = self.message else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
+    }()
     case .welcome?: try {
       guard case .welcome(let v)? = self.message else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 16)
@@ -1180,6 +1276,10 @@ nonisolated extension Tributary_V1_Envelope: SwiftProtobuf.Message, SwiftProtobu
     case .ping?: try {
       guard case .ping(let v)? = self.message else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 20)
+    }()
+    case .enrolled?: try {
+      guard case .enrolled(let v)? = self.message else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 21)
     }()
     case .command?: try {
       guard case .command(let v)? = self.message else { preconditionFailure() }
@@ -1658,7 +1758,97 @@ nonisolated extension Tributary_V1_Refusal: SwiftProtobuf.Message, SwiftProtobuf
 }
 
 nonisolated extension Tributary_V1_Refusal.Reason: SwiftProtobuf._ProtoNameProviding {
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0REASON_UNSPECIFIED\0\u{1}REASON_MALFORMED\0\u{1}REASON_VERSION\0\u{1}REASON_NAME\0\u{1}REASON_SOURCE_IN_USE\0\u{1}REASON_LIMIT\0\u{1}REASON_SEQUENCE\0\u{1}REASON_UNKNOWN_CONNECTION\0\u{1}REASON_STOPPING\0\u{1}REASON_UNAUTHORIZED\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0REASON_UNSPECIFIED\0\u{1}REASON_MALFORMED\0\u{1}REASON_VERSION\0\u{1}REASON_NAME\0\u{1}REASON_SOURCE_IN_USE\0\u{1}REASON_LIMIT\0\u{1}REASON_SEQUENCE\0\u{1}REASON_UNKNOWN_CONNECTION\0\u{1}REASON_STOPPING\0\u{1}REASON_UNAUTHORIZED\0\u{1}REASON_ENROLMENT\0")
+}
+
+nonisolated extension Tributary_V1_Enrol: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".Enrol"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}magic\0\u{1}major\0\u{1}minor\0\u{1}software\0\u{1}agent\0\u{3}public_key\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularFixed32Field(value: &self.magic) }()
+      case 2: try { try decoder.decodeSingularUInt32Field(value: &self.major) }()
+      case 3: try { try decoder.decodeSingularUInt32Field(value: &self.minor) }()
+      case 4: try { try decoder.decodeSingularStringField(value: &self.software) }()
+      case 5: try { try decoder.decodeSingularStringField(value: &self.agent) }()
+      case 6: try { try decoder.decodeSingularBytesField(value: &self.publicKey) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.magic != 0 {
+      try visitor.visitSingularFixed32Field(value: self.magic, fieldNumber: 1)
+    }
+    if self.major != 0 {
+      try visitor.visitSingularUInt32Field(value: self.major, fieldNumber: 2)
+    }
+    if self.minor != 0 {
+      try visitor.visitSingularUInt32Field(value: self.minor, fieldNumber: 3)
+    }
+    if !self.software.isEmpty {
+      try visitor.visitSingularStringField(value: self.software, fieldNumber: 4)
+    }
+    if !self.agent.isEmpty {
+      try visitor.visitSingularStringField(value: self.agent, fieldNumber: 5)
+    }
+    if !self.publicKey.isEmpty {
+      try visitor.visitSingularBytesField(value: self.publicKey, fieldNumber: 6)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: Tributary_V1_Enrol, rhs: Tributary_V1_Enrol) -> Bool {
+    if lhs.magic != rhs.magic {return false}
+    if lhs.major != rhs.major {return false}
+    if lhs.minor != rhs.minor {return false}
+    if lhs.software != rhs.software {return false}
+    if lhs.agent != rhs.agent {return false}
+    if lhs.publicKey != rhs.publicKey {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Tributary_V1_Enrolled: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".Enrolled"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}sources\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.name) }()
+      case 2: try { try decoder.decodeRepeatedStringField(value: &self.sources) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.name.isEmpty {
+      try visitor.visitSingularStringField(value: self.name, fieldNumber: 1)
+    }
+    if !self.sources.isEmpty {
+      try visitor.visitRepeatedStringField(value: self.sources, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: Tributary_V1_Enrolled, rhs: Tributary_V1_Enrolled) -> Bool {
+    if lhs.name != rhs.name {return false}
+    if lhs.sources != rhs.sources {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
 }
 
 nonisolated extension Tributary_V1_Samples: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {

@@ -88,7 +88,7 @@ private struct CollectorBed {
                     preconditionFailure("the collector says what nobody can read: \(error)")
                 }
             case .dismissed, .opened, .gap, .trackUpdate, .goodbye, .clockExchanges, .health,
-                .closed, .report, .log:
+                .closed, .report, .enrol, .log:
                 continue
             }
         }

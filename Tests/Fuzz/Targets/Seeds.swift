@@ -111,6 +111,20 @@ enum Seeds {
             ("ack", .acknowledgement(Acknowledgement(sources: states, session: "s"))),
             ("refusal", .refusal(Refusal(reason: .unauthorized, text: "no"))),
             ("ping", .ping),
+            (
+                "enrol",
+                .enrol(
+                    Enrol(
+                        software: "a", agent: "box",
+                        publicKey: [UInt8](repeating: 7, count: WireLimits.publicKeyBytes)))
+            ),
+            (
+                "enrolled",
+                .enrolled(
+                    Enrolled(
+                        name: "box", sources: ["stage", "door-*"].compactMap(SourcePattern.init))
+                )
+            ),
         ]
         return all.map { ($0.0, $0.1.encoded()) }
     }

@@ -1,0 +1,142 @@
+import Devices
+package import Messaging
+import Outbound
+package import Trust
+package import Wire
+
+/// Exchanges an enrolment's one-time key for this box's own, at the collector.
+package struct Enroller: Sendable {
+    private static let connectNanoseconds: Int64 = 10_000_000_000
+    /// The server writes a file, durably.
+    private static let answerNanoseconds: Int64 = 15_000_000_000
+    private static let followNanoseconds: Int64 = 2_500_000_000
+    private static let pauseNanoseconds: Int64 = 500_000_000
+
+    private let line: EnrolmentLine
+    private let key: SecretKey
+    private let request: Enrol
+
+    /// - Parameters:
+    ///   - line: what the server printed.
+    ///   - key: the box's own, which is on its disk already: an answer that is lost can be asked for again.
+    package init(line: EnrolmentLine, key: SecretKey, software: String, agent: String) {
+        self.line = line
+        self.key = key
+        request = Enrol(software: software, agent: agent, publicKey: key.publicKey.bytes)
+    }
+
+    /// What a collector says to a key and its wish.
+    private enum Answer {
+        case enrolled(Enrolled)
+        /// It does not admit the key.
+        case notAdmitted
+        /// One line that says what is wrong, and what to do.
+        case failed(String)
+    }
+
+    /// Enrols, and proves that the box's own key is admitted. Blocks its thread for some seconds at most.
+    package func run() throws(EnrolmentError) -> Enrolled {
+        // A collector follows its files of keys within two seconds: the line may be newer than what it knows.
+        let deadline = now() + Self.followNanoseconds
+        while true {
+            let isExchanged: Bool
+            switch ask(with: line.token) {
+            case .enrolled: isExchanged = true
+            case .notAdmitted: isExchanged = false
+            case .failed(let text): throw EnrolmentError(description: text)
+            }
+            // Also when the line is not good any more: it may have been used by this very box, whose answer was lost.
+            switch ask(with: key) {
+            case .enrolled(let enrolled): return enrolled
+            case .notAdmitted: break
+            case .failed(let text): throw EnrolmentError(description: text)
+            }
+            if isExchanged {
+                throw EnrolmentError(
+                    description:
+                        "\(collector) has enrolled this box and does not admit it: look into its log"
+                )
+            }
+            guard now() < deadline else { throw EnrolmentError(description: notTaken) }
+            MonotonicClock().sleep(untilNanoseconds: now() + Self.pauseNanoseconds)
+        }
+    }
+
+    private var notTaken: String {
+        "\(collector) does not take this line: it has been used, its time is over, or it was revoked; on the server, "
+            + "'tributary keys enrol' prints a new one"
+    }
+
+    private var collector: String { "the collector at \(line.endpoint)" }
+
+    /// One connection with a key.
+    private func ask(with key: SecretKey) -> Answer {
+        do throws(MessagingError) {
+            let context = try Context()
+            var connection = try LinkConnection(
+                to: line.endpoint, security: .client(key, server: line.collectorKey), in: context,
+                wakeUp: try WakeUp())
+            if let trouble = try connect(&connection) { return trouble }
+            try connection.send(WireMessage.enrol(request).encoded(), nil)
+            return try answer(&connection)
+        } catch {
+            return .failed("cannot connect to \(line.endpoint): \(error)")
+        }
+    }
+
+    /// - Returns: nil when messages flow.
+    private func connect(_ connection: inout LinkConnection) throws(MessagingError) -> Answer? {
+        let deadline = now() + Self.connectNanoseconds
+        while now() < deadline {
+            try connection.wait(milliseconds: 100)
+            while let event = try connection.nextEvent() {
+                switch event {
+                case .ready: return nil
+                case .handshakeFailed(_, .refused): return .notAdmitted
+                case .handshakeFailed(_, .securityMismatch):
+                    return .failed("\(collector) uses no keys: there is nothing to enrol for")
+                case .handshakeFailed:
+                    return .failed(
+                        "\(collector) has another key than this line says, or is none: get a new line from the "
+                            + "server that shall record this box")
+                case .connected, .accepted, .retrying, .disconnected, .other: continue
+                }
+            }
+        }
+        return .failed(
+            "nobody answers at \(line.endpoint): start tributary-collector there, let its port through the "
+                + "firewall, or have a line printed with another --server")
+    }
+
+    private func answer(_ connection: inout LinkConnection) throws(MessagingError) -> Answer {
+        let deadline = now() + Self.answerNanoseconds
+        while now() < deadline {
+            try connection.wait(milliseconds: 100)
+            while let message = try connection.nextMessage() {
+                do throws(WireError) {
+                    switch try WireMessage(decoding: message) {
+                    case .enrolled(let enrolled): return .enrolled(enrolled)
+                    case .refusal(let refusal):
+                        return .failed("\(collector) refused: \(refusal.text)")
+                    case .hello, .samples, .gap, .trackUpdate, .goodbye, .clockProbe, .heartbeat,
+                        .report, .enrol, .welcome, .acknowledgement, .clockReply, .ping, .command,
+                        .unknown:
+                        continue
+                    }
+                } catch {
+                    return .failed("\(collector) said something unreadable: \(error)")
+                }
+            }
+        }
+        return .failed(
+            "\(collector) gives no answer: is it of this version? 'tributary-collector --version' says which"
+        )
+    }
+
+    private func now() -> Int64 { MonotonicClock().nowNanoseconds }
+}
+
+/// Why a box could not be enrolled: one line that says what to do.
+package struct EnrolmentError: Error, Hashable, CustomStringConvertible {
+    package let description: String
+}

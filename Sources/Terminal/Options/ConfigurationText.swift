@@ -1,0 +1,99 @@
+import Glibc
+
+/// A configuration file as people wrote it, in which single options are given other values: remarks, order and everything else
+/// stay as they are.
+package struct ConfigurationText: Hashable, Sendable {
+    package private(set) var text: String
+
+    package init(_ text: String) {
+        self.text = text
+    }
+
+    /// Reads a file; nil when there is none.
+    package init?(path: String) throws(ConfigurationError) {
+        guard access(path, F_OK) == 0 || errno != ENOENT else { return nil }
+        // Read as a program would first: what is no configuration is not changed.
+        let bytes = try ConfigurationFile.bytes(of: path)
+        _ = try ConfigurationFile(path: path, bytes: bytes)
+        text = String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Gives an option a value: in the line that gives it one, else in the first that is commented out, else at the end.
+    package mutating func set(_ name: String, to value: String) {
+        var lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        let line = "\(name): \(Self.scalar(value))"
+        let place =
+            lines.firstIndex { $0.hasPrefix("\(name):") }
+            ?? lines.firstIndex { $0.hasPrefix("#\(name):") }
+        if let place {
+            lines[place] = line
+        } else if lines.last == "" {
+            lines.insert(line, at: lines.count - 1)
+        } else {
+            lines += [line, ""]
+        }
+        text = lines.joined(separator: "\n")
+    }
+
+    /// A value as YAML reads it back; quoted where letters have a meaning of their own.
+    private static func scalar(_ value: String) -> String {
+        let plain = value.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "/"), UInt8(ascii: "."),
+                UInt8(ascii: "_"), UInt8(ascii: "-"), UInt8(ascii: ":"):
+                true
+            default: false
+            }
+        }
+        let first = value.utf8.first
+        if plain, !value.hasSuffix(":"), first != UInt8(ascii: "-"), first != UInt8(ascii: ":") {
+            return value
+        }
+        return "'\(value.replacing("'", with: "''"))'"
+    }
+
+    /// Puts it in the place of the file, so that at every instant either the old or the new one is there, whole and durable.
+    package func write(to path: String) throws(ConfigurationError) {
+        let temporary = "\(path).\(getpid()).new"
+        let descriptor = open(temporary, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o644)
+        guard descriptor >= 0 else { throw .unwritable(path: path, errno: errno) }
+        defer { unlink(temporary) }
+        try fill(descriptor, path: path)
+        guard rename(temporary, path) == 0 else {
+            throw .unwritable(path: path, errno: errno)
+        }
+    }
+
+    /// The directory that a file is in.
+    package static func directory(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+
+    /// Makes the directory that a file is to be in, and those above it.
+    package static func makeDirectory(for path: String) throws(ConfigurationError) {
+        let directory = directory(of: path)
+        if access(directory, F_OK) == 0 { return }
+        try makeDirectory(for: directory)
+        guard mkdir(directory, 0o755) == 0 || errno == EEXIST else {
+            throw .unwritable(path: path, errno: errno)
+        }
+    }
+
+    private func fill(_ descriptor: Int32, path: String) throws(ConfigurationError) {
+        defer { close(descriptor) }
+        // The one before says who may read it; a new one everybody: it holds no secrets.
+        var before = stat()
+        let mode = stat(path, &before) == 0 ? before.st_mode & 0o777 : 0o644
+        guard fchmod(descriptor, mode) == 0 else { throw .unwritable(path: path, errno: errno) }
+        var rest = Array(text.utf8)[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0 && errno == EINTR { continue }
+            guard count > 0 else { throw .unwritable(path: path, errno: errno) }
+            rest = rest.dropFirst(count)
+        }
+        guard fsync(descriptor) == 0 else { throw .unwritable(path: path, errno: errno) }
+    }
+}

@@ -1,0 +1,196 @@
+import AgentCore
+import ArgumentParser
+import Glibc
+import Messaging
+import Terminal
+import Trust
+import Wire
+
+/// `tributary-agent enrol`: connects this box to a server, with one line from there.
+struct EnrolCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "enrol", _superCommandName: "tributary-agent",
+        abstract:
+            "Connects this box to a server, with the line that 'tributary keys enrol' printed there.",
+        discussion: """
+            Makes this box's key if it has none, has the server authorise it, and writes the collector's address, its key, the key's place and \
+            the source's name into the configuration. Without a line, or with '-', the line is read from standard input: then no other \
+            program on this box sees it. What is in the configuration otherwise stays as it is. It works once; repeated by the same box, it \
+            writes the same again.
+            """)
+
+    private static let systemDirectory = "/etc/tributary"
+
+    @Argument(help: "The line; - for standard input.")
+    var line: String?
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            The configuration to write. (default: /etc/tributary/agent.yaml, or with several sources /etc/tributary/agents/SOURCE.yaml for each; \
+            below ~/.config/tributary where that is not allowed)
+            """, valueName: "file"))
+    var file: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Directory of this box's key. (default: as the configuration says, or /var/lib/tributary-agent/keys)",
+            valueName: "dir"))
+    var keys: String?
+
+    func run() throws {
+        let line = try readLine()
+        let directory = try configurationDirectory()
+        // All that can be wrong here is found before the line is used: it is good once.
+        let keyDirectory = try self.keyDirectory(configurationIn: directory)
+        for path in [file, "\(directory)/agent.yaml"].compactMap({ $0 }) { try check(path) }
+        let enrolled: Enrolled
+        do {
+            let key = try keyDirectory.ownKey() ?? keyDirectory.makeOwnKey()
+            let enroller = Enroller(
+                line: line, key: key, software: Version.software("tributary-agent"),
+                agent: SourceNames.ofThisMachine())
+            enrolled = try enroller.run()
+        } catch let error as TrustError {
+            throw Failure("\(error)")
+        } catch let error as EnrolmentError {
+            throw Failure("\(error)")
+        }
+        let files = try write(enrolled, line, keyDirectory, into: directory)
+        tell(enrolled, keyDirectory, files)
+    }
+
+    // MARK: The line
+
+    private func readLine() throws -> EnrolmentLine {
+        let text: String
+        if let line, line != "-" {
+            ProcessArguments.hide(line)
+            text = line
+        } else {
+            if isatty(0) == 1 {
+                Console().line("Paste the line that 'tributary keys enrol' printed:")
+            }
+            text = Swift.readLine() ?? ""
+        }
+        do throws(TrustError) {
+            return try EnrolmentLine(text)
+        } catch {
+            throw UsageError("\(error)")
+        }
+    }
+
+    // MARK: Where things are
+
+    private func configurationDirectory() throws -> String {
+        if geteuid() == 0 { return Self.systemDirectory }
+        let base = getenv("XDG_CONFIG_HOME").map { String(cString: $0) }
+        if let base, base.hasPrefix("/") { return "\(base)/tributary" }
+        guard let home = getenv("HOME") else {
+            throw UsageError("there is no home directory: say where to write with --file")
+        }
+        return "\(String(cString: home))/.config/tributary"
+    }
+
+    private func keyDirectory(configurationIn directory: String) throws -> KeyDirectory {
+        if let keys { return KeyDirectory(keys) }
+        let path = file ?? "\(directory)/agent.yaml"
+        do {
+            if access(path, F_OK) == 0,
+                let entry = try ConfigurationFile(path: path).entries.first(where: {
+                    $0.name == "keys"
+                })
+            {
+                return KeyDirectory(entry.value)
+            }
+            if geteuid() == 0 { return KeyDirectory("\(KeepingOptions.systemDirectory)/keys") }
+            return try .standard()
+        } catch let error as ConfigurationError {
+            throw Failure("\(error)")
+        } catch let error as TrustError {
+            throw Failure("\(error)")
+        }
+    }
+
+    /// Whether a configuration can be changed.
+    private func check(_ path: String) throws {
+        do throws(ConfigurationError) {
+            _ = try ConfigurationText(path: path)
+        } catch {
+            throw Failure("\(error)")
+        }
+        let place = access(path, F_OK) == 0 ? path : ConfigurationText.directory(of: path)
+        guard access(place, W_OK) == 0 || errno == ENOENT else {
+            throw Failure(
+                "cannot write \(path): \(String(cString: strerror(errno))); run this with sudo, or say where with --file"
+            )
+        }
+    }
+
+    // MARK: The configuration
+
+    /// A configuration that was written, and its source if that is known.
+    private struct Written {
+        var path: String
+        var source: String?
+    }
+
+    private func write(
+        _ enrolled: Enrolled, _ line: EnrolmentLine, _ keys: KeyDirectory, into directory: String
+    ) throws -> [Written] {
+        let whole = enrolled.sources.map(\.description).filter { !$0.hasSuffix("*") }
+        let files: [Written]
+        if file == nil, whole.count > 1 {
+            files = whole.map { Written(path: "\(directory)/agents/\($0).yaml", source: $0) }
+        } else {
+            let right = WritingRight(name: enrolled.name, sources: enrolled.sources)
+            let own = [enrolled.name, SourceNames.ofThisMachine()].first(where: right.covers)
+            files = [
+                Written(path: file ?? "\(directory)/agent.yaml", source: whole.first ?? own)
+            ]
+        }
+        do throws(ConfigurationError) {
+            for file in files {
+                var text =
+                    try ConfigurationText(path: file.path)
+                    ?? ConfigurationText(
+                        """
+                        # Options of tributary-agent(1), a line 'name: value' for each. Made by 'tributary-agent enrol'.
+                        video: first
+
+                        """)
+                text.set("collector", to: line.endpoint)
+                text.set("collector-key", to: line.collectorKey.text)
+                text.set("keys", to: keys.path)
+                if let source = file.source { text.set("source", to: source) }
+                try ConfigurationText.makeDirectory(for: file.path)
+                try text.write(to: file.path)
+            }
+        } catch {
+            throw Failure("this box is enrolled, but \(error); mend that and do the same again")
+        }
+        return files
+    }
+
+    private func tell(_ enrolled: Enrolled, _ keys: KeyDirectory, _ files: [Written]) {
+        let sources = enrolled.sources.map(\.description).joined(separator: ", ")
+        print("enrolled as \(enrolled.name): this box may write \(sources)")
+        print("its key: \(keys.ownKeyPath)")
+        for file in files { print("its configuration: \(file.path)") }
+        if files.contains(where: { $0.source == nil }) {
+            print("say there which source it is (source: NAME), one that matches \(sources)")
+        }
+        if files.count > 1 {
+            print("say in each which camera it is (video: …); 'tributary-agent devices' lists them")
+        }
+        let isSystem = files.allSatisfy { $0.path.hasPrefix("\(Self.systemDirectory)/agent") }
+        guard isSystem, access("/run/systemd/system", F_OK) == 0 else {
+            for file in files { print("next: tributary-agent --config \(file.path)") }
+            return
+        }
+        let units =
+            files.count == 1
+            ? ["tributary-agent"] : files.compactMap { $0.source.map { "tributary-agent@\($0)" } }
+        print("next: sudo systemctl enable --now \(units.joined(separator: " "))")
+    }
+}

@@ -1,0 +1,69 @@
+import Foundation
+import Testing
+
+@testable import Terminal
+
+struct `A configuration that is changed` {
+    private func entries(_ text: ConfigurationText) throws -> [String: String] {
+        let file = try ConfigurationFile(path: "x.yaml", bytes: Array(text.text.utf8))
+        return Dictionary(uniqueKeysWithValues: file.entries.map { ($0.name, $0.value) })
+    }
+
+    @Test func `keeps everything but the option's own line`() throws {
+        let before = """
+            # Where the collector listens.
+            #collector: tcp://127.0.0.1:5550
+            #collector-key: KEY
+            video: first
+            #audio: first
+
+            """
+        var text = ConfigurationText(before)
+        text.set("collector", to: "tcp://server:5550")
+        #expect(
+            text.text
+                == before.replacing(
+                    "#collector: tcp://127.0.0.1:5550", with: "collector: tcp://server:5550"))
+        text.set("video", to: "test")
+        text.set("collector", to: "tcp://other:1")
+        text.set("source", to: "camera1")
+        #expect(
+            try entries(text) == [
+                "collector": "tcp://other:1", "video": "test", "source": "camera1",
+            ])
+        #expect(text.text.hasSuffix("\nsource: camera1\n"))
+    }
+
+    @Test(arguments: [
+        "tcp://[::1]:5550", "a b", "it's", "# no remark", "yes", "-", "a:", "x: y", "~", "", "'",
+        "{}", "\"",
+    ])
+    func `gives back what was put in`(value: String) throws {
+        var text = ConfigurationText("")
+        text.set("name", to: value)
+        let read = try entries(text)["name"] ?? ""
+        #expect(read == value)
+    }
+
+    @Test func `is replaced whole, with the rights that it had`() throws {
+        let directory = FileManager.default.temporaryDirectory
+            .appending(path: "tributary-text-\(UUID().uuidString)")
+        defer {
+            do { try FileManager.default.removeItem(at: directory) } catch { Issue.record(error) }
+        }
+        let path = directory.appending(path: "deep/agent.yaml").path
+        #expect(try ConfigurationText(path: path) == nil)
+        try ConfigurationText.makeDirectory(for: path)
+        try ConfigurationText("video: test\n").write(to: path)
+        chmod(path, 0o640)
+        try ConfigurationText("video: first\n").write(to: path)
+        #expect(try ConfigurationText(path: path)?.text == "video: first\n")
+        var status = stat()
+        #expect(stat(path, &status) == 0 && status.st_mode & 0o777 == 0o640)
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: directory.path + "/deep")
+                == ["agent.yaml"])
+        try "video: [".write(toFile: path, atomically: true, encoding: .utf8)
+        #expect(throws: ConfigurationError.self) { try ConfigurationText(path: path) }
+    }
+}
