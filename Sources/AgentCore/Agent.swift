@@ -3,7 +3,7 @@ import Encoding
 package import Logging
 import Media
 import Synchronization
-import Wire
+package import Wire
 
 /// One source on its way: what the capture makes goes to the uplink, until one of them ends.
 package final class Agent: Sendable {
@@ -21,6 +21,7 @@ package final class Agent: Sendable {
     private let capture: CaptureSession
     private let sink: UplinkSink
     private let logger: Logger
+    private let isCapturing = Atomic(false)
 
     /// Nothing is opened yet.
     package init(
@@ -46,6 +47,7 @@ package final class Agent: Sendable {
         obeyCollector()
         defer { desk.close() }
         try capture.start()
+        isCapturing.store(true, ordering: .releasing)
         desk.open()
         for line in capture.notes + capture.descriptions { logger.info("\(line)") }
         let outcome = uplink.wait()
@@ -119,6 +121,30 @@ package final class Agent: Sendable {
 
     /// For a progress line.
     package var status: UplinkStatus { uplink.status }
+
+    /// How everything does; nil before the capture has begun.
+    package var progress: AgentProgress? {
+        guard isCapturing.load(ordering: .acquiring) else { return nil }
+        let status = capture.status()
+        let uplink = uplink.status
+        var progress = AgentProgress(
+            source: settings.sourceName, endpoint: settings.endpoint, uplink: uplink)
+        progress.isPaused = !status.isCapturing
+        progress.pictures = capture.hub.format(of: .video) == nil ? nil : status.pictures
+        progress.soundPackets = capture.hub.format(of: .audio) == nil ? nil : status.soundPackets
+        progress.lostSamples = status.lostSamples + uplink.lostSamples
+        progress.latestNote = sink.latestNote
+        progress.turns = capture.turns
+        progress.turns["uplink"] = uplink.turns
+        return progress
+    }
+
+    /// Asks for changes as somebody on this box would; `answer` is called when they are made, or cannot be.
+    package func change(
+        _ change: CaptureChange, answer: @escaping @Sendable (CommandReply) -> Void
+    ) {
+        desk.submit(.change(change), from: "the configuration") { reply, _ in answer(reply) }
+    }
 }
 
 /// Hands what the capture makes to the uplink.
@@ -126,6 +152,7 @@ private final class UplinkSink: CaptureSink {
     private let uplink: Uplink
     private let logger: Logger
     private let ending = Mutex<CaptureEnd?>(nil)
+    private let note = Mutex<String?>(nil)
 
     init(uplink: Uplink, logger: Logger) {
         self.uplink = uplink
@@ -150,7 +177,13 @@ private final class UplinkSink: CaptureSink {
         uplink.offer(Loss(loss))
     }
 
-    func noted(_ line: String) { logger.warning("\(line)") }
+    func noted(_ line: String) {
+        logger.warning("\(line)")
+        note.withLock { $0 = line }
+    }
+
+    /// What the capture said last.
+    var latestNote: String? { note.withLock { $0 } }
 
     func heard(_ report: SoundReport) {
         let health = SoundHealth(report)

@@ -117,8 +117,10 @@ package enum Program {
         }
     }
 
-    /// One line on standard error, past any logger.
+    /// One line on standard error, past any logger; where a service manager listens, it is the service's status too: the program
+    /// ends with it.
     package static func complain(_ line: String) {
         Console().line(oneLine(line))
+        ServiceManager.current().status(line)
     }
 }

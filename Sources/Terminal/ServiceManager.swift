@@ -5,19 +5,21 @@ import Glibc
 /// The protocol is one datagram of lines to the socket that `NOTIFY_SOCKET` names; libsystemd is not needed for that.
 /// Everywhere else nothing happens.
 package struct ServiceManager: Sendable {
-    /// Bytes of a status line: what `systemctl status` shows in one.
-    private static let statusBytes = 200
+    /// Bytes of a status line: what is wrong, and a command with a key in it.
+    private static let statusBytes = 320
 
     private let socketPath: String?
     /// How long systemd waits for a sign of life before it starts the service anew; nil: it does not watch.
     package let watchdog: Duration?
 
     /// Of this process. The variables are taken out of the environment: they are not for programs started by this one.
-    package static func current() -> ServiceManager {
+    package static func current() -> ServiceManager { ofThisProcess }
+
+    private static let ofThisProcess: ServiceManager = {
         let manager = ServiceManager { name in getenv(name).map { String(cString: $0) } }
         for name in ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"] { unsetenv(name) }
         return manager
-    }
+    }()
 
     /// - Parameter variable: the environment.
     init(_ variable: (String) -> String?) {

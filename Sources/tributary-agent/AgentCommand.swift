@@ -2,6 +2,7 @@ import AgentCore
 import ArgumentParser
 import CLinux
 import Devices
+import Dispatch
 import Encoding
 import Glibc
 import Logging
@@ -17,7 +18,7 @@ struct AgentCommand: ParsableCommand {
         abstract: "Captures one source, encodes it and sends it to a collector.",
         discussion: """
             'tributary-agent doctor --help' shows how to find out whether this box can do it, 'tributary-agent control --help' \
-            how a running agent is changed.
+            how a running agent is changed, 'tributary-agent enrol --help' how a box is connected to a server.
 
             --video test is a moving picture whose top carries its capture time; --audio test beeps at every whole second. \
             A file is played at its own pace, as a camera would, with its sound unless --audio says otherwise. \
@@ -27,7 +28,8 @@ struct AgentCommand: ParsableCommand {
             crash or a power cut. A power cut may take what is newer than the last second or, while the collector takes \
             everything promptly, what it has not got on disk yet. Every option can \
             come from the environment (--video-bitrate is TRIBUTARY_VIDEO_BITRATE) and from a file (--config). Stop with Ctrl-C or SIGTERM: what \
-            has been captured is sent first; a second Ctrl-C does not wait.
+            has been captured is sent first; a second Ctrl-C does not wait. SIGHUP reads the file again: what is captured, its size, rate and \
+            bitrate change while it runs.
             """,
         version: Version.number)
 
@@ -52,9 +54,8 @@ struct AgentCommand: ParsableCommand {
         _ = CLinux_share_heap()
         let console = Console()
         let name = link.name
-        var logger = Logger(label: "agent") { _ in HumanLogHandler(console: console) }
-        logger[metadataKey: "source"] = "\(name)"
-        if link.verbose { logger.logLevel = .debug }
+        let service = AgentService(console: console, source: name, isVerbose: link.verbose)
+        let logger = service.logger
         do {
             var settings = CaptureSettings(sourceName: name)
             try capture.apply(to: &settings)
@@ -73,9 +74,16 @@ struct AgentCommand: ParsableCommand {
             uplink.security = try keys.security(for: link.collector, source: name, logger: logger)
             let agent = try Agent(capture: settings, uplink: uplink, logger: logger)
             let signals = StopSignals { count in
-                if count == 1 { agent.stop() } else { agent.abandon() }
+                if count > 1 { return agent.abandon() }
+                service.stopping()
+                agent.stop()
             }
-            defer { withExtendedLifetime(signals) {} }
+            let reloading = ReloadSignal { service.reload(agent) }
+            let watching = service.watch(agent)
+            defer {
+                watching?.cancel()
+                withExtendedLifetime((signals, reloading)) {}
+            }
             if case .failed(let line) = try agent.run() { throw Failure(line) }
             logger.info("done: the collector has everything on disk")
         } catch let error as CaptureError {

@@ -113,6 +113,9 @@ final class CaptureHub: Sendable {
     /// A lane's thread starts.
     func laneBegan(_ lane: Int) { state.withLock { _ = $0.running.insert(lane) } }
 
+    /// Lanes whose threads run.
+    var running: Set<Int> { state.withLock { $0.running } }
+
     /// The last word of each thread. The first failure stops the others, and is how the capture ended.
     ///
     /// - Parameter isRetired: another lane has taken its place, so that it is no end of anything.

@@ -15,6 +15,7 @@ final class CaptureOutput: Sendable {
     private let continued: Set<TrackKind>
     /// Another lane takes this one's place.
     private let isRetiring = Atomic(false)
+    private let turnCount = Atomic<UInt64>(0)
 
     init(_ hub: CaptureHub, continued: Set<TrackKind> = []) {
         self.hub = hub
@@ -50,8 +51,14 @@ final class CaptureOutput: Sendable {
     /// The time of the capture's clock, nanoseconds.
     var nowNanoseconds: Int64 { hub.clock.nowNanoseconds }
 
-    /// The thread is to come to an end.
-    var isToStop: Bool { hub.isStopping || isRetired }
+    /// The thread is to come to an end. Asked in every turn of its work, and so its sign of life too.
+    var isToStop: Bool {
+        turnCount.wrappingAdd(1, ordering: .relaxed)
+        return hub.isStopping || isRetired
+    }
+
+    /// How often the thread has come round.
+    var turns: UInt64 { turnCount.load(ordering: .relaxed) }
 
     /// Sleeps until then; false when the lane is to stop instead.
     func wait(untilNanoseconds: Int64) -> Bool {

@@ -89,6 +89,17 @@ package final class CaptureSession: Sendable {
     /// What people may want to know of how it was picked.
     package var notes: [String] { state.withLock { $0.lanes.flatMap(\.lane.notes) } }
 
+    /// How often the threads that run have come round, by what they are called: one that stands still hangs.
+    var turns: [String: UInt64] {
+        let lanes = state.withLock { $0.lanes }
+        let running = hub.running
+        var turns: [String: UInt64] = [:]
+        for lane in lanes where running.contains(lane.number) {
+            turns["\(lane.lane.name) \(lane.number)"] = lane.output.turns
+        }
+        return turns
+    }
+
     /// Starts the threads of lanes that have been opened, together, and not before that time nor before the end of what has
     /// been captured.
     /// - Returns: when they begin.

@@ -48,7 +48,7 @@ extension CaptureSettings {
 
 extension VideoChoice {
     /// As `--video` has it.
-    var argument: String {
+    package var argument: String {
         switch self {
         case .none: "none"
         case .test: "test"
@@ -60,7 +60,7 @@ extension VideoChoice {
 
 extension SoundChoice {
     /// As `--audio` has it.
-    var argument: String {
+    package var argument: String {
         switch self {
         case .none: "none"
         case .test: "test"

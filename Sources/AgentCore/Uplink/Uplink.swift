@@ -83,6 +83,8 @@ package final class Uplink: Sendable {
     let wakeUp: WakeUp
     /// What is on the disk; nil: samples are kept in memory alone.
     let shelf: SpoolShelf<DirectoryStorage>?
+    /// Why there is no spool, although there should be one.
+    let spoolTrouble: String?
     private let inbox: Mutex<Inbox>
     private let commander = Mutex<CommandHandler?>(nil)
     private let statusNow = Mutex(UplinkStatus())
@@ -103,16 +105,17 @@ package final class Uplink: Sendable {
         } catch {
             throw UplinkError(description: "\(error)")
         }
-        shelf = try Self.openShelf(settings, logger: logger)
+        (shelf, spoolTrouble) = try Self.openShelf(settings, logger: logger)
     }
 
     private static func openShelf(
         _ settings: UplinkSettings, logger: Logger
-    ) throws(UplinkError) -> SpoolShelf<DirectoryStorage>? {
-        guard let spool = settings.spool else { return nil }
+    ) throws(UplinkError) -> (shelf: SpoolShelf<DirectoryStorage>?, trouble: String?) {
+        guard let spool = settings.spool else { return (nil, nil) }
         do throws(SpoolError) {
-            return try SpoolShelf(
+            let shelf = try SpoolShelf(
                 storage: DirectoryStorage(path: spool.path), limitBytes: spool.limitBytes)
+            return (shelf, nil)
         } catch {
             switch error {
             case .inUse: throw UplinkError(description: "\(error)")
@@ -124,7 +127,7 @@ package final class Uplink: Sendable {
                     restart or a power cut takes them. Make the directory writable, or choose another --spool, and \
                     start the agent again
                     """)
-                return nil
+                return (nil, "\(error)")
             }
         }
     }

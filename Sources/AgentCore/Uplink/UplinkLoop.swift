@@ -31,6 +31,10 @@ struct UplinkLoop {
     private var reportedNanoseconds: Int64 = 0
     private var phase = Phase.pausing(until: 0)
     private var outcome: UplinkOutcome?
+    private var turns: UInt64 = 0
+    /// What went wrong last, while nothing is sent.
+    private var trouble: String?
+    private var spoolTrouble: String?
     private var outgoing: [(header: [UInt8], payload: SharedBytes?)] = []
 
     init(uplink: Uplink, formats: [TrackFormat]) {
@@ -143,6 +147,11 @@ extension UplinkLoop {
         status.keptSamples = backlog.keptSamples
         status.lostSamples = backlog.lostSamples
         status.roundTripNanoseconds = prober.roundTripNanoseconds
+        if backlog.isFlowing { trouble = nil }
+        status.trouble = trouble
+        status.spoolTrouble = uplink.spoolTrouble ?? (backlog.isOnDisk ? nil : spoolTrouble)
+        turns &+= 1
+        status.turns = turns
         uplink.setStatus(status)
     }
 
@@ -256,7 +265,15 @@ extension UplinkLoop {
         }
     }
 
-    private func log(_ line: LinkLog) {
+    private mutating func log(_ line: LinkLog) {
+        switch line.level {
+        case .error where uplink.shelf != nil && !backlog.isOnDisk && spoolTrouble == nil:
+            spoolTrouble = line.text
+        case .error: trouble = line.text
+        // The link's warnings are about a collector that is not there.
+        case .warning: trouble = nil
+        case .debug, .info, .notice: break
+        }
         let level: Logger.Level =
             switch line.level {
             case .debug: .debug

@@ -63,6 +63,12 @@ package struct UplinkStatus: Hashable, Sendable {
     package var lostSamples: UInt64 = 0
     /// Of the last clock exchange.
     package var roundTripNanoseconds: Int64?
+    /// Why nothing can be sent, in one line; nil: it can, or nobody knows.
+    package var trouble: String?
+    /// Why samples are not kept on disk, although they should be.
+    package var spoolTrouble: String?
+    /// How often the uplink's thread has come round.
+    package var turns: UInt64 = 0
 
     package init() {}
 }

@@ -1,0 +1,115 @@
+/// How an agent does at one moment.
+package struct AgentProgress: Hashable, Sendable {
+    package var source: String
+    /// Where the collector listens.
+    package var endpoint: String
+    package var uplink: UplinkStatus
+    /// Somebody has stopped the capture.
+    package var isPaused = false
+    /// Since the start; nil: none are captured.
+    package var pictures: UInt64?
+    package var soundPackets: UInt64?
+    package var lostSamples: UInt64 = 0
+    /// What the capture said last that was not as it should be.
+    package var latestNote: String?
+    /// How often each thread that does the work has come round.
+    package var turns: [String: UInt64] = [:]
+
+    package init(source: String, endpoint: String, uplink: UplinkStatus = UplinkStatus()) {
+        self.source = source
+        self.endpoint = endpoint
+        self.uplink = uplink
+    }
+}
+
+/// Follows an agent's work from one look to the next: says how it does in a line, and whether it does anything at all.
+package struct ProgressWatch: Sendable {
+    /// A thread that has not come round for so long hangs: opening a camera, and a disk that is busy, take less.
+    static let patienceNanoseconds: Int64 = 20_000_000_000
+    /// Looks closer together say nothing of rates.
+    private static let shortestNanoseconds: Int64 = 200_000_000
+
+    private struct Thread {
+        var turns: UInt64
+        var movedNanoseconds: Int64
+    }
+
+    private var threads: [String: Thread] = [:]
+    private var latest: (progress: AgentProgress, nanoseconds: Int64)?
+
+    package init() {}
+
+    /// What a look has found.
+    package struct Finding: Hashable, Sendable {
+        /// One line for people.
+        package var line: String
+        /// A thread that hangs, and for how long; nil: all of them work.
+        package var stalled: String?
+    }
+
+    /// Looks at how it does.
+    /// - Parameter now: of any clock that does not go back, nanoseconds.
+    package mutating func look(_ progress: AgentProgress, now: Int64) -> Finding {
+        var threads: [String: Thread] = [:]
+        for (name, turns) in progress.turns {
+            let before = self.threads[name]
+            let moved = before?.turns == turns ? before?.movedNanoseconds ?? now : now
+            threads[name] = Thread(turns: turns, movedNanoseconds: moved)
+        }
+        self.threads = threads
+        let slowest = threads.min { $0.value.movedNanoseconds < $1.value.movedNanoseconds }
+        if let slowest, now - slowest.value.movedNanoseconds >= Self.patienceNanoseconds {
+            let seconds = (now - slowest.value.movedNanoseconds) / 1_000_000_000
+            let text = "the thread \"\(slowest.key)\" hangs, for \(seconds) s now"
+            return Finding(line: text, stalled: text)
+        }
+        let line = line(progress, now: now)
+        if latest.map({ now - $0.nanoseconds >= Self.shortestNanoseconds }) ?? true {
+            latest = (progress, now)
+        }
+        return Finding(line: line, stalled: nil)
+    }
+
+    private func line(_ progress: AgentProgress, now: Int64) -> String {
+        var parts = [captureText(progress, now: now), sendingText(progress)]
+        if let trouble = progress.uplink.spoolTrouble {
+            parts.append("kept in memory alone: \(trouble)")
+        }
+        if progress.lostSamples > 0 { parts.append("\(progress.lostSamples) samples lost so far") }
+        return parts.joined(separator: "; ")
+    }
+
+    private func captureText(_ progress: AgentProgress, now: Int64) -> String {
+        if progress.isPaused { return "\(progress.source): capture is stopped, as asked" }
+        guard let latest, now - latest.nanoseconds >= Self.shortestNanoseconds else {
+            return "recording \(progress.source)"
+        }
+        let seconds = Double(now - latest.nanoseconds) / 1e9
+        func rate(_ count: UInt64?, _ before: UInt64?) -> Int? {
+            guard let count, let before, count >= before else { return nil }
+            return Int((Double(count - before) / seconds).rounded())
+        }
+        let pictures = rate(progress.pictures, latest.progress.pictures)
+        let packets = rate(progress.soundPackets, latest.progress.soundPackets)
+        let because = progress.latestNote.map { " (\($0))" } ?? ""
+        switch (pictures, packets) {
+        case (0?, 0?): return "\(progress.source): neither pictures nor sound\(because)"
+        case (0?, _): return "\(progress.source): no pictures\(because)"
+        case (let pictures?, 0?):
+            return "\(progress.source): \(pictures) pictures/s, no sound\(because)"
+        case (let pictures?, _): return "recording \(progress.source), \(pictures) pictures/s"
+        case (nil, 0?): return "\(progress.source): no sound\(because)"
+        case (nil, _): return "recording \(progress.source)"
+        }
+    }
+
+    private func sendingText(_ progress: AgentProgress) -> String {
+        let kept = "\(progress.uplink.keptBytes / 1_000_000) MB kept on this box"
+        if progress.uplink.isConnected {
+            return progress.uplink.keptBytes < 10_000_000
+                ? "sent to \(progress.endpoint)" : "sending to \(progress.endpoint), \(kept)"
+        }
+        let why = progress.uplink.trouble ?? "nobody answers at \(progress.endpoint)"
+        return "not sent, \(kept): \(why)"
+    }
+}

@@ -1,0 +1,152 @@
+import AgentCore
+import Dispatch
+import Glibc
+import Logging
+import Synchronization
+import Terminal
+import Wire
+
+/// What an agent tells the people and the system that run it, and what they may tell it while it runs.
+final class AgentService: Sendable {
+    /// Options that may change without a restart.
+    private static let changeable: Set<String> = [
+        "video", "audio", "size", "fps", "video-bitrate", "verbose",
+    ]
+    private static let lookMilliseconds = 1_000
+
+    let logger: Logger
+    private let manager = ServiceManager.current()
+    private let threshold: LogThreshold
+    private let state = Mutex(State())
+    private let queue = DispatchQueue(label: "service")
+
+    private struct State: Sendable {
+        var isReady = false
+        var status = ""
+        var watch = ProgressWatch()
+        /// What was read last.
+        var options: [String: String]?
+    }
+
+    init(console: Console, source: String, isVerbose: Bool) {
+        let threshold = LogThreshold(verbose: isVerbose)
+        self.threshold = threshold
+        var logger = Logger(label: "agent") { _ in
+            HumanLogHandler(console: console, threshold: threshold)
+        }
+        logger[metadataKey: "source"] = "\(source)"
+        self.logger = logger
+        do throws(UsageError) {
+            let options = try Program.reread(AgentCommand.self).options.values
+            state.withLock { $0.options = options }
+        } catch {
+            // The file has become wrong in the moment since it was read first: all of it will count as changed.
+            logger.warning("\(error)")
+        }
+    }
+
+    /// Looks at an agent's work once a second, as long as what is returned is kept; nil: nobody wants to know.
+    func watch(_ agent: Agent) -> (any DispatchSourceTimer)? {
+        guard manager.isThere else { return nil }
+        let timer = DispatchSource.makeTimerSource(queue: queue)
+        let interval = DispatchTimeInterval.milliseconds(Self.lookMilliseconds)
+        timer.schedule(deadline: .now(), repeating: interval)
+        timer.setEventHandler { [self] in look(at: agent) }
+        timer.resume()
+        return timer
+    }
+
+    /// Says how it does; that it is alive only if all of its threads are.
+    private func look(at agent: Agent) {
+        guard let progress = agent.progress else { return }
+        let now = Int64(clamping: DispatchTime.now().uptimeNanoseconds)
+        let isAlive = state.withLock { state in
+            let finding = state.watch.look(progress, now: now)
+            if !state.isReady { manager.ready() }
+            state.isReady = true
+            if state.status != finding.line { manager.status(finding.line) }
+            state.status = finding.line
+            return finding.stalled == nil
+        }
+        if isAlive { manager.alive() }
+    }
+
+    func stopping() {
+        manager.stopping()
+        manager.status("stopping: what has been captured is sent first")
+    }
+
+    // MARK: The configuration
+
+    /// Reads the options again: what may change does, what may not is said.
+    func reload(_ agent: Agent) {
+        manager.reloading()
+        defer { manager.ready() }
+        do throws(UsageError) {
+            let (command, options) = try Program.reread(AgentCommand.self)
+            let changed = state.withLock { state in
+                defer { state.options = options.values }
+                return Self.changes(from: state.options ?? [:], to: options.values)
+            }
+            threshold.set(verbose: command.link.verbose)
+            logger.notice("\(Self.report(changed))")
+            let change = try Self.change(changed, command)
+            if !change.isEmpty { apply(change, to: agent) }
+        } catch {
+            logger.error("the configuration stays as it was: \(error)")
+        }
+    }
+
+    private func apply(_ change: CaptureChange, to agent: Agent) {
+        agent.change(change) { [logger] reply in
+            guard case .failure(_, let text) = reply else { return }
+            logger.error("what is captured stays as it was: \(text)")
+        }
+    }
+
+    private static func changes(
+        from old: [String: String], to new: [String: String]
+    ) -> [String] {
+        Set(old.keys).union(new.keys).filter { old[$0] != new[$0] }.sorted()
+    }
+
+    /// What options that have changed mean to a capture that runs.
+    static func change(
+        _ changed: [String], _ command: AgentCommand
+    ) throws(UsageError) -> CaptureChange {
+        var settings = CaptureSettings(sourceName: command.link.name)
+        do {
+            try command.capture.apply(to: &settings)
+            try command.encoding.apply(to: &settings)
+        } catch let error as UsageError {
+            throw error
+        } catch {
+            throw UsageError("\(error)")
+        }
+        var change = CaptureChange()
+        for name in changed {
+            switch name {
+            case "video": change.video = settings.video.argument
+            case "audio": change.audio = settings.audio.argument
+            case "size": change.size = settings.size.map { .this($0) } ?? .own
+            case "fps": change.frameRate = settings.frameRate.map { .this($0) } ?? .own
+            case "video-bitrate": change.videoBitrate = UInt64(clamping: settings.videoBitrate)
+            default: break
+            }
+        }
+        return change
+    }
+
+    /// One line on what a changed configuration does.
+    private static func report(_ changed: [String]) -> String {
+        let now = changed.filter(changeable.contains)
+        let later = changed.filter { !changeable.contains($0) }
+        var parts: [String] = []
+        if !now.isEmpty { parts.append("\(now.joined(separator: ", ")) changes now") }
+        if !later.isEmpty {
+            parts.append("\(later.joined(separator: ", ")) will change with the next start")
+        }
+        return "configuration read again: "
+            + (parts.isEmpty ? "nothing has changed" : parts.joined(separator: "; "))
+    }
+}

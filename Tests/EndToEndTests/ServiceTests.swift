@@ -1,0 +1,137 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// Programs that a service manager runs: what they tell it, and what they take from it.
+    @Suite struct ServiceTests {
+        @Test func `an agent is ready without a collector, says how it does, and that it lives`()
+            async throws
+        {
+            try await Stage.with { stage in
+                let manager = try ServiceListener(on: stage)
+                let agent = try manager.start(
+                    .agent,
+                    [
+                        "--collector", stage.endpoint, "--source", "stage", "--video", "test",
+                        "--audio",
+                        "test", "--size", "320x180", "--spool", stage.spool,
+                    ], on: stage)
+                try await manager.hears("READY=1")
+                try await manager.hears(
+                    "STATUS=", "not sent, 0 MB kept on this box: nobody answers")
+                try await manager.hears("WATCHDOG=1")
+                let collector = try await stage.collector("--once")
+                let line = try await manager.hears(
+                    "STATUS=recording stage, ", "; sent to \(stage.endpoint)")
+                #expect(line.contains(" pictures/s"))
+                try await manager.hears("WATCHDOG=1")
+                collector.signal(SIGKILL)
+                try await manager.hears(
+                    "STATUS=", "not sent, 0 MB kept on this box: nobody answers")
+                let again = try await stage.collector("--once")
+                try await manager.hears("STATUS=", "; sent to")
+                agent.signal(SIGTERM)
+                try await manager.hears("STOPPING=1")
+                try await agent.succeeds()
+                try await again.succeeds()
+            }
+        }
+
+        @Test(arguments: [
+            (["--video", "/dev/video99"], 1, "/dev/video99"),
+            (["--video", "test", "--colector", "x"], 64, "--colector"),
+            (
+                ["--video", "test", "--collector", "tcp://192.0.2.1:5550", "--keys", "KEYS"], 64,
+                "the key of the collector at tcp://192.0.2.1:5550 is not known"
+            ),
+            (
+                ["--video", "test", "--config", "/nowhere.yaml"], 64,
+                "cannot read the configuration"
+            ),
+        ])
+        func `what keeps an agent from starting is the service's status`(
+            arguments: [String], status: Int32, text: String
+        ) async throws {
+            try await Stage.with { stage in
+                let manager = try ServiceListener(on: stage)
+                let keys = stage.directory.appending(path: "keys").path
+                let agent = try manager.start(
+                    .agent, arguments.map { $0 == "KEYS" ? keys : $0 } + ["--spool", stage.spool],
+                    on: stage)
+                let said = try await manager.hears("STATUS=", text)
+                let outcome = try await agent.outcome()
+                #expect(outcome.status == status)
+                // The same words, for those who read the log.
+                #expect("STATUS=\(outcome.complaintLines.last ?? "")" == said)
+            }
+        }
+
+        @Test
+        func `what keeps a collector from starting, or from recording, is the service's status`()
+            async throws
+        {
+            try await Stage.with { stage in
+                let manager = try ServiceListener(on: stage)
+                let keys = stage.directory.appending(path: "keys").path
+                let archive = ["--archive", stage.archive]
+                let keyless = try manager.start(
+                    .collector, ["--listen", "tcp://127.0.0.1:*", "--keys", keys] + archive,
+                    on: stage)
+                try await manager.hears("STATUS=", "there is no key in \(keys)")
+                #expect(try await keyless.outcome().status == 64)
+                let wrong = try manager.start(.collector, ["--segment", "0s"] + archive, on: stage)
+                try await manager.hears("STATUS=", "--segment 0s is too short")
+                #expect(try await wrong.outcome().status == 64)
+                // No disk has so much free.
+                let full = try manager.start(
+                    .collector, ["--listen", stage.endpoint, "--reserve", "9000000TB"] + archive,
+                    on: stage)
+                try await manager.hears("READY=1")
+                try await manager.hears("STATUS=", "not recording: there is no room on the disk")
+                try await manager.hears("WATCHDOG=1")
+                full.signal(SIGTERM)
+                try await full.succeeds()
+            }
+        }
+
+        @Test
+        func `an agent takes over what may change of its configuration, and says what may not`()
+            async throws
+        {
+            try await Stage.with { stage in
+                let file = stage.directory.appending(path: "agent.yaml")
+                func write(video: String = "test", _ more: String) throws {
+                    try """
+                    collector: \(stage.endpoint)
+                    source: stage
+                    video: \(video)
+                    audio: test
+                    size: 320x180
+                    keyframe-interval: 1s
+                    spool: \(stage.spool)
+                    \(more)
+                    """.write(to: file, atomically: true, encoding: .utf8)
+                }
+                try write("")
+                let collector = try await stage.collector("--once")
+                let agent = try stage.start(.agent, ["--config", file.path])
+                _ = try await stage.holds(1, of: "stage")
+                try write("video-bitrate: 1M\nbatch: 200ms\nverbose: yes")
+                agent.signal(SIGHUP)
+                try await agent.says(
+                    "verbose, video-bitrate changes now; batch will change with the next start")
+                try await agent.says("changed, as the configuration asked: 1000000 bit/s")
+                try write("video-bitrate: 1M\nbatch: 200ms\nverbose: yes\nfps: soon")
+                agent.signal(SIGHUP)
+                try await agent.says("the configuration stays as it was")
+                try write(
+                    video: "file:/nowhere.mp4", "video-bitrate: 1M\nbatch: 200ms\nverbose: yes")
+                agent.signal(SIGHUP)
+                try await agent.says("what is captured stays as it was")
+                agent.signal(SIGTERM)
+                try await agent.succeeds()
+                try await collector.succeeds()
+            }
+        }
+    }
+}
