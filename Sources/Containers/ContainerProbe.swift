@@ -1,4 +1,5 @@
 import CFFmpeg
+import Media
 
 /// What a media file says of itself before any of it is played.
 package struct ContainerProbe: Hashable, Sendable {
@@ -13,8 +14,8 @@ package struct ContainerProbe: Hashable, Sendable {
     package let creationTime: String?
     /// Something in it cannot be read without a key.
     package let isEncrypted: Bool
-    /// Players turn or mirror its picture, because the file says so.
-    package let isTurned: Bool
+    /// The file has players scale, shear or slant its picture, or turn it by something else than quarters.
+    package let isDistorted: Bool
 
     /// Opens the file, looks, and closes it.
     package init(_ path: String) throws(ContainerError) {
@@ -24,11 +25,11 @@ package struct ContainerProbe: Hashable, Sendable {
         var video: [String] = []
         var audio: [String] = []
         var isEncrypted = false
-        var isTurned = false
+        var isDistorted = false
         for index in 0..<input.streamCount {
             let stream = input.stream(index)
             if stream.isEncrypted { isEncrypted = true }
-            if stream.isTurned { isTurned = true }
+            if stream.isDistorted { isDistorted = true }
             guard let parameters = stream.pointee.codecpar,
                 stream.pointee.disposition & AV_DISPOSITION_ATTACHED_PIC == 0
             else { continue }
@@ -42,7 +43,7 @@ package struct ContainerProbe: Hashable, Sendable {
         videoCodecs = video
         audioCodecs = audio
         self.isEncrypted = isEncrypted
-        self.isTurned = isTurned
+        self.isDistorted = isDistorted
         let entry = av_dict_get(input.context.pointee.metadata, "creation_time", nil, 0)
         creationTime = entry.map { String(cString: $0.pointee.value) }
     }
@@ -59,15 +60,13 @@ extension UnsafeMutablePointer<AVStream> {
             || av_stream_get_side_data(self, AV_PKT_DATA_ENCRYPTION_INIT_INFO, nil) != nil
     }
 
-    /// Whether its display matrix (AV_PKT_DATA_DISPLAYMATRIX: nine 16.16 numbers) does more than nothing.
-    var isTurned: Bool {
+    /// Whether its display matrix does more than turning by quarters and mirroring.
+    var isDistorted: Bool {
         var size = 0
-        guard let data = av_stream_get_side_data(self, AV_PKT_DATA_DISPLAYMATRIX, &size),
-            size >= 36
-        else { return false }
-        let matrix = (0..<9).map {
-            UnsafeRawPointer(data).loadUnaligned(fromByteOffset: 4 * $0, as: Int32.self)
+        guard let data = av_stream_get_side_data(self, AV_PKT_DATA_DISPLAYMATRIX, &size) else {
+            return false
         }
-        return matrix[0] <= 0 || matrix[1] != 0 || matrix[3] != 0 || matrix[4] <= 0
+        return DisplayMatrix.orientation(of: UnsafeRawBufferPointer(start: data, count: size))
+            == nil
     }
 }

@@ -41,7 +41,8 @@ extension CodedTrack {
                     Picture(
                         width: Int(format.width), height: Int(format.height), format: .yuv420p,
                         colour: usability??.colour, rate: nil, hasConstantRate: false,
-                        sampleAspectRatio: usability??.sampleAspectRatio)))
+                        sampleAspectRatio: usability??.sampleAspectRatio,
+                        orientation: format.orientation)))
         case .aac(let format):
             self.init(
                 codec: "aac", codecTag: 0, configuration: format.configuration,

@@ -152,8 +152,24 @@ struct MuxerHandle: ~Copyable {
             stream.pointee.sample_aspect_ratio = value
             parameters.pointee.sample_aspect_ratio = value
         }
+        if picture.orientation != .upright { turn(stream, picture) }
         if let rate = picture.rate {
             stream.pointee.avg_frame_rate = AVRational(num: rate.numerator, den: rate.denominator)
+        }
+    }
+
+    /// Tells players how to turn the picture, in containers that can.
+    private func turn(_ stream: UnsafeMutablePointer<AVStream>, _ picture: CodedTrack.Picture) {
+        let matrix = DisplayMatrix(
+            picture.orientation, width: UInt32(clamping: picture.width) << 16,
+            height: UInt32(clamping: picture.height) << 16)
+        let count = 4 * matrix.values.count
+        guard let data = av_stream_new_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, count) else {
+            preconditionFailure("out of memory")
+        }
+        for (index, value) in matrix.values.enumerated() {
+            UnsafeMutableRawPointer(data).storeBytes(
+                of: value, toByteOffset: 4 * index, as: UInt32.self)
         }
     }
 

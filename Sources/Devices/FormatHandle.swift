@@ -94,7 +94,18 @@ extension FormatHandle {
                     isFullRange: isFullRange) : nil,
             rate: rate.num > 0 && rate.den > 0 ? FrameRate(rate.num, per: rate.den) : nil,
             hasConstantRate: average.num > 0 && av_cmp_q(average, real) == 0,
-            sampleAspectRatio: Self.aspectRatio(aspect))
+            sampleAspectRatio: Self.aspectRatio(aspect), orientation: Self.orientation(of: stream))
+    }
+
+    /// What the container says of a turned picture; a matrix that does something else counts as none.
+    private static func orientation(of stream: UnsafeMutablePointer<AVStream>) -> PictureOrientation
+    {
+        var size = 0
+        guard let data = av_stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, &size) else {
+            return .upright
+        }
+        return DisplayMatrix.orientation(of: UnsafeRawBufferPointer(start: data, count: size))
+            ?? .upright
     }
 
     private static func aspectRatio(_ value: AVRational) -> SampleAspectRatio? {

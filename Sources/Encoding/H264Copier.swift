@@ -19,6 +19,8 @@ package struct H264Copier: Sendable {
     /// Bytes of the source's NAL unit lengths; nil for Annex B.
     private var lengthSize: Int?
     private var mayReorder: Bool
+    /// The container's word, which no parameter set repeats.
+    private var orientation = PictureOrientation.upright
     private var lastDTS: Int64?
 
     package init(_ track: CodedTrack) throws(EncodingError) {
@@ -27,6 +29,8 @@ package struct H264Copier: Sendable {
         }
         do {
             format = try H264Format(extradata: track.configuration)
+            if case .picture(let picture) = track.content { orientation = picture.orientation }
+            format.orientation = orientation
             lengthSize = try Self.lengthSize(track.configuration)
             mayReorder = try Self.mayReorder(format)
         } catch {
@@ -50,6 +54,7 @@ package struct H264Copier: Sendable {
             }
             data = try lengthPrefixed(packet)
             if let format = try formatChange(in: data) { newFormat = format }
+            newFormat?.orientation = orientation
             if let newFormat {
                 format = newFormat
                 mayReorder = try Self.mayReorder(newFormat)

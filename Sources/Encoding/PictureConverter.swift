@@ -105,7 +105,7 @@ struct Scaler: ~Copyable {
             let targetRows = target.planes.map { Int32($0.bytesPerRow) } + padding
             _ = sws_scale(
                 context, sources + [nil, nil, nil], sourceRows, 0, Int32(picture.height),
-                targets + [nil, nil], targetRows)
+                targets + [nil, nil, nil], targetRows)
         }
     }
 }

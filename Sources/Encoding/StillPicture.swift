@@ -1,152 +1,131 @@
 import CFFmpeg
 package import Media
 
-/// Makes a JPEG of a raw picture (ITU-T T.81, JFIF's colours), through libswscale and libavcodec.
-package enum StillPicture {
-    /// The best and the worst that libavcodec's quantiser scale is used for.
-    private static let scales = (best: 2, worst: 31)
+/// How a single picture is kept.
+package enum StillFormat: String, CaseIterable, Hashable, Sendable {
+    /// ITU-T T.81 with JFIF's colours: 4:2:0, BT.601's matrix, all 256 levels.
+    case jpeg
+    /// ISO/IEC 15948, eight bits of red, green and blue each.
+    case png
 
-    /// A JPEG of the picture as it is to be shown.
+    /// libavcodec's name of the encoder, and the pixels that it takes.
+    fileprivate var library: (encoder: String, pixels: AVPixelFormat) {
+        switch self {
+        case .jpeg: ("mjpeg", AV_PIX_FMT_YUVJ420P)
+        case .png: ("png", AV_PIX_FMT_RGB24)
+        }
+    }
+}
+
+/// Makes a file of a single raw picture, through libswscale and libavcodec.
+package enum StillPicture {
+    /// libavcodec's quantiser scale for JPEG: no loss that people see, and the worst that is of any use.
+    private static let scales = (best: Int32(2), worst: Int32(31))
+
+    /// The file's bytes: the picture as it is to be shown.
+    ///
+    /// Colours are what the picture says of them; where it says nothing, those of HDTV from 720 lines on, as players take them.
     ///
     /// - Parameters:
-    ///   - maximumBytes: past that it is made again, coarser.
+    ///   - maximumBytes: past that a JPEG is made again, coarser.
     /// - Throws: when the picture cannot be converted, or does not fit however coarse.
-    package static func jpeg(
-        _ picture: RawFrame, orientation: PictureOrientation = .upright, maximumBytes: Int
+    package static func encode(
+        _ picture: RawFrame, as format: StillFormat, orientation: PictureOrientation = .upright,
+        maximumBytes: Int = .max
     ) throws(EncodingError) -> [UInt8] {
-        let upright = try fullRange(picture).turned(orientation)
+        let (name, pixels) = format.library
+        let converted = FrameBox()
+        try convert(try picture.turned(orientation), to: pixels, in: converted.frame)
         var scale = scales.best
         while true {
-            let bytes = try encode(upright, scale: scale)
+            let bytes = try encode(converted.frame, with: name, scale: scale)
             if bytes.count <= maximumBytes { return bytes }
-            guard scale < scales.worst else {
+            guard format == .jpeg, scale < scales.worst else {
                 throw .encodingFailed(
-                    "mjpeg", atNanoseconds: picture.captureNanoseconds,
+                    name, atNanoseconds: picture.captureNanoseconds,
                     reason: "the picture takes more than \(maximumBytes) bytes")
             }
             scale = min(2 * scale, scales.worst)
         }
     }
 
-    /// The picture in what JPEG files have: 4:2:0, BT.601's matrix, all 256 levels.
-    private static func fullRange(_ picture: RawFrame) throws(EncodingError) -> RawFrame {
-        let size = PictureSize(width: picture.width & ~1, height: picture.height & ~1)
-        let format = av_get_pix_fmt(picture.format.name)
-        guard size.width > 0, size.height > 0,
-            let description = av_pix_fmt_desc_get(format),
-            let context = sws_getContext(
-                Int32(picture.width), Int32(picture.height), format, Int32(size.width),
-                Int32(size.height), AV_PIX_FMT_YUV420P, SWS_BICUBIC | SWS_ACCURATE_RND, nil, nil,
-                nil)
-        else {
-            throw .noConversion(
-                from: "\(picture.format.name) \(picture.width)×\(picture.height)", to: "JPEG")
-        }
-        defer { sws_freeContext(context) }
-        let isRGB = description.pointee.flags & UInt64(AV_PIX_FMT_FLAG_RGB) != 0
-        let matrix = picture.colour?.matrixCoefficients
-        // BT.709 has the number 1; the others that cameras use are BT.601's.
-        let source = sws_getCoefficients(matrix == 1 ? SWS_CS_ITU709 : SWS_CS_ITU601)
-        let range: Int32 = isRGB || picture.colour?.isFullRange == true ? 1 : 0
-        sws_setColorspaceDetails(
-            context, source, range, sws_getCoefficients(SWS_CS_ITU601), 1, 0, 1 << 16, 1 << 16)
-        let buffer = PictureBuffer(width: size.width, height: size.height)
-        let target = buffer.frame(
-            captureNanoseconds: picture.captureNanoseconds,
-            durationNanoseconds: picture.durationNanoseconds, colour: nil)
-        Scaler.run(context, from: picture, to: target)
-        return target
-    }
-
     private static func encode(
-        _ picture: RawFrame, scale: Int
+        _ frame: UnsafeMutablePointer<AVFrame>, with name: String, scale: Int32
     ) throws(EncodingError) -> [UInt8] {
-        let name = "mjpeg"
         guard let codec = avcodec_find_encoder_by_name(name) else { throw .noEncoder(name) }
         let handle = CodecHandle(codec)
         let context = handle.context
-        context.pointee.width = Int32(picture.width)
-        context.pointee.height = Int32(picture.height)
-        context.pointee.pix_fmt = AV_PIX_FMT_YUVJ420P
-        context.pointee.color_range = AVCOL_RANGE_JPEG
+        context.pointee.width = frame.pointee.width
+        context.pointee.height = frame.pointee.height
+        context.pointee.pix_fmt = AVPixelFormat(frame.pointee.format)
         context.pointee.time_base = AVRational(num: 1, den: 25)
-        context.pointee.flags |= AV_CODEC_FLAG_QSCALE
-        context.pointee.global_quality = Int32(scale) * FF_QP2LAMBDA
         context.pointee.thread_count = 1
+        if context.pointee.pix_fmt == AV_PIX_FMT_YUVJ420P {
+            context.pointee.flags |= AV_CODEC_FLAG_QSCALE
+            context.pointee.global_quality = scale * FF_QP2LAMBDA
+            context.pointee.color_range = AVCOL_RANGE_JPEG
+        }
         var result = avcodec_open2(context, codec, nil)
         guard result >= 0 else {
             throw .encoderRefused(name, reason: CodecLibrary.reason(result))
         }
-        let input = FrameBox()
-        let frame = input.frame
-        frame.pointee.format = AV_PIX_FMT_YUVJ420P.rawValue
-        frame.pointee.width = Int32(picture.width)
-        frame.pointee.height = Int32(picture.height)
-        frame.pointee.quality = Int32(scale) * FF_QP2LAMBDA
+        frame.pointee.quality = context.pointee.global_quality
         frame.pointee.pts = 0
-        let planes = picture.planes.map {
-            (
-                $0.baseAddress.assumingMemoryBound(to: UInt8.self) as UnsafeMutablePointer<UInt8>?,
-                Int32($0.bytesPerRow)
-            )
-        }
-        frame.pointee.data = (planes[0].0, planes[1].0, planes[2].0, nil, nil, nil, nil, nil)
-        frame.pointee.linesize = (planes[0].1, planes[1].1, planes[2].1, 0, 0, 0, 0, 0)
-        frame.pointee.buf.0 = CodecLibrary.buffer(
-            over: picture.planes[0].baseAddress,
-            count: picture.planes[0].bytesPerRow * picture.height, owner: picture.owner)
         let packet = PacketHandle()
         result = avcodec_send_frame(context, frame)
-        if result >= 0 { result = avcodec_send_frame(context, nil) }
         if result >= 0 { result = avcodec_receive_packet(context, packet.packet) }
         guard result >= 0 else {
-            throw .encodingFailed(
-                name, atNanoseconds: picture.captureNanoseconds,
-                reason: CodecLibrary.reason(result))
+            throw .encodingFailed(name, atNanoseconds: 0, reason: CodecLibrary.reason(result))
         }
         return Array(
             UnsafeBufferPointer(
                 start: packet.packet.pointee.data, count: Int(packet.packet.pointee.size)))
     }
-}
 
-extension RawFrame {
-    /// The same picture, mirrored and rotated in memory of its own.
-    ///
-    /// - Precondition: planar YUV 4:2:0.
-    fileprivate func turned(_ orientation: PictureOrientation) -> RawFrame {
-        precondition(format == .yuv420p)
-        guard orientation != .upright else { return self }
-        let isOnItsSide = orientation.rotation == .quarter || orientation.rotation == .threeQuarters
-        let buffer = PictureBuffer(
-            width: isOnItsSide ? height : width, height: isOnItsSide ? width : height)
-        for (index, (from, to)) in zip(planes, buffer.planes).enumerated() {
-            let columns = index == 0 ? buffer.width : buffer.width / 2
-            let rows = index == 0 ? buffer.height : buffer.height / 2
-            for row in 0..<rows {
-                for column in 0..<columns {
-                    // Where the pixel was before it was turned, then before it was mirrored.
-                    var (x, y) =
-                        switch orientation.rotation {
-                        case .none: (column, row)
-                        case .quarter: (row, columns - 1 - column)
-                        case .half: (columns - 1 - column, rows - 1 - row)
-                        case .threeQuarters: (rows - 1 - row, column)
-                        }
-                    if orientation.isMirrored {
-                        x = (isOnItsSide ? rows : columns) - 1 - x
-                    }
-                    let value = from.baseAddress.load(
-                        fromByteOffset: y * from.bytesPerRow + x, as: UInt8.self)
-                    to.baseAddress.storeBytes(
-                        of: value, toByteOffset: row * to.bytesPerRow + column, as: UInt8.self)
-                }
-            }
+    /// The picture in other pixels, in memory that the frame owns.
+    private static func convert(
+        _ picture: RawFrame, to pixels: AVPixelFormat, in frame: UnsafeMutablePointer<AVFrame>
+    ) throws(EncodingError) {
+        let source = av_get_pix_fmt(picture.format.name)
+        let size = (width: Int32(picture.width), height: Int32(picture.height))
+        guard let description = av_pix_fmt_desc_get(source),
+            let scaler = sws_getContext(
+                size.width, size.height, source, size.width, size.height, pixels,
+                SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT, nil, nil, nil)
+        else {
+            throw .noConversion(
+                from: "\(picture.format.name) \(picture.width)×\(picture.height)",
+                to: "a still picture")
         }
-        return withExtendedLifetime(owner) {
-            buffer.frame(
-                captureNanoseconds: captureNanoseconds, durationNanoseconds: durationNanoseconds,
-                colour: colour)
+        defer { sws_freeContext(scaler) }
+        frame.pointee.format = pixels.rawValue
+        frame.pointee.width = size.width
+        frame.pointee.height = size.height
+        guard av_frame_get_buffer(frame, 0) >= 0 else { preconditionFailure("out of memory") }
+        let isRGB = description.pointee.flags & UInt64(AV_PIX_FMT_FLAG_RGB) != 0
+        let isFullRange = isRGB || picture.colour?.isFullRange == true
+        // Of the source; JFIF knows one only.
+        sws_setColorspaceDetails(
+            scaler, sws_getCoefficients(matrix(of: picture)), isFullRange ? 1 : 0,
+            sws_getCoefficients(SWS_CS_ITU601), 1, 0, 1 << 16, 1 << 16)
+        let data = frame.pointee.data
+        let rows = frame.pointee.linesize
+        let target = [(data.0, rows.0), (data.1, rows.1), (data.2, rows.2)].compactMap {
+            (plane, row) -> RawFrame.Plane? in
+            plane.map { RawFrame.Plane(baseAddress: $0, bytesPerRow: Int(row)) }
         }
+        Scaler.run(
+            scaler, from: picture,
+            to: RawFrame(
+                format: picture.format, width: picture.width, height: picture.height,
+                planes: target, colour: nil, captureNanoseconds: 0, durationNanoseconds: 0,
+                owner: picture.owner))
+    }
+
+    /// libswscale's number of the picture's matrix, which is that of ISO/IEC 23091-2 §8.3; 2 is "unspecified" there.
+    private static func matrix(of picture: RawFrame) -> Int32 {
+        let matrix = Int32(picture.colour?.matrixCoefficients ?? 2)
+        guard matrix == 2 else { return matrix }
+        return picture.height >= 720 ? SWS_CS_ITU709 : SWS_CS_ITU601
     }
 }

@@ -14,10 +14,13 @@ package struct CodedTrack: Hashable, Sendable {
         package var hasConstantRate: Bool
         /// Nil: square, or unknown.
         package var sampleAspectRatio: SampleAspectRatio?
+        /// How the container wants it shown.
+        package var orientation: PictureOrientation
 
         package init(
             width: Int, height: Int, format: PixelFormat?, colour: ColourDescription?,
-            rate: FrameRate?, hasConstantRate: Bool, sampleAspectRatio: SampleAspectRatio?
+            rate: FrameRate?, hasConstantRate: Bool, sampleAspectRatio: SampleAspectRatio?,
+            orientation: PictureOrientation = .upright
         ) {
             self.width = width
             self.height = height
@@ -26,6 +29,7 @@ package struct CodedTrack: Hashable, Sendable {
             self.rate = rate
             self.hasConstantRate = hasConstantRate
             self.sampleAspectRatio = sampleAspectRatio
+            self.orientation = orientation
         }
     }
 

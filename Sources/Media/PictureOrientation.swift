@@ -20,6 +20,9 @@ package struct PictureOrientation: Hashable, Sendable, CustomStringConvertible {
         self.isMirrored = isMirrored
     }
 
+    /// Whether width and height are exchanged.
+    package var isOnItsSide: Bool { rotation == .quarter || rotation == .threeQuarters }
+
     /// For people.
     package var description: String {
         switch (rotation, isMirrored) {
@@ -27,6 +30,30 @@ package struct PictureOrientation: Hashable, Sendable, CustomStringConvertible {
         case (.none, true): "mirrored"
         case (_, false): "rotated by \(rotation.rawValue)°"
         case (_, true): "mirrored, then rotated by \(rotation.rawValue)°"
+        }
+    }
+}
+
+extension PictureSize {
+    /// The size that a picture has when it is turned.
+    package func turned(_ orientation: PictureOrientation) -> PictureSize {
+        orientation.isOnItsSide ? PictureSize(width: height, height: width) : self
+    }
+}
+
+extension SampleAspectRatio {
+    /// The pixels' shape in a picture that is turned.
+    package func turned(_ orientation: PictureOrientation) -> SampleAspectRatio {
+        orientation.isOnItsSide ? SampleAspectRatio(vertical, to: horizontal) : self
+    }
+}
+
+extension TrackFormat {
+    /// How pictures are to be turned; sound is upright.
+    package var orientation: PictureOrientation {
+        switch self {
+        case .h264(let format): format.orientation
+        case .aac: .upright
         }
     }
 }

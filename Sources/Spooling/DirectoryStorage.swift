@@ -8,13 +8,14 @@ package final class DirectoryStorage: SpoolStorage {
     /// Held for the process's life; the kernel lets go of it when the process ends, however it ends.
     private static let lockName = "lock"
 
-    package let path: String
+    package var path: String { reading.path }
+    private let reading: DirectoryReading
     private let lock: Int32
 
     /// Makes the directory if need be, and takes its lock.
     /// - Throws: ``SpoolError/inUse(path:)`` while another process has it.
     package init(path: String) throws(SpoolError) {
-        self.path = path
+        reading = DirectoryReading(path: path)
         try Self.makeDirectories(path)
         let lockPath = "\(path)/\(Self.lockName)"
         lock = CLinux_open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
@@ -47,18 +48,7 @@ package final class DirectoryStorage: SpoolStorage {
     }
 
     package func names() throws(SpoolError) -> [String] {
-        guard let handle = opendir(path) else {
-            throw .system(operation: "read the directory", path: path, errno: errno)
-        }
-        defer { closedir(handle) }
-        var names: [String] = []
-        while let entry = readdir(handle) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if name != "." && name != ".." && name != Self.lockName { names.append(name) }
-        }
-        return names
+        try reading.names { $0 != Self.lockName }
     }
 
     package func append(
@@ -92,33 +82,11 @@ package final class DirectoryStorage: SpoolStorage {
     package func read(
         _ name: String, at offset: Int, limit: Int
     ) throws(SpoolError) -> [UInt8] {
-        let file = try open(name, O_RDONLY)
-        defer { close(file) }
-        var status = stat()
-        guard fstat(file, &status) == 0 else { throw error("look at", name) }
-        let size = max(0, min(limit, Int(status.st_size) - offset))
-        var failure: Int32?
-        let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
-            while count < size {
-                let step = pread(
-                    file, buffer.baseAddress?.advanced(by: count), size - count,
-                    off_t(offset + count))
-                if step < 0 && errno == EINTR { continue }
-                if step < 0 { failure = errno }
-                guard step > 0 else { return }
-                count += step
-            }
-        }
-        if let failure {
-            throw .system(operation: "read", path: "\(path)/\(name)", errno: failure)
-        }
-        return bytes
+        try reading.read(name, at: offset, limit: limit)
     }
 
     package func sizeBytes(of name: String) throws(SpoolError) -> Int {
-        var status = stat()
-        guard stat("\(path)/\(name)", &status) == 0 else { throw error("look at", name) }
-        return Int(status.st_size)
+        try reading.sizeBytes(of: name)
     }
 
     package func rename(_ name: String, to other: String) throws(SpoolError) {
@@ -153,8 +121,7 @@ package final class DirectoryStorage: SpoolStorage {
         return file
     }
 
-    /// The last system call's error.
     private func error(_ operation: String, _ name: String) -> SpoolError {
-        .system(operation: operation, path: "\(path)/\(name)", errno: errno)
+        reading.error(operation, name)
     }
 }

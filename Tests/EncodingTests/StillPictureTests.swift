@@ -34,7 +34,7 @@ import Testing
 
     @Test func `a JPEG shows the picture, with all of the levels`() throws {
         let picture = frame()
-        let jpeg = try StillPicture.jpeg(picture, maximumBytes: 1 << 20)
+        let jpeg = try StillPicture.encode(picture, as: .jpeg, maximumBytes: 1 << 20)
         #expect(jpeg.prefix(2) == [0xFF, 0xD8] && jpeg.suffix(2) == [0xFF, 0xD9])
         let decoded = try decode(jpeg)
         #expect((decoded.width, decoded.height) == (640, 360))
@@ -47,7 +47,8 @@ import Testing
         let picture = frame()
         func corner(_ orientation: PictureOrientation, _ x: Int, _ y: Int) throws -> Int {
             let decoded = try decode(
-                try StillPicture.jpeg(picture, orientation: orientation, maximumBytes: 1 << 20))
+                try StillPicture.encode(
+                    picture, as: .jpeg, orientation: orientation, maximumBytes: 1 << 20))
             return luma(decoded, x, y)
         }
         // The white cell of the upper left corner, and the black one to its right.
@@ -65,11 +66,11 @@ import Testing
 
     @Test func `a JPEG keeps to the bytes that it may have, or is none`() throws {
         let picture = frame()
-        let best = try StillPicture.jpeg(picture, maximumBytes: 1 << 20)
-        let small = try StillPicture.jpeg(picture, maximumBytes: best.count - 1)
+        let best = try StillPicture.encode(picture, as: .jpeg, maximumBytes: 1 << 20)
+        let small = try StillPicture.encode(picture, as: .jpeg, maximumBytes: best.count - 1)
         #expect(small.count < best.count)
         #expect(throws: EncodingError.self) {
-            _ = try StillPicture.jpeg(picture, maximumBytes: 1_000)
+            _ = try StillPicture.encode(picture, as: .jpeg, maximumBytes: 1_000)
         }
     }
 }

@@ -7,6 +7,7 @@ final class CopiedPictures: PacketStage {
     private(set) var isDone = false
     private var copier: H264Copier
     private var limit: CaptureLimit
+    /// Upright: what the file says.
     private let orientation: PictureOrientation
 
     init(
@@ -22,7 +23,7 @@ final class CopiedPictures: PacketStage {
 
     private func oriented(_ format: H264Format) -> TrackFormat {
         var format = format
-        format.orientation = orientation
+        if orientation != .upright { format.orientation = orientation }
         return .h264(format)
     }
 

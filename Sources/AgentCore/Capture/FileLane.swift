@@ -102,6 +102,8 @@ final class FileLane: CaptureLane, @unchecked Sendable {
                     track, orientation: settings.orientation, durationNanoseconds: duration)
             case (.picture(let picture), false):
                 let plan = try settings.filePicturePlan(picture, path: path)
+                var settings = settings
+                if settings.orientation == .upright { settings.orientation = picture.orientation }
                 return try EncodedPictures(track, plan, settings)
             case (.sound, true):
                 // ADTS says in each packet what other containers say once.

@@ -57,14 +57,13 @@ extension CaptureSession {
         }
         let frame = snapshot.frame
         do throws(EncodingError) {
-            let jpeg = try StillPicture.jpeg(
-                frame, orientation: snapshot.orientation, maximumBytes: maximumBytes)
-            let rotation = snapshot.orientation.rotation
-            let isOnItsSide = rotation == .quarter || rotation == .threeQuarters
-            let size = (UInt32(clamping: frame.width), UInt32(clamping: frame.height))
+            let jpeg = try StillPicture.encode(
+                frame, as: .jpeg, orientation: snapshot.orientation, maximumBytes: maximumBytes)
+            let size = PictureSize(width: frame.width, height: frame.height)
+                .turned(snapshot.orientation)
             return (
                 SnapshotDescription(
-                    width: isOnItsSide ? size.1 : size.0, height: isOnItsSide ? size.0 : size.1,
+                    width: UInt32(clamping: size.width), height: UInt32(clamping: size.height),
                     captureNanoseconds: frame.captureNanoseconds, sizeBytes: jpeg.count), jpeg
             )
         } catch {

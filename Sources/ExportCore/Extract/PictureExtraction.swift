@@ -36,7 +36,7 @@ package struct PictureExtraction {
                     + TimelinePoint.text(picture.captureNanoseconds))
         }
         let file = try target.open()
-        try file.write(try StillEncoder.encode(picture, as: format))
+        try file.write(try StillPicture.encode(picture, as: format))
         var summary = ExportSummary()
         summary.startNanoseconds = picture.captureNanoseconds
         summary.pictures = 1

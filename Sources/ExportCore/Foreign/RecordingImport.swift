@@ -62,11 +62,11 @@ package struct RecordingImport {
                 throw ExportError.refused(
                     path: path, reason: "it is encrypted, and nobody has the key here")
             }
-            guard !probe.isTurned else {
+            guard !probe.isDistorted else {
                 throw ExportError.refused(
                     path: path,
                     reason:
-                        "its picture is turned by the file, which recordings do not hold; turn it for good with "
+                        "its picture is scaled or slanted by the file, which recordings do not hold; make it so for good with "
                         + "ffmpeg -i FILE -c:a copy NEW.mp4")
             }
             try EditListCheck.check(path)

@@ -65,7 +65,7 @@ final class GridCell {
         while waiting.isEmpty, !hasEnded {
             if let sample = try samples.next() {
                 if case .picture(let picture) = try CodedTrack(sample.format).content {
-                    aspect = picture.sampleAspectRatio
+                    aspect = picture.sampleAspectRatio?.turned(sample.format.orientation)
                 }
                 try decoder.decode(sample) { waiting.append($0) }
             } else {

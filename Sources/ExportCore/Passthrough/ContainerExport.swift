@@ -45,6 +45,11 @@ package struct ContainerExport {
         var closer = GapCloser()
         let first = try Self.tracks(of: range)
         guard !first.isEmpty else { throw ExportError.nothingThere(range.source.name) }
+        if let turned = first.map(\.orientation).first(where: { $0 != .upright }) {
+            summary.notes.append(
+                "\(format) does not say how pictures are turned (\(turned)): players will show them as the camera saw them; MP4 "
+                    + "and MOV say it, and --video-codec turns the pictures themselves")
+        }
         let muxed = try MuxedOutput(
             output, format: format,
             tracks: first.map { (format) throws(ContainerError) in try ContainerTrack(format) },

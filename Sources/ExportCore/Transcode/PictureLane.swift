@@ -31,12 +31,15 @@ final class PictureLane {
         guard picture.width > 1, picture.height > 1 else {
             throw ExportError.refused(path: first.file.path, reason: "its picture has no size")
         }
+        let orientation = first.format.orientation
         let size =
             settings.size
             ?? PictureSize(width: picture.width & ~1, height: picture.height & ~1)
+            .turned(orientation)
         var options = settings.encoder(codec, size: size, frameRate: first.nominalRate)
         options.colour = picture.colour
-        options.sampleAspectRatio = settings.size == nil ? picture.sampleAspectRatio : nil
+        options.sampleAspectRatio =
+            settings.size == nil ? picture.sampleAspectRatio?.turned(orientation) : nil
         encoder = try PictureEncoder(options)
     }
 

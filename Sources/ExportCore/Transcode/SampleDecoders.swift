@@ -34,7 +34,8 @@ extension RecordedSample {
     }
 }
 
-/// Decodes a recording's pictures; their times are the session's, nanoseconds. Formats may change on the way.
+/// Decodes a recording's pictures, as they are to be shown: turned as the recording says. Their times are the session's, nanoseconds.
+/// Formats may change on the way.
 struct RecordedPictures: ~Copyable {
     private var decoder: VideoDecoder?
     private var format: TrackFormat?
@@ -62,16 +63,18 @@ struct RecordedPictures: ~Copyable {
             guard case .damagedPacket = error else { throw error }
             damaged += 1
         }
-        for frame in frames { try emit(frame) }
+        let orientation = sample.format.orientation
+        for frame in frames { try emit(try frame.turned(orientation)) }
     }
 
     /// Gives what is still inside.
     mutating func finish(emit: (RawFrame) throws -> Void) throws {
         var frames: [RawFrame] = []
         try decoder?.finish { frame throws(EncodingError) in frames.append(frame) }
+        let orientation = format?.orientation ?? .upright
         decoder = nil
         format = nil
-        for frame in frames { try emit(frame) }
+        for frame in frames { try emit(try frame.turned(orientation)) }
     }
 }
 

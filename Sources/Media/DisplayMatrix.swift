@@ -1,16 +1,15 @@
-import Media
-
-/// The matrix of `tkhd`, which turns a picture for its presentation (ISO/IEC 14496-12 §6.2.2, §8.3.2): rows { a, b, u }, { c, d, v },
+/// The matrix of `tkhd`, which turns a picture for its presentation (ISO/IEC 14496-12 §6.2.2, §8.3.2), and so libavformat's
+/// (`AV_PKT_DATA_DISPLAYMATRIX`): rows { a, b, u }, { c, d, v },
 /// { x, y, w } take the pixel at (p, q) to (a·p + c·q + x, b·p + d·q + y).
-struct DisplayMatrix: Hashable {
+package struct DisplayMatrix: Hashable {
     private static let one: UInt32 = 0x0001_0000
     private static let minusOne: UInt32 = 0xFFFF_0000
 
     /// In the order of the box, 16.16; the third column 2.30.
-    let values: [UInt32]
+    package let values: [UInt32]
 
     /// What turns a picture of that size, 16.16, so that it lies at the origin again.
-    init(_ orientation: PictureOrientation, width: UInt32, height: UInt32) {
+    package init(_ orientation: PictureOrientation, width: UInt32, height: UInt32) {
         // Where a step to the right and a step down lead, and where the upper left corner comes to lie.
         var right: (UInt32, UInt32)
         let down: (UInt32, UInt32)
@@ -40,8 +39,15 @@ struct DisplayMatrix: Hashable {
 
     private static func negated(_ value: UInt32) -> UInt32 { 0 &- value }
 
+    /// What libavformat's nine numbers say, in the machine's byte order; nil: something else than turns and mirrors.
+    package static func orientation(of numbers: UnsafeRawBufferPointer) -> PictureOrientation? {
+        guard numbers.count >= 36 else { return nil }
+        return orientation(
+            of: (0..<9).map { numbers.loadUnaligned(fromByteOffset: 4 * $0, as: UInt32.self) })
+    }
+
     /// What a matrix in a file says; nil: something else than turns and mirrors.
-    static func orientation(of values: [UInt32]) -> PictureOrientation? {
+    package static func orientation(of values: [UInt32]) -> PictureOrientation? {
         guard values.count == 9 else { return nil }
         for rotation in PictureOrientation.Rotation.allCases {
             for isMirrored in [false, true] {

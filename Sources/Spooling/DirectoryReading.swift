@@ -1,0 +1,60 @@
+import CLinux
+import Glibc
+
+/// What a spool's directory has, read: the same for its owner and for those who only look.
+struct DirectoryReading: Sendable {
+    let path: String
+
+    /// The names of its entries that `isWanted`.
+    func names(where isWanted: (String) -> Bool) throws(SpoolError) -> [String] {
+        guard let handle = opendir(path) else {
+            throw .system(operation: "read the directory", path: path, errno: errno)
+        }
+        defer { closedir(handle) }
+        var names: [String] = []
+        while let entry = readdir(handle) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != "." && name != ".." && isWanted(name) { names.append(name) }
+        }
+        return names
+    }
+
+    /// At most `limit` bytes from `offset` on; fewer where the file ends.
+    func read(_ name: String, at offset: Int, limit: Int) throws(SpoolError) -> [UInt8] {
+        let file = CLinux_open("\(path)/\(name)", O_RDONLY | O_CLOEXEC, 0)
+        guard file >= 0 else { throw error("open", name) }
+        defer { close(file) }
+        var status = stat()
+        guard fstat(file, &status) == 0 else { throw error("look at", name) }
+        let size = max(0, min(limit, Int(status.st_size) - offset))
+        var failure: Int32?
+        let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+            while count < size {
+                let step = pread(
+                    file, buffer.baseAddress?.advanced(by: count), size - count,
+                    off_t(offset + count))
+                if step < 0 && errno == EINTR { continue }
+                if step < 0 { failure = errno }
+                guard step > 0 else { return }
+                count += step
+            }
+        }
+        if let failure {
+            throw .system(operation: "read", path: "\(path)/\(name)", errno: failure)
+        }
+        return bytes
+    }
+
+    func sizeBytes(of name: String) throws(SpoolError) -> Int {
+        var status = stat()
+        guard stat("\(path)/\(name)", &status) == 0 else { throw error("look at", name) }
+        return Int(status.st_size)
+    }
+
+    /// The last system call's error.
+    func error(_ operation: String, _ name: String) -> SpoolError {
+        .system(operation: operation, path: "\(path)/\(name)", errno: errno)
+    }
+}

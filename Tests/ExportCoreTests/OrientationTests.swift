@@ -1,0 +1,108 @@
+import Archive
+import Containers
+import Encoding
+import ExportCore
+import Foundation
+import Media
+import TestMedia
+import Testing
+
+@Suite("Turned recordings", .enabled(if: MediaFiles.canBeMade, "ffmpeg makes the media"))
+struct OrientationTests {
+    /// A white square in the upper left corner of black, and a file that has it turned by a quarter: it is seen in the upper right.
+    private static func archive() throws -> ImportedArchive {
+        try ImportedArchive([
+            "plain.mp4":
+                "-f lavfi -i color=black:s=320x180:r=25:d=2,drawbox=w=80:h=80:c=white:t=fill "
+                + "-f lavfi -i sine=d=2 -c:v libx264 -preset ultrafast -g 25 -pix_fmt yuv420p -c:a aac"
+        ])
+    }
+
+    private static func turned() throws -> (ImportedArchive, RecordedSession) {
+        let archive = try archive()
+        let path = try archive.media.make(
+            "stage.mp4", "-i \(archive.clips[0]) -c copy -metadata:s:v rotate=270")
+        // FFmpeg counts the other way round; what it shows is what counts.
+        let seen = try corners(path, archive, width: 180, height: 320)
+        try #require(seen.left < 40 && seen.right > 200)
+        let layout = ArchiveLayout(root: archive.path("turned"))
+        let result = try RecordingImport(
+            [path], into: layout, options: RecordingImport.Options(), control: WorkControl()
+        ).run()
+        return (archive, try RecordedSession(result.session, in: layout))
+    }
+
+    private static func range(_ session: RecordedSession) throws -> ExportRange {
+        ExportRange(
+            source: try #require(session.source("stage")), sessionZero: session.zero,
+            startNanoseconds: nil, endNanoseconds: nil)
+    }
+
+    /// How bright the upper corners are of what FFmpeg shows of the file's first picture.
+    private static func corners(
+        _ path: String, _ archive: ImportedArchive, width: Int, height: Int, _ before: [String] = []
+    ) throws -> (left: UInt8, right: UInt8) {
+        let pixels = try archive.media.run(
+            before + ["-i", path, "-frames:v", "1", "-f", "rawvideo", "-pix_fmt", "gray", "-"])
+        try #require(pixels.count == width * height)
+        return (pixels[20 * width + 20], pixels[20 * width + width - 20])
+    }
+
+    @Test func `a file that is turned is imported and exported with what it says`() throws {
+        let (archive, session) = try Self.turned()
+        let range = try Self.range(session)
+        let path = archive.path("copy.mov")
+        var export = try MovieExport(
+            range, to: OutputFile(path, overwrites: false), options: MovieExport.Options(),
+            control: WorkControl())
+        _ = try export.run()
+        let seen = try Self.corners(path, archive, width: 180, height: 320)
+        #expect(seen.left < 40 && seen.right > 200, "\(seen)")
+        // Its samples are as they were.
+        let raw = try Self.corners(path, archive, width: 320, height: 180, ["-noautorotate"])
+        #expect(raw.left > 200 && raw.right < 40, "\(raw)")
+    }
+
+    @Test func `pictures that are encoded anew are turned themselves`() throws {
+        let (archive, session) = try Self.turned()
+        let path = archive.path("new.mkv")
+        _ = try TranscodeExport(
+            try Self.range(session), to: OutputFile(path, overwrites: false), format: .matroska,
+            settings: TranscodeSettings(videoCodec: .h264, audioCodec: nil), control: WorkControl()
+        ).run()
+        let seen = try Self.corners(path, archive, width: 180, height: 320)
+        #expect(seen.left < 40 && seen.right > 200, "\(seen)")
+    }
+
+    @Test func `where only sound is encoded anew, MP4 says how the picture is turned`() throws {
+        let (archive, session) = try Self.turned()
+        let path = archive.path("sound.mp4")
+        _ = try TranscodeExport(
+            try Self.range(session), to: OutputFile(path, overwrites: false), format: .mp4,
+            settings: TranscodeSettings(videoCodec: nil, audioCodec: .aac), control: WorkControl()
+        ).run()
+        let seen = try Self.corners(path, archive, width: 180, height: 320)
+        #expect(seen.left < 40 && seen.right > 200, "\(seen)")
+    }
+
+    @Test func `a container that cannot say it gets the samples, and the user a note`() throws {
+        let (archive, session) = try Self.turned()
+        let path = archive.path("copy.ts")
+        let summary = try ContainerExport(
+            try Self.range(session), to: OutputFile(path, overwrites: false), format: .mpegTS,
+            closesGaps: false, control: WorkControl()
+        ).run()
+        #expect(summary.notes.contains { $0.contains("rotated by 90°") }, "\(summary.notes)")
+    }
+
+    @Test(arguments: [StillFormat.jpeg, .png])
+    func `a single picture is as players show it`(_ format: StillFormat) throws {
+        let (archive, session) = try Self.turned()
+        let path = archive.path("picture.\(format.rawValue)")
+        _ = try PictureExtraction(
+            try Self.range(session), as: format, to: .file(OutputFile(path, overwrites: false))
+        ).run()
+        let seen = try Self.corners(path, archive, width: 180, height: 320)
+        #expect(seen.left < 40 && seen.right > 200, "\(seen)")
+    }
+}
