@@ -4,18 +4,18 @@ import Archive
 extension SessionRecorder {
     /// A file of a source has failed: the session does not end before it is known what has to come again.
     mutating func failed(_ id: SourceID) {
-        if sessionName == id.session { sources[id.name]?.isFailing = true }
+        if sessionName == id.session { sources[id.name]?.value.isFailing = true }
     }
 
     /// Whether a source whose file failed is still recorded in the same session.
     func canGoOn(_ rescued: RescuedSource) -> Bool {
-        sessionName == rescued.id.session && sources[rescued.id.name]?.isEnrolled == true
+        sessionName == rescued.id.session && sources[rescued.id.name]?.value.isEnrolled == true
     }
 
     /// Goes on with a source of which a file failed, behind what is on disk; the rest comes again.
     mutating func goOn(_ rescued: RescuedSource, at now: Instant) -> [Action] {
         let name = rescued.id.name
-        guard let manifest, let spool = sources[name]?.spool else {
+        guard let manifest, let spool = sources[name]?.value.spool else {
             return []
         }
         learn(rescued)
@@ -27,7 +27,7 @@ extension SessionRecorder {
         }
         known.add(recorded, of: name)
         let waiting =
-            sources[name]?.goBack(
+            sources[name]?.value.goBack(
                 to: rescued.source, durable: watermarks.persisted(source: name, spool: spool),
                 in: manifest) ?? 0
         // An agent that was waiting for the last acknowledgement has to come back.
@@ -69,7 +69,7 @@ extension SessionRecorder {
     func neverCame(
         _ missing: ClosedRange<UInt64>, of name: String, _ spool: [UInt8], at now: Instant
     ) -> [Action] {
-        guard let session = sessionName, let source = sources[name], source.isEnrolled,
+        guard let session = sessionName, let source = sources[name]?.value, source.isEnrolled,
             source.spool == spool || known.spools(of: name).contains(spool)
         else {
             return [
@@ -86,8 +86,8 @@ extension SessionRecorder {
     /// Gaps for records of earlier spools that an earlier collector had not on disk, and that never came again: their boxes have lost
     /// them, too.
     func neverReturned(to session: String, at now: Instant) -> [Action] {
-        sources.keys.sorted().filter { sources[$0]?.isEnrolled == true }.flatMap { name in
-            known.spools(of: name).filter { $0 != sources[name]?.spool }.flatMap { spool in
+        sources.keys.sorted().filter { sources[$0]?.value.isEnrolled == true }.flatMap { name in
+            known.spools(of: name).filter { $0 != sources[name]?.value.spool }.flatMap { spool in
                 watermarks.durable(source: name, spool: spool).holes.map { hole in
                     gap(
                         hole, of: name, spool, cause: "restart",

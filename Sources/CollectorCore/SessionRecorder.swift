@@ -57,7 +57,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     /// Sources whose goodbye is held.
     private var heldGoodbyes: Set<String> = []
     /// Those that are connected, and those that have a place in the session.
-    var sources: [String: SourceRecorder<Payload>] = [:]
+    var sources: [String: InPlace<SourceRecorder<Payload>>] = [:]
     /// What is durable outlives sessions: the last acknowledgement of a source is due after its session has ended.
     var watermarks = Watermarks()
     var known = KnownRecords()
@@ -99,7 +99,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
             let recorder = SourceRecorder<Payload>(
                 resuming: source, spools: archive.spools[source.entry.name] ?? [], in: manifest,
                 settings: settings)
-            sources[recorder.name] = recorder
+            sources[recorder.name] = InPlace(recorder)
             if let reopening = recorder.reopening { actions.append(reopening) }
             if let moved { actions.append(recorder.noted(moved, at: now)) }
         }
@@ -116,7 +116,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
 
     /// Who numbers what a source sends now.
     func spool(of source: String) -> [UInt8]? {
-        heldIntroductions[source]?.spool ?? sources[source]?.spool
+        heldIntroductions[source]?.spool ?? sources[source]?.value.spool
     }
 
     var manifest: SessionManifest? {
@@ -138,7 +138,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         return StoppedSession(
             name: manifest.session,
             durationNanoseconds: now.monotonic - manifest.zeroMonotonicNanoseconds,
-            sources: sources.values.filter(\.isEnrolled).map(\.progress)
+            sources: sources.values.filter(\.value.isEnrolled).map(\.value.progress)
                 .sorted { $0.name < $1.name }
                 .map {
                     StoppedSession.Source(
@@ -149,7 +149,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
 
     /// What each source has done so far, by name.
     var progress: [SourceProgress] {
-        sources.values.map(\.progress).sorted { $0.name < $1.name }
+        sources.values.map(\.value.progress).sorted { $0.name < $1.name }
     }
 
     /// The last record of a spool that is durable here; 0 for a spool never seen.
@@ -176,22 +176,23 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
             // Waiting for them would keep the agent from ever being done.
             actions += neverCame(missing, of: name, spool, at: now)
         }
-        guard sources[name]?.isEnrolled == true else {
+        guard sources[name]?.value.isEnrolled == true else {
             if sources[name] != nil, isHeld(name) {
                 hold(.opened(introduction, durable: durable), of: name)
             } else {
-                sources[name] = SourceRecorder(introduction, settings: settings)
+                sources[name] = InPlace(
+                    SourceRecorder(introduction, settings: settings))
             }
             return actions
         }
-        actions += sources[name]?.reopen(introduction, durable: durable, at: now) ?? []
+        actions += sources[name]?.value.reopen(introduction, durable: durable, at: now) ?? []
         return actions
     }
 
     /// A source's connection is gone. One that has a place in the session may come back to it.
     mutating func disconnected(_ source: String, at now: Instant) -> [Action] {
-        sources[source]?.disconnect()
-        guard let recorder = sources[source], !recorder.isEnrolled, !isHeld(source) else {
+        sources[source]?.value.disconnect()
+        guard let recorder = sources[source], !recorder.value.isEnrolled, !isHeld(source) else {
             return []
         }
         sources[source] = nil
@@ -249,9 +250,8 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
 
     /// A source will not come back: it was refused for good.
     mutating func giveUp(_ source: String, at now: Instant) -> [Action] {
-        guard var recorder = sources[source] else { return [] }
-        let actions = recorder.close(clocks: clocks, at: now)
-        sources[source] = recorder.isEnrolled || isHeld(source) ? recorder : nil
+        guard let actions = sources[source]?.value.close(clocks: clocks, at: now) else { return [] }
+        if sources[source]?.value.isEnrolled == false, !isHeld(source) { sources[source] = nil }
         return actions + endIfComplete(at: now)
     }
 
@@ -267,7 +267,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
             actions += start(at: now)
         }
         for name in sources.keys.sorted() {
-            actions += sources[name]?.tick(clocks: clocks, at: now) ?? []
+            actions += sources[name]?.value.tick(clocks: clocks, at: now) ?? []
         }
         return actions + letGoOfLosses(now: now.monotonic) + watchSession(at: now)
     }
@@ -299,12 +299,12 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         var actions: [Action] = []
         if case .gathering = state { actions += start(at: now) }
         guard case .recording = state else { return actions }
-        var staying: [String: SourceRecorder<Payload>] = [:]
+        var staying: [String: InPlace<SourceRecorder<Payload>>] = [:]
         for name in sources.keys.sorted() {
             // Who has no place in it has nothing to close.
-            guard sources[name]?.isEnrolled == true else { continue }
-            staying[name] = sources[name]?.renewed
-            actions += sources[name]?.close(clocks: clocks, at: now) ?? []
+            guard sources[name]?.value.isEnrolled == true else { continue }
+            staying[name] = sources[name]?.value.renewed.map(InPlace.init)
+            actions += sources[name]?.value.close(clocks: clocks, at: now) ?? []
         }
         actions += finish(reason, at: now)
         // Who is connected goes on sending, into the next session.
@@ -332,7 +332,8 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
                 let nothing = held.filter { $0.source == source } + [(source, event)]
                 held.removeAll { $0.source == source }
                 if let introduction = heldIntroductions.removeValue(forKey: source) {
-                    sources[source] = SourceRecorder(introduction, settings: settings)
+                    sources[source] = InPlace(
+                        SourceRecorder(introduction, settings: settings))
                 }
                 return acknowledgeUnrecorded(nothing)
             }
@@ -370,35 +371,36 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         _ event: Event, of source: String, zero: Int64, at now: Instant
     ) -> [Action] {
         var actions: [Action] = []
-        if sources[source]?.isEnrolled == false, case .recording(let manifest) = state {
-            let spool = sources[source]?.spool ?? []
+        if sources[source]?.value.isEnrolled == false, case .recording(let manifest) = state {
+            let spool = sources[source]?.value.spool ?? []
             let durable = watermarks.persisted(source: source, spool: spool)
-            actions += sources[source]?.enroll(in: manifest, durable: durable, at: now) ?? []
+            actions += sources[source]?.value.enroll(in: manifest, durable: durable, at: now) ?? []
             actions.append(writeManifest())
         }
         // Changed in place: a copy of a recorder would copy what it is collecting.
         switch event {
         case .opened(let introduction, let durable):
-            actions += sources[source]?.reopen(introduction, durable: durable, at: now) ?? []
+            actions += sources[source]?.value.reopen(introduction, durable: durable, at: now) ?? []
         case .samples(let samples, let payload, let rest):
             actions +=
-                sources[source]?.record(
+                sources[source]?.value.record(
                     samples, payload: payload, rest: rest, clocks: clocks, zero: zero, at: now)
                 ?? []
         case .gap(let gap):
-            actions += sources[source]?.record(gap, at: now) ?? []
+            actions += sources[source]?.value.record(gap, at: now) ?? []
         case .format(let update, let isKnown):
-            actions += sources[source]?.record(update, isKnown: isKnown, at: now) ?? []
+            actions += sources[source]?.value.record(update, isKnown: isKnown, at: now) ?? []
         case .goodbye(let goodbye, let isKnown):
             actions +=
-                sources[source]?.record(goodbye, isKnown: isKnown, clocks: clocks, at: now) ?? []
+                sources[source]?.value.record(goodbye, isKnown: isKnown, clocks: clocks, at: now)
+                ?? []
         }
         return actions
     }
 
     /// Counts records that belong to no session as durable: there is nothing to keep.
     private func acknowledgeUnrecorded(_ events: [(source: String, event: Event)]) -> [Action] {
-        var spools = sources.mapValues(\.spool)
+        var spools = sources.mapValues(\.value.spool)
         return events.compactMap { source, event in
             let sequences: ClosedRange<UInt64>
             switch event {
@@ -468,7 +470,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     /// only where there are no others.
     private func earliestPresented(at now: Instant) -> Int64? {
         let video: TrackKind? = settings.startAt == .firstVideo ? .video : nil
-        var intakes = sources.mapValues(\.intake)
+        var intakes = sources.mapValues(\.value.intake)
         var earliest: Int64?
         var earliestVideo: Int64?
         var replayed: Int64?
@@ -501,7 +503,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
 
     private mutating func endIfComplete(at now: Instant) -> [Action] {
         guard case .recording = state, now.monotonic >= mayEndNanoseconds,
-            sources.values.allSatisfy(\.hasEnded)
+            sources.values.allSatisfy(\.value.hasEnded)
         else { return [] }
         return finish(.complete, at: now)
     }
@@ -513,12 +515,13 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         endedSessions.append(
             (
                 manifest.session,
-                sources.filter(\.value.isEnrolled).mapValues { ($0.spool, $0.through) }
+                sources.filter(\.value.value.isEnrolled)
+                    .mapValues { ($0.value.spool, $0.value.through) }
             ))
         endedSessions = endedSessions.suffix(Self.endedSessionsKept)
         manifest.sources = manifestEntries
         for index in manifest.sources.indices {
-            manifest.sources[index].spools = sources[manifest.sources[index].name]?.spoolEnds
+            manifest.sources[index].spools = sources[manifest.sources[index].name]?.value.spoolEnds
         }
         manifest.end = SessionManifest.End(reason: reason, at: now.utc)
         let lost = neverReturned(to: manifest.session, at: now)
@@ -527,7 +530,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         manifest.state = .finished
         state = .idle
         sessionZero = nil
-        sources = sources.filter { !$0.value.isEnrolled }
+        sources = sources.filter { !$0.value.value.isEnrolled }
         // A complete session of which not everything is on disk when the collector is killed goes on, to get the rest.
         return lost + (reason == .complete ? [] : [ending]) + [
             .job(.endSession(manifest.session, path: path, manifest.encoded())),
@@ -547,6 +550,8 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     }
 
     private var manifestEntries: [SessionManifest.Source] {
-        sources.values.filter(\.isEnrolled).map(\.manifestEntry).sorted { $0.name < $1.name }
+        sources.values.filter(\.value.isEnrolled).map(\.value.manifestEntry).sorted {
+            $0.name < $1.name
+        }
     }
 }

@@ -16,6 +16,10 @@ package struct Poller: ~Copyable {
         var socket: UnsafeMutableRawPointer?
         /// What is waited for, and of that what is ready (ZMQ_POLLIN, ZMQ_POLLOUT).
         var events: Int32
+        /// Its state may change without its descriptor saying so: others send and receive on it.
+        var isShared: Bool
+        /// It was ready when it was asked last, or never was asked.
+        var mayBeReady = true
         var ready: Int32 = 0
     }
 
@@ -28,22 +32,22 @@ package struct Poller: ~Copyable {
     /// Watches a socket for messages to receive, and for room to send if asked.
     package mutating func add(_ socket: borrowing Socket, forSending: Bool = false) -> Token {
         let events = ZMQ_POLLIN | (forSending ? ZMQ_POLLOUT : 0)
-        return add(socket: socket.handle, events: events)
+        return add(socket: socket.handle, events: events, isShared: true)
     }
 
     /// Watches a monitor for events.
     package mutating func add(_ monitor: borrowing ConnectionMonitor) -> Token {
-        add(socket: monitor.handle, events: ZMQ_POLLIN)
+        add(socket: monitor.handle, events: ZMQ_POLLIN, isShared: false)
     }
 
     /// Watches an authenticator for questions.
     package mutating func add(_ authenticator: borrowing Authenticator) -> Token {
-        add(socket: authenticator.handle, events: ZMQ_POLLIN)
+        add(socket: authenticator.handle, events: ZMQ_POLLIN, isShared: false)
     }
 
     /// Watches a file descriptor for something to read.
     package mutating func add(descriptor: Int32) -> Token {
-        add(Item(socket: nil, events: ZMQ_POLLIN), descriptor: descriptor)
+        add(Item(socket: nil, events: ZMQ_POLLIN, isShared: false), descriptor: descriptor)
     }
 
     /// Blocks until something is ready or the time is over; says whether something is.
@@ -51,8 +55,11 @@ package struct Poller: ~Copyable {
     /// Without a time it waits for ever. It may end early with nothing ready: a signal handler ran, or libzmq had something
     /// to do of its own. (zmq_poll(3) would go on waiting, but asks the kernel twice each time.)
     package mutating func wait(milliseconds: Int?) throws(MessagingError) -> Bool {
-        // A socket's descriptor tells of changes only: what is ready already has to be asked for.
-        if try readEvents() { return true }
+        // A socket's descriptor tells of changes only: what is ready already has to be asked for. It costs a system call: what
+        // was not ready when asked last, and is nobody else's, still is not.
+        if try readEvents({ item, _ in item.socket != nil && (item.isShared || item.mayBeReady) }) {
+            return true
+        }
         let timeout = Int32(clamping: milliseconds ?? -1)
         if poll(&descriptors, nfds_t(descriptors.count), timeout) < 0 {
             guard errno == EINTR else {
@@ -60,14 +67,20 @@ package struct Poller: ~Copyable {
             }
             for index in descriptors.indices { descriptors[index].revents = 0 }
         }
-        return try readEvents()
+        return try readEvents { $1.revents != 0 }
     }
 
-    /// What is ready now, without waiting.
-    private mutating func readEvents() throws(MessagingError) -> Bool {
+    /// What is ready now, without waiting, of those that may be.
+    private mutating func readEvents(
+        _ mayBeReady: (Item, pollfd) -> Bool
+    ) throws(MessagingError) -> Bool {
         var isAnyReady = false
         for index in items.indices {
             let item = items[index]
+            guard mayBeReady(item, descriptors[index]) else {
+                items[index].ready = 0
+                continue
+            }
             let events: Int32
             if let socket = item.socket {
                 var value: Int32 = 0
@@ -83,6 +96,7 @@ package struct Poller: ~Copyable {
                 descriptors[index].revents = 0
             }
             items[index].ready = events
+            items[index].mayBeReady = events != 0
             isAnyReady = isAnyReady || events != 0
         }
         return isAnyReady
@@ -98,12 +112,15 @@ package struct Poller: ~Copyable {
         items[token.index].ready & ZMQ_POLLOUT != 0
     }
 
-    private mutating func add(socket: UnsafeMutableRawPointer, events: Int32) -> Token {
+    private mutating func add(
+        socket: UnsafeMutableRawPointer, events: Int32, isShared: Bool
+    ) -> Token {
         var descriptor: Int32 = -1
         var size = MemoryLayout<Int32>.size
         let result = zmq_getsockopt(socket, ZMQ_FD, &descriptor, &size)
         precondition(result == 0, "a socket that is open has a descriptor")
-        return add(Item(socket: socket, events: events), descriptor: descriptor)
+        return add(
+            Item(socket: socket, events: events, isShared: isShared), descriptor: descriptor)
     }
 
     private mutating func add(_ item: Item, descriptor: Int32) -> Token {
