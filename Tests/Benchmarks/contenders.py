@@ -43,11 +43,12 @@ class Contender:
 
 @dataclass(frozen=True)
 class Load:
-    """What is sent: `seconds` of the clip, from each of `sources`."""
+    """What is sent: `seconds` of the clip, from each of `sources`; whether to a receiver that writes to /dev/null."""
 
     sources: int
     seconds: int
     paced: bool
+    null: bool
 
 
 def product(with_keys=False):
@@ -69,7 +70,7 @@ def product(with_keys=False):
         send=lambda place, load: [[
             place.product("bench-load"), "--collector", endpoint, "--media", place.clip,
             "--sources", load.sources, "--seconds", load.seconds,
-            *([] if load.paced else ["--fast"]), *box_keys(place)]],
+            *([] if load.paced else ["--fast"]), *(["--unfinishable"] if load.null else []), *box_keys(place)]],
         suffix=None, ends_by_itself=False,
         null_environment=lambda place: {"LD_PRELOAD": place.devnull})
 

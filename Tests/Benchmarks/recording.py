@@ -20,7 +20,7 @@ def settle_seconds(sources):
 
 def paced(place, contender, sources, null):
     """CPU seconds per stream-minute at real-time pace, over a window in the middle; peak of memory."""
-    load = Load(sources, settle_seconds(sources) + WINDOW_SECONDS + 2, paced=True)
+    load = Load(sources, settle_seconds(sources) + WINDOW_SECONDS + 2, paced=True, null=null)
     with Run(place, contender, load, null) as run:
         time.sleep(settle_seconds(sources))
         cpu, instant = run.receivers.cpu(), time.monotonic()
@@ -36,7 +36,7 @@ def unpaced(place, contender, sources, null):
     """CPU seconds per GB as fast as the receiver takes it, from "listening" to "everything is acknowledged"."""
     rate = place.clip_bytes_per_second()
     seconds = max(1, round(BYTES_UNPACED / rate / sources))
-    load = Load(sources, seconds, paced=False)
+    load = Load(sources, seconds, paced=False, null=null)
     with Run(place, contender, load, null) as run:
         run.senders.wait()
         cpu = run.receivers.cpu() - run.startup_cpu

@@ -36,6 +36,12 @@ struct LoadCommand: ParsableCommand {
     @Flag(help: "As fast as the collector takes it, as agents do after an outage.")
     var fast = false
 
+    @Flag(
+        help:
+            "The collector cannot finish its files, which are /dev/null: that it goes away then is no error."
+    )
+    var unfinishable = false
+
     func validate() throws {
         guard (1...1_024).contains(sources) else {
             throw ValidationError("--sources must be from 1 to 1024")
@@ -68,7 +74,7 @@ struct LoadCommand: ParsableCommand {
             let origin = fast ? start - Int64(seconds) * 1_000_000_000 : start + phase
             let box = try LoadSource(
                 number: number, clip: clip, endpoint: collector, security: security, origin: origin,
-                seconds: seconds, context: context)
+                seconds: seconds, unfinishable: unfinishable, context: context)
             box.watch(with: &poller)
             boxes.append(box)
         }

@@ -24,6 +24,8 @@ final class LoadSource {
     /// The agent's clock when the clip's first sample was captured.
     private let origin: Int64
     private let endNanoseconds: Int64
+    /// Whether a collector that goes away at the goodbye has taken everything: it cannot finish its files.
+    private let unfinishable: Bool
     private var nextBatch = 0
     private var round: Int64 = 0
     private var nextProbe: Int64
@@ -34,13 +36,15 @@ final class LoadSource {
     /// - Parameters:
     ///   - origin: where the clip's zero is on the machine's monotonic clock.
     ///   - seconds: how much is sent.
+    ///   - unfinishable: whether the collector may go away at the goodbye.
     init(
         number: Int, clip: Clip, endpoint: String, security: SocketSecurity, origin: Int64,
-        seconds: Int, context: Context
+        seconds: Int, unfinishable: Bool, context: Context
     ) throws {
         name = "source\(number)"
         self.clip = clip
         self.origin = origin
+        self.unfinishable = unfinishable
         endNanoseconds = Int64(seconds) * 1_000_000_000
         nextProbe = 0
         var options = SocketOptions()
@@ -131,6 +135,8 @@ final class LoadSource {
                 isFinished = true
             case .fetch: preconditionFailure("everything is in memory")
             case .command: continue
+            case .reconnect where unfinishable && hasSaidGoodbye:
+                isFinished = true
             case .reconnect:
                 throw LoadError.ended(source: name, reason: "the collector went away")
             case .failed(let line):
