@@ -7,7 +7,7 @@ size=320x180 rate=10 seconds=20
 for round in 1 2 3; do
     collector
     python3 measure.py "agent" "$bin/tributary-agent" --collector $endpoint --source box --spool none \
-        --video /dev/video0 --audio hw:Loopback,1 --size $size --fps $rate --video-bitrate 500k \
+        --video /dev/video0 --audio hw:Loopback,1 --size $size --fps $rate --video-bitrate 500k --encoder libx264 \
         --sample-rate 48000 --channels 2 --duration ${seconds}s
     wait $collector
     # A box that has no real time leaves pictures out: what they cost is told for each that is there.
