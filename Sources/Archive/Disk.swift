@@ -21,6 +21,9 @@ package protocol Disk: Sendable {
     func synchronize(_ descriptor: Int32) -> Int32
     /// sync_file_range(2): begins to write without waiting. Only a hint.
     func startWriteback(_ descriptor: Int32, from offset: Int64, count: Int64)
+    /// posix_fadvise(2), POSIX_FADV_DONTNEED: what is in memory of a synchronised file is forgotten, so that reading shows what the
+    /// disk has.
+    func forget(_ descriptor: Int32)
     /// fsync(2) of a directory: the names in it are durable.
     func synchronizeDirectory(_ path: String) -> Int32
     /// mkdir(2).
@@ -64,6 +67,10 @@ package struct SystemDisk: Disk {
     package func startWriteback(_ descriptor: Int32, from offset: Int64, count: Int64) {
         // What it could not do, synchronize() does, and reports.
         _ = CLinux_start_writeback(descriptor, off_t(offset), off_t(count))
+    }
+
+    package func forget(_ descriptor: Int32) {
+        _ = posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED)
     }
 
     package func synchronizeDirectory(_ path: String) -> Int32 {

@@ -126,6 +126,13 @@ package final class RecordingFile {
         disk.startWriteback(descriptor, from: Int64(start), count: Int64(sizeBytes - start))
     }
 
+    /// Has what is read from now on come from the disk. An earlier process may have been killed when the kernel had told it, and
+    /// nobody since, that pages could not be written: they stay in memory, as if they were on the disk.
+    package func readAnew() throws(ArchiveError) {
+        try synchronize()
+        disk.forget(descriptor)
+    }
+
     /// Returns when everything written is durable. After it has failed once, ``cutToDurable()`` has to come first.
     package func synchronize() throws(ArchiveError) {
         guard !hasLostPages else {

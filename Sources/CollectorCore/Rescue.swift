@@ -20,6 +20,10 @@ struct Rescue: Sendable {
     /// The files are in order; the receiving thread has been told.
     var isDone = false
     var hasComplained = false
+    /// Attempts so far that failed.
+    var attempts = 0
+    /// A file that cannot be read for so many rounds is left as it is, and its source goes on without it.
+    static let patientAttempts = 10
 }
 
 extension DiskWorker {
@@ -107,6 +111,7 @@ extension DiskWorker {
             // As long as what may be lost cannot be cut off, the source waits: its agent has it all.
             if !rescue.hasComplained { events.append(.stuck(path: id.description, error)) }
             rescues[id]?.hasComplained = true
+            rescues[id]?.attempts += 1
         }
     }
 
@@ -126,7 +131,8 @@ extension DiskWorker {
         }
         var recovery = SourceRecovery(
             layout: layout, session: id.session, name: id.name, zero: rescue.zero,
-            purpose: .rescue("\(rescue.error)"), now: now())
+            purpose: .rescue(
+                "\(rescue.error)", isPatient: rescue.attempts < Rescue.patientAttempts), now: now())
         let source = try recovery.run(nil)
         try FileSystem.synchronizeDirectory(
             layout.source(id.session, id.name), on: layout.disk)

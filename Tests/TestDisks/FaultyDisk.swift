@@ -323,6 +323,19 @@ extension FaultyDisk {
 
     package func startWriteback(_ descriptor: Int32, from offset: Int64, count: Int64) {}
 
+    package func forget(_ descriptor: Int32) {
+        let bytes: [UInt8]? = state.withLock { state in
+            guard let number = state.open[descriptor], let before = state.files[number]?.cached
+            else { return nil }
+            state.files[number]?.forget()
+            let after = state.files[number]?.cached
+            return after == before ? nil : after
+        }
+        guard let bytes else { return }
+        let parts = bytes.withUnsafeBytes { system.write(descriptor, [$0][...], at: 0) }
+        precondition(parts == bytes.count, "a simulated disk has room")
+    }
+
     package func synchronizeDirectory(_ path: String) -> Int32 {
         guard case .done = fate([path]) else {
             errno = EIO

@@ -40,6 +40,14 @@ struct FaultyFile {
     /// What was not durable never will be, unless it is written again.
     mutating func losePages() { changes = [] }
 
+    /// What is not waiting to be written is read from the disk again; the size stays.
+    mutating func forget() {
+        var bytes = synced
+        for change in changes { Self.apply(change, to: &bytes) }
+        Self.apply(.truncate(cached.count), to: &bytes)
+        cached = bytes
+    }
+
     /// - Returns: what the byte is then; nil where there is none.
     mutating func flip(_ byte: Int, _ bit: Int) -> UInt8? {
         guard cached.indices.contains(byte) else { return nil }

@@ -184,16 +184,29 @@ struct `An agent` {
         agent.connect()
         agent.receive(.refusal(Refusal(reason: reason, text: "box8 sends it")))
         switch reason {
-        case .unknownConnection, .stopping:
+        case .unknownConnection, .stopping, .sourceInUse:
             #expect(agent.failure == nil)
             #expect(agent.pauses.count == 1)
         case .unauthorized:
             #expect(agent.failure == nil)
             #expect(agent.pauses.count == 1)
             #expect(agent.logs.last?.text.contains("box8 sends it; keeping samples") == true)
-        case .malformed, .version, .name, .sourceInUse, .limit, .sequence, .enrolment, .other:
+        case .malformed, .version, .name, .limit, .sequence, .enrolment, .other:
             #expect(agent.failure?.contains("box8 sends it") == true)
         }
+    }
+
+    @Test func `leaves a source to somebody else only when he has it again and again`() {
+        // The holder may be an earlier life of this box, of which a last message was still on its way.
+        var agent = AgentHarness()
+        for _ in 0..<3 {
+            agent.connect()
+            agent.receive(.refusal(Refusal(reason: .sourceInUse, text: "box8 sends it")))
+            #expect(agent.failure == nil)
+        }
+        agent.connect()
+        agent.receive(.refusal(Refusal(reason: .sourceInUse, text: "box8 sends it")))
+        #expect(agent.failure?.contains("box8 sends it") == true)
     }
 
     @Test func `that is not admitted says why once, then at growing intervals, and goes on`() {

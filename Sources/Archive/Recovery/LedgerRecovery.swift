@@ -13,9 +13,10 @@ enum LedgerRecovery {
 
     static func recover(_ path: String, on disk: any Disk) throws(ArchiveError) -> Outcome {
         guard FileSystem.exists(path) else { return Outcome() }
+        let file = try RecordingFile(reopening: path, on: disk)
+        try file.readAnew()
         let bytes = try FileSystem.read(path, limit: maximumBytes)
         let whole = bytes.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
-        let file = try RecordingFile(reopening: path, on: disk)
         if whole < bytes.count { try file.cut(to: UInt64(whole)) }
         // What is told to agents as durable has to be so.
         try file.synchronize()

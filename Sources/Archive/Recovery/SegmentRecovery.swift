@@ -35,6 +35,7 @@ enum SegmentRecovery {
     /// Reads a file, and takes a torn tail away.
     static func recover(_ path: String, on disk: any Disk) throws(ArchiveError) -> Outcome {
         let file = try RecordingFile(reopening: path, on: disk)
+        try file.readAnew()
         let survey: SegmentSurvey
         do throws(MP4Error) {
             survey = try SegmentSurvey(of: DescriptorSource(descriptor: file.readDescriptor))

@@ -10,8 +10,9 @@ package struct SourceRecovery {
         case finish
         /// The session goes on, and so does its newest file.
         case goOn
-        /// A file could not be written any further, and this is why: all files are finished, the session goes on.
-        case rescue(String)
+        /// A file could not be written any further, and this is why: all files are finished, the session goes on. While it is
+        /// patient, what cannot be read now is an error: it may be readable in a moment, and would then be there twice.
+        case rescue(String, isPatient: Bool)
     }
 
     /// Finished files of each spool that are read too, those with its last numbers. The disk makes ledger and files durable
@@ -31,7 +32,8 @@ package struct SourceRecovery {
     private var surveys: [SegmentSurvey] = []
     /// What of the source's spools is here.
     package private(set) var spools: [RecordedSpool] = []
-    private var readsEveryFile = true
+    /// Spools of which finished files were not read.
+    private var settledSpools: Set<[UInt8]> = []
     /// What is in files whose removal was cut short.
     private var removing: [(spool: [UInt8], ranges: [ClosedRange<UInt64>])] = []
     private var hasDamage = false
@@ -60,13 +62,13 @@ package struct SourceRecovery {
         try removeUnnamed()
         let paths = try layout.segmentPaths(session, name)
         source.origins = paths.compactMap(origin)
-        let open = recoverSegments(paths)
+        let open = try recoverSegments(paths)
         try readRemovals()
         spools = joinSpools()
         source.spools = spools.map(\.spool)
         source.entry.isComplete = isComplete
         let last = purpose == .goOn && !isComplete ? open.last : nil
-        for segment in open where segment != last { finish(segment) }
+        for segment in open where segment != last { try finish(segment) }
         source.open = last
         for survey in inOrder(surveys) {
             if !survey.formats.isEmpty { source.formats = survey.formats }
@@ -106,10 +108,10 @@ package struct SourceRecovery {
             let explained = lines.filter { $0.spool == spool }
             let first = own.map(\.sequences.lowerBound).min()
             let identity = hexadecimal(spool)
-            // What was durable before the source came is not expected here.
-            let after = entries.filter { $0.spool == identity }.compactMap(\.after).max()
-            var base = after ?? (first ?? explained.map(\.sequences.lowerBound).min() ?? 1) - 1
-            if !readsEveryFile, let first { base = max(base, first - 1) }
+            // What was durable before the source came is not expected here. Where the line that says so is missing, a power cut took
+            // it, and may have taken anything before the first record that is here: only the agent knows.
+            var base = entries.filter { $0.spool == identity }.compactMap(\.after).max() ?? 0
+            if settledSpools.contains(spool), let first { base = max(base, first - 1) }
             var recorded = RecordedSpool(spool: spool, sequences: SequenceSet(upTo: base))
             for run in own { recorded.sequences.insert(run.sequences) }
             for (owner, ranges) in removing where owner == spool {
@@ -177,18 +179,19 @@ extension SourceRecovery {
     }
 
     /// Reads what has to be read, oldest first; the files that can be gone on with, or finished, are returned.
-    private mutating func recoverSegments(_ paths: [String]) -> [UnfinishedSegment] {
+    private mutating func recoverSegments(
+        _ paths: [String]
+    ) throws(ArchiveError) -> [UnfinishedSegment] {
         var open: [UnfinishedSegment] = []
         var isFinished: [String: Bool] = [:]
         for path in paths {
             do throws(ArchiveError) {
                 isFinished[path] = try SegmentRecovery.isFinished(path)
             } catch {
-                setAside(path, error.reason)
+                try setAside(path, error)
             }
         }
         let skipped = settled(paths.filter { isFinished[$0] == true })
-        readsEveryFile = skipped.isEmpty
         for path in paths where isFinished[path] != nil && !skipped.contains(path) {
             do throws(ArchiveError) {
                 switch try SegmentRecovery.recover(path, on: layout.disk) {
@@ -211,7 +214,7 @@ extension SourceRecovery {
                     setAside(path, reason)
                 }
             } catch {
-                setAside(path, error.reason)
+                try setAside(path, error)
             }
         }
         return open
@@ -221,15 +224,16 @@ extension SourceRecovery {
     ///
     /// The newest are those with the last numbers, whatever their names: a clock that was put back gives the later records the
     /// earlier files. A file that cannot be asked is read, and found to be damaged.
-    private func settled(_ finished: [String]) -> Set<String> {
+    private mutating func settled(_ finished: [String]) -> Set<String> {
         var files: [[UInt8]: [(path: String, first: UInt64)]] = [:]
         for path in finished {
             guard let (spool, first) = SegmentNumbers.first(of: path) else { continue }
             files[spool, default: []].append((path, first))
         }
         var settled: Set<String> = []
-        for own in files.values {
+        for (spool, own) in files {
             let older = own.sorted { $0.first < $1.first }.dropLast(Self.finishedFilesRead)
+            if !older.isEmpty { settledSpools.insert(spool) }
             settled.formUnion(older.map(\.path))
         }
         return settled
@@ -253,10 +257,10 @@ extension SourceRecovery {
         }
     }
 
-    private mutating func finish(_ segment: UnfinishedSegment) {
+    private mutating func finish(_ segment: UnfinishedSegment) throws(ArchiveError) {
         do throws(ArchiveError) {
             try SegmentRecovery.finish(segment, on: layout.disk)
-            if case .rescue(let reason) = purpose {
+            if case .rescue(let reason, _) = purpose {
                 let text =
                     "\(segment.path): ends after \(segment.fragments) fragments (\(reason))"
                 notes.append(RecoveryNote(.warning, source: name, text))
@@ -268,7 +272,7 @@ extension SourceRecovery {
                 addLine(.resumed, text)
             }
         } catch {
-            setAside(segment.path, error.reason)
+            try setAside(segment.path, error)
         }
     }
 
@@ -281,6 +285,12 @@ extension SourceRecovery {
     private mutating func warn(_ text: String) {
         notes.append(RecoveryNote(.warning, source: name, text))
         addLine(.resumed, text)
+    }
+
+    /// A file could not be read, or finished.
+    private mutating func setAside(_ path: String, _ error: ArchiveError) throws(ArchiveError) {
+        if case .rescue(_, isPatient: true) = purpose, case .system = error { throw error }
+        setAside(path, error.reason)
     }
 
     /// Says of a file that it is damaged: once in the ledger, every time in the log.

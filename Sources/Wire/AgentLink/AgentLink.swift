@@ -23,6 +23,8 @@ package struct AgentLink<Payload: Sendable>: Sendable {
 
     /// How long a Welcome may take: longer than the collector asks another holder of the source.
     private static var greetingNanoseconds: Int64 { 10_000_000_000 }
+    /// More lives of a box than have messages on their way at once.
+    private static var inUsePatience: Int { 3 }
     /// Pauses before the next connection, milliseconds: short first, for a collector that is just being restarted.
     private static var pauses: [Int64] { [100, 200, 500, 1_000, 2_000] }
     /// The same after a refusal that somebody has to mend.
@@ -44,6 +46,8 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     private var heartbeatNanoseconds =
         Int64(WireLimits.heartbeatMilliseconds) * 1_000_000
     private var failedAttempts = 0
+    /// How often in a row somebody else had one of the sources.
+    private var inUseRefusals = 0
     private var offlineSince: Int64?
     private var nextWaitingNotice = 0
     /// Why the collector, which is there, does not let us in.
@@ -276,6 +280,7 @@ extension AgentLink {
         session = welcome.session
         state = .flowing(lastHeard: now, lastSpoken: now)
         failedAttempts = 0
+        inUseRefusals = 0
         obstacle = nil
         offlineSince = nil
         nextWaitingNotice = 0
@@ -309,6 +314,10 @@ extension AgentLink {
         case .unauthorized:
             return notAdmitted(
                 "the collector at \(settings.endpoint) refused: \(refusal.text)", now: now)
+        case .sourceInUse where inUseRefusals < Self.inUsePatience:
+            // The one that has it may be an earlier life of this box, of which a last message was still on its way.
+            inUseRefusals += 1
+            return [log(.warning, "\(refusal.text); trying again")] + retry(now: now)
         case .malformed, .version, .name, .sourceInUse, .limit, .sequence, .enrolment, .other:
             state = .failed
             return [.failed("the collector at \(settings.endpoint) refused: \(refusal.text)")]
