@@ -54,6 +54,36 @@ struct CatalogKeeper {
                     zeroUTCNanoseconds: zero.nanoseconds)))
     }
 
+    /// A source's files have been put in order after one of them failed: recovery has finished or removed those that had not ended,
+    /// and may have cut the ledger or added to it.
+    /// - Parameter paths: files that were open.
+    mutating func rescued(_ id: SourceID, _ paths: [String], zero: UTCTime) {
+        guard let catalog else { return }
+        do throws(ArchiveError) {
+            let unfinished = try catalog.growingSegments(of: id.session)
+                .filter { $0.source == id.name }
+                .map { "\(layout.source(id.session, id.name))/\($0.file)" }
+            for path in Set(paths + unfinished) {
+                guard FileSystem.exists(path) else {
+                    removed(path, of: id.name, in: id.session)
+                    continue
+                }
+                changes.append(
+                    .segment(
+                        CatalogSegment(
+                            session: id.session, source: id.name, path: path,
+                            zeroUTCNanoseconds: zero.nanoseconds)))
+            }
+            let lines = try Ledger.read(layout.ledger(id.session, id.name)).entries
+            let events = lines.compactMap {
+                CatalogEvent($0, session: id.session, source: id.name)
+            }
+            changes.append(.events(session: id.session, source: id.name, events))
+        } catch {
+            failure = error
+        }
+    }
+
     mutating func removed(_ path: String, of source: String, in session: String) {
         guard catalog != nil else { return }
         let file = SegmentRemoval.segmentName(path)

@@ -123,6 +123,7 @@ extension DiskWorker {
         try prepareToPersist(id)
         let own = segments.keys.filter { $0.origin == id }.sorted { $0.number < $1.number }
         for segment in own { try settle(segment) }
+        let paths = own.compactMap { segments[$0]?.writer.path }
         // Recovery writes into it too.
         ledgers[ledger] = nil
         for segment in own {
@@ -136,6 +137,7 @@ extension DiskWorker {
         let source = try recovery.run(nil)
         try FileSystem.synchronizeDirectory(
             layout.source(id.session, id.name), on: layout.disk)
+        catalog.rescued(id, paths, zero: rescue.zero)
         if rescue.hasComplained { events.append(.unstuck(path: id.description)) }
         return RescuedSource(
             id: id, source: source, spools: recovery.spools, notes: recovery.notes)

@@ -72,10 +72,13 @@ struct ListCommand: ParsableCommand {
     private func listSessions() throws {
         let layout = try archive.openLayout()
         let rows: [SessionRow]
-        if let catalog = try ReadableCatalog.open(layout) {
-            rows = try catalog.sessions(from: Self.utc(from), until: Self.utc(until)).map {
-                try row($0, catalog, layout)
+        let found = try ReadableCatalog.ask(layout) { catalog throws(ArchiveError) in
+            try catalog.sessions(from: Self.utc(from), until: Self.utc(until)).map {
+                (listing) throws(ArchiveError) in try row(listing, catalog, layout)
             }
+        }
+        if let found {
+            rows = found
         } else {
             try refuseRange()
             rows = try layout.sessionNames().map { try row($0, layout) }
@@ -104,11 +107,10 @@ struct ListCommand: ParsableCommand {
     /// A session as the catalog has it; what grows is looked at.
     private func row(
         _ listing: CatalogListing, _ catalog: Catalog, _ layout: ArchiveLayout
-    ) throws -> SessionRow {
+    ) throws(ArchiveError) -> SessionRow {
         var size = listing.sizeBytes
         if listing.state != SessionManifest.State.finished.rawValue {
-            for segment in try catalog.segments(of: listing.session) where segment.sizeBytes == nil
-            {
+            for segment in try catalog.growingSegments(of: listing.session) {
                 let path = "\(layout.source(listing.session, segment.source))/\(segment.file)"
                 if FileSystem.exists(path) { size += try FileSystem.size(path) }
             }
@@ -139,9 +141,10 @@ struct ListCommand: ParsableCommand {
         let layout = archive.layout
         var rows: [SegmentRow] = []
         if from != nil || until != nil {
-            guard let catalog = try ReadableCatalog.open(layout) else { return try refuseRange() }
-            let found = try catalog.segments(
-                of: session, from: Self.utc(from), until: Self.utc(until))
+            let found = try ReadableCatalog.ask(layout) { catalog throws(ArchiveError) in
+                try catalog.segments(of: session, from: Self.utc(from), until: Self.utc(until))
+            }
+            guard let found else { return try refuseRange() }
             for segment in found {
                 let path = "\(layout.source(session, segment.source))/\(segment.file)"
                 rows.append(

@@ -21,13 +21,23 @@ final class DiskScene {
     var worker: DiskWorker<TestPayload>
     private(set) var events: [DiskEvent] = []
 
-    init() throws {
+    /// - Parameter keepsCatalog: and a session's description, without which there is nothing to index.
+    init(keepsCatalog: Bool = false) throws {
         let root = NSTemporaryDirectory() + "tributary-\(UUID().uuidString)"
         try FileSystem.makeDirectories(root)
         disk = FaultyDisk(root: root, seed: 1)
         layout = ArchiveLayout(root: root, on: disk)
         worker = DiskWorker(
-            layout: layout, space: FreeSpace(reserveBytes: 0, directory: root))
+            layout: layout, space: FreeSpace(reserveBytes: 0, directory: root),
+            catalog: keepsCatalog ? try Catalog.open(layout) : nil)
+        if keepsCatalog {
+            let manifest = SessionManifest(
+                session: "session", zero: Self.zero, zeroMonotonicNanoseconds: 0,
+                startAt: .firstSample, startWindowNanoseconds: 0,
+                segmentNanoseconds: 1_000_000_000, software: "test")
+            worker.perform(.makeDirectory(layout.session("session")))
+            worker.perform(.manifest(path: layout.manifest("session"), manifest.encoded()))
+        }
         for source in ["one", "two"] {
             worker.perform(.makeDirectory(layout.source("session", source)))
             open(1, of: source)

@@ -47,6 +47,25 @@ import Testing
         #expect(scene.report(1, of: "two").fragments == 2)
     }
 
+    @Test func `the catalog is told where a file that failed has ended`() throws {
+        let scene = try DiskScene(keepsCatalog: true)
+        scene.disk.setFault(EIO, at: scene.path(1, of: "one"))
+        // This one never gets a fragment, and goes.
+        scene.open(2, of: "one")
+        scene.append(3...3, to: 1, of: "one")
+        scene.worker.commit()
+        scene.disk.setFault(nil, at: scene.path(1, of: "one"))
+        scene.worker.retry()
+        scene.hear()
+        #expect(scene.rescued.count == 1)
+        let kept = try #require(try Catalog.read(scene.layout))
+        let fresh = try Catalog.inMemory()
+        _ = try CatalogIndexing.update(fresh, scene.layout, everything: true)
+        let one = try kept.segments().filter { $0.source == "one" }
+        #expect(one == (try fresh.segments().filter { $0.source == "one" }))
+        #expect(one.count == 1 && one.first?.endNanoseconds != nil)
+    }
+
     @Test func `what a failed fdatasync may have lost is never called durable`() throws {
         let scene = try DiskScene()
         scene.append(3...3, to: 1, of: "one")

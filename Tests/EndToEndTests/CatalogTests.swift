@@ -8,6 +8,60 @@ extension EndToEnd {
             try await stage.start(.archive, words + ["--archive", stage.archive]).outcome()
         }
 
+        @Test func `two processes read while the collector writes`() async throws {
+            try await Stage.with { stage in
+                let collector = try await stage.collector("--once", "--segment", "1s")
+                let agent = try stage.testAgent("camera", "--duration", "6s")
+                try await stage.grows("camera")
+                try await withThrowingTaskGroup(of: Int.self) { group in
+                    for words in [["--json"], ["--json", "--from", "2020-01-01T00:00:00Z"]] {
+                        group.addTask {
+                            var most = 0
+                            while agent.isRunning {
+                                let list = try await stage.start(
+                                    .archive, ["ls", "--archive", stage.archive] + words
+                                ).outcome()
+                                #expect(list.status == 0 && list.complaints.isEmpty)
+                                let rows = try #require(
+                                    JSONSerialization.jsonObject(with: list.outputData)
+                                        as? [[String: Any]])
+                                let segments = rows.first?["segments"] as? Int ?? 0
+                                // Rows come, none goes.
+                                #expect(segments >= most)
+                                most = segments
+                            }
+                            return most
+                        }
+                    }
+                    for try await most in group { #expect(most >= 4) }
+                }
+                for program in [agent, collector] { try await program.succeeds() }
+                #expect(try await tributary(stage, "index", "--check").status == 0)
+            }
+        }
+
+        @Test func `damage in the middle is noticed by who reads there, and mended`() async throws {
+            try await Stage.with { stage in
+                let collector = try await stage.collector("--once", "--segment", "1s")
+                let agent = try stage.testAgent("camera", "--duration", "3s")
+                for program in [agent, collector] { try await program.succeeds() }
+                #expect(try await tributary(stage, "index").status == 0)
+                let database = URL(filePath: stage.archive).appending(path: "tributary.sqlite")
+                for suffix in ["-wal", "-shm"] { unlink(database.path + suffix) }
+                var bytes = try Data(contentsOf: database)
+                // The schema's pages stay, all behind them is noise.
+                let name = try #require(bytes.range(of: Data("camera".utf8))).lowerBound
+                for index in name / 4_096 * 4_096..<bytes.count { bytes[index] = 0xA5 }
+                try bytes.write(to: database)
+                let list = try await tributary(
+                    stage, "ls", "latest", "--from", "2020-01-01T00:00:00Z")
+                #expect(list.status == 0, "\(list.complaints)")
+                #expect(list.output.contains("camera"))
+                #expect(list.complaints.contains("made the catalog again"))
+                #expect(try await tributary(stage, "index", "--check").status == 0)
+            }
+        }
+
         @Test
         func `what a collector keeps is what the files say; it can be lost, broken and made again`()
             async throws

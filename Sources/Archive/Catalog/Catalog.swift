@@ -8,7 +8,7 @@ import GRDB
 package final class Catalog: Sendable {
     /// What makes SQLite's file ours: "TRIB".
     private static let applicationID = 0x5452_4942
-    private static let schemaVersion = 1
+    private static let schemaVersion = 2
     /// How long another process's write is waited for, seconds.
     private static let busySeconds = 5.0
 
@@ -92,16 +92,32 @@ package final class Catalog: Sendable {
         CREATE TABLE session (
             session TEXT PRIMARY KEY, zero INTEGER NOT NULL, state TEXT NOT NULL, endReason TEXT,
             segmentLength INTEGER NOT NULL, software TEXT NOT NULL, isProtected INTEGER NOT NULL,
-            name TEXT, tags TEXT NOT NULL, note TEXT
+            name TEXT, tags TEXT NOT NULL, note TEXT,
+            segments INTEGER NOT NULL, bytes INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
         CREATE TABLE source (
             session TEXT NOT NULL, source TEXT NOT NULL, agent TEXT NOT NULL, tracks TEXT NOT NULL,
             isComplete INTEGER NOT NULL, PRIMARY KEY (session, source)
         ) STRICT, WITHOUT ROWID;
         CREATE TABLE segment (
-            session TEXT NOT NULL, source TEXT NOT NULL, file TEXT NOT NULL, origin INTEGER NOT NULL,
+            session TEXT NOT NULL, source TEXT NOT NULL, file TEXT NOT NULL, begins INTEGER NOT NULL,
             ends INTEGER, bytes INTEGER, PRIMARY KEY (session, source, file)
         ) STRICT, WITHOUT ROWID;
+        CREATE INDEX segmentByTime ON segment (begins, ends, bytes);
+        CREATE INDEX segmentByLength ON segment (ends - begins);
+        CREATE INDEX segmentGrowing ON segment (begins) WHERE ends IS NULL;
+        CREATE TRIGGER segmentAdded AFTER INSERT ON segment BEGIN
+            UPDATE session SET segments = segments + 1, bytes = bytes + COALESCE(new.bytes, 0)
+                WHERE session = new.session;
+        END;
+        CREATE TRIGGER segmentChanged AFTER UPDATE ON segment BEGIN
+            UPDATE session SET bytes = bytes + COALESCE(new.bytes, 0) - COALESCE(old.bytes, 0)
+                WHERE session = new.session;
+        END;
+        CREATE TRIGGER segmentRemoved AFTER DELETE ON segment BEGIN
+            UPDATE session SET segments = segments - 1, bytes = bytes - COALESCE(old.bytes, 0)
+                WHERE session = old.session;
+        END;
         CREATE TABLE event (
             session TEXT NOT NULL, source TEXT NOT NULL, kind TEXT NOT NULL, starts INTEGER,
             duration INTEGER, samples INTEGER, track TEXT, cause TEXT, bound INTEGER, text TEXT
@@ -147,6 +163,8 @@ package enum CatalogChange: Sendable {
     case segment(CatalogSegment)
     case segmentRemoved(session: String, source: String, file: String)
     case event(CatalogEvent)
+    /// What a source's ledger tells, in the place of what was there of it.
+    case events(session: String, source: String, [CatalogEvent])
     case sessionRemoved(String)
     /// What people say of a session.
     case labels(session: String, isProtected: Bool, notes: SessionNotes)
@@ -178,6 +196,11 @@ extension Catalog {
                 sql: "DELETE FROM segment WHERE session = ? AND source = ? AND file = ?",
                 arguments: [session, source, file])
         case .event(let event): try insert(event, db)
+        case .events(let session, let source, let events):
+            try db.execute(
+                sql: "DELETE FROM event WHERE session = ? AND source = ?",
+                arguments: [session, source])
+            for event in events { try insert(event, db) }
         case .sessionRemoved(let session): try remove(session, db)
         case .labels(let session, let isProtected, let notes):
             try db.execute(
@@ -203,12 +226,19 @@ extension Catalog {
     }
 
     private static func insert(_ row: CatalogSession, _ db: Database) throws {
-        try db.cachedStatement(sql: "INSERT OR REPLACE INTO session VALUES (?,?,?,?,?,?,?,?,?,?)")
-            .execute(arguments: [
-                row.session, row.zeroUTCNanoseconds, row.state, row.endReason,
-                row.segmentNanoseconds, row.software, row.isProtected, row.notes.name,
-                row.notes.tags.joined(separator: "\n"), row.notes.note,
-            ])
+        // Never replaced: that would lose what triggers have counted.
+        try db.cachedStatement(
+            sql: """
+                INSERT INTO session SELECT ?1,?2,?3,?4,?5,?6,?7,?8,?9,?10, COUNT(*), COALESCE(SUM(bytes), 0)
+                    FROM segment WHERE session = ?1
+                ON CONFLICT (session) DO UPDATE SET zero = ?2, state = ?3, endReason = ?4,
+                    segmentLength = ?5, software = ?6, isProtected = ?7, name = ?8, tags = ?9, note = ?10
+                """
+        ).execute(arguments: [
+            row.session, row.zeroUTCNanoseconds, row.state, row.endReason,
+            row.segmentNanoseconds, row.software, row.isProtected, row.notes.name,
+            row.notes.tags.joined(separator: "\n"), row.notes.note,
+        ])
     }
 
     private static func insert(_ row: CatalogSource, of session: String, _ db: Database) throws {
@@ -217,11 +247,16 @@ extension Catalog {
     }
 
     private static func insert(_ row: CatalogSegment, _ db: Database) throws {
-        try db.cachedStatement(sql: "INSERT OR REPLACE INTO segment VALUES (?,?,?,?,?,?)")
-            .execute(arguments: [
-                row.session, row.source, row.file, row.originNanoseconds, row.endNanoseconds,
-                row.sizeBytes,
-            ])
+        let zero = row.zeroUTCNanoseconds
+        try db.cachedStatement(
+            sql: """
+                INSERT INTO segment VALUES (?1,?2,?3,?4,?5,?6)
+                ON CONFLICT (session, source, file) DO UPDATE SET begins = ?4, ends = ?5, bytes = ?6
+                """
+        ).execute(arguments: [
+            row.session, row.source, row.file, zero &+ row.originNanoseconds,
+            row.endNanoseconds.map { zero &+ $0 }, row.sizeBytes,
+        ])
     }
 
     private static func insert(_ row: CatalogEvent, _ db: Database) throws {
@@ -248,39 +283,71 @@ package struct CatalogListing: Hashable, Sendable {
 }
 
 extension Catalog {
-    /// Sessions, oldest first; those that have something between two instants of UTC (nanoseconds since 1970), where they are given.
+    /// Sessions, oldest first; those that have something between two instants of UTC (nanoseconds since 1970), where they are given,
+    /// with what they have in that time.
     package func sessions(
         from: Int64? = nil, until: Int64? = nil
     ) throws(ArchiveError) -> [CatalogListing] {
         try Self.guarded(path) {
             try database.read { db in
-                // Growing files have no end yet: they reach to the present.
-                let rows = try Row.fetchAll(
-                    db,
-                    sql: """
-                        SELECT s.session, s.state, s.isProtected, s.name, s.tags, s.note,
-                            (SELECT GROUP_CONCAT(source, '\n') FROM (SELECT source FROM source
-                                WHERE session = s.session ORDER BY source)) AS sources,
-                            COUNT(g.file) AS segments, COALESCE(SUM(g.bytes), 0) AS bytes
-                        FROM session s LEFT JOIN segment g ON g.session = s.session
-                            AND s.zero + g.origin < ? AND (g.ends IS NULL OR s.zero + g.ends > ?)
-                        GROUP BY s.session HAVING segments > 0 OR ? ORDER BY s.session
-                        """,
-                    arguments: [until ?? Int64.max, from ?? Int64.min, from == nil && until == nil])
-                return rows.map { row in
-                    let tags: String = row["tags"]
-                    let sources: String? = row["sources"]
-                    let bytes: Int64 = row["bytes"]
-                    return CatalogListing(
-                        session: row["session"], state: row["state"],
-                        isProtected: row["isProtected"],
-                        notes: SessionNotes(
-                            name: row["name"], tags: Self.lines(tags), note: row["note"]),
-                        sources: Self.lines(sources ?? ""), segments: row["segments"],
-                        sizeBytes: UInt64(clamping: bytes))
+                let columns = """
+                    s.session, s.state, s.isProtected, s.name, s.tags, s.note,
+                        (SELECT GROUP_CONCAT(source, '\n') FROM (SELECT source FROM source
+                            WHERE session = s.session ORDER BY source)) AS sources
+                    """
+                let rows: [Row]
+                if from == nil, until == nil {
+                    rows = try Row.fetchAll(
+                        db,
+                        sql: """
+                            SELECT \(columns), s.segments, s.bytes FROM session s ORDER BY session
+                            """)
+                } else {
+                    rows = try Row.fetchAll(
+                        db,
+                        sql: """
+                            SELECT \(columns), g.segments, g.bytes FROM (SELECT session,
+                                COUNT(*) AS segments, COALESCE(SUM(bytes), 0) AS bytes
+                                FROM (\(Self.found)) GROUP BY session) g
+                            JOIN session s ON s.session = g.session ORDER BY s.session
+                            """,
+                        arguments: try Self.range(from, until, db))
                 }
+                return rows.map(Self.listing)
             }
         }
+    }
+
+    private static func listing(_ row: Row) -> CatalogListing {
+        let tags: String = row["tags"]
+        let sources: String? = row["sources"]
+        let bytes: Int64 = row["bytes"]
+        return CatalogListing(
+            session: row["session"], state: row["state"], isProtected: row["isProtected"],
+            notes: SessionNotes(name: row["name"], tags: lines(tags), note: row["note"]),
+            sources: lines(sources ?? ""), segments: row["segments"],
+            sizeBytes: UInt64(clamping: bytes))
+    }
+
+    /// Files between ``range(_:_:_:)``. One that overlaps a time began no longer before it than the longest file is: an index on
+    /// beginnings finds it. Growing ones have no end yet: they reach to the present.
+    private static let found = """
+        SELECT * FROM segment INDEXED BY segmentByTime
+            WHERE begins > :earliest AND begins < :until AND ends > :from
+        UNION ALL SELECT * FROM segment INDEXED BY segmentGrowing
+            WHERE ends IS NULL AND begins < :until
+        """
+
+    private static func range(
+        _ from: Int64?, _ until: Int64?, _ db: Database
+    ) throws -> StatementArguments {
+        let longest = try Int64.fetchOne(
+            db, sql: "SELECT ends - begins FROM segment ORDER BY ends - begins DESC LIMIT 1")
+        let from = from ?? .min
+        let (earliest, overflow) = from.subtractingReportingOverflow(max(0, longest ?? 0))
+        return [
+            "from": from, "until": until ?? .max, "earliest": overflow ? Int64.min : earliest,
+        ]
     }
 
     /// Files of a session, or of all; those that have something between two instants, where they are given.
@@ -289,20 +356,61 @@ extension Catalog {
     ) throws(ArchiveError) -> [CatalogSegment] {
         try Self.guarded(path) {
             try database.read { db in
-                try Row.fetchAll(
-                    db,
-                    sql: """
-                        SELECT g.* FROM segment g JOIN session s ON s.session = g.session
-                        WHERE (?1 IS NULL OR g.session = ?1) AND s.zero + g.origin < ?2
-                            AND (g.ends IS NULL OR s.zero + g.ends > ?3)
-                        ORDER BY g.session, g.source, g.file
-                        """, arguments: [session, until ?? Int64.max, from ?? Int64.min]
-                ).map { row in
-                    CatalogSegment(
-                        session: row["session"], source: row["source"], file: row["file"],
-                        originNanoseconds: row["origin"], endNanoseconds: row["ends"],
-                        sizeBytes: row["bytes"])
+                var arguments: StatementArguments = ["session": session]
+                var files = "SELECT * FROM segment WHERE :session IS NULL OR session = :session"
+                if from != nil || until != nil {
+                    files = Self.found
+                    arguments += try Self.range(from, until, db)
+                } else if session != nil {
+                    files = "SELECT * FROM segment WHERE session = :session"
                 }
+                return try Self.segments(files, arguments, db)
+            }
+        }
+    }
+
+    /// Files of a session that have not ended.
+    package func growingSegments(
+        of session: String
+    ) throws(ArchiveError) -> [CatalogSegment] {
+        try Self.guarded(path) {
+            try database.read { db in
+                try Self.segments(
+                    """
+                    SELECT * FROM segment INDEXED BY segmentGrowing
+                        WHERE ends IS NULL AND session = :session
+                    """,
+                    ["session": session], db)
+            }
+        }
+    }
+
+    private static func segments(
+        _ files: String, _ arguments: StatementArguments, _ db: Database
+    ) throws -> [CatalogSegment] {
+        try Row.fetchAll(
+            db,
+            sql: """
+                SELECT g.*, s.zero FROM (\(files)) g JOIN session s ON s.session = g.session
+                WHERE :session IS NULL OR g.session = :session
+                ORDER BY g.session, g.source, g.file
+                """, arguments: arguments
+        ).map { row in
+            let zero: Int64 = row["zero"]
+            let begins: Int64 = row["begins"]
+            let ends: Int64? = row["ends"]
+            return CatalogSegment(
+                session: row["session"], source: row["source"], file: row["file"],
+                zeroUTCNanoseconds: zero, originNanoseconds: begins &- zero,
+                endNanoseconds: ends.map { $0 &- zero }, sizeBytes: row["bytes"])
+        }
+    }
+
+    /// Names of the sessions that it has.
+    package func sessionNames() throws(ArchiveError) -> [String] {
+        try Self.guarded(path) {
+            try database.read { db in
+                try String.fetchAll(db, sql: "SELECT session FROM session ORDER BY session")
             }
         }
     }
@@ -359,12 +467,13 @@ extension Catalog {
 
 extension CatalogSegment {
     fileprivate init(
-        session: String, source: String, file: String, originNanoseconds: Int64,
-        endNanoseconds: Int64?, sizeBytes: Int64?
+        session: String, source: String, file: String, zeroUTCNanoseconds: Int64,
+        originNanoseconds: Int64, endNanoseconds: Int64?, sizeBytes: Int64?
     ) {
         self.session = session
         self.source = source
         self.file = file
+        self.zeroUTCNanoseconds = zeroUTCNanoseconds
         self.originNanoseconds = originNanoseconds
         self.endNanoseconds = endNanoseconds
         self.sizeBytes = sizeBytes

@@ -28,6 +28,8 @@ package struct CatalogSegment: Hashable, Sendable {
     package var source: String
     /// The file's name.
     package var file: String
+    /// The session's zero.
+    package var zeroUTCNanoseconds: Int64
     /// Where it begins on the session's timeline, nanoseconds, as its name says.
     package var originNanoseconds: Int64
     /// Where it ends; nil while it grows.
@@ -44,6 +46,7 @@ package struct CatalogSegment: Hashable, Sendable {
         self.session = session
         self.source = source
         self.file = file
+        self.zeroUTCNanoseconds = zeroUTCNanoseconds
         originNanoseconds = (origin?.nanoseconds ?? zeroUTCNanoseconds) - zeroUTCNanoseconds
         do {
             try DescriptorSource.withFile(path) { file in
