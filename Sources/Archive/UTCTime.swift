@@ -47,9 +47,11 @@ package struct UTCTime: Hashable, Comparable, Sendable, CustomStringConvertible 
 
     /// Reads a session's name: its zero, perhaps with a number that tells it from others of the same zero.
     init?(sessionName: String) {
-        let name = sessionName.utf8.count > 24 ? sessionName.prefix(24) : sessionName[...]
-        guard sessionName.dropFirst(24).prefix(1).allSatisfy({ $0 == "-" }) else { return nil }
-        self.init(fileName: name)
+        let number = sessionName.dropFirst(24)
+        guard number.isEmpty || number.first == "-" && Int(number.dropFirst()) ?? 0 > 1 else {
+            return nil
+        }
+        self.init(fileName: sessionName.prefix(24))
     }
 
     package static func < (left: UTCTime, right: UTCTime) -> Bool {

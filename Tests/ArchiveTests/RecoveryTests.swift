@@ -18,9 +18,11 @@ private final class Scene {
 
     let root: String
     let layout: ArchiveLayout
-    var session: String { Self.zero.fileName }
+    let session: String
 
-    init() throws {
+    /// - Parameter suffix: behind the session's name.
+    init(suffix: String = "") throws {
+        session = Self.zero.fileName + suffix
         var template = Array("/tmp/tributary-test-XXXXXX".utf8CString)
         root = template.withUnsafeMutableBufferPointer { buffer in
             guard let start = buffer.baseAddress, let made = mkdtemp(start) else {
@@ -338,12 +340,22 @@ private final class Scene {
         #expect(try empty.recover().session == nil)
         #expect(try empty.layout.sessionNames() == [])
 
-        let scene = try Scene()
-        try scene.write(segment: 0, fragments: 0..<2, finished: false)
-        _ = try scene.recover()
-        let report = try SessionVerifier.verify(scene.session, in: scene.layout)
-        #expect(report.isSound && report.state == "finished")
-        #expect(report.sources.first?.recordedSamples == 20)
+        // The second session of one zero has a number behind it.
+        for suffix in ["", "-2", "-17"] {
+            let scene = try Scene(suffix: suffix)
+            try scene.write(segment: 0, fragments: 0..<2, finished: false)
+            _ = try scene.recover()
+            let report = try SessionVerifier.verify(scene.session, in: scene.layout)
+            #expect(report.isSound && report.state == "finished")
+            #expect(report.sources.first?.recordedSamples == 20)
+        }
+        // Somebody's own directory is left alone.
+        for suffix in ["-1", "-", "-copy", "x"] {
+            let scene = try Scene(suffix: suffix)
+            try scene.write(segment: 0, fragments: 0..<2, finished: false)
+            _ = try scene.recover()
+            #expect(!FileSystem.exists(scene.layout.manifest(scene.session)))
+        }
     }
 
     @Test func `a description that is no description is put aside and made anew`() throws {
