@@ -116,6 +116,13 @@ package struct Remuxer: ~Copyable {
         guard av_packet_get_side_data(packet, AV_PKT_DATA_ENCRYPTION_INFO, nil) == nil else {
             throw .cannotRead(input.path, reason: Self.encrypted)
         }
+        guard !Self.changesFormat(packet, of: input.stream(index)) else {
+            throw .cannotRead(
+                input.path,
+                reason:
+                    "its \(lane.codec) changes its format at \(positionNanoseconds / 1_000_000_000) s, which cannot be copied into one "
+                    + "track; 'tributary import' takes it, or ffmpeg -i FILE NEW.mp4 makes it one")
+        }
         try setTimes(packet, &lane, of: input.stream(index))
         lane.read += 1
         lanes[index] = lane
@@ -176,6 +183,21 @@ extension Remuxer {
         case AVMEDIA_TYPE_SUBTITLE: return output.takesSubtitle(parameters.pointee.codec_id)
         default: return false
         }
+    }
+
+    /// Whether a packet needs another description than its stream has (several entries of an `stsd` box): muxers write the first
+    /// one only.
+    private static func changesFormat(
+        _ packet: UnsafeMutablePointer<AVPacket>, of stream: UnsafeMutablePointer<AVStream>
+    ) -> Bool {
+        var size = 0
+        guard let data = av_packet_get_side_data(packet, AV_PKT_DATA_NEW_EXTRADATA, &size),
+            let parameters = stream.pointee.codecpar
+        else { return false }
+        return UnsafeRawBufferPointer(start: data, count: size).elementsEqual(
+            UnsafeRawBufferPointer(
+                start: parameters.pointee.extradata,
+                count: Int(parameters.pointee.extradata_size))) == false
     }
 
     private static func codecName(_ stream: UnsafeMutablePointer<AVStream>) -> String {

@@ -5,7 +5,9 @@ package struct AACCopier: Sendable {
     package let format: AACFormat
 
     private static let codec = "aac"
-    private let isADTS: Bool
+    /// What each packet's ADTS header says but for its length; nil: packets have none.
+    private let adts: ADTSHeader?
+    private let configuration: [UInt8]
     private let packetNanoseconds: Int64
     private let sampleRate: Int
     /// Frames of the encoder's delay that are still to come.
@@ -21,13 +23,17 @@ package struct AACCopier: Sendable {
         }
         do {
             var configuration = track.configuration
-            isADTS = configuration.isEmpty
-            if isADTS {
+            var adts: ADTSHeader?
+            if configuration.isEmpty {
                 guard let packet = firstPacket else {
                     throw BitstreamError.truncated(.adtsHeader, offset: 0)
                 }
-                configuration = try AudioSpecificConfig(adts: Self.header(of: packet)).bytes()
+                let header = try Self.header(of: packet)
+                adts = header
+                configuration = try AudioSpecificConfig(adts: header).bytes()
             }
+            self.adts = adts
+            self.configuration = configuration
             format = try AACFormat(parsing: configuration)
             framesPerPacket = Int(
                 try AudioSpecificConfig(parsing: configuration).framesPerPacket)
@@ -43,6 +49,9 @@ package struct AACCopier: Sendable {
 
     /// The packet as a sample; nil for a looping file's priming, which only makes sense at the start.
     package mutating func copy(_ packet: CodedPacket) throws(EncodingError) -> EncodedSample? {
+        if let other = packet.newConfiguration, !other.isEmpty, other != configuration {
+            throw .formatChanges(codec: Self.codec, atNanoseconds: packet.dtsNanoseconds)
+        }
         let pts = packet.ptsNanoseconds ?? packet.dtsNanoseconds
         skippedFrames += packet.skippedAtStart
         let isPriming = packet.isDiscarded || skippedFrames >= framesPerPacket
@@ -59,18 +68,22 @@ package struct AACCopier: Sendable {
     }
 
     private func payload(_ packet: CodedPacket) throws(EncodingError) -> [UInt8] {
-        guard isADTS else { return Array(packet.bytes) }
+        guard let adts else { return Array(packet.bytes) }
+        let header: ADTSHeader
         do {
-            let header = try Self.header(of: packet)
+            header = try Self.header(of: packet)
             guard header.frameSizeBytes == packet.bytes.count else {
                 throw BitstreamError.invalid(
                     .adtsHeader, field: "aac_frame_length", value: UInt64(header.frameSizeBytes))
             }
-            return Array(packet.bytes.dropFirst(header.headerSizeBytes))
         } catch {
             throw .damagedSample(
                 codec: Self.codec, atNanoseconds: packet.dtsNanoseconds, reason: "\(error)")
         }
+        guard header.sampleRate == adts.sampleRate, header.objectType == adts.objectType,
+            header.channelConfiguration == adts.channelConfiguration
+        else { throw .formatChanges(codec: Self.codec, atNanoseconds: packet.dtsNanoseconds) }
+        return Array(packet.bytes.dropFirst(header.headerSizeBytes))
     }
 
     private static func header(of packet: CodedPacket) throws(BitstreamError) -> ADTSHeader {

@@ -17,6 +17,8 @@ package enum EncodingError: Error, Hashable, CustomStringConvertible {
     case notCopied(codec: String, needed: String)
     /// What should be copied is damaged.
     case damagedSample(codec: String, atNanoseconds: Int64, reason: String)
+    /// Sound that is copied is coded in another way from there on.
+    case formatChanges(codec: String, atNanoseconds: Int64)
     /// Somebody else encodes, and cannot be told to use another bitrate.
     case fixedRate(String)
     /// The source gives no presentation times, and its pictures are not in that order.
@@ -42,6 +44,8 @@ package enum EncodingError: Error, Hashable, CustomStringConvertible {
             "its codec is \(codec); copying needs \(needed), so leave --encoder copy out"
         case .damagedSample(let codec, let time, let reason):
             "damaged \(codec) data at \(time) ns: \(reason)"
+        case .formatChanges(let codec, let time):
+            "its \(codec) is coded in another way from \(time / 1_000_000) ms on; encode it, or cut the file there"
         case .fixedRate(let encoder):
             "\(encoder) encodes, and keeps its bitrate; use --encoder libx264 to change it"
         case .noPresentationTimes:

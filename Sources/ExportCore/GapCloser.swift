@@ -10,22 +10,35 @@ struct GapCloser {
 
     /// What has been taken out so far, nanoseconds.
     private(set) var closedNanoseconds: Int64 = 0
+    /// Where what is wanted begins: of a gap around it only what lies behind it is taken out.
+    private let startNanoseconds: Int64?
     private var endNanoseconds: Int64?
     /// Decoding times of each track's last sample, and how far it was from the one before.
     private var last: [TrackKind: (start: Int64, distance: Int64?)] = [:]
+
+    /// - Parameter start: session time of the wanted beginning; samples before it serve to decode those behind it, and keep their
+    ///   times.
+    init(from start: Int64? = nil) {
+        startNanoseconds = start
+    }
 
     /// The sample where it belongs when all gaps before it are closed. Samples come in the order of their decoding times.
     mutating func closed(_ sample: RecordedSample) throws -> RecordedSample {
         let timescale = sample.timescale
         let start = sample.dtsNanoseconds
         if let latest = endNanoseconds, start - latest > Self.thresholdNanoseconds {
-            closedNanoseconds += start - latest
+            closedNanoseconds += max(0, start - max(latest, startNanoseconds ?? latest))
         }
-        let end = start + usualDuration(of: sample, at: start)
+        let duration = usualDuration(of: sample, at: start)
+        let end = start + duration
         endNanoseconds = max(endNanoseconds ?? end, end)
-        guard closedNanoseconds > 0 else { return sample }
-        let shift = try rescale(closedNanoseconds, from: .nanoseconds, to: timescale)
         var moved = sample
+        if sample.durationNanoseconds - duration > Self.thresholdNanoseconds {
+            // Nothing may follow that would say how long it lasts.
+            moved.durationTicks = try rescale(duration, from: .nanoseconds, to: timescale)
+        }
+        guard closedNanoseconds > 0 else { return moved }
+        let shift = try rescale(closedNanoseconds, from: .nanoseconds, to: timescale)
         moved.dtsTicks -= shift
         moved.ptsTicks -= shift
         return moved

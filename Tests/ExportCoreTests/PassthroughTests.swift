@@ -111,6 +111,29 @@ import Testing
         #expect(abs(lengths[0] - lengths[1] - 3_000_000_000) < 50_000_000)
     }
 
+    @Test func `a gap at an edge of what is wanted is closed as far as it is wanted`() throws {
+        let archive = try ImportedArchive([
+            "gap.mkv":
+                "-f lavfi -i testsrc2=s=320x180:r=25:d=6,select=lt(t\\,2)+gte(t\\,5) -vsync vfr "
+                + "\(MediaFiles.h264)"
+        ])
+        // Nothing is there from 2 to 5 s.
+        for (start, seconds, closed, length) in [
+            (3.0, 3.0, 2.0, 1.0), (1.0, 3.0, 0.0, 1.0), (1.0, 5.0, 3.0, 2.0),
+        ] {
+            let summary = try archive.export(
+                try archive.range("gap", from: start, seconds: seconds), to: "edge.mp4"
+            ) { $0.closesGaps = true }
+            #expect(abs(Double(summary.closedNanoseconds) / 1e9 - closed) < 0.05, "\(start)")
+            #expect(abs(Double(summary.durationNanoseconds) / 1e9 - length) < 0.05, "\(start)")
+            // Every picture that is in the wanted time is seen.
+            let trimmed = "trim=start=\(start):duration=\(seconds),setpts=N/25/TB"
+            #expect(
+                try archive.hash(archive.path("edge.mp4"), "-map 0:v -vf setpts=N/25/TB")
+                    == archive.hash(archive.clips[0], "-map 0:v -vf \(trimmed)"), "\(start)")
+        }
+    }
+
     @Test func `cancelled work leaves nothing behind`() throws {
         let archive = try ImportedArchive()
         let before = try FileManager.default.contentsOfDirectory(

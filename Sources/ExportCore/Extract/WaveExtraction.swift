@@ -156,7 +156,7 @@ private struct WaveOutput {
         if position < frames - tolerance {
             run = run.dropFirst(Int(clamping: frames - position))
         } else if position > frames + tolerance {
-            if closesGaps, frames > 0 {
+            if closesGaps {
                 closedFrames += position - frames
             } else {
                 try silence(position - frames, atOnce: silenceFrames)

@@ -42,7 +42,7 @@ package struct ContainerExport {
                     + "have")
         }
         var samples = try SelectedSamples(range)
-        var closer = GapCloser()
+        var closer = GapCloser(from: range.startNanoseconds)
         let first = try Self.tracks(of: range)
         guard !first.isEmpty else { throw ExportError.nothingThere(range.source.name) }
         if let turned = first.map(\.orientation).first(where: { $0 != .upright }) {

@@ -29,7 +29,7 @@ package struct MovieExport {
     private let tables: TableStore
     private var tracks: [Track] = []
     private var window: [RecordedSample] = []
-    private var closer = GapCloser()
+    private var closer: GapCloser
     private var summary = ExportSummary()
 
     /// A track on its way, and what of it is to be seen and heard.
@@ -49,6 +49,7 @@ package struct MovieExport {
     ) throws {
         self.range = range
         self.options = options
+        closer = GapCloser(from: range.startNanoseconds)
         self.control = control
         self.output = output
         copies = try CopyList(beside: output.path)

@@ -73,7 +73,7 @@ package struct TranscodeExport {
             isFastStart: settings.isFastStart, control: control)
         var summary = ExportSummary()
         summary.startNanoseconds = start
-        var closer = GapCloser()
+        var closer = GapCloser(from: start)
         var samples = try SelectedSamples(range)
         while let recorded = try samples.next() {
             try control.check()
