@@ -53,6 +53,13 @@ struct DiskWorker<Payload: MediaPayload> {
     var isDirty: Bool { !dirty.isEmpty || !dirtyLedgers.isEmpty || !newDirectories.isEmpty }
     var isStuck: Bool { !stuck.isEmpty || !ends.isEmpty || rescues.values.contains { !$0.isDone } }
 
+    /// Payload bytes that have been written since events were taken.
+    var writtenBytes: Int {
+        events.reduce(0) { sum, event in
+            if case .written(_, let sizeBytes) = event { sum + sizeBytes } else { sum }
+        }
+    }
+
     mutating func takeEvents() -> [DiskEvent] {
         // What is acknowledged from here on is in the catalog.
         if let error = catalog.flush() { events.append(.catalogLost(error)) }

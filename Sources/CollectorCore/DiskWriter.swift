@@ -11,13 +11,16 @@ import Threads
 /// credit that agents are granted: credit returns only when payloads have been written.
 ///
 /// Every ``commitInterval`` all files that have grown are made durable together: write-back is started on all of them first, so that
-/// the disk sees one batch and the file system needs few journal commits.
+/// the disk sees one batch and the file system needs few journal commits. Where much comes at once, as after an outage or from a
+/// replay, that is done as soon as ``commitBytes`` have been written: whoever sent them keeps them until then.
 ///
 /// A file that cannot be written (disk full, or worse) keeps its jobs and is tried again every second. Its agents keep their
 /// samples meanwhile, because nothing is acknowledged; other files are not held up.
 final class DiskWriter<Payload: MediaPayload>: Sendable {
     /// How often grown files are made durable: what a power cut may cost besides the fragment being collected.
     static var commitInterval: Duration { .seconds(1) }
+    /// What is written before it is made durable, at most: a second of 64 sources at 8 Mbit/s.
+    static var commitBytes: Int { 64 << 20 }
     /// A quarter of one source's credit window.
     static var urgentBytes: Int { 2 << 20 }
     private static var retryInterval: Duration { .seconds(1) }
@@ -88,6 +91,7 @@ final class DiskWriter<Payload: MediaPayload>: Sendable {
         var nextCommit = clock.now + Self.commitInterval
         var nextRetry = clock.now + Self.retryInterval
         var unannouncedBytes = 0
+        var uncommittedBytes = 0
         while true {
             let (jobs, isStopping) = shared.withLock { shared in
                 defer { shared.jobs.removeAll(keepingCapacity: true) }
@@ -99,8 +103,12 @@ final class DiskWriter<Payload: MediaPayload>: Sendable {
                 nextRetry = now + Self.retryInterval
                 worker.retry()
             }
-            if worker.isDirty, isStopping || now >= nextCommit {
+            uncommittedBytes += worker.writtenBytes
+            if worker.isDirty,
+                isStopping || now >= nextCommit || uncommittedBytes >= Self.commitBytes
+            {
                 worker.commit()
+                uncommittedBytes = 0
                 nextCommit = clock.now + Self.commitInterval
             }
             if isStopping { worker.abandon() }
