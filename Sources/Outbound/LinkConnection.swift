@@ -54,6 +54,13 @@ package struct LinkConnection: ~Copyable {
         return options
     }
 
+    /// Has somebody else's poller, which waits for several connections, wait for this one too. It must not outlive it.
+    package func watch(in poller: inout Poller) {
+        _ = poller.add(data)
+        _ = poller.add(clock)
+        _ = poller.add(monitor)
+    }
+
     /// Blocks until something has come or happened, or the time is over.
     package mutating func wait(milliseconds: Int) throws(MessagingError) {
         _ = try poller.wait(milliseconds: milliseconds)

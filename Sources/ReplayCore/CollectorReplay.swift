@@ -1,5 +1,4 @@
 package import Logging
-import Wire
 
 /// Plays recordings again into a collector, over the protocol that agents speak.
 package struct CollectorReplay {
@@ -22,11 +21,6 @@ package struct CollectorReplay {
     ) throws(ReplayError) -> ReplayOutcome {
         let schedule = try ReplaySchedule(loops: settings.loops, lanes)
         guard !schedule.sources.isEmpty else { throw .nothing }
-        guard schedule.sources.count <= WireLimits.sourcesPerAgent else {
-            throw ReplayError(
-                "\(schedule.sources.count) sources are more than the \(WireLimits.sourcesPerAgent) that can be "
-                    + "played at once: choose some with --source")
-        }
         var loop = CollectorReplayLoop(
             settings: settings, control: control, logger: logger, schedule: schedule)
         return try loop.run()

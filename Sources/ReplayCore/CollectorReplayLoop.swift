@@ -2,51 +2,36 @@ import Logging
 import Media
 import Messaging
 import Outbound
-import Trust
 import Wire
 
-/// The replay's thread: reads, keeps the pace, and carries messages between sockets and the link.
-struct CollectorReplayLoop {
+/// The replay's thread: reads, keeps the pace, and hands what is due to the connections.
+struct CollectorReplayLoop: ~Copyable {
     /// How long the thread sleeps at most.
     private static let tickNanoseconds: Int64 = 50_000_000
     /// poll(2) counts in milliseconds; what is due sooner is slept for exactly.
     private static let fineNanoseconds: Int64 = 2_000_000
-    /// What is read ahead of what the collector has on disk, payload bytes for each source: twice its credit, so that credit is
-    /// always the limit.
-    private static let aheadBytes = 2 * Int(WireLimits.creditWindowBytes)
     /// Messages that are handed over before the sockets are looked at again.
     private static let messagesPerTurn = 64
-    /// While the clocks are learnt, what was learnt is sent so often.
-    private static let reportNanoseconds: Int64 = 150_000_000
     private static let statusNanoseconds: Int64 = 100_000_000
-
-    private enum Phase {
-        /// No connection until then, on the monotonic clock.
-        case pausing(until: Int64)
-        case connecting
-        /// Connected; the collector's clock is being asked.
-        case probing
-        case greeted
-    }
 
     private let settings: ReplaySettings
     private let control: ReplayControl
-    private let logger: Logger
     private var schedule: ReplaySchedule
-    private var link: AgentLink<SharedBytes>
-    private var prober: ClockProber
-    private var phase = Phase.pausing(until: 0)
+    private let lines: [ReplayLine]
+    /// Memory for what is read ahead of what the collector has on disk.
+    private let aheadBytes: Int
+    private var poller = Poller()
     private var pacer: ReplayPacer?
     private var hasSaidGoodbye = false
     private var isPaused = false
+    /// Steps that have been asked for and not been made.
+    private var steps = 0
     private var outcome: ReplayOutcome?
     /// Why the recording could not be read on.
     private var failure: ReplayError?
-    private var outgoing: [(header: [UInt8], payload: SharedBytes?)] = []
     private var status = ReplayStatus()
     private var meter = LatenessMeter()
     private var nextStatus: Int64 = 0
-    private var reportedNanoseconds: Int64 = 0
     /// What is added to the recording's times to make stamps.
     private var stampOffset: Int64 = 0
 
@@ -55,8 +40,8 @@ struct CollectorReplayLoop {
     ) {
         self.settings = settings
         self.control = control
-        self.logger = logger
         self.schedule = schedule
+        let sources = schedule.sources
         let epoch: Epoch
         switch settings.timeline {
         case .kept(let zero):
@@ -70,28 +55,35 @@ struct CollectorReplayLoop {
         case .live:
             epoch = Epoch(number: 1, identity: BootEpoch.identity())
         }
-        var own = AgentLinkSettings(
-            endpoint: settings.endpoint, software: settings.software,
-            agent: settings.agentName, spool: .random(), epochs: [epoch])
-        // Never reached: nothing is dropped, reading waits.
-        own.memoryLimitBytes = 4 * Self.aheadBytes * schedule.sources.count
-        link = AgentLink(settings: own)
-        for source in schedule.sources { _ = link.addSource(source.name, formats: source.formats) }
-        prober = ClockProber(epoch: 1, now: 0)
+        let aheadBytes = Self.aheadBytes(sources: sources.count, at: settings.speed)
+        self.aheadBytes = aheadBytes
+        lines = stride(from: 0, to: sources.count, by: WireLimits.sourcesPerAgent).map { first in
+            let end = min(first + WireLimits.sourcesPerAgent, sources.count)
+            // What is read ahead stays below it by far, so nothing is ever dropped.
+            return ReplayLine(
+                sources[first..<end], epoch: epoch, memoryLimitBytes: 2 * aheadBytes,
+                settings: settings, control: control, logger: logger)
+        }
+    }
+
+    /// At full speed: twice what a collector writes before it makes it durable.
+    private static let fullSpeedBytes = 128 << 20
+
+    /// Three times what a collector grants that many sources, so that its credit is always the limit, whatever small messages take
+    /// besides their payload.
+    private static func aheadBytes(sources: Int, at speed: ReplaySpeed) -> Int {
+        let own = sources * Int(WireLimits.creditWindowBytes)
+        let common = max(
+            Int(WireLimits.commonCreditWindowBytes),
+            sources * Int(WireLimits.smallestCreditWindowBytes))
+        return max(3 * min(own, common), speed == .unlimited ? fullSpeedBytes : 0)
     }
 
     /// Runs until everything is durable, or can never be.
     mutating func run() throws(ReplayError) -> ReplayOutcome {
         do throws(MessagingError) {
             let context = try Context()
-            while outcome == nil {
-                if case .pausing(let until) = phase, ReplayClock.now() < until {
-                    try pause(until: until)
-                } else {
-                    phase = .connecting
-                    try connect(in: context)
-                }
-            }
+            while outcome == nil { try turn(context) }
         } catch {
             outcome = .failed("the connection to \(settings.endpoint) broke: \(error)")
         }
@@ -100,69 +92,54 @@ struct CollectorReplayLoop {
         return outcome ?? .complete
     }
 
-    private mutating func pause(until: Int64) throws(MessagingError) {
-        var poller = Poller()
-        _ = poller.add(descriptor: control.wakeUp.descriptor)
-        while outcome == nil {
-            let now = ReplayClock.now()
-            guard now < until else { return }
-            _ = try poller.wait(
-                milliseconds: Int(min(until - now, Self.tickNanoseconds) / 1_000_000) + 1)
-            followWishes(now: ReplayClock.now())
-            perform(link.tick(now: ReplayClock.now()))
+    private mutating func turn(_ context: Context) throws(MessagingError) {
+        var isAnother = false
+        for line in lines where try line.renew(in: context, now: ReplayClock.now()) {
+            isAnother = true
         }
+        if isAnother { watchAnew() }
+        try wait()
+        for line in lines { try line.receive() }
+        let now = ReplayClock.now()
+        followWishes(now: now)
+        play(now: now)
+        for line in lines { try line.speak(now: now) }
+        publish(now: now)
+        judge()
     }
 
-    /// One connection, from its first attempt to its loss.
-    private mutating func connect(in context: Context) throws(MessagingError) {
-        var connection = try LinkConnection(
-            to: settings.endpoint, security: settings.security, in: context,
-            wakeUp: control.wakeUp)
-        while outcome == nil {
-            if case .pausing = phase { return }
-            try wait(&connection)
-            try takeEvents(connection)
-            try takeClockMessages(connection)
-            try takeMessages(connection)
-            let now = ReplayClock.now()
-            followWishes(now: now)
-            play(now: now)
-            perform(link.tick(now: now))
-            try sendProbes(connection, now: now)
-            if case .pausing = phase { outgoing.removeAll() }
-            for (header, payload) in outgoing { try connection.send(header, payload) }
-            outgoing.removeAll(keepingCapacity: true)
-            if isLive, link.isFlowing, prober.isLearning(now: now),
-                now - reportedNanoseconds >= Self.reportNanoseconds
-            {
-                reportedNanoseconds = now
-                perform(link.reportExchanges(now: now))
-            }
-            publish(now: now)
+    private mutating func watchAnew() {
+        poller = Poller()
+        _ = poller.add(descriptor: control.wakeUp.descriptor)
+        for line in lines { line.watch(in: &poller) }
+    }
+
+    /// Whether it is over.
+    private mutating func judge() {
+        guard outcome == nil else { return }
+        if let line = lines.lazy.compactMap(\.failure).first {
+            outcome = .failed(line)
+        } else if lines.allSatisfy(\.isDone) {
+            outcome = .complete
         }
     }
 
     /// Waits for the next message or the next thing that is due.
-    private func wait(_ connection: inout LinkConnection) throws(MessagingError) {
+    private mutating func wait() throws(MessagingError) {
         let now = ReplayClock.now()
         var due = now + Self.tickNanoseconds
-        switch phase {
-        case .probing: due = min(due, prober.dueNanoseconds)
-        case .greeted:
-            if isLive { due = min(due, prober.dueNanoseconds) }
-            if hasRoom, let next = schedule.nextNanoseconds, let time = pacer?.due(next) {
-                // At full speed everything is due since ever.
-                due = min(due, max(time, now))
-            }
-        case .pausing, .connecting: break
+        for line in lines { due = min(due, line.dueNanoseconds ?? due) }
+        if hasRoom, let next = schedule.nextNanoseconds, let time = pacer?.due(next) {
+            // At full speed everything is due since ever.
+            due = min(due, max(time, now))
         }
         let rest = due - now
         if rest > Self.fineNanoseconds {
-            try connection.wait(
+            _ = try poller.wait(
                 milliseconds: Int((rest - Self.fineNanoseconds) / 1_000_000) + 1)
         } else {
             if rest > 0 { ReplayClock.sleep(until: due) }
-            try connection.wait(milliseconds: 0)
+            _ = try poller.wait(milliseconds: 0)
         }
     }
 
@@ -170,7 +147,14 @@ struct CollectorReplayLoop {
 
     /// Whether more may be read: the collector has most of what was.
     private var hasRoom: Bool {
-        !hasSaidGoodbye && link.keptBytes < Self.aheadBytes * schedule.sources.count
+        !hasSaidGoodbye && lines.reduce(0) { $0 + $1.memoryBytes } < aheadBytes
+    }
+
+    /// Whether the collector takes samples on every connection.
+    private var isFlowing: Bool { lines.allSatisfy(\.isFlowing) }
+
+    private func line(of source: Int) -> ReplayLine {
+        lines[source / WireLimits.sourcesPerAgent]
     }
 }
 
@@ -179,13 +163,17 @@ struct CollectorReplayLoop {
 extension CollectorReplayLoop {
     /// Sends what is due.
     private mutating func play(now: Int64) {
-        guard link.isFlowing || pacer != nil, !hasSaidGoodbye else { return }
+        guard pacer != nil || isFlowing, !hasSaidGoodbye else { return }
         if pacer == nil { begin(now: now) }
         var budget = Self.messagesPerTurn
         while budget > 0, hasRoom, !hasSaidGoodbye {
             budget -= 1
             guard let next = schedule.nextNanoseconds else {
                 return sayGoodbye("end of the recording")
+            }
+            if steps > 0, let pacer, pacer.due(next) == nil {
+                steps -= 1
+                self.pacer?.step(to: next, now: now)
             }
             guard let due = pacer?.due(next), due <= now else { return }
             do throws(ReplayError) {
@@ -215,20 +203,18 @@ extension CollectorReplayLoop {
         if entry.item.timeNanoseconds != .min {
             status.positionNanoseconds = entry.item.timeNanoseconds - schedule.roundOffset
         }
+        let line = line(of: entry.source)
         switch entry.item.content {
         case .samples(let samples):
-            let stamped = samples.moved(byNanoseconds: stampOffset)
             status.sentSamples += UInt64(samples.runs.reduce(0) { $0 + $1.count })
             status.sentBytes += UInt64(samples.payload.count)
-            perform(
-                link.add(
-                    runs: stamped.runs, digest: stamped.digest, payload: stamped.payload,
-                    to: entry.source, now: now))
+            line.add(
+                samples.moved(byNanoseconds: stampOffset), to: entry.source, now: now)
         case .loss(var loss):
             loss.startNanoseconds &+= stampOffset
-            perform(link.add(loss, to: entry.source, now: now))
+            line.add(loss, to: entry.source, now: now)
         case .format(let format):
-            perform(link.setFormat(format, of: entry.source, now: now))
+            line.setFormat(format, of: entry.source, now: now)
         }
     }
 
@@ -243,9 +229,7 @@ extension CollectorReplayLoop {
         guard !hasSaidGoodbye else { return }
         hasSaidGoodbye = true
         let now = ReplayClock.now()
-        for source in schedule.sources.indices {
-            perform(link.sayGoodbye(text, of: source, now: now))
-        }
+        for line in lines { line.sayGoodbye(text, now: now) }
     }
 
     /// Does what other threads have asked for.
@@ -259,19 +243,19 @@ extension CollectorReplayLoop {
                 pacer?.resume(now: now, next: schedule.nextNanoseconds ?? 0)
             }
         }
-        if wishes.steps > 0, let next = schedule.nextNanoseconds {
-            pacer?.step(to: next, now: now)
-        }
+        steps = isPaused ? steps + wishes.steps : 0
         if wishes.isStopping {
-            if link.isFlowing || pacer != nil {
+            if pacer != nil || isFlowing {
                 sayGoodbye("the replay was stopped")
             } else {
                 outcome = .failed("stopped before the collector had taken anything")
             }
         }
         if wishes.isAbandoned, outcome == nil {
+            let samples = lines.reduce(0) { $0 + $1.keptSamples }
+            let bytes = lines.reduce(0) { $0 + $1.keptBytes }
             outcome = .failed(
-                "given up: \(link.keptSamples) samples (\(link.keptBytes) bytes) had not reached the "
+                "given up: \(samples) samples (\(bytes) bytes) had not reached the "
                     + "collector's disk")
         }
     }
@@ -280,120 +264,9 @@ extension CollectorReplayLoop {
         guard force || now >= nextStatus else { return }
         nextStatus = now + Self.statusNanoseconds
         status.isPaused = isPaused
-        status.isFlowing = link.isFlowing
+        status.isFlowing = isFlowing
         status.rounds = schedule.rounds
         if force { status.lateness = meter.lateness }
         control.setStatus(status)
-    }
-}
-
-// MARK: - The connection
-
-extension CollectorReplayLoop {
-    /// Follows what happens to the connection.
-    private mutating func takeEvents(
-        _ connection: borrowing LinkConnection
-    ) throws(MessagingError) {
-        while let event = try connection.nextEvent() {
-            let now = ReplayClock.now()
-            switch event {
-            case .ready:
-                prober = ClockProber(epoch: 1, now: now)
-                if isLive {
-                    phase = .probing
-                } else {
-                    // Times do not come from a clock: there is nothing to measure.
-                    phase = .greeted
-                    perform(link.connected(now: now))
-                }
-            case .disconnected:
-                // Before the first success libzmq tries again by itself.
-                if case .connecting = phase { continue }
-                try takeMessages(connection)
-                perform(link.disconnected(now: now))
-            case .handshakeFailed(_, let failure):
-                let why = HandshakeAdvice.line(
-                    failure, endpoint: settings.endpoint,
-                    name: schedule.sources.first?.name ?? "replay",
-                    security: settings.security)
-                perform(link.notAdmitted(why, now: now))
-            case .connected, .accepted, .retrying, .other:
-                continue
-            }
-        }
-    }
-
-    private mutating func takeMessages(
-        _ connection: borrowing LinkConnection
-    ) throws(MessagingError) {
-        while let message = try connection.nextMessage() {
-            perform(link.received(message, now: ReplayClock.now()))
-        }
-    }
-
-    private mutating func takeClockMessages(
-        _ connection: borrowing LinkConnection
-    ) throws(MessagingError) {
-        while let message = try connection.nextClockMessage() {
-            let now = ReplayClock.now()
-            do throws(WireError) {
-                guard case .clockReply(let reply) = try WireMessage(decoding: message) else {
-                    continue
-                }
-                if let exchange = prober.finish(reply, receivedAt: now) { link.add(exchange) }
-            } catch {
-                logger.debug("the collector's clock sent something unreadable: \(error)")
-            }
-        }
-    }
-
-    private mutating func sendProbes(
-        _ connection: borrowing LinkConnection, now: Int64
-    ) throws(MessagingError) {
-        guard isLive else { return }
-        switch phase {
-        case .pausing, .connecting:
-            return
-        case .probing where prober.isBurstOver(now: now):
-            phase = .greeted
-            perform(link.connected(now: now))
-        case .probing, .greeted:
-            if let probe = prober.probe(now: now) {
-                // One that cannot leave now is simply not made.
-                _ = try connection.sendProbe(WireMessage.clockProbe(probe).encoded())
-            }
-        }
-    }
-
-    private mutating func perform(_ actions: [AgentAction<SharedBytes>]) {
-        for action in actions {
-            switch action {
-            case .send(let header, let payload): outgoing.append((header, payload))
-            case .fetch: preconditionFailure("a replay keeps everything in memory")
-            case .reconnect(let milliseconds):
-                phase = .pausing(until: ReplayClock.now() + milliseconds * 1_000_000)
-            case .command(let command):
-                let refusal = CommandReply.failure(.refused, "this is a replay: it has no camera")
-                let report = Report(id: command.id, source: command.source, reply: refusal)
-                perform(link.report(report, payload: nil, now: ReplayClock.now()))
-            case .finished: outcome = .complete
-            case .failed(let line): outcome = .failed(line)
-            case .log(let line): log(line)
-            }
-        }
-    }
-
-    private func log(_ line: LinkLog) {
-        let level: Logger.Level =
-            switch line.level {
-            case .debug: .debug
-            case .info: .info
-            case .notice: .notice
-            case .warning: .warning
-            case .error: .error
-            }
-        let metadata = Logger.Metadata(
-            uniqueKeysWithValues: line.metadata.map { ($0.key, "\($0.value)") })
-        logger.log(level: level, "\(line.text)", metadata: metadata)
     }
 }

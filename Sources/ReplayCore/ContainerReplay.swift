@@ -39,6 +39,8 @@ package final class ContainerReplay {
     private let cancellation: Cancellation
     private var pacer: ReplayPacer?
     private var isPaused = false
+    /// Steps that have been asked for and not been made.
+    private var steps = 0
     private var isStopped = false
     private var status = ReplayStatus()
     private var meter = LatenessMeter()
@@ -75,57 +77,49 @@ package final class ContainerReplay {
 
     private func play(_ sources: [RecordedSource]) throws {
         var samples = try merge(sources)
-        guard !samples.tracks.isEmpty else { throw ReplayError.nothing }
+        guard !samples.formats.isEmpty else { throw ReplayError.nothing }
         var options = ContainerWriterOptions()
         if settings.speed != .unlimited {
             options.interleaving = .asWritten
             options.flushesPackets = true
         }
-        var writer = try ContainerWriter(
-            to: settings.destination, format: settings.format,
-            tracks: samples.tracks.map { try ContainerTrack($0.format) }, options: options,
+        let output = ContainerOutput(
+            settings.destination, format: settings.format, options: options,
             cancellation: cancellation)
+        let start = samples.startNanoseconds
+        try output.follow(samples.formats, at: start)
+        status.isFlowing = true
         do {
-            let start = samples.startNanoseconds
             status.rounds = 1
             var offset = -start
             var end = start
             while !isStopped {
-                while let (track, sample) = try samples.next() {
+                while let next = try samples.next() {
+                    let sample = next.sample
                     guard try wait(until: sample.dtsNanoseconds + offset + start) else { break }
-                    try write(sample, track, offset, to: &writer)
+                    if next.beginsFormat {
+                        try output.follow(samples.formats, at: sample.dtsNanoseconds)
+                    }
+                    let bytes = try sample.read()
+                    try output.write(sample, bytes, track: next.track, offset: offset)
+                    status.sentSamples += 1
+                    status.sentBytes += UInt64(bytes.count)
                     end = max(end, sample.endNanoseconds)
                     status.positionNanoseconds = sample.dtsNanoseconds
                 }
                 guard settings.loops, !isStopped, end > start else { break }
                 samples = try merge(sources)
+                try output.follow(samples.formats, at: start)
                 offset += end - start
                 status.rounds += 1
             }
         } catch  where !(error is ContainerError) {
             // What was written before is a whole file.
-            try writer.finish()
+            try output.finish()
             throw error
         }
-        try writer.finish()
-    }
-
-    private func write(
-        _ sample: RecordedSample, _ track: Int, _ offset: Int64, to writer: inout ContainerWriter
-    ) throws {
-        let shift = try rescale(
-            offset, from: .nanoseconds, to: sample.timescale, rounding: .up)
-        let bytes = try sample.read()
-        try bytes.withUnsafeBytes { memory in
-            try writer.write(
-                ContainerPacket(
-                    track: track, pts: sample.ptsTicks + shift, dts: sample.dtsTicks + shift,
-                    duration: sample.durationTicks, isKeyframe: sample.flags.contains(.keyframe),
-                    isDiscarded: sample.flags.contains(.priming), bytes: memory))
-        }
-        status.sentSamples += 1
-        status.sentBytes += UInt64(bytes.count)
-        status.isFlowing = true
+        try output.finish()
+        status.files = output.files
     }
 
     /// Waits until a moment of the recording is due.
@@ -138,6 +132,10 @@ package final class ContainerReplay {
             guard !isStopped else { return false }
             var pacer = pacer ?? ReplayPacer(speed: settings.speed, from: media, now: now)
             if self.pacer == nil, isPaused { pacer.pause(now: now) }
+            if steps > 0, pacer.due(media) == nil {
+                steps -= 1
+                pacer.step(to: media, now: now)
+            }
             self.pacer = pacer
             if let due = pacer.due(media) {
                 let rest = due == .min ? 0 : due - now
@@ -164,7 +162,7 @@ package final class ContainerReplay {
             isPaused = wishes.isPaused
             if isPaused { pacer?.pause(now: now) } else { pacer?.resume(now: now, next: media) }
         }
-        if wishes.steps > 0 { pacer?.step(to: media, now: now) }
+        steps = isPaused ? steps + wishes.steps : 0
         if wishes.isStopping { isStopped = true }
     }
 

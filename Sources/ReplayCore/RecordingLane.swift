@@ -18,6 +18,7 @@ package struct RecordingLane: ReplayLane {
     private var gaps: ArraySlice<RecordedGap>
     private var ahead: ReplayItem?
     private var file: RecordedFile?
+    private var hasBegun = false
     /// What came last, so that time never goes back.
     private var latest = Int64.min
 
@@ -52,6 +53,7 @@ package struct RecordingLane: ReplayLane {
                 return item(gap)
             }
             defer { ahead = nil }
+            hasBegun = true
             return ahead
         } catch {
             throw ReplayError("\(error)")
@@ -59,6 +61,8 @@ package struct RecordingLane: ReplayLane {
     }
 
     private func isDue(_ gap: RecordedGap) -> Bool {
+        // What is missing before the first samples (hours, where files were removed) is not waited for: they are played first.
+        if !hasBegun, ahead != nil { return false }
         guard let ahead, let start = gap.startNanoseconds else { return true }
         return start <= ahead.timeNanoseconds
     }

@@ -48,6 +48,8 @@ package struct ReplayStatus: Hashable, Sendable {
     package var sentSamples: UInt64 = 0
     package var sentBytes: UInt64 = 0
     package var rounds = 0
+    /// Files that were made, when it is over.
+    package var files: [String] = []
     /// How late messages left, nanoseconds: half of them, 99 of 100, and the latest. Only where there is a speed to keep.
     package var lateness: Lateness?
 

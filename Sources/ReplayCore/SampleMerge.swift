@@ -3,10 +3,12 @@ import Media
 
 /// The samples of several sources on their common timeline, each track by its number.
 struct SampleMerge {
-    /// A track of a source.
-    struct Track {
-        var source: String
-        var format: TrackFormat
+    /// A sample and its track.
+    struct Next {
+        var track: Int
+        var sample: RecordedSample
+        /// It begins a track, or another format of one: ``SampleMerge/formats`` has it.
+        var beginsFormat: Bool
     }
 
     private struct Lane {
@@ -18,7 +20,8 @@ struct SampleMerge {
         var hasKeyframe = false
     }
 
-    private(set) var tracks: [Track] = []
+    /// How each track is coded at this moment, by its number.
+    private(set) var formats: [TrackFormat] = []
     /// The first decoding time, nanoseconds of session time.
     private(set) var startNanoseconds: Int64
     private var lanes: [Lane] = []
@@ -31,17 +34,16 @@ struct SampleMerge {
             startNanoseconds = min(startNanoseconds, first.dtsNanoseconds)
             var numbers: [TrackKind: Int] = [:]
             for format in first.file.formats {
-                numbers[format.kind] = tracks.count
-                tracks.append(Track(source: source.name, format: format))
+                numbers[format.kind] = formats.count
+                formats.append(format)
             }
             lanes.append(Lane(reader: reader, ahead: first, tracks: numbers))
         }
         if lanes.isEmpty { startNanoseconds = 0 }
     }
 
-    /// The next sample and its track's number; nil at the end.
-    /// - Throws: when a track's format changes: a container has one for each.
-    mutating func next() throws -> (track: Int, sample: RecordedSample)? {
+    /// The next sample; nil at the end.
+    mutating func next() throws -> Next? {
         while true {
             var earliest: (lane: Int, time: Int64)?
             for (index, lane) in lanes.enumerated() {
@@ -54,14 +56,18 @@ struct SampleMerge {
                 guard sample.flags.contains(.keyframe) else { continue }
                 lanes[earliest.lane].hasKeyframe = true
             }
-            guard let track = lanes[earliest.lane].tracks[sample.track],
-                sample.file.format(sample.track) == tracks[track].format
-            else {
+            guard let format = sample.file.format(sample.track) else {
                 throw ReplayError(
-                    "\(sample.file.path): the \(sample.track) has another format than before; a container has one: play up to "
-                        + "there with --until, or into a collector")
+                    "\(sample.file.path): its \(sample.track) is not described")
             }
-            return (track, sample)
+            guard let track = lanes[earliest.lane].tracks[sample.track] else {
+                lanes[earliest.lane].tracks[sample.track] = formats.count
+                formats.append(format)
+                return Next(track: formats.count - 1, sample: sample, beginsFormat: true)
+            }
+            let isNew = formats[track] != format
+            formats[track] = format
+            return Next(track: track, sample: sample, beginsFormat: isNew)
         }
     }
 }

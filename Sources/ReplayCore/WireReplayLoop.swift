@@ -213,13 +213,24 @@ extension WireReplayLoop {
         for line in lines.values {
             while let received = try line.socket.receive(maximumParts: 1) {
                 let wasRefused = line.isRefused
-                if let message = Self.message(received.parts[0].bytes) { line.receive(message) }
+                if let message = Self.message(received.parts[0].bytes) {
+                    line.receive(message)
+                    if case .command(let command) = message { try refuse(command, on: line) }
+                }
                 if case .refused(let text) = line.state, !wasRefused {
                     logger.warning("the collector refused a connection: \(text)")
                     if report.refusals.count < Self.maximumRefusals { report.refusals.append(text) }
                 }
             }
         }
+    }
+
+    /// Says no to a command at once: who asked need not wait for an agent that is not there.
+    private func refuse(_ command: Command, on line: WireLine) throws {
+        let reply = CommandReply.failure(
+            .refused, "this is a recorded wire that is played again: it has no camera")
+        let report = Report(id: command.id, source: command.source, reply: reply)
+        _ = try line.socket.send(.bytes(WireMessage.report(report).encoded()))
     }
 
     /// Waits until everything is durable, as long as it goes on.

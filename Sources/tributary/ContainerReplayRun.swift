@@ -66,14 +66,16 @@ enum ContainerReplayRun {
                 control: control, cancellation: cancellation)
             let began = ContinuousClock().now
             let outcome = try ReplayWatch.watch(
-                control, input: input, speed: speed, console: console
+                control, input: input, to: command.to, speed: speed, console: console
             ) { () throws(ReplayError) in try replay.run(input.recorded) }
             if case .failed(let line) = outcome { throw Failure(line) }
             let report = ReplayReport(
                 control.status, input: input, seconds: (ContinuousClock().now - began) / .seconds(1)
             )
             if target.isFile {
-                if command.json { try JSONOutput.print(report) } else { print(report.line) }
+                if command.json { return try JSONOutput.print(report) }
+                print(report.line)
+                for note in report.notes { print("  note: \(note)") }
             } else {
                 // Standard output may be the stream itself.
                 console.line(report.line)

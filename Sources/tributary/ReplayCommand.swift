@@ -23,8 +23,9 @@ struct ReplayCommand: ParsableCommand {
             At any other speed, or with --keep-time, they keep their distances to the nanosecond, and with --keep-time the \
             recording's own zero too.
 
-            Anything else than a collector gets the coded pictures and sound in a container, which has one format for each track: \
-            'tributary replay latest --to - | ffplay -'.
+            Anything else than a collector gets the coded pictures and sound in a container: 'tributary replay latest --to - | ffplay -'. \
+            Where a recording changes its formats, MPEG-TS goes on; other files are followed by another one (show.mkv, show-2.mkv), other \
+            servers are connected to again.
 
             On a terminal, space pauses and goes on, s steps to the next message, q ends. Ctrl-C ends too: what was \
             sent is completed; a second Ctrl-C does not wait.
@@ -116,7 +117,7 @@ struct ReplayCommand: ParsableCommand {
             let replay = CollectorReplay(settings: settings, control: control, logger: logger)
             let began = ContinuousClock().now
             let outcome = try ReplayWatch.watch(
-                control, input: input, speed: pace, console: console
+                control, input: input, to: to, speed: pace, console: console
             ) { () throws(ReplayError) in try replay.run(input.lanes) }
             if case .failed(let line) = outcome { throw Failure(line) }
             let report = ReplayReport(

@@ -7,7 +7,8 @@ enum ReplayWatch {
     /// Plays to the end.
     /// - Parameter play: blocks until it is there.
     static func watch(
-        _ replay: ReplayControl, input: ReplayInput, speed: ReplaySpeed, console: Console,
+        _ replay: ReplayControl, input: ReplayInput, to destination: String, speed: ReplaySpeed,
+        console: Console,
         _ play: () throws(ReplayError) -> ReplayOutcome
     ) throws(ReplayError) -> ReplayOutcome {
         let signals = StopSignals { count in
@@ -23,7 +24,9 @@ enum ReplayWatch {
         }
         let hasKeys = keyboard != nil
         let ticker = Ticker(console) {
-            console.progress(line(replay.status, input: input, speed: speed, hasKeys: hasKeys))
+            console.progress(
+                line(
+                    replay.status, input: input, to: destination, speed: speed, hasKeys: hasKeys))
         }
         defer {
             ticker.stop()
@@ -35,15 +38,19 @@ enum ReplayWatch {
 
     /// `▶ 0:12.300 / 1:00.000 ━━━━━──────── 2× 12.3 MB   space pause, s step, q end`
     static func line(
-        _ status: ReplayStatus, input: ReplayInput, speed: ReplaySpeed, hasKeys: Bool
+        _ status: ReplayStatus, input: ReplayInput, to destination: String, speed: ReplaySpeed,
+        hasKeys: Bool
     ) -> String {
+        let keys =
+            hasKeys ? "  space \(status.isPaused ? "go on" : "pause"), s step, q end" : ""
         guard let position = status.positionNanoseconds else {
-            return status.isFlowing ? "⏸ ready" : "waiting for the collector"
+            return status.isFlowing ? "⏸ ready\(keys)" : "waiting for \(destination)"
         }
         let mark = status.isPaused ? "⏸" : status.isFlowing ? "▶" : "…"
         var parts = ["\(mark) \(TimelinePoint.text(position))"]
         if let end = input.endNanoseconds, end > 0 {
-            let width = 24
+            // So that the keys fit into 80 columns too.
+            let width = 12
             let done = min(width, max(0, Int(Int128(position) * Int128(width) / Int128(end))))
             parts.append(
                 "/ \(TimelinePoint.text(end)) "
@@ -53,8 +60,7 @@ enum ReplayWatch {
         if status.rounds > 1 { parts.append("round \(status.rounds)") }
         parts.append(speed == .unlimited ? "max" : "\(speed.text)×")
         parts.append(ByteCount(Int64(status.sentBytes)).description)
-        if hasKeys { parts.append("  space \(status.isPaused ? "go on" : "pause"), s step, q end") }
-        return parts.joined(separator: " ")
+        return parts.joined(separator: " ") + keys
     }
 }
 
@@ -102,6 +108,8 @@ struct ReplayReport: Encodable {
     var seconds: Double
     /// How late messages left; none at full speed.
     var lateness: Lateness?
+    /// More than one where the recording changes its formats, and its container cannot.
+    var files: [String]?
 
     init(_ status: ReplayStatus, input: ReplayInput, seconds: Double) {
         self.input = input.name
@@ -111,6 +119,14 @@ struct ReplayReport: Encodable {
         rounds = status.rounds
         self.seconds = seconds
         lateness = status.lateness.map(Lateness.init)
+        files = status.files.isEmpty ? nil : status.files
+    }
+
+    /// A line for each further file, for people.
+    var notes: [String] {
+        (files ?? []).dropFirst().map {
+            "goes on in \(oneLine($0)): the recording changes its format"
+        }
     }
 
     var line: String {

@@ -87,8 +87,43 @@ import Wire
         #expect(loss.startNanoseconds == 3 * Self.second && loss.durationNanoseconds == 40_000_000)
         #expect(all[place - 1].timeNanoseconds < 3 * Self.second)
         #expect(all[place + 1].timeNanoseconds >= 3 * Self.second)
+        // What is missing before everything else is told behind the first message: nobody waits for it.
+        gap.startNanoseconds = -60 * Self.second
+        try FileSystem.replace(
+            written.layout.ledger(WrittenSession.name, "camera"), with: Ledger.line(gap))
+        guard case .loss(let early) = try self.items(written)[1].content else {
+            Issue.record("the loss is not the second item")
+            return
+        }
+        #expect(early.startNanoseconds == -60 * Self.second)
+        gap.startNanoseconds = 3 * Self.second
+        try FileSystem.replace(
+            written.layout.ledger(WrittenSession.name, "camera"), with: Ledger.line(gap))
         // Outside of the part that is played it is nobody's business.
-        let part = try items(written, from: 5 * Self.second)
+        let part = try self.items(written, from: 5 * Self.second)
         #expect(!part.contains { if case .loss = $0.content { true } else { false } })
+    }
+
+    @Test(arguments: [[0, 1], [1], [2]])
+    func `files that are gone are gaps as long as they were`(_ gone: [Int]) throws {
+        let written = try WrittenSession(segments: 4) { _ in 0 }
+        let ledger = written.layout.ledger(WrittenSession.name, "camera")
+        var lines: [UInt8] = []
+        for (index, path) in try written.paths.enumerated() where gone.contains(index) {
+            try SegmentRemoval.remove(path, cause: "age", now: UTCTime(nanoseconds: 0)) { more in
+                lines += more
+            }
+        }
+        try FileSystem.replace(ledger, with: lines)
+        let items = try items(written)
+        let losses = items.compactMap { if case .loss(let loss) = $0.content { loss } else { nil } }
+        #expect(losses.map(\.startNanoseconds) == gone.map { Int64($0) * 5 * Self.second })
+        #expect(losses.allSatisfy { $0.durationNanoseconds == 5 * Self.second })
+        // 20 pictures and 50 packets a second.
+        #expect(losses.allSatisfy { $0.samples == 350 && $0.track == nil })
+        #expect(losses.allSatisfy { $0.text == "removed from the recording: age" })
+        #expect(samples(items).count == 50 * (4 - gone.count))
+        #expect(
+            zip(items, items.dropFirst()).allSatisfy { $0.timeNanoseconds <= $1.timeNanoseconds })
     }
 }

@@ -36,7 +36,9 @@ package struct RecordedSession: Sendable {
         for name in try FileSystem.names(in: directory) where ArchiveLayout.isValidName(name) {
             let path = "\(directory)/\(name)"
             guard FileSystem.isDirectory(path) else { continue }
-            let source = try RecordedSource(name: name, directory: path, zero: manifest.zeroTime)
+            let source = try RecordedSource(
+                name: name, directory: path, zero: manifest.zeroTime,
+                segmentNanoseconds: manifest.segmentNanoseconds)
             if !source.files.isEmpty { sources.append(source) }
         }
         self.sources = sources
@@ -70,7 +72,8 @@ package struct RecordedSession: Sendable {
         sources = found.sorted { $0.key < $1.key }.map { name, found in
             RecordedSource(
                 name: name, directory: found.directory,
-                files: found.files.sorted { $0.originNanoseconds < $1.originNanoseconds })
+                files: found.files.sorted { $0.originNanoseconds < $1.originNanoseconds },
+                zero: start, segmentNanoseconds: nil)
         }
     }
 
@@ -106,15 +109,24 @@ package struct RecordedSource: Sendable {
     package let files: [File]
     /// Where its ledger is; nil: it has none.
     private let directory: String?
+    private let zero: UTCTime
+    /// Nil: files that were picked out.
+    private let segmentNanoseconds: Int64?
 
-    init(name: String, directory: String?, files: [File]) {
+    init(
+        name: String, directory: String?, files: [File], zero: UTCTime, segmentNanoseconds: Int64?
+    ) {
         self.name = name
         self.directory = directory
         self.files = files
+        self.zero = zero
+        self.segmentNanoseconds = segmentNanoseconds
     }
 
     /// The files of a source's directory.
-    init(name: String, directory: String, zero: UTCTime) throws(ArchiveError) {
+    init(
+        name: String, directory: String, zero: UTCTime, segmentNanoseconds: Int64
+    ) throws(ArchiveError) {
         let files = try FileSystem.names(in: directory).compactMap { entry -> File? in
             guard entry.hasSuffix(ArchiveLayout.segmentSuffix),
                 let origin = UTCTime(
@@ -124,14 +136,46 @@ package struct RecordedSource: Sendable {
                 path: "\(directory)/\(entry)",
                 originNanoseconds: origin.nanoseconds - zero.nanoseconds)
         }
-        self.init(name: name, directory: directory, files: files)
+        self.init(
+            name: name, directory: directory, files: files, zero: zero,
+            segmentNanoseconds: segmentNanoseconds)
     }
 
-    /// What is missing, as the ledger tells it, in the order of its lines.
+    /// What is missing, as the ledger tells it, in the order of its lines; then what has been removed.
     package func gaps() throws(ArchiveError) -> [RecordedGap] {
         guard let directory else { return [] }
-        return try Ledger.read("\(directory)/\(ArchiveLayout.ledgerName)").entries
-            .compactMap(RecordedGap.init)
+        let lines = try Ledger.read("\(directory)/\(ArchiveLayout.ledgerName)").entries
+        let gaps = lines.compactMap(RecordedGap.init)
+        if isWhole { return gaps + removed(lines) }
+        // Of files that were picked out, what was before them is nobody's business.
+        let first = files.first?.originNanoseconds ?? .min
+        return gaps.filter { $0.startNanoseconds.map { $0 >= first } ?? true }
+    }
+
+    /// All files that its directory has.
+    private var isWhole: Bool { segmentNanoseconds != nil }
+
+    /// A gap for each file that was removed, from its origin to that of the next one.
+    private func removed(_ lines: [LedgerEntry]) -> [RecordedGap] {
+        var segments: [String: [LedgerEntry]] = [:]
+        for line in lines where line.kind == .removed {
+            if let segment = line.segment { segments[segment, default: []].append(line) }
+        }
+        let present = Set(files.map(\.originNanoseconds))
+        let found = segments.compactMap { name, lines -> (origin: Int64, lines: [LedgerEntry])? in
+            let stem = name.dropLast(ArchiveLayout.segmentSuffix.count)
+            guard let origin = UTCTime(fileName: stem).map({ $0.nanoseconds - zero.nanoseconds }),
+                !present.contains(origin)
+            else { return nil }
+            return (origin, lines)
+        }.sorted { $0.origin < $1.origin }
+        let origins = present.union(found.map(\.origin)).sorted()
+        return found.map { origin, lines in
+            // Behind the last one nobody knows.
+            let next = origins.first { $0 > origin }
+            return RecordedGap(
+                removed: lines, from: origin, to: next ?? origin + (segmentNanoseconds ?? 0))
+        }
     }
 
     /// From when to when there are samples, and how they are coded at first; nil: there are none.
@@ -189,6 +233,22 @@ package struct RecordedGap: Hashable, Sendable {
     /// As the ledger has it: `driver drop`, `spool full`, …
     package var cause: String
     package var text: String
+
+    /// A file that is not there any more.
+    /// - Parameter lines: what the ledger says of its removal; one for each range of records.
+    fileprivate init(removed lines: [LedgerEntry], from start: Int64, to end: Int64) {
+        track = nil
+        startNanoseconds = start
+        durationNanoseconds = max(0, end - start)
+        samples = lines.reduce(0) { sum, line in
+            guard let first = line.firstSequence, let last = line.lastSequence, first <= last else {
+                return sum
+            }
+            return sum &+ (last - first + 1)
+        }
+        cause = ""
+        text = "removed from the recording: \(lines.first?.cause ?? "nobody says why")"
+    }
 
     init?(_ entry: LedgerEntry) {
         guard entry.kind == .gap else { return nil }

@@ -1,0 +1,147 @@
+import Archive
+import Containers
+import Glibc
+import Media
+
+/// A container that goes on where a recording changes its formats.
+///
+/// MPEG-TS says in the stream itself how pictures and sound are coded, so there it simply goes on. Any other container has one format for
+/// each track: another file follows the first (`show.mkv`, `show-2.mkv`, …), or another connection to the same server.
+/// Belongs to one thread.
+final class ContainerOutput {
+    /// Files behind this one are not made: a recording that changes so often is broken.
+    private static let maximumParts = 1_000
+
+    private let destination: ContainerDestination
+    private let format: ContainerFormat
+    private let options: ContainerWriterOptions
+    private let cancellation: Cancellation
+    private var writer: ContainerWriter?
+    /// What the present container's tracks were described as.
+    private var described: [TrackFormat] = []
+    /// How they are coded now.
+    private var present: [TrackFormat] = []
+    private var parts = 0
+    /// What is added to the recording's times of a part that begins at zero, nanoseconds.
+    private var originNanoseconds: Int64?
+    /// Files that were made, in order.
+    private(set) var files: [String] = []
+
+    init(
+        _ destination: ContainerDestination, format: ContainerFormat,
+        options: ContainerWriterOptions, cancellation: Cancellation
+    ) {
+        self.destination = destination
+        self.format = format
+        self.options = options
+        self.cancellation = cancellation
+    }
+
+    /// Goes on with these formats.
+    /// - Parameter time: of the first sample that has them, nanoseconds of the recording's timeline.
+    func follow(_ formats: [TrackFormat], at time: Int64) throws {
+        guard formats != present else { return }
+        if writer != nil, describesItself, formats.count <= described.count {
+            present = formats
+            return
+        }
+        try finish()
+        parts += 1
+        guard parts <= Self.maximumParts else {
+            throw ReplayError("the recording changes its formats more than \(parts - 1) times")
+        }
+        writer = try ContainerWriter(
+            to: part(), format: format, tracks: formats.map { try ContainerTrack($0) },
+            options: options, cancellation: cancellation)
+        described = formats
+        present = formats
+        if case .file = destination, parts > 1 { originNanoseconds = -time }
+    }
+
+    /// Whether formats can change in its stream.
+    private var describesItself: Bool { format == .mpegTS || format == .rtpMPEGTS }
+
+    /// Where the present part goes.
+    private func part() throws -> ContainerDestination {
+        guard case .file(let path) = destination else { return destination }
+        let name = parts == 1 ? path : Self.name(path, part: parts)
+        if parts > 1, FileSystem.exists(name) {
+            throw ReplayError(
+                "\(name) is there already, and the recording changes its format: nothing is overwritten"
+            )
+        }
+        files.append(name)
+        return .file(name)
+    }
+
+    /// `show-2.mkv`.
+    static func name(_ path: String, part: Int) -> String {
+        guard let dot = path.lastIndex(of: "."), !path[dot...].contains("/") else {
+            return "\(path)-\(part)"
+        }
+        return "\(path[..<dot])-\(part)\(path[dot...])"
+    }
+
+    /// Writes a sample.
+    /// - Parameter offset: what is added to the recording's times, nanoseconds.
+    func write(
+        _ sample: RecordedSample, _ bytes: [UInt8], track: Int, offset: Int64
+    ) throws {
+        let timescale = described[track].timescale
+        let shift = try rescale(
+            originNanoseconds ?? offset, from: .nanoseconds, to: timescale, rounding: .up)
+        func ticks(_ value: Int64) throws -> Int64 {
+            try rescale(value, from: sample.timescale, to: timescale)
+        }
+        let dts = try ticks(sample.dtsTicks) + shift
+        let pts = try ticks(sample.ptsTicks) + shift
+        let duration = try ticks(sample.durationTicks)
+        let whole = try described[track] == present[track] ? bytes : describing(bytes, track)
+        try whole.withUnsafeBytes { memory in
+            try writer?.write(
+                ContainerPacket(
+                    track: track, pts: pts, dts: dts, duration: duration,
+                    isKeyframe: sample.flags.contains(.keyframe),
+                    isDiscarded: sample.flags.contains(.priming), bytes: memory))
+        }
+    }
+
+    /// A sample that says itself how it is coded: parameter sets in front of an IDR picture, an ADTS header in front of a packet.
+    private func describing(_ bytes: [UInt8], _ track: Int) throws(BitstreamError) -> [UInt8] {
+        switch present[track] {
+        case .h264(let format):
+            return try accessUnit(bytes.span, withParameterSetsOf: format)
+        case .aac(let format):
+            let configuration = try AudioSpecificConfig(parsing: format.configuration)
+            return try ADTSHeader(for: configuration, payloadSizeBytes: bytes.count).bytes()
+                + bytes
+        }
+    }
+
+    /// Writes what belongs at the end.
+    func finish() throws {
+        guard let open = writer.take() else { return }
+        try open.finish()
+    }
+}
+
+/// NAL units with 4-byte lengths, the format's parameter sets in front of an IDR picture that brings none, behind a delimiter if there
+/// is one (ISO/IEC 14496-10 §7.4.1.2.3).
+private func accessUnit(
+    _ accessUnit: Span<UInt8>, withParameterSetsOf format: H264Format
+) throws(BitstreamError) -> [UInt8] {
+    let found = try AccessUnitSummary(of: accessUnit)
+    var sets = found.hasIDRSlice && !found.hasParameterSets
+    var result: [UInt8] = []
+    var cursor = NALUnitCursor()
+    while let unit = try cursor.next(in: accessUnit) {
+        if sets, unit.type != .accessUnitDelimiter {
+            sets = false
+            for set in format.sequenceParameterSets + format.pictureParameterSets {
+                appendLengthPrefixed(set.span, to: &result)
+            }
+        }
+        appendLengthPrefixed(accessUnit.extracting(unit.range), to: &result)
+    }
+    return result
+}

@@ -1,0 +1,254 @@
+import Logging
+import Media
+import Messaging
+import Outbound
+import Trust
+import Wire
+
+/// One connection of a replay, with as many sources as an agent may have. Belongs to the replay's thread.
+final class ReplayLine {
+    /// While the clocks are learnt, what was learnt is sent so often.
+    private static let reportNanoseconds: Int64 = 150_000_000
+
+    private enum Phase {
+        /// No connection until then, on the monotonic clock.
+        case pausing(until: Int64)
+        case connecting
+        /// Connected; the collector's clock is being asked.
+        case probing
+        case greeted
+        /// Everything is durable.
+        case done
+        /// It can never be: one line.
+        case failed(String)
+    }
+
+    /// Places of its sources among the replay's.
+    let sources: Range<Int>
+    private let settings: ReplaySettings
+    private let control: ReplayControl
+    private let logger: Logger
+    /// For advice on keys.
+    private let firstName: String
+    private var link: AgentLink<SharedBytes>
+    private var prober = ClockProber(epoch: 1, now: 0)
+    private var phase = Phase.pausing(until: 0)
+    private var connection: LinkConnection?
+    private var outgoing: [(header: [UInt8], payload: SharedBytes?)] = []
+    private var reportedNanoseconds: Int64 = 0
+
+    /// - Parameters:
+    ///   - sources: in their order among the replay's; at most ``WireLimits/sourcesPerAgent``.
+    ///   - first: the place of the first of them.
+    ///   - memoryLimitBytes: more than can be read ahead, because nothing is dropped.
+    init(
+        _ sources: ArraySlice<(name: String, formats: [TrackFormat])>, epoch: Epoch,
+        memoryLimitBytes: Int, settings: ReplaySettings, control: ReplayControl, logger: Logger
+    ) {
+        self.sources = sources.indices
+        self.settings = settings
+        self.control = control
+        self.logger = logger
+        firstName = sources.first?.name ?? "replay"
+        var own = AgentLinkSettings(
+            endpoint: settings.endpoint, software: settings.software,
+            agent: settings.agentName, spool: .random(), epochs: [epoch])
+        own.memoryLimitBytes = memoryLimitBytes
+        link = AgentLink(settings: own)
+        for source in sources { _ = link.addSource(source.name, formats: source.formats) }
+    }
+
+    private var isLive: Bool { settings.timeline == .live }
+    var isFlowing: Bool { link.isFlowing }
+    var keptBytes: Int { link.keptBytes }
+    var memoryBytes: Int { link.memoryBytes }
+    var keptSamples: UInt64 { link.keptSamples }
+
+    var isDone: Bool {
+        if case .done = phase { true } else { false }
+    }
+
+    /// Why it can never be complete, in one line.
+    var failure: String? {
+        if case .failed(let line) = phase { line } else { nil }
+    }
+
+    // MARK: What is played
+
+    /// - Parameter source: its place among the replay's.
+    func add(_ samples: ReplayedSamples, to source: Int, now: Int64) {
+        perform(
+            link.add(
+                runs: samples.runs, digest: samples.digest, payload: samples.payload,
+                to: place(source), now: now))
+    }
+
+    func add(_ loss: Loss, to source: Int, now: Int64) {
+        perform(link.add(loss, to: place(source), now: now))
+    }
+
+    func setFormat(_ format: TrackFormat, of source: Int, now: Int64) {
+        perform(link.setFormat(format, of: place(source), now: now))
+    }
+
+    func sayGoodbye(_ text: String, now: Int64) {
+        for source in 0..<sources.count {
+            perform(link.sayGoodbye(text, of: source, now: now))
+        }
+    }
+
+    private func place(_ source: Int) -> Int { source - sources.lowerBound }
+
+    // MARK: The connection
+
+    /// When something is to be done even if nothing comes, on the monotonic clock; nil: nothing is known of.
+    var dueNanoseconds: Int64? {
+        switch phase {
+        case .pausing(let until): until
+        case .probing: prober.dueNanoseconds
+        case .greeted: isLive ? prober.dueNanoseconds : nil
+        case .connecting, .done, .failed: nil
+        }
+    }
+
+    /// Makes a connection where there is to be one, and lets go of one that is not to be.
+    /// - Returns: whether there is another one now, or none any more: who waits for it has to watch anew.
+    func renew(in context: Context, now: Int64) throws(MessagingError) -> Bool {
+        switch phase {
+        case .pausing(let until):
+            let hadOne = connection != nil
+            connection = nil
+            outgoing.removeAll()
+            guard now >= until else { return hadOne }
+            connection = try LinkConnection(
+                to: settings.endpoint, security: settings.security, in: context,
+                wakeUp: control.wakeUp)
+            phase = .connecting
+            return true
+        case .done, .failed:
+            defer { connection = nil }
+            return connection != nil
+        case .connecting, .probing, .greeted:
+            return false
+        }
+    }
+
+    /// Has a poller wait for it.
+    func watch(in poller: inout Poller) {
+        connection?.watch(in: &poller)
+    }
+
+    /// Takes in what has come and what has happened.
+    func receive() throws(MessagingError) {
+        while let event = try connection?.nextEvent() { try take(event) }
+        while let message = try connection?.nextClockMessage() { takeClock(message) }
+        try takeMessages()
+    }
+
+    private func takeMessages() throws(MessagingError) {
+        while let message = try connection?.nextMessage() {
+            perform(link.received(message, now: ReplayClock.now()))
+        }
+    }
+
+    /// Sends what is to be sent.
+    func speak(now: Int64) throws(MessagingError) {
+        perform(link.tick(now: now))
+        try sendProbes(now: now)
+        guard connection != nil else { return outgoing.removeAll() }
+        if case .pausing = phase { return outgoing.removeAll() }
+        for (header, payload) in outgoing { try connection?.send(header, payload) }
+        outgoing.removeAll(keepingCapacity: true)
+        if isLive, link.isFlowing, prober.isLearning(now: now),
+            now - reportedNanoseconds >= Self.reportNanoseconds
+        {
+            reportedNanoseconds = now
+            perform(link.reportExchanges(now: now))
+        }
+    }
+
+    private func take(_ event: ConnectionEvent) throws(MessagingError) {
+        let now = ReplayClock.now()
+        switch event {
+        case .ready:
+            prober = ClockProber(epoch: 1, now: now)
+            if isLive {
+                phase = .probing
+            } else {
+                // Times do not come from a clock: there is nothing to measure.
+                phase = .greeted
+                perform(link.connected(now: now))
+            }
+        case .disconnected:
+            // Before the first success libzmq tries again by itself.
+            if case .connecting = phase { return }
+            try takeMessages()
+            perform(link.disconnected(now: now))
+        case .handshakeFailed(_, let failure):
+            let why = HandshakeAdvice.line(
+                failure, endpoint: settings.endpoint, name: firstName,
+                security: settings.security)
+            perform(link.notAdmitted(why, now: now))
+        case .connected, .accepted, .retrying, .other:
+            return
+        }
+    }
+
+    private func takeClock(_ message: [UInt8]) {
+        let now = ReplayClock.now()
+        do throws(WireError) {
+            guard case .clockReply(let reply) = try WireMessage(decoding: message) else { return }
+            if let exchange = prober.finish(reply, receivedAt: now) { link.add(exchange) }
+        } catch {
+            logger.debug("the collector's clock sent something unreadable: \(error)")
+        }
+    }
+
+    private func sendProbes(now: Int64) throws(MessagingError) {
+        guard isLive else { return }
+        switch phase {
+        case .pausing, .connecting, .done, .failed:
+            return
+        case .probing where prober.isBurstOver(now: now):
+            phase = .greeted
+            perform(link.connected(now: now))
+        case .probing, .greeted:
+            if let probe = prober.probe(now: now) {
+                // One that cannot leave now is simply not made.
+                _ = try connection?.sendProbe(WireMessage.clockProbe(probe).encoded())
+            }
+        }
+    }
+
+    private func perform(_ actions: [AgentAction<SharedBytes>]) {
+        for action in actions {
+            switch action {
+            case .send(let header, let payload): outgoing.append((header, payload))
+            case .fetch: preconditionFailure("a replay keeps everything in memory")
+            case .reconnect(let milliseconds):
+                phase = .pausing(until: ReplayClock.now() + milliseconds * 1_000_000)
+            case .command(let command):
+                let refusal = CommandReply.failure(.refused, "this is a replay: it has no camera")
+                let report = Report(id: command.id, source: command.source, reply: refusal)
+                perform(link.report(report, payload: nil, now: ReplayClock.now()))
+            case .finished: phase = .done
+            case .failed(let line): phase = .failed(line)
+            case .log(let line): log(line)
+            }
+        }
+    }
+
+    private func log(_ line: LinkLog) {
+        let level: Logger.Level =
+            switch line.level {
+            case .debug: .debug
+            case .info: .info
+            case .notice: .notice
+            case .warning: .warning
+            case .error: .error
+            }
+        let metadata = Logger.Metadata(
+            uniqueKeysWithValues: line.metadata.map { ($0.key, "\($0.value)") })
+        logger.log(level: level, "\(line.text)", metadata: metadata)
+    }
+}
