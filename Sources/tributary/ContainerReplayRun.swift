@@ -1,5 +1,6 @@
 import Archive
 import Containers
+import Encoding
 import ReplayCore
 import Terminal
 
@@ -55,6 +56,7 @@ enum ContainerReplayRun {
         if target.isFile, command.loop {
             throw UsageError("--loop would fill the disk with \(command.to)")
         }
+        CodecLibrary.keepOffTerminal()
         let speed = command.speed ?? (target.isFile ? .unlimited : .normal)
         do {
             let cancellation = Cancellation()

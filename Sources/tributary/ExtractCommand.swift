@@ -71,7 +71,14 @@ struct ExtractCommand: ParsableCommand {
         if jpeg, let kind, kind != .jpeg {
             throw UsageError("--jpeg and --kind \(kind.rawValue) exclude each other")
         }
-        if let kind = jpeg ? .jpeg : kind { return kind }
+        if let kind = jpeg ? .jpeg : kind {
+            if let output, let other = Kind(path: output), other != kind {
+                throw UsageError(
+                    "'\(output)' is named for \(other.rawValue), and \(kind.rawValue) was asked for"
+                )
+            }
+            return kind
+        }
         if let output, output != "-" {
             guard let kind = Kind(path: output) else {
                 throw UsageError(

@@ -56,6 +56,9 @@ struct ImportCommand: ParsableCommand {
         if source.count > files.count {
             throw ValidationError("\(source.count) names for \(files.count) files")
         }
+        if let name = source.first(where: { !ArchiveLayout.isValidName($0) }) {
+            throw ValidationError("--source: \(ArchiveError.badName(name))")
+        }
         if let at, case .session = at {
             throw ValidationError("--at is an instant in UTC, such as 2026-11-20T22:40:00Z")
         }

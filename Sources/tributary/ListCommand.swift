@@ -53,6 +53,9 @@ struct ListCommand: ParsableCommand {
                     "--from and --until are instants of UTC here, such as 2026-11-20T22:40:00Z")
             }
         }
+        if let from = Self.utc(from), let until = Self.utc(until), from >= until {
+            throw ValidationError("--from is not before --until: nothing would be found")
+        }
     }
 
     private static func utc(_ point: TimelinePoint?) -> Int64? {

@@ -39,7 +39,8 @@ struct NoteCommand: ParsableCommand {
         for tag in tag + untag {
             guard !tag.isEmpty, tag.utf8.count <= 64, !tag.contains(where: \.isNewline) else {
                 throw ValidationError(
-                    "--tag '\(tag.prefix(80))' cannot be a tag: use one line of at most 64 bytes")
+                    "--tag '\(oneLine(String(tag.prefix(80))))' cannot be a tag: use one line of at most 64 bytes"
+                )
             }
         }
     }

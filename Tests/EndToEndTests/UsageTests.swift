@@ -89,6 +89,38 @@ extension EndToEnd {
             Wish(.archive, "remux /nowhere/a.mkv /nowhere/b.mp4", 1, "/nowhere/b.mp4"),
             Wish(.archive, "import /nowhere/a.mkv", 1, "no file '/nowhere/a.mkv'"),
             Wish(.archive, "import --at 5s /nowhere/a.mkv", 64, "instant in UTC"),
+            Wish(.archive, "import --source ../x /nowhere/a.mkv", 64, "'../x' cannot be a name"),
+            Wish(.archive, "import --segment 0s /nowhere/a.mkv", 64, "too short"),
+            Wish(.archive, "import --source a --source b /nowhere/a.mkv", 64, "2 names for 1"),
+            Wish(.archive, "import /etc/hostname", 1, "it is not a media file"),
+            Wish(.archive, "import /dev/null", 1, "it is not a media file"),
+            Wish(.archive, "export /etc/hostname -o b.mp4", 1, "is no recording"),
+            Wish(.archive, "export latest -o b.mp4 --only smell", 64, "'smell'"),
+            Wish(.archive, "export latest -o b.mp4 --layout grid --fps 0", 64, "1 to 120"),
+            Wish(.archive, "export latest -o b.mp4 --audio-source x", 64, "--layout grid"),
+            Wish(.archive, "export latest -o b.mp4 --start 1:2:3:4", 64, "'1:2:3:4'"),
+            Wish(.archive, "extract latest -o b.h264 --kind aac", 64, "named for h264"),
+            Wish(.archive, "extract latest --jpeg --kind png", 64, "exclude each other"),
+            Wish(.archive, "extract latest -o b.jpg --start 1s", 64, "use --at"),
+            Wish(.archive, "extract latest -o b.aac --close-gaps", 64, "is for .wav"),
+            Wish(.archive, "remux /etc/hostname /tmp/b.mp4", 1, "it is not a media file"),
+            Wish(.archive, "remux /dev/zero /tmp/b.mkv", 1, "it is not a media file"),
+            Wish(.archive, "remux /nowhere/a.mkv b.mp4 --format exe", 64, "'exe' does not say"),
+            Wish(.archive, "replay latest --to b.xyz", 64, "'b.xyz' is neither"),
+            Wish(.archive, "replay latest --to ipc://", 64, "names no path"),
+            Wish(.archive, "replay latest --to tcp://127.0.0.1:99999", 64, "no address and port"),
+            Wish(.archive, "replay latest --speed 0.0001", 64, "'0.0001'"),
+            Wish(.archive, "note latest --archive /nowhere", 1, "no archive at /nowhere"),
+            Wish(.archive, "note", 64, "<session>"),
+            Wish(.archive, "rm", 64, "<session>"),
+            Wish(.archive, "rm latest --archive /nowhere", 1, "no archive at /nowhere"),
+            Wish(.archive, "index --archive /nowhere", 1, "no archive at /nowhere"),
+            Wish(.archive, "index extra", 64, "'extra'"),
+            Wish(.archive, "ls --from soon", 64, "'soon'"),
+            Wish(.archive, "ls --from 5s", 64, "instants of UTC"),
+            Wish(
+                .archive, "ls --from 2030-01-01T00:00:00Z --until 2020-01-01T00:00:00Z", 64,
+                "--from is not before --until"),
         ]
 
         @Test(arguments: wishes)
@@ -129,6 +161,18 @@ extension EndToEnd {
                 #expect(second.complaintLines.count == 1)
                 #expect(second.complaints.contains("\(endpoint) is in use"))
                 #expect(first.isRunning)
+            }
+        }
+
+        @Test(arguments: ["/nowhere/a.wire", "/etc/hostname", "/etc", ""])
+        func `a wire that cannot be recorded is named`(_ path: String) async throws {
+            try await Stage.with { stage in
+                let outcome = try await stage.run(
+                    .collector, "--listen", stage.endpoint, "--archive", stage.archive,
+                    "--record-wire", path)
+                #expect(outcome.status == (path.isEmpty ? 64 : 1))
+                #expect(outcome.complaintLines.count == 1)
+                #expect(outcome.complaints.contains(path.isEmpty ? "--record-wire" : path))
             }
         }
 
