@@ -81,7 +81,21 @@ struct MuxerHandle: ~Copyable {
 
     /// Whether the container takes that codec, as far as the muxer knows.
     func holds(_ codec: AVCodecID) -> Bool {
-        avformat_query_codec(context.pointee.oformat, codec, FF_COMPLIANCE_NORMAL) != 0
+        // The muxer of MPEG-TS takes anything, and makes private data of it that nobody finds again.
+        if String(cString: context.pointee.oformat.pointee.name).hasSuffix("mpegts") {
+            return Self.transportStreamCodecs.contains(codec)
+        }
+        return avformat_query_codec(context.pointee.oformat, codec, FF_COMPLIANCE_NORMAL) != 0
+    }
+
+    /// Pictures and sound that MPEG-TS has a stream type for (ISO/IEC 13818-1 table 2-34), or a registration that readers know.
+    private static var transportStreamCodecs: [AVCodecID] {
+        [
+            AV_CODEC_ID_MPEG1VIDEO, AV_CODEC_ID_MPEG2VIDEO, AV_CODEC_ID_MPEG4, AV_CODEC_ID_H264,
+            AV_CODEC_ID_HEVC, AV_CODEC_ID_VC1, AV_CODEC_ID_DIRAC, AV_CODEC_ID_MP2, AV_CODEC_ID_MP3,
+            AV_CODEC_ID_AAC, AV_CODEC_ID_AAC_LATM, AV_CODEC_ID_AC3, AV_CODEC_ID_EAC3,
+            AV_CODEC_ID_DTS, AV_CODEC_ID_TRUEHD, AV_CODEC_ID_OPUS, AV_CODEC_ID_S302M,
+        ]
     }
 
     /// The four-character code that a codec has elsewhere, if it has the same one here; otherwise 0, and the muxer chooses.

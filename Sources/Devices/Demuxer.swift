@@ -68,6 +68,10 @@ struct Demuxer: ~Copyable {
             }
             guard let track = tracks.firstIndex(where: { $0.index == index }) else { continue }
             packetsRead[track] += 1
+            guard Self.sideData(box.packet, AV_PKT_DATA_ENCRYPTION_INFO) == nil else {
+                throw .cannotOpen(
+                    path: handle.path, reason: "it is encrypted, and nobody has the key here")
+            }
             let packet = try codedPacket(box, of: tracks[track])
             lastNanoseconds = max(
                 lastNanoseconds, packet.ptsNanoseconds ?? packet.dtsNanoseconds)

@@ -141,6 +141,16 @@ import Testing
         }
     }
 
+    @Test func `what MPEG-TS would hide as private data is refused`() throws {
+        let media = try MediaFiles()
+        let path = try media.make("sound.wav", "-f lavfi -i sine=d=1")
+        let output = media.directory.appending(path: "out.ts").path
+        let error = #expect(throws: ContainerError.self) {
+            try Self.remux(path, to: output, .mpegTS)
+        }
+        #expect(error?.description.contains("MPEG-TS cannot hold PCM_S16LE") == true)
+    }
+
     @Test func `what is encrypted is refused`() throws {
         let media = try MediaFiles()
         let path = try media.make(

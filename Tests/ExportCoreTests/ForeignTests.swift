@@ -44,6 +44,19 @@ import Testing
         let plain = try media.make("plain.mp4", Self.files["b-frames.mkv"] ?? "")
         let cases = [
             (try media.make("vp9.webm", "-f lavfi -i testsrc2=s=64x64:d=1 -c:v libvpx-vp9"), "vp9"),
+            (
+                try media.make(
+                    "secret.mp4",
+                    "-i \(plain) -c copy -encryption_scheme cenc-aes-ctr"
+                        + " -encryption_key 76a6c65c5ea762046bd749a2e632ccbb"
+                        + " -encryption_kid a7e61c373e219033c21091fa607bf3b8"), "encrypted"
+            ),
+            (try media.make("sound.wav", "-f lavfi -i sine=d=1"), "pcm_s16le"),
+            (try media.make("picture.jpg", "-f lavfi -i testsrc2=s=64x64 -frames:v 1"), "mjpeg"),
+            (
+                try media.make("noise.h264", "-f lavfi -i testsrc2=d=1 \(MediaFiles.h264) -bf 2"),
+                "no presentation times"
+            ),
             (try media.cut(plain, to: "cut.mp4") { $0 / 2 }, "truncated"),
             (try media.cut(plain, to: "empty.mp4") { _ in 0 }, "not a media file"),
         ]
@@ -58,6 +71,34 @@ import Testing
             let root = media.directory.appending(path: "recordings").path
             #expect(try FileManager.default.contentsOfDirectory(atPath: root).isEmpty)
         }
+    }
+
+    @Test func `media behind the fourth gigabyte are found, in and out`() throws {
+        let media = try MediaFiles()
+        let plain = try media.make(
+            "plain.mp4",
+            (Self.files["fragmented.mp4"] ?? "") + "+default_base_moof+skip_trailer")
+        let bytes = try Data(contentsOf: URL(filePath: plain))
+        let fragment = try #require(bytes.range(of: Data("moof".utf8))).lowerBound - 4
+        // Five gigabytes of nothing in front of the first fragment.
+        let path = media.directory.appending(path: "sparse.mp4")
+        let hole: UInt64 = 5 << 30
+        let size = (0..<8).map { UInt8(truncatingIfNeeded: hole >> (56 - 8 * UInt64($0))) }
+        try (bytes.prefix(fragment) + Data([0, 0, 0, 1] + Array("free".utf8) + size)).write(
+            to: path)
+        let file = try FileHandle(forWritingTo: path)
+        try file.seek(toOffset: UInt64(fragment) + hole)
+        try file.write(contentsOf: bytes.suffix(from: fragment))
+        try file.close()
+        let report = try Self.bring(path.path, media.directory)
+        #expect(report.isSound)
+        let out = media.directory.appending(path: "out.mkv").path
+        let result = try RemuxJob(
+            path.path, to: OutputFile(out, overwrites: false), format: .matroska,
+            isFastStart: false, control: WorkControl()
+        ).run()
+        // The format's changes and the goodbye have numbers too.
+        #expect(result.packets == Int(report.sources[0].recordedSamples))
     }
 
     @Test func `remuxing keeps an edit list of one part, and refuses one of several`() throws {
