@@ -20,7 +20,8 @@ final class PseudoTerminal: Sendable {
         guard master >= 0, ioctl(master, setLock, &isLocked) == 0,
             ioctl(master, getNumber, &number) == 0
         else { throw StageFailure(description: "no pseudo terminal: errno \(errno)") }
-        var size = winsize(ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0)
+        // A `winsize`: rows, columns, and nothing of pixels.
+        var size: [UInt16] = [24, 80, 0, 0]
         _ = ioctl(master, UInt(TIOCSWINSZ), &size)
         _ = fcntl(master, F_SETFL, O_NONBLOCK)
         let terminal = open("/dev/pts/\(number)", O_RDWR | O_NOCTTY)
