@@ -13,15 +13,17 @@ enum Foreign {
             .first { FileManager.default.isExecutableFile(atPath: $0.path) }
     }
 
-    /// Runs a program that must succeed without a word on standard error; what it wrote.
+    /// Runs a program that must succeed without a word on standard error, but for lines with the one given; what it wrote.
     static func quiet(
-        _ name: String, _ arguments: [String], on stage: Stage
+        _ name: String, _ arguments: [String], ignoring remark: String? = nil, on stage: Stage
     ) async throws -> Data {
         guard let executable = path(of: name) else {
             throw StageFailure(description: "\(name) is not installed")
         }
         let outcome = try await stage.start(at: executable, arguments).outcome()
-        guard outcome.status == 0, outcome.complaints.isEmpty else {
+        let complaints = outcome.complaints.split(separator: "\n")
+            .filter { line in remark.map { !line.contains($0) } ?? true }
+        guard outcome.status == 0, complaints.isEmpty else {
             throw StageFailure(
                 description: "\(name) \(arguments.joined(separator: " ")) ended with "
                     + "\(outcome.status): \(outcome.complaints)")
@@ -38,8 +40,15 @@ enum Foreign {
     /// Everything in a file, decoded and thrown away.
     ///
     /// Times stay in the file's own ticks: rounded to a guessed picture rate, two pictures may fall on one.
-    static func decode(_ file: URL, on stage: Stage) async throws {
-        _ = try await ffmpeg(file, "-enc_time_base", "-1", "-f", "null", "-", on: stage)
+    static func decode(
+        _ file: URL, ignoring remark: String? = nil, on stage: Stage
+    ) async throws {
+        _ = try await quiet(
+            "ffmpeg",
+            [
+                "-nostdin", "-v", "warning", "-i", file.path, "-enc_time_base", "-1", "-f", "null",
+                "-",
+            ], ignoring: remark, on: stage)
     }
 
     /// The digests of a file's coded tracks: `0,v,SHA256=…`.
