@@ -13,6 +13,14 @@ let argumentParser: Target.Dependency = .product(
     name: "ArgumentParser", package: "swift-argument-parser")
 let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
 let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
+/// What an HTTP server is made of: the collector's alone.
+let httpServer: [Target.Dependency] = [
+    .product(name: "HummingbirdCore", package: "hummingbird"),
+    .product(name: "HTTPTypes", package: "swift-http-types"),
+    .product(name: "NIOCore", package: "swift-nio"),
+    .product(name: "NIOPosix", package: "swift-nio"),
+    .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+]
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let protobuf: Target.Dependency = .product(name: "SwiftProtobuf", package: "swift-protobuf")
 
@@ -47,6 +55,12 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
+        // The collector's HTTP server. Without traits: no package for configuration files, no more of Foundation than need be.
+        .package(
+            url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
         // Level C: module maps and the thinnest shims.
@@ -75,6 +89,7 @@ let package = Package(
         library("Terminal", argumentParser, logging, "CLinux", "CYAML"),
 
         // Level 1: one concern each.
+        library("Operations", "Terminal"),
         library("Timing", "Media"),
         library("Wire", protobuf, "Media"),
         library("MP4", "Media"),
@@ -87,6 +102,9 @@ let package = Package(
         library("Control", argumentParser, "Media", "Messaging", "Terminal", "Threads", "Wire"),
         library("Archive", crypto, grdb, "CLinux", "Media", "MP4", "Timing"),
         library("Outbound", crypto, "Media", "Messaging", "Spooling", "Wire"),
+        .target(
+            name: "OperationsServer", dependencies: httpServer + [logging, "Operations"],
+            swiftSettings: settings),
 
         // Level 3: the programs' services.
         library(
@@ -94,7 +112,7 @@ let package = Package(
             "Outbound", "Spooling", "Threads", "Trust", "Wire"),
         library(
             "CollectorCore", logging, "Archive", "CLinux", "Control", "Media", "Messaging",
-            "Outbound", "Threads", "Timing", "Trust", "Wire"),
+            "Operations", "Outbound", "Threads", "Timing", "Trust", "Wire"),
         library(
             "ReplayCore", logging, "Archive", "Containers", "Media", "Messaging", "Outbound",
             "Spooling", "Trust", "Wire"),
@@ -107,10 +125,13 @@ let package = Package(
         program(
             "tributary-agent", "AgentCore", "CLinux", "Control", "Encoding", "Devices", "Media",
             "Messaging", "Trust", "Wire"),
-        program("tributary-collector", "CollectorCore", "Archive", "CLinux", "Trust"),
+        program(
+            "tributary-collector", "CollectorCore", "Archive", "CLinux", "Operations",
+            "OperationsServer", "Trust"),
         program(
             "tributary", "Archive", "Containers", "Control", "Devices", "Encoding", "ExportCore",
-            "MP4", "Media", "Messaging", "Outbound", "ReplayCore", "SyncCheck", "Trust", "Wire"),
+            "MP4", "Media", "Messaging", "Operations", "Outbound", "ReplayCore", "SyncCheck",
+            "Trust", "Wire"),
 
         // The benchmarks' load: many sources from one file, over the real protocol.
         .executableTarget(
@@ -138,7 +159,9 @@ let package = Package(
             "Outbound", "Spooling", "TestMedia", "TestSpools", "Wire"),
         tests("Archive", "Archive", "Media", "MP4", "TestRecordings", "Timing"),
         tests(
-            "CollectorCore", "Archive", "CollectorCore", "Media", "TestDisks", "Timing", "Wire"),
+            "CollectorCore", "Archive", "CollectorCore", "Media", "Operations", "TestDisks",
+            "Timing",
+            "Wire"),
         tests("Containers", "Containers", "Devices", "Media", "TestMedia"),
         tests(
             "ExportCore", "Archive", "Containers", "Devices", "Encoding", "ExportCore", "MP4",
@@ -147,12 +170,15 @@ let package = Package(
         tests("Devices", "Devices", "Media", "TestMedia"),
         tests("Encoding", "Devices", "Encoding", "Media", "TestMedia"),
         tests(
-            "EndToEnd", "Archive", "Devices", "Media", "Messaging", "SyncCheck", "TestMedia",
+            "EndToEnd", "Archive", "Devices", "Media", "Messaging", "Operations", "SyncCheck",
+            "TestMedia",
             "Trust", "Wire",
             "tributary", "tributary-agent", "tributary-collector"),
         tests("Media", "Media"),
         tests("Messaging", "Messaging"),
         tests("MP4", "MP4", "Media"),
+        tests("Operations", "Operations"),
+        tests("OperationsServer", logging, "Operations", "OperationsServer"),
         tests("Outbound", "Outbound", "Wire"),
         tests(
             "ReplayCore", crypto, "Archive", "Media", "Messaging", "ReplayCore", "TestRecordings",

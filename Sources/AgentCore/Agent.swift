@@ -93,7 +93,7 @@ package final class Agent: Sendable {
         case .command:
             server.answer(
                 question, .failure(.malformed, "the agent here sends the source \(source)"))
-        case .stopSession, .unknown:
+        case .stopSession, .metrics, .unknown:
             server.answer(
                 question, .failure(.unknownRequest, "an agent does not know that request"))
         }

@@ -4,6 +4,7 @@ import Dispatch
 import Glibc
 package import Logging
 import Messaging
+package import Operations
 import Synchronization
 import Wire
 
@@ -20,6 +21,8 @@ package final class Collector: Sendable {
     private let changeable: SharedSettings
     private let wakeUp: WakeUp
     private let isStopping = Atomic(false)
+    /// How it does, from when it listens.
+    package let board: StatusBoard
 
     /// - Parameters:
     ///   - logger: for what people should know.
@@ -32,6 +35,7 @@ package final class Collector: Sendable {
         changeable = SharedSettings(settings.changeable)
         self.logger = logger
         self.report = report
+        board = StatusBoard(version: settings.version)
         do throws(MessagingError) {
             wakeUp = try WakeUp()
         } catch {
@@ -70,11 +74,13 @@ package final class Collector: Sendable {
         let changeable = changeable
         let space = FreeSpace(
             reserveBytes: changeable.current.reserveBytes, directory: layout.sessions)
+        let meters = CollectorLoop.Meters()
+        meters.disk.measure(layout.sessions)
         let disk = DiskWriter<ReceivedPart>(
-            layout: layout, space: space, catalog: openCatalog(layout)
+            layout: layout, space: space, catalog: openCatalog(layout), meter: meters.disk
         ) { wakeUp.signal() }
         let context = try makeContext()
-        let door = try openDoor(in: context)
+        let door = try openDoor(in: context, tally: meters.refusals)
         defer { door?.close() }
         let tape = try settings.wireRecording.map { path throws(CollectorError) in
             try WireRecorder(path: path, logger: logger)
@@ -82,11 +88,12 @@ package final class Collector: Sendable {
         tape?.start()
         defer { tape?.stop() }
         var receiver = try Receiver(
-            settings: settings, context: context, door: door, tape: tape, wakeUp: wakeUp,
-            logger: logger)
+            settings: settings, context: context, door: door, tape: tape,
+            tally: meters.refusals, wakeUp: wakeUp, logger: logger)
         disk.start()
         let retention = Retention(
-            layout: layout, policy: { changeable.current.retention }, logger: logger
+            layout: layout, policy: { changeable.current.retention }, logger: logger,
+            meter: meters.disk
         ) {
             disk.submit($0.map(DiskJob.remove))
         }
@@ -94,8 +101,8 @@ package final class Collector: Sendable {
         defer { retention.stop() }
         var loop = CollectorLoop(
             settings: settings, changeable: changeable, layout: layout, recovered: recovered,
-            sessionNames: sessionNames, disk: disk, space: space, control: control, logger: logger,
-            wantRoom: retention.hurry, report: report)
+            sessionNames: sessionNames, disk: disk, space: space, control: control, meters: meters,
+            board: board, logger: logger, wantRoom: retention.hurry, report: report)
         loop.logListening(at: receiver.endpoint)
         var inbox = Inbox()
         do throws(MessagingError) {
@@ -124,7 +131,10 @@ package final class Collector: Sendable {
     /// Lets people at the server ask.
     private func openControl(_ layout: ArchiveLayout) throws(CollectorError) -> ControlServer {
         do throws(ControlSocketError) {
-            let control = try ControlServer { [wakeUp] in wakeUp.signal() }
+            let control = try ControlServer(answersAtOnce: { [board] request in
+                guard case .metrics = request else { return nil }
+                return .metrics(board.metrics)
+            }) { [wakeUp] in wakeUp.signal() }
             try control.start(at: layout.control)
             return control
         } catch {
@@ -143,12 +153,14 @@ package final class Collector: Sendable {
     }
 
     /// Where agents have to prove who they are; nil where they need not.
-    private func openDoor(in context: Context) throws(CollectorError) -> Door? {
+    private func openDoor(
+        in context: Context, tally: RefusalTally
+    ) throws(CollectorError) -> Door? {
         guard let keys = settings.keys else { return nil }
         let wakeUp = wakeUp
         let door: Door
         do throws(MessagingError) {
-            door = try Door(keys: keys, logger: logger) { wakeUp.signal() }
+            door = try Door(keys: keys, tally: tally, logger: logger) { wakeUp.signal() }
         } catch {
             throw .cannotAdmit(reason: "\(error)")
         }

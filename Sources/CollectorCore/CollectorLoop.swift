@@ -4,6 +4,7 @@ import Glibc
 import Logging
 import Media
 import Messaging
+import Operations
 import Wire
 
 /// The receiving thread's work between two waits: hands the ``Conductor`` what has come, and carries what it decided to the disk,
@@ -26,20 +27,30 @@ struct CollectorLoop {
     private var commanders: [UInt64: ControlServer.Question] = [:]
     private var latestTicket: UInt64 = 0
     private var conductor: Conductor<ReceivedPart>
-    private var rates = RateMeter()
+    private let board: StatusBoard
+    private let meters: Meters
+    private var meter = StatusMeter()
     private var nextTick: Int64 = 0
     private var nextReport: Int64 = 0
     private var isStopping = false
     private var sessionsEnded = 0
     private var enrolments: [(peer: PeerID, enrol: Enrol)] = []
 
+    /// Where other threads count what happens to them.
+    struct Meters {
+        let disk = DiskMeter()
+        let refusals = RefusalTally()
+    }
+
     init(
         settings: CollectorSettings, changeable: SharedSettings, layout: ArchiveLayout,
         recovered: RecoveredArchive, sessionNames: Set<String>,
-        disk: DiskWriter<ReceivedPart>, space: FreeSpace, control: ControlServer,
-        logger: Logger, wantRoom: @escaping () -> Void,
+        disk: DiskWriter<ReceivedPart>, space: FreeSpace, control: ControlServer, meters: Meters,
+        board: StatusBoard, logger: Logger, wantRoom: @escaping () -> Void,
         report: @escaping @Sendable (CollectorStatus) -> Void
     ) {
+        self.meters = meters
+        self.board = board
         self.settings = settings
         self.changeable = changeable
         self.wantRoom = wantRoom
@@ -143,22 +154,32 @@ extension CollectorLoop {
         submit()
         if now.monotonic >= nextReport {
             nextReport = now.monotonic + Self.reportNanoseconds
-            let recorder = conductor.recorder
-            let sessionNow = recorder.sessionZero.map { now.monotonic - $0 }
-            report(
-                CollectorStatus(
-                    session: recorder.sessionName,
-                    sources: rates.status(
-                        recorder.progress, sessionNow: sessionNow, now: now.monotonic),
-                    trouble: conductor.trouble
-                        // Before a session there is nothing yet that could not be written.
-                        ?? (recorder.sessionName == nil ? space.trouble() : nil)))
+            let status = status(at: now)
+            board.publish(status)
+            report(status)
         }
+    }
+
+    private mutating func status(at now: Instant) -> CollectorStatus {
+        let settings = changeable.current
+        var status = meter.status(
+            of: conductor,
+            StatusMeter.Surroundings(
+                disk: meters.disk.current,
+                diskBusySeconds: meters.disk.busySeconds(now: now.monotonic),
+                reserveBytes: settings.reserveBytes,
+                removesOldSegments: !settings.retention.keepsEverything,
+                refusedConnections: meters.refusals.counts,
+                isEntranceShut: meters.refusals.isShut), now: now.monotonic)
+        // Before a session there is nothing yet that could not be written.
+        if status.trouble == nil, status.session == nil { status.trouble = space.trouble() }
+        return status
     }
 
     /// Ends the session and says goodbye to agents.
     mutating func stop() {
         logger.info("stopping: finishing files")
+        board.stopping()
         conductor.end(.collectorStopped, at: .now())
         follow()
         submit()
@@ -173,7 +194,8 @@ extension CollectorLoop {
                 stopSession(name, for: question)
             case .command(let request, let source):
                 command(request, to: source, for: question)
-            case .unknown:
+            case .metrics, .unknown:
+                // The control thread answers the former itself.
                 control.answer(
                     question,
                     .failure(

@@ -18,6 +18,8 @@ package struct CollectorSettings: Sendable {
     package var changeable: ChangeableSettings
     /// Name and version, for peers and for `session.json`.
     package var software: String
+    /// The version alone, for who watches.
+    package var version = ""
     /// Where everything that is received is written too; nil: nowhere.
     package var wireRecording: String?
     /// What agents are asked to prove whom they are with; nil: without keys.

@@ -37,6 +37,26 @@ struct Conductor<Payload: MediaPayload> {
     private var pathsWithoutRoom: Set<String> = []
     /// What could not be recorded, for the program's end.
     private(set) var failures: [String] = []
+    /// For people who watch.
+    private(set) var tallies = SourceTallies()
+    private(set) var counts = Counts()
+
+    /// What has happened since the start.
+    struct Counts: Hashable, Sendable {
+        var sessionsBegun: UInt64 = 0
+        var sessionsEnded: UInt64 = 0
+        var failedFiles: UInt64 = 0
+        var removedSegments: UInt64 = 0
+        var hasCatalog = true
+    }
+
+    /// Messages for which their sender was refused.
+    var refusedMessages: UInt64 { link.refusals }
+    /// Records that came again, and were dropped.
+    var repeatedRecords: UInt64 { link.duplicateRecords }
+    /// Files that wait for room, and files that cannot be written for another reason.
+    var filesWithoutRoom: Int { pathsWithoutRoom.count }
+    var stuckFiles: Int { stuckPaths.count }
 
     /// See ``SessionSettings/idleTimeoutNanoseconds``; holds from the next tick on.
     var idleTimeoutNanoseconds: Int64 {
@@ -162,6 +182,7 @@ extension Conductor {
         latest = max(latest, now.monotonic)
         perform(link.tick(now: latest), payload: nil, peer: nil, at: now)
         record(recorder.tick(at: now, wallErrorNanoseconds: wallErrorNanoseconds))
+        tallies.forget(at: latest)
     }
 
     /// Has an agent do something; the answer is a notice.
@@ -189,9 +210,11 @@ extension Conductor {
         switch event {
         case .written(let source, let size):
             link.released(bytes: size, source: source)
+            tallies.wrote(size, of: source)
         case .persisted(let records):
             persisted(records)
         case .finished(let id, let path, let size, let duration):
+            tallies.segmentFinished(of: id.source)
             let milliseconds = Int((duration / .milliseconds(1)).rounded())
             log(.info, "finished \(path), \(size) bytes, in \(milliseconds) ms", of: id.source)
         case .ended(let session):
@@ -199,6 +222,7 @@ extension Conductor {
             notices.append(.sessionFinished(session))
         case .failed(let id, let error):
             recorder.failed(id)
+            counts.failedFiles += 1
             log(
                 .error,
                 "\(error); the file ends with what is durable, and what followed is sent again",
@@ -210,10 +234,12 @@ extension Conductor {
         case .unstuck(let path):
             unstuck(path)
         case .removed(let removal):
+            if case .segment = removal { counts.removedSegments += 1 }
             log(.info, "removed \(removal)")
         case .notRemoved(let removal, let error):
             log(.warning, "\(error); \(removal) stays for now")
         case .catalogLost(let error):
+            counts.hasCatalog = false
             log(
                 .error,
                 "\(error); recording goes on without the catalog, which the next start makes again")
@@ -254,6 +280,7 @@ extension Conductor {
             let spool = Identity(records.spool)
         else { return }
         link.persisted(source: records.source, spool: spool, sequence: watermark)
+        tallies.persisted(records.source, spool: records.spool, upTo: watermark, at: latest)
     }
 
     /// A source's files are in order again after one of them failed: its agent sends what is not in them.
@@ -293,6 +320,7 @@ extension Conductor {
                 }
                 take(samples, payload: payload, of: source, from: peer, at: now)
             case .gap(let source, let gap):
+                tallies.missed(gap.samples, of: source, cause: gap.cause.description)
                 record(recorder.gap(gap, of: source, at: now))
             case .trackUpdate(let source, let update):
                 record(recorder.format(update, of: source, at: now))
@@ -300,8 +328,8 @@ extension Conductor {
                 record(recorder.goodbye(goodbye, of: source, at: now))
             case .clockExchanges(let epoch, let exchanges):
                 recorder.exchanges(exchanges, epoch: epoch)
-            case .health:
-                break
+            case .health(let source, let health):
+                tallies.reported(health, of: source, at: latest)
             case .report(let ticket, let reply):
                 let bytes = payload.map { payload in
                     withExtendedLifetime(payload) { Array(payload.memory) }
@@ -318,6 +346,7 @@ extension Conductor {
     }
 
     private mutating func open(_ source: OpenedSource, at now: Instant) {
+        tallies.opened(source, at: latest)
         lines.append(
             LinkLog(
                 .info, "connected from \(source.address)",
@@ -347,10 +376,12 @@ extension Conductor {
                 payload: nil, peer: nil, at: now)
             return
         }
+        tallies.took(samples, of: source, at: latest)
         record(recorder.samples(samples, payload: payload, of: source, at: now))
     }
 
     private mutating func close(_ source: String, _ reason: CloseReason, at now: Instant) {
+        tallies.closed(source, at: latest)
         switch reason {
         case .complete, .replaced, .stopping, .rewound:
             break
@@ -370,6 +401,7 @@ extension Conductor {
                 jobs.append(job)
                 if case .append(_, let fragment) = job { pendingBytes += fragment.sizeBytes }
                 if case .open(let id, let path, _, _) = job {
+                    tallies.segmentBegan(of: id.source)
                     log(.info, "recording to \(path)", of: id.source)
                 }
             case .note(let note):
@@ -379,11 +411,14 @@ extension Conductor {
                     case .warning: .warning
                     }
                 log(level, note.text, of: note.source)
+            case .lost(let source, let cause):
+                tallies.missed(0, of: source, cause: cause)
             case .unrecorded(let records):
                 persisted(records)
             case .released(let source, let size):
                 link.released(bytes: size, source: source)
             case .sessionStarted(let name):
+                counts.sessionsBegun += 1
                 link.sessionBegan(name)
                 log(.info, "session \(name) has begun")
             case .sessionResumed(let name):
@@ -391,6 +426,7 @@ extension Conductor {
                 log(.notice, "session \(name) goes on where the collector before left it")
             case .sessionEnded(let name, let reason):
                 notices.append(.sessionEnded)
+                counts.sessionsEnded += 1
                 link.sessionBegan("")
                 log(.info, "session \(name) has ended (\(reason.text))")
             }

@@ -1,4 +1,5 @@
 import Archive
+import Operations
 
 /// What the disk thread owns: open files, what of them is not durable yet, and what is stuck.
 ///
@@ -36,6 +37,8 @@ struct DiskWorker<Payload: MediaPayload> {
     /// Ends of sessions that wait for files.
     private var ends: [DiskJob<Payload>] = []
     var events: [DiskEvent] = []
+    /// How long files took to become durable, for people who watch.
+    private(set) var synchronising = LatencyHistogram()
 
     /// - Parameters:
     ///   - catalog: the archive's index; nil: none is kept.
@@ -230,7 +233,7 @@ struct DiskWorker<Payload: MediaPayload> {
     /// Makes a file durable, and says so.
     mutating func synchronizeSegment(_ id: SegmentID) throws(ArchiveError) {
         guard let segment = segments[id] else { return }
-        try segment.writer.synchronize()
+        synchronising.add(try ContinuousClock().measureThrowing(segment.writer.synchronize))
         segments[id]?.unsynchronised.removeAll(keepingCapacity: true)
         dirty.remove(id)
         for records in segment.unsynchronised { events.append(.persisted(records)) }

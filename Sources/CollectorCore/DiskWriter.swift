@@ -37,17 +37,20 @@ final class DiskWriter<Payload: MediaPayload>: Sendable {
     private let layout: ArchiveLayout
     private let space: FreeSpace
     private let catalog: Catalog?
+    private let meter: DiskMeter
     private let notify: @Sendable () -> Void
 
     /// - Parameters:
     ///   - layout: the archive.
     ///   - space: what of its disk may be written to.
     ///   - catalog: the archive's index; nil: none is kept.
+    ///   - meter: told what the disk thread sees of the disk.
     ///   - notify: called on the disk thread whenever new events are there.
     init(
-        layout: ArchiveLayout, space: FreeSpace, catalog: Catalog? = nil,
+        layout: ArchiveLayout, space: FreeSpace, catalog: Catalog? = nil, meter: DiskMeter,
         notify: @escaping @Sendable () -> Void
     ) {
+        self.meter = meter
         self.catalog = catalog
         self.layout = layout
         self.space = space
@@ -97,6 +100,7 @@ final class DiskWriter<Payload: MediaPayload>: Sendable {
                 defer { shared.jobs.removeAll(keepingCapacity: true) }
                 return (shared.jobs, shared.isStopping)
             }
+            meter.begin()
             for job in jobs { worker.perform(job) }
             let now = clock.now
             if worker.isStuck, isStopping || now >= nextRetry {
@@ -109,6 +113,8 @@ final class DiskWriter<Payload: MediaPayload>: Sendable {
             {
                 worker.commit()
                 uncommittedBytes = 0
+                meter.note(worker.synchronising)
+                meter.measure(layout.sessions)
                 nextCommit = clock.now + Self.commitInterval
             }
             if isStopping { worker.abandon() }
@@ -117,6 +123,7 @@ final class DiskWriter<Payload: MediaPayload>: Sendable {
                 shared.withLock { $0.events += events }
                 if isUrgent(events, &unannouncedBytes) || isStopping { notify() }
             }
+            meter.rest()
             if isStopping { return }
             waitForWork(worker, clock: clock, nextCommit: nextCommit, nextRetry: nextRetry)
         }

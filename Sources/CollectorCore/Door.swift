@@ -2,6 +2,7 @@ import Dispatch
 import Glibc
 import Logging
 import Messaging
+import Operations
 import Synchronization
 import Threads
 import Trust
@@ -31,6 +32,7 @@ final class Door: Sendable {
     }
 
     private let keys: LinkSecurity.Collector
+    private let tally: RefusalTally
     private let logger: Logger
     /// Called when the register has changed.
     private let changed: @Sendable () -> Void
@@ -41,9 +43,11 @@ final class Door: Sendable {
     private let closed = DispatchSemaphore(value: 0)
 
     init(
-        keys: LinkSecurity.Collector, logger: Logger, changed: @escaping @Sendable () -> Void
+        keys: LinkSecurity.Collector, tally: RefusalTally, logger: Logger,
+        changed: @escaping @Sendable () -> Void
     ) throws(MessagingError) {
         self.keys = keys
+        self.tally = tally
         self.logger = logger
         self.changed = changed
         state = Mutex(State())
@@ -141,6 +145,7 @@ final class Door: Sendable {
             }
         } catch {
             // Nobody is admitted from here on: handshakes wait for an answer in vain.
+            tally.shut()
             logger.critical("no agent can connect any more: \(error); start the collector again")
         }
     }
@@ -148,7 +153,10 @@ final class Door: Sendable {
     private func answer(
         _ request: AuthenticationRequest, _ gate: inout LogGate
     ) -> AuthenticationAnswer {
-        guard let key = request.key else { return .refused }
+        guard let key = request.key else {
+            tally.add(.securityMismatch)
+            return .refused
+        }
         let standing = standing(of: key)
         let reason: String
         switch standing {
@@ -157,8 +165,10 @@ final class Door: Sendable {
         case .expired(let name):
             reason = "the time to enrol \(name) is over"
         case .revoked(let name):
+            tally.add(.revokedKey)
             reason = "the key of \(name) is revoked"
         case .unknown:
+            tally.add(.unknownKey)
             reason = "its key is not authorised ('tributary keys authorize' does that)"
         }
         if let before = gate.pass(request.address, now: Instant.now().monotonic) {

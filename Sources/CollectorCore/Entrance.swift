@@ -1,5 +1,6 @@
 import Logging
 import Messaging
+import Operations
 import Wire
 
 /// Follows the connections of the collector's socket from the moment they are accepted, and ends those that only cost. Belongs to
@@ -16,11 +17,13 @@ struct Entrance: ~Copyable {
     private var nextLook: Int64 = 0
     /// A greeting has failed; which connection's it was says the end of that connection, which comes next.
     private var failure: HandshakeFailure?
+    private let tally: RefusalTally
     private let logger: Logger
 
     init(
-        of socket: borrowing Socket, in context: Context, logger: Logger
+        of socket: borrowing Socket, in context: Context, tally: RefusalTally, logger: Logger
     ) throws(MessagingError) {
+        self.tally = tally
         monitor = try ConnectionMonitor(of: socket, in: context)
         self.logger = logger
         let descriptors = DescriptorLimit.raise(to: 4 * Self.maximumConnections)
@@ -45,6 +48,7 @@ struct Entrance: ~Copyable {
                 let reason = doorkeeper.accepted(descriptor, socket, from: address, now: now)
                 guard let reason else { continue }
                 socket?.shutDown()
+                tally.add(.tooMany)
                 warn(address, "refused a connection: \(reason)", now: now)
             case .handshakeFailed(_, let failure):
                 self.failure = failure
@@ -62,6 +66,7 @@ struct Entrance: ~Copyable {
         nextLook = now + 1_000_000_000
         for (socket, address) in doorkeeper.overdue(now: now) {
             socket?.shutDown()
+            tally.add(.silent)
             warn(address, "cut off a connection that said nothing", now: now)
         }
     }
@@ -75,12 +80,15 @@ struct Entrance: ~Copyable {
             // Whoever refused it has said so.
             break
         case .securityMismatch:
+            tally.add(.securityMismatch)
             warn(
                 guest.address, "refused: it came without keys, or with keys where none are used",
                 now: now)
         case .wrongKey:
+            tally.add(.wrongCollectorKey)
             warn(guest.address, "refused: it expects another collector's key", now: now)
         case .brokenOff, .protocolError, nil:
+            tally.add(.brokenOff)
             warn(
                 guest.address, "a connection ended before it said anything as an agent does",
                 now: now)

@@ -1,5 +1,11 @@
 import Archive
 
+/// How losses are called that nobody but the collector has.
+enum LostRecords {
+    static let writeFailed = "write failed"
+    static let restart = "restart"
+}
+
 // What was taken in and is not on disk: a source's file failed, or an earlier collector was killed.
 extension SessionRecorder {
     /// A file of a source has failed: the session does not end before it is known what has to come again.
@@ -47,9 +53,9 @@ extension SessionRecorder {
         else { return [.job(.goOn(id))] }
         let lost = watermarks.durable(source: id.name, spool: spool).missing(in: 1...last)
         return [.job(.goOn(id))]
-            + lost.map {
+            + lost.flatMap {
                 gap(
-                    $0, of: id.name, spool, cause: "write failed",
+                    $0, of: id.name, spool, cause: LostRecords.writeFailed,
                     "a file failed when the session had ended already", in: id.session, at: now)
             }
     }
@@ -76,9 +82,9 @@ extension SessionRecorder {
                 .unrecorded(PersistedRecords(source: name, spool: spool, sequences: [missing]))
             ]
         }
-        return watermarks.durable(source: name, spool: spool).missing(in: missing).map {
+        return watermarks.durable(source: name, spool: spool).missing(in: missing).flatMap {
             gap(
-                $0, of: name, spool, cause: "restart",
+                $0, of: name, spool, cause: LostRecords.restart,
                 "the box has lost what the collector did not have on disk", in: session, at: now)
         }
     }
@@ -88,9 +94,9 @@ extension SessionRecorder {
     func neverReturned(to session: String, at now: Instant) -> [Action] {
         sources.keys.sorted().filter { sources[$0]?.value.isEnrolled == true }.flatMap { name in
             known.spools(of: name).filter { $0 != sources[name]?.value.spool }.flatMap { spool in
-                watermarks.durable(source: name, spool: spool).holes.map { hole in
+                watermarks.durable(source: name, spool: spool).holes.flatMap { hole in
                     gap(
-                        hole, of: name, spool, cause: "restart",
+                        hole, of: name, spool, cause: LostRecords.restart,
                         "never came again after the collector was started anew: the box had lost "
                             + "it, too", in: session, at: now)
                 }
@@ -102,16 +108,21 @@ extension SessionRecorder {
     private func gap(
         _ sequences: ClosedRange<UInt64>, of source: String, _ spool: [UInt8], cause: String,
         _ text: String, in session: String, at now: Instant
-    ) -> Action {
+    ) -> [Action] {
         var entry = LedgerEntry(kind: .gap, at: now.utc)
         entry.firstSequence = sequences.lowerBound
         entry.lastSequence = sequences.upperBound
         entry.spool = hexadecimal(spool)
         entry.cause = cause
         entry.text = text
-        return .job(
-            .ledger(
-                source: source, path: settings.layout.ledger(session, source), Ledger.line(entry),
-                records: PersistedRecords(source: source, spool: spool, sequences: [sequences])))
+        return [
+            .job(
+                .ledger(
+                    source: source, path: settings.layout.ledger(session, source),
+                    Ledger.line(entry),
+                    records: PersistedRecords(
+                        source: source, spool: spool, sequences: [sequences]))),
+            .lost(source: source, cause: cause),
+        ]
     }
 }

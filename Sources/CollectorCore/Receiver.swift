@@ -29,9 +29,10 @@ struct Receiver: ~Copyable {
     /// - Parameters:
     ///   - door: where agents prove who they are, open in `context`; nil: anybody may come.
     ///   - tape: is given everything that comes; nil: nobody is.
+    ///   - tally: counts who is refused.
     init(
         settings: CollectorSettings, context: Context, door: Door?, tape: WireRecorder?,
-        wakeUp: WakeUp, logger: Logger
+        tally: RefusalTally, wakeUp: WakeUp, logger: Logger
     ) throws(CollectorError) {
         self.wakeUp = wakeUp
         self.door = door
@@ -48,7 +49,8 @@ struct Receiver: ~Copyable {
             options.lingerMilliseconds = 1_000
             if let keys = settings.keys { options.security = .server(keys.key) }
             let socket = try Socket(.router, in: context, options: options)
-            let entrance = try Entrance(of: socket, in: context, logger: logger)
+            let entrance = try Entrance(
+                of: socket, in: context, tally: tally, logger: logger)
             try socket.bind(settings.endpoint)
             endpoint = PeerAddress.withoutMapping(try socket.lastEndpoint())
             _ = poller.add(socket)

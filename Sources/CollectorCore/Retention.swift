@@ -15,6 +15,7 @@ final class Retention: Sendable {
     private let layout: ArchiveLayout
     private let policy: @Sendable () -> RetentionPolicy
     private let logger: Logger
+    private let meter: DiskMeter
     private let remove: @Sendable ([Removal]) -> Void
     private let wake = DispatchSemaphore(value: 0)
     private let ended = DispatchSemaphore(value: 0)
@@ -22,11 +23,13 @@ final class Retention: Sendable {
 
     /// - Parameters:
     ///   - policy: what holds at the moment; asked on the retention's thread.
+    ///   - meter: told what the disk has free: nobody else asks while nothing is recorded.
     ///   - remove: has things removed, in their order; called on the retention's thread.
     init(
         layout: ArchiveLayout, policy: @escaping @Sendable () -> RetentionPolicy, logger: Logger,
-        remove: @escaping @Sendable ([Removal]) -> Void
+        meter: DiskMeter, remove: @escaping @Sendable ([Removal]) -> Void
     ) {
+        self.meter = meter
         self.layout = layout
         self.policy = policy
         self.logger = logger
@@ -59,10 +62,11 @@ final class Retention: Sendable {
         do throws(ArchiveError) {
             try SessionRemoval.complete(in: layout)
             let survey = try ArchiveSurvey(of: layout)
-            let free = try FileSystem.freeBytes(layout.sessions).free
+            let space = try FileSystem.freeBytes(layout.sessions)
+            meter.note(space)
             let now = Instant.now().utc
             var removals = survey.staged.map(Removal.rest)
-            removals += policy.expired(of: survey.segments, freeBytes: free, now: now)
+            removals += policy.expired(of: survey.segments, freeBytes: space.free, now: now)
                 .map(Removal.segment)
             if !policy.keepsEverything { removals += survey.emptySessions.map(Removal.session) }
             if !removals.isEmpty { remove(removals) }

@@ -12,6 +12,8 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     enum Action: Sendable {
         case job(DiskJob<Payload>)
         case note(Note)
+        /// Records of a source are lost for good, and its ledger says so; nobody knows how many samples they were.
+        case lost(source: String, cause: String)
         /// Records of which nothing needs to be kept.
         case unrecorded(PersistedRecords)
         /// Payload bytes of a source that leave memory without being written: they are on disk already, or come again.

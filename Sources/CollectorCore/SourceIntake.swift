@@ -38,6 +38,8 @@ struct SourceIntake: Sendable {
     private var jumpsSeen: [Identity: Int] = [:]
     private var trackClocks: [TrackKind: TrackClock] = [:]
     private var notices: [IntakeNotice] = []
+    /// Of what was placed last: its epoch, and the agent's clock.
+    private var newest: (epoch: Identity, stamp: Int64)?
     /// How far the session's zero may have moved when the server was started anew, nanoseconds.
     var zeroErrorNanoseconds: Int64 = 0
 
@@ -218,6 +220,7 @@ struct SourceIntake: Sendable {
                     firstSequence: sequence, nowNanoseconds: now - zero))
             sequence += UInt64(run.count)
         }
+        newest = (epoch, stamp(samples))
         let piece = PlannedPiece(
             payload: payload, range: 0..<samples.payloadSizeBytes,
             digest: Digest(samples.payloadDigest), runs: runs)
@@ -293,6 +296,12 @@ struct SourceIntake: Sendable {
     /// The same for an epoch known by its identity.
     func sessionNanoseconds(_ stamp: Int64, epoch: Identity) -> Int64? {
         timelines[epoch]?.timeline(at: stamp).sessionNanoseconds(at: stamp)
+    }
+
+    /// How the clock of what was placed last is taken to run; nil before that, and of what is played again.
+    var presentClock: FragmentRecord.Clock? {
+        guard let (epoch, stamp) = newest, replayed[epoch] == nil else { return nil }
+        return context(epoch, at: stamp).clock
     }
 
     private func context(_ epoch: Identity, at stamp: Int64) -> FragmentContext {

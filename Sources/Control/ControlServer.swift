@@ -32,10 +32,19 @@ package final class ControlServer: Sendable {
     private let shared = Mutex(Shared())
     private let wakeUp: WakeUp
     private let ended = DispatchSemaphore(value: 0)
+    private let answersAtOnce: @Sendable (ControlRequest.Request) -> ControlReply.Reply?
     private let notify: @Sendable () -> Void
 
-    /// - Parameter notify: called on the control thread when there are questions.
-    package init(notify: @escaping @Sendable () -> Void) throws(ControlSocketError) {
+    /// - Parameters:
+    ///   - answersAtOnce: answers what needs nobody else, on the control thread; nil: it waits for ``answer(_:_:)``.
+    ///   - notify: called on the control thread when there are questions.
+    package init(
+        answersAtOnce: @escaping @Sendable (ControlRequest.Request) -> ControlReply.Reply? = { _ in
+            nil
+        },
+        notify: @escaping @Sendable () -> Void
+    ) throws(ControlSocketError) {
+        self.answersAtOnce = answersAtOnce
         self.notify = notify
         do throws(MessagingError) {
             wakeUp = try WakeUp()
@@ -130,6 +139,11 @@ package final class ControlServer: Sendable {
         let peer = message.parts[0].bytes
         do throws(ControlError) {
             let request = try ControlRequest(decoding: message.parts[1].bytes)
+            if let reply = answersAtOnce(request.request) {
+                let bytes = ControlReply(id: request.id, reply: reply).encoded()
+                shared.withLock { $0.replies.append((peer, bytes)) }
+                return
+            }
             let isTaken = shared.withLock { shared in
                 guard shared.questions.count < Self.maximumQuestions else { return false }
                 shared.questions.append(Question(peer: peer, request: request))

@@ -4,6 +4,8 @@ import CLinux
 import CollectorCore
 import Glibc
 import Logging
+import Operations
+import OperationsServer
 import Terminal
 import Trust
 
@@ -65,6 +67,14 @@ struct CollectorCommand: ParsableCommand {
     @Option(
         help: ArgumentHelp(
             """
+            Answer HTTP there: /metrics for Prometheus, /healthz and /readyz for whoever watches over services, all of it \
+            without a password. HOST is this machine alone (127.0.0.1) unless given; none: no HTTP.
+            """, valueName: "[host:]port"))
+    var http: HTTPAddress?
+
+    @Option(
+        help: ArgumentHelp(
+            """
             Write everything that is received into a new file too, with the time at which it came: 'tributary replay FILE' sends \
             it again, clock exchanges included. It holds all media, names and addresses; no keys.
             """, valueName: "file"))
@@ -108,6 +118,7 @@ struct CollectorCommand: ParsableCommand {
             software: Version.software("tributary-collector"))
         settings.keys = try chooseKeys()
         settings.wireRecording = recordWire
+        settings.version = Version.number
         if configuration.checks {
             print("these options are right")
             return
@@ -124,6 +135,8 @@ struct CollectorCommand: ParsableCommand {
             }
             let reloading = ReloadSignal { service.reload(collector) }
             defer { withExtendedLifetime((signals, reloading)) {} }
+            let server = try startServer(of: collector, service.logger)
+            defer { server?.stop() }
             let outcome = try collector.run()
             console.endProgress()
             if let first = outcome.failures.first {
@@ -133,6 +146,27 @@ struct CollectorCommand: ParsableCommand {
             }
         } catch let error as CollectorError {
             console.endProgress()
+            throw Failure("\(error)")
+        }
+    }
+
+    /// Lets programs ask over HTTP, from before the first agent comes.
+    private func startServer(
+        of collector: Collector, _ logger: Logger
+    ) throws -> HTTPStatusServer? {
+        guard let http else { return nil }
+        do throws(OperationsServerError) {
+            let server = try HTTPStatusServer.start(
+                host: http.host, port: http.port, board: collector.board, logger: logger)
+            let address = HTTPAddress(host: http.host, port: server.port)
+            logger.info("metrics are at http://\(address)/metrics")
+            if !Endpoint.isLocal("tcp://\(address)") {
+                logger.warning(
+                    "http://\(address) tells every machine that reaches it what is recorded; a firewall can say who does"
+                )
+            }
+            return server
+        } catch {
             throw Failure("\(error)")
         }
     }

@@ -1,6 +1,7 @@
 import CollectorCore
 import Glibc
 import Logging
+import Operations
 import Synchronization
 import Terminal
 

@@ -7,7 +7,7 @@ struct TributaryCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tributary",
         abstract:
-            "Lists, shows, verifies and replays recordings, keeps the keys, stops sessions, commands agents.",
+            "Lists, shows, verifies and replays recordings, keeps the keys, watches collectors, commands agents.",
         discussion: """
             Recordings are looked for in ./recordings, or where --archive (TRIBUTARY_ARCHIVE) says. Exit status: 0 done, \
             1 the work failed or 'verify' found damage, 64 wrong usage.
@@ -18,7 +18,7 @@ struct TributaryCommand: ParsableCommand {
             ExportCommand.self, ExtractCommand.self, RemuxCommand.self, ImportCommand.self,
             ProtectCommand.self, RetimeCommand.self, ReplayCommand.self, IndexCommand.self,
             NoteCommand.self, RemoveCommand.self, KeysCommand.self,
-            StopCommand.self, AgentCommand.self,
+            StopCommand.self, AgentCommand.self, TopCommand.self,
         ])
 
     static func main() {

@@ -108,7 +108,7 @@ struct SessionHarness {
         for action in actions {
             switch action {
             case .job(let job): jobs.append(job)
-            case .note: break
+            case .note, .lost: break
             case .unrecorded(let records): unrecorded.append(records)
             case .released(_, let size): releasedBytes += size
             case .sessionStarted(let name): started.append(name)

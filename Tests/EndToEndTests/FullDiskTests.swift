@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Operations
 import Testing
 
 extension EndToEnd {
@@ -9,7 +10,9 @@ extension EndToEnd {
         func `a full disk stops recording until there is room, and nothing is lost`() async throws {
             try await Stage.with { stage in
                 let disk = try await SmallDisk(
-                    megabytes: 20, on: stage, collector: ["--reserve", "3MB", "--segment", "3s"])
+                    megabytes: 20, on: stage,
+                    collector: ["--reserve", "3MB", "--segment", "3s", "--http", "0"])
+                let site = try await Watcher(of: disk.collector, on: stage)
                 // A megabyte may be written.
                 try disk.fill(megabytes: 16)
                 let agent = try stage.testAgent(
@@ -17,6 +20,14 @@ extension EndToEnd {
                     "ultrafast", "--duration", "12s")
                 try await disk.collector.says("the disk is full")
                 #expect(try disk.freeBytes >= 2_900_000)
+                try await site.eventually("it is not ready") { $0.value("tributary_ready") == 0 }
+                let refusal = try await site.get("/readyz")
+                #expect(refusal.status == 503)
+                #expect(String(decoding: refusal.body, as: UTF8.self).contains("no room"))
+                #expect(try await site.get("/healthz").status == 200)
+                #expect(
+                    try #require(
+                        await site.metrics().value("tributary_disk_files_without_room")) > 0)
                 try await agent.says("capture ended")
                 // It plays as far as there was room.
                 let archive = "\(stage.directory.path)/seen"
@@ -33,6 +44,7 @@ extension EndToEnd {
 
                 try disk.empty()
                 try await disk.collector.says("there is room again")
+                try await site.eventually("it is ready again") { $0.value("tributary_ready") == 1 }
                 try await agent.succeeds()
                 try FileManager.default.removeItem(atPath: archive)
                 try disk.copyArchive(to: archive)

@@ -24,6 +24,8 @@ extension ControlRequest {
                 $0.source = source ?? ""
                 $0.command = Command(id: id, source: 0, request: request).encoded()
             }
+        case .metrics:
+            message.readMetrics = Tributary_V1_ReadMetrics()
         case .unknown: break
         }
         return serialized(message)
@@ -49,6 +51,8 @@ extension ControlRequest {
                 try checked(id) { () throws(WireError) in
                     try Command(decoding: command.command).request
                 }, source: command.source.isEmpty ? nil : command.source)
+        case .readMetrics:
+            request = .metrics
         case nil:
             request = .unknown
         }
@@ -81,6 +85,8 @@ extension ControlReply {
                 $0.report = Report(id: id, source: 0, reply: report).encoded()
                 $0.payload = Data(payload)
             }
+        case .metrics(let text):
+            message.metrics = .with { $0.text = text }
         case .failure(let failure, let text):
             message.failure = .with {
                 $0.reason = .init(rawValue: failure.rawValue) ?? .failureUnspecified
@@ -111,6 +117,8 @@ extension ControlReply {
                 try checked(id) { () throws(WireError) in
                     try Report(decoding: report.report).reply
                 }, payload: Array(report.payload))
+        case .metrics(let metrics):
+            reply = .metrics(metrics.text)
         case .failure(let failure):
             reply = .failure(
                 ControlFailure(rawValue: failure.reason.rawValue) ?? .other,

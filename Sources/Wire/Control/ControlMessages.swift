@@ -5,6 +5,8 @@ package struct ControlRequest: Hashable, Sendable {
         case stopSession(String?)
         /// Have the agent do something that sends this source; nil: the only one there is.
         case command(CommandRequest, source: String?)
+        /// Say how you do.
+        case metrics
         /// One that this version has no word for.
         case unknown
     }
@@ -25,6 +27,8 @@ package struct ControlReply: Hashable, Sendable {
         case sessionStopped(StoppedSession)
         /// What an agent answered; a snapshot comes with its JPEG.
         case report(CommandReply, payload: [UInt8])
+        /// How it does, as its `/metrics` has it (Prometheus' text format).
+        case metrics(String)
         /// Why not, and one line for people.
         case failure(ControlFailure, String)
         /// One that this version has no word for.

@@ -53,6 +53,14 @@ nonisolated struct Tributary_V1_ControlRequest: Sendable {
     set {request = .stopSession(newValue)}
   }
 
+  var readMetrics: Tributary_V1_ReadMetrics {
+    get {
+      if case .readMetrics(let v)? = request {return v}
+      return Tributary_V1_ReadMetrics()
+    }
+    set {request = .readMetrics(newValue)}
+  }
+
   var agentCommand: Tributary_V1_AgentCommand {
     get {
       if case .agentCommand(let v)? = request {return v}
@@ -65,6 +73,7 @@ nonisolated struct Tributary_V1_ControlRequest: Sendable {
 
   nonisolated enum OneOf_Request: Equatable, Sendable {
     case stopSession(Tributary_V1_StopSession)
+    case readMetrics(Tributary_V1_ReadMetrics)
     case agentCommand(Tributary_V1_AgentCommand)
 
   }
@@ -103,6 +112,14 @@ nonisolated struct Tributary_V1_ControlReply: Sendable {
     set {reply = .sessionStopped(newValue)}
   }
 
+  var metrics: Tributary_V1_Metrics {
+    get {
+      if case .metrics(let v)? = reply {return v}
+      return Tributary_V1_Metrics()
+    }
+    set {reply = .metrics(newValue)}
+  }
+
   var agentReport: Tributary_V1_AgentReport {
     get {
       if case .agentReport(let v)? = reply {return v}
@@ -116,9 +133,34 @@ nonisolated struct Tributary_V1_ControlReply: Sendable {
   nonisolated enum OneOf_Reply: Equatable, Sendable {
     case failure(Tributary_V1_ControlFailure)
     case sessionStopped(Tributary_V1_SessionStopped)
+    case metrics(Tributary_V1_Metrics)
     case agentReport(Tributary_V1_AgentReport)
 
   }
+
+  init() {}
+}
+
+/// How does the collector do?
+nonisolated struct Tributary_V1_ReadMetrics: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+}
+
+/// What the collector's `/metrics` says: Prometheus' text exposition format, version 0.0.4. There and here the names are the contract.
+nonisolated struct Tributary_V1_Metrics: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  var text: String = String()
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 }
@@ -306,7 +348,7 @@ fileprivate nonisolated let _protobuf_package = "tributary.v1"
 
 nonisolated extension Tributary_V1_ControlRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".ControlRequest"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}magic\0\u{1}major\0\u{1}id\0\u{4}\u{5}stop_session\0\u{4}\u{2}agent_command\0\u{c}\u{9}\u{1}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}magic\0\u{1}major\0\u{1}id\0\u{4}\u{5}stop_session\0\u{3}read_metrics\0\u{3}agent_command\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -328,6 +370,19 @@ nonisolated extension Tributary_V1_ControlRequest: SwiftProtobuf.Message, SwiftP
         if let v = v {
           if hadOneofValue {try decoder.handleConflictingOneOf()}
           self.request = .stopSession(v)
+        }
+      }()
+      case 9: try {
+        var v: Tributary_V1_ReadMetrics?
+        var hadOneofValue = false
+        if let current = self.request {
+          hadOneofValue = true
+          if case .readMetrics(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.request = .readMetrics(v)
         }
       }()
       case 10: try {
@@ -367,6 +422,10 @@ nonisolated extension Tributary_V1_ControlRequest: SwiftProtobuf.Message, SwiftP
       guard case .stopSession(let v)? = self.request else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
     }()
+    case .readMetrics?: try {
+      guard case .readMetrics(let v)? = self.request else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
+    }()
     case .agentCommand?: try {
       guard case .agentCommand(let v)? = self.request else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 10)
@@ -388,7 +447,7 @@ nonisolated extension Tributary_V1_ControlRequest: SwiftProtobuf.Message, SwiftP
 
 nonisolated extension Tributary_V1_ControlReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".ControlReply"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}magic\0\u{1}major\0\u{1}id\0\u{2}\u{4}failure\0\u{3}session_stopped\0\u{4}\u{2}agent_report\0\u{c}\u{9}\u{1}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}magic\0\u{1}major\0\u{1}id\0\u{2}\u{4}failure\0\u{3}session_stopped\0\u{1}metrics\0\u{3}agent_report\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -423,6 +482,19 @@ nonisolated extension Tributary_V1_ControlReply: SwiftProtobuf.Message, SwiftPro
         if let v = v {
           if hadOneofValue {try decoder.handleConflictingOneOf()}
           self.reply = .sessionStopped(v)
+        }
+      }()
+      case 9: try {
+        var v: Tributary_V1_Metrics?
+        var hadOneofValue = false
+        if let current = self.reply {
+          hadOneofValue = true
+          if case .metrics(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.reply = .metrics(v)
         }
       }()
       case 10: try {
@@ -466,6 +538,10 @@ nonisolated extension Tributary_V1_ControlReply: SwiftProtobuf.Message, SwiftPro
       guard case .sessionStopped(let v)? = self.reply else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
     }()
+    case .metrics?: try {
+      guard case .metrics(let v)? = self.reply else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
+    }()
     case .agentReport?: try {
       guard case .agentReport(let v)? = self.reply else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 10)
@@ -480,6 +556,55 @@ nonisolated extension Tributary_V1_ControlReply: SwiftProtobuf.Message, SwiftPro
     if lhs.major != rhs.major {return false}
     if lhs.id != rhs.id {return false}
     if lhs.reply != rhs.reply {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Tributary_V1_ReadMetrics: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".ReadMetrics"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap()
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    // Load everything into unknown fields
+    while try decoder.nextFieldNumber() != nil {}
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: Tributary_V1_ReadMetrics, rhs: Tributary_V1_ReadMetrics) -> Bool {
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Tributary_V1_Metrics: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".Metrics"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}text\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.text) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.text.isEmpty {
+      try visitor.visitSingularStringField(value: self.text, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: Tributary_V1_Metrics, rhs: Tributary_V1_Metrics) -> Bool {
+    if lhs.text != rhs.text {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

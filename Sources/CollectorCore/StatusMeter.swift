@@ -1,0 +1,157 @@
+import Archive
+import Media
+import Operations
+import Wire
+
+/// Makes a ``CollectorStatus`` of what is known at one moment and was at the moments before: rates of totals.
+struct StatusMeter {
+    /// How far back the rate reaches by which the disk fills, and how often it is looked at.
+    private static let rateNanoseconds: Int64 = 600_000_000_000
+    private static let lookNanoseconds: Int64 = 10_000_000_000
+
+    private struct Totals {
+        var pictures: UInt64
+        var bytes: UInt64
+    }
+
+    private var last: [String: Totals] = [:]
+    private var lastNanoseconds: Int64?
+    /// What had been written when, oldest first.
+    private var written: [(nanoseconds: Int64, bytes: UInt64)] = []
+
+    /// What is known elsewhere of the disk and of the entrance.
+    struct Surroundings {
+        var disk = DiskMeter.Figures()
+        var diskBusySeconds = 0.0
+        /// What has to stay free; none: the default for the disk.
+        var reserveBytes: UInt64?
+        var removesOldSegments = false
+        var refusedConnections: [ConnectionRefusal: UInt64] = [:]
+        var isEntranceShut = false
+    }
+
+    /// - Parameter now: the collector's monotonic clock, nanoseconds.
+    mutating func status<Payload: MediaPayload>(
+        of conductor: Conductor<Payload>, _ surroundings: Surroundings, now: Int64
+    ) -> CollectorStatus {
+        let recorder = conductor.recorder
+        let sessionNow = recorder.sessionZero.map { now - $0 }
+        var status = CollectorStatus(
+            session: recorder.sessionName,
+            sources: sources(of: conductor, sessionNow: sessionNow, now: now),
+            trouble: surroundings.isEntranceShut
+                ? "no agent can connect any more, start the collector again" : conductor.trouble)
+        status.sessionSeconds = sessionNow.map { Double($0) / 1e9 }
+        status.sessionsBegun = conductor.counts.sessionsBegun
+        status.sessionsEnded = conductor.counts.sessionsEnded
+        status.omittedSources = conductor.tallies.omitted
+        status.refusedConnections = surroundings.refusedConnections
+        status.refusedMessages = conductor.refusedMessages
+        status.repeatedRecords = conductor.repeatedRecords
+        status.failedFiles = conductor.counts.failedFiles
+        status.removedSegments = conductor.counts.removedSegments
+        status.hasCatalog = conductor.counts.hasCatalog
+        status.disk = disk(of: conductor, surroundings, now: now)
+        return status
+    }
+
+    private mutating func disk<Payload: MediaPayload>(
+        of conductor: Conductor<Payload>, _ surroundings: Surroundings, now: Int64
+    ) -> DiskStatus {
+        var disk = DiskStatus()
+        if let (free, size) = surroundings.disk.space {
+            disk.freeBytes = free
+            disk.sizeBytes = size
+            disk.reserveBytes =
+                surroundings.reserveBytes ?? FreeSpace.defaultReserve(ofDiskWith: size)
+        }
+        disk.writtenBytes = conductor.tallies.writtenBytes
+        disk.writtenBytesPerSecond = writingRate(disk.writtenBytes, now: now)
+        disk.filesWithoutRoom = UInt64(conductor.filesWithoutRoom)
+        disk.stuckFiles = UInt64(conductor.stuckFiles)
+        disk.busySeconds = surroundings.diskBusySeconds
+        disk.synchronising = surroundings.disk.synchronising
+        disk.removesOldSegments = surroundings.removesOldSegments
+        return disk
+    }
+
+    /// Bytes per second since the oldest look that is kept.
+    private mutating func writingRate(_ bytes: UInt64, now: Int64) -> Double? {
+        if now - (written.last?.nanoseconds ?? .min / 2) >= Self.lookNanoseconds {
+            written.append((now, bytes))
+            // The one before the oldest that is young enough: a whole span, not less.
+            while written.count > 1, now - written[1].nanoseconds >= Self.rateNanoseconds {
+                written.removeFirst()
+            }
+        }
+        guard let first = written.first, now - first.nanoseconds >= Self.lookNanoseconds else {
+            return nil
+        }
+        return Double(bytes - first.bytes) / (Double(now - first.nanoseconds) / 1e9)
+    }
+
+    private mutating func sources<Payload: MediaPayload>(
+        of conductor: Conductor<Payload>, sessionNow: Int64?, now: Int64
+    ) -> [SourceStatus] {
+        let seconds = lastNanoseconds.map { Double(now - $0) / 1e9 } ?? 0
+        let recorders = conductor.recorder.sources
+        var totals: [String: Totals] = [:]
+        var sources: [SourceStatus] = []
+        for name in Set(conductor.tallies.names).union(recorders.keys).sorted() {
+            let tally = conductor.tallies[name] ?? SourceTallies.Tally()
+            var source = SourceStatus(name: name, tally, now: now)
+            totals[name] = Totals(pictures: tally.pictures, bytes: tally.receivedBytes)
+            // Less than before has only who had been forgotten.
+            if let before = last[name], seconds > 0, tally.pictures >= before.pictures,
+                tally.receivedBytes >= before.bytes
+            {
+                source.picturesPerSecond = Double(tally.pictures - before.pictures) / seconds
+                source.bitsPerSecond = Double(tally.receivedBytes - before.bytes) * 8 / seconds
+            }
+            if let recorder = recorders[name]?.value {
+                source.isRecorded = recorder.isEnrolled && !recorder.progress.isComplete
+                source.clock = recorder.intake.presentClock.map {
+                    SourceStatus.Clock(
+                        offsetNanoseconds: $0.offsetNanoseconds,
+                        boundNanoseconds: $0.boundNanoseconds, skewPPB: $0.skewPartsPerBillion)
+                }
+                if let sessionNow, source.isRecorded,
+                    let newest = recorder.progress.newestNanoseconds
+                {
+                    source.lagSeconds = Double(sessionNow - newest) / 1e9
+                }
+            }
+            sources.append(source)
+        }
+        last = totals
+        lastNanoseconds = now
+        return sources
+    }
+}
+
+extension SourceStatus {
+    /// What is counted of a source.
+    fileprivate init(name: String, _ tally: SourceTallies.Tally, now: Int64) {
+        self.init(name: name)
+        agent = tally.agent
+        software = tally.software
+        isConnected = tally.isConnected
+        lostSamples = tally.lostSamples
+        pictures = tally.pictures
+        soundPackets = tally.soundPackets
+        receivedBytes = tally.receivedBytes
+        writtenBytes = tally.writtenBytes
+        connections = tally.connections
+        segmentsBegun = tally.segmentsBegun
+        segmentsFinished = tally.segmentsFinished
+        gaps = tally.gaps
+        persistedAgeSeconds =
+            tally.unpersistedSinceNanoseconds.map { Double(now - $0) / 1e9 } ?? 0
+        report = tally.health.map { health in
+            Report(
+                keptBytes: health.keptBytes, lostSamples: health.lostSamples,
+                ageSeconds: Double(now - tally.healthNanoseconds) / 1e9,
+                soundPeaks: (health.sound?.levels ?? []).map { Double($0.peakMillibels) / 100 })
+        }
+    }
+}

@@ -1,0 +1,127 @@
+/// What a collector's `/metrics` says: its status as Prometheus' text.
+///
+/// Base units (seconds, bytes), and names that begin with `tributary_`, or `process_` for what every program has. A label has a
+/// bounded number of values: sources are as many as the collector follows, causes and reasons are those of this version.
+package enum CollectorMetrics {
+    /// - Parameters:
+    ///   - status: nil: it has not begun to receive.
+    ///   - readiness: as `/readyz` has it.
+    ///   - process: nil where the system does not say.
+    package static func text(
+        _ status: CollectorStatus?, ageSeconds: Double?, readiness: HealthAnswer, version: String,
+        process: ProcessFigures?
+    ) -> String {
+        var text = MetricText()
+        text.begin("tributary_build_info", .gauge, "The collector's version; always 1.")
+        text.add("tributary_build_info", [("version", version)], 1 as UInt64)
+        text.single(
+            "tributary_ready", .gauge, "Whether samples are being taken in, as /readyz says.",
+            readiness.isWell ? 1 : 0 as UInt64)
+        text.single(
+            "tributary_progress_age_seconds", .gauge,
+            "Since the receiving thread came round last; it does about once a second.", ageSeconds)
+        if let process { add(process, to: &text) }
+        guard let status else { return text.text }
+        add(sessionsOf: status, to: &text)
+        add(status.disk, to: &text)
+        add(connectionsOf: status, to: &text)
+        SourceMetrics.add(status.sources, to: &text)
+        return text.text
+    }
+
+    private static func add(_ process: ProcessFigures, to text: inout MetricText) {
+        text.single(
+            "process_cpu_seconds_total", .counter, "User and system CPU time.", process.cpuSeconds)
+        text.single(
+            "process_resident_memory_bytes", .gauge, "Resident memory.", process.residentBytes)
+        text.single(
+            "process_start_time_seconds", .gauge, "When the process was started, since 1970.",
+            process.startSeconds)
+        text.single("process_open_fds", .gauge, "Open descriptors.", process.descriptors)
+        text.single(
+            "process_max_fds", .gauge, "Most descriptors it may have.", process.maximumDescriptors)
+    }
+
+    private static func add(sessionsOf status: CollectorStatus, to text: inout MetricText) {
+        text.single(
+            "tributary_session_active", .gauge, "Whether a session is being recorded.",
+            status.session == nil ? 0 : 1 as UInt64)
+        text.begin("tributary_session_info", .gauge, "The session that is being recorded.")
+        if let session = status.session {
+            text.add("tributary_session_info", [("session", session)], 1 as UInt64)
+        }
+        text.single(
+            "tributary_session_seconds", .gauge, "Since the session's zero.", status.sessionSeconds)
+        text.single(
+            "tributary_sessions_begun_total", .counter, "Sessions that have begun.",
+            status.sessionsBegun)
+        text.single(
+            "tributary_sessions_ended_total", .counter, "Sessions that have ended.",
+            status.sessionsEnded)
+        text.single(
+            "tributary_catalog_kept", .gauge,
+            "Whether the archive's index is in step with its files; 0: until the next start.",
+            status.hasCatalog ? 1 : 0 as UInt64)
+    }
+
+    private static func add(_ disk: DiskStatus, to text: inout MetricText) {
+        text.single(
+            "tributary_disk_free_bytes", .gauge, "Free on the archive's disk.",
+            disk.freeBytes.map { Double($0) })
+        text.single(
+            "tributary_disk_size_bytes", .gauge, "Size of the archive's disk.",
+            disk.sizeBytes.map { Double($0) })
+        text.single(
+            "tributary_disk_reserve_bytes", .gauge, "What of the disk no media is written into.",
+            disk.reserveBytes.map { Double($0) })
+        text.single(
+            "tributary_disk_days_left", .gauge,
+            "Until the disk is full down to the reserve, were nothing removed, at the rate of the last ten minutes.",
+            disk.daysLeft)
+        text.single(
+            "tributary_disk_written_bytes_total", .counter, "Media written.", disk.writtenBytes)
+        text.single(
+            "tributary_disk_files_without_room", .gauge,
+            "Files that wait for room; agents keep what they have.", disk.filesWithoutRoom)
+        text.single(
+            "tributary_disk_stuck_files", .gauge,
+            "Files that cannot be written for another reason than room.", disk.stuckFiles)
+        text.single(
+            "tributary_disk_busy_seconds", .gauge,
+            "For how long the writing thread has been at its present work.", disk.busySeconds)
+        text.histogram(
+            "tributary_fdatasync_seconds", "How long it took to make one file durable.",
+            disk.synchronising)
+        text.single(
+            "tributary_retention_active", .gauge, "Whether old segments are removed.",
+            disk.removesOldSegments ? 1 : 0 as UInt64)
+    }
+
+    private static func add(connectionsOf status: CollectorStatus, to text: inout MetricText) {
+        text.single(
+            "tributary_removed_segments_total", .counter, "Segments that retention has removed.",
+            status.removedSegments)
+        text.single(
+            "tributary_failed_files_total", .counter,
+            "Files that failed and ended with what was durable; the rest is sent again.",
+            status.failedFiles)
+        let name = "tributary_refused_connections_total"
+        text.begin(name, .counter, "Connections that were not let in, or not kept.")
+        for reason in ConnectionRefusal.allCases {
+            text.add(
+                name, [("reason", reason.rawValue)], status.refusedConnections[reason] ?? 0)
+        }
+        text.single(
+            "tributary_refused_messages_total", .counter,
+            "Messages for which their sender was refused.", status.refusedMessages)
+        text.single(
+            "tributary_repeated_records_total", .counter,
+            "Records that came again after a reconnect, and were dropped.", status.repeatedRecords)
+        text.single(
+            "tributary_sources_connected", .gauge, "Sources that are connected.",
+            UInt64(status.sources.count(where: \.isConnected)))
+        text.single(
+            "tributary_sources_omitted", .gauge,
+            "Sources that have no metrics, because there are too many.", status.omittedSources)
+    }
+}

@@ -1,0 +1,93 @@
+/// How a collector does at one moment. A value, made about once a second: who shows it owes the collector nothing.
+package struct CollectorStatus: Hashable, Sendable {
+    /// The session that is being recorded; nil: none has begun.
+    package var session: String?
+    /// Since its zero; nil without a session.
+    package var sessionSeconds: Double?
+    package var sessionsBegun: UInt64 = 0
+    package var sessionsEnded: UInt64 = 0
+    /// Those that are here, and those that were here within the last hour; by name.
+    package var sources: [SourceStatus]
+    /// Sources of which nothing is said, because there are too many.
+    package var omittedSources: UInt64 = 0
+    /// What keeps it from recording, in a few words; nil: nothing.
+    package var trouble: String?
+    package var disk = DiskStatus()
+    /// Connections that were not let in, or not kept, since the start.
+    package var refusedConnections: [ConnectionRefusal: UInt64] = [:]
+    /// Messages for which a peer was refused since the start.
+    package var refusedMessages: UInt64 = 0
+    /// Records that came again after a reconnect, and were dropped.
+    package var repeatedRecords: UInt64 = 0
+    /// Files that failed, and ended with what was durable of them.
+    package var failedFiles: UInt64 = 0
+    /// Segments that retention has removed.
+    package var removedSegments: UInt64 = 0
+    /// Whether the archive's index is in step with its files.
+    package var hasCatalog = true
+
+    package init(session: String? = nil, sources: [SourceStatus] = [], trouble: String? = nil) {
+        self.session = session
+        self.sources = sources
+        self.trouble = trouble
+    }
+
+    /// Sources that are connected or have a place in the session.
+    package var presentSources: [SourceStatus] {
+        sources.filter { $0.isConnected || $0.isRecorded }
+    }
+}
+
+/// Why a connection was refused, or ended before it said anything. The raw value is its name in metrics.
+package enum ConnectionRefusal: String, CaseIterable, Hashable, Sendable {
+    /// Its key is not authorised.
+    case unknownKey = "unknown_key"
+    case revokedKey = "revoked_key"
+    /// It came without keys, or with keys where none are used.
+    case securityMismatch = "security_mismatch"
+    /// It expects another collector's key.
+    case wrongCollectorKey = "wrong_collector_key"
+    /// It said nothing for too long.
+    case silent
+    /// Too many connections are open.
+    case tooMany = "too_many"
+    /// It ended before it said anything as an agent does.
+    case brokenOff = "broken_off"
+}
+
+/// How the archive's disk does.
+package struct DiskStatus: Hashable, Sendable {
+    /// Nil while it could not be asked.
+    package var freeBytes: UInt64?
+    package var sizeBytes: UInt64?
+    /// What media is never written into.
+    package var reserveBytes: UInt64?
+    /// Media written since the start.
+    package var writtenBytes: UInt64 = 0
+    /// The same per second, over the last minutes; nil while that is not known.
+    package var writtenBytesPerSecond: Double?
+    /// Files that wait for room.
+    package var filesWithoutRoom: UInt64 = 0
+    /// Files that cannot be written for another reason.
+    package var stuckFiles: UInt64 = 0
+    /// For how long the thread that writes has been at its present work; 0: it waits for some.
+    package var busySeconds = 0.0
+    /// How long it took to make a file durable.
+    package var synchronising = LatencyHistogram()
+    /// Whether old segments are removed to make room, or for their age.
+    package var removesOldSegments = false
+
+    package init() {}
+
+    private static let secondsPerDay = 86_400.0
+
+    /// When the disk is full down to its reserve, were nothing removed and all went on as in the last minutes; nil where nothing
+    /// is written.
+    package var daysLeft: Double? {
+        guard let freeBytes, let reserveBytes, let rate = writtenBytesPerSecond, rate > 0 else {
+            return nil
+        }
+        let room = freeBytes > reserveBytes ? freeBytes - reserveBytes : 0
+        return Double(room) / rate / Self.secondsPerDay
+    }
+}

@@ -1,0 +1,79 @@
+import Glibc
+
+/// What the system says of this process.
+package struct ProcessFigures: Hashable, Sendable {
+    package var cpuSeconds: Double
+    package var residentBytes: UInt64
+    /// Since 1970, UTC.
+    package var startSeconds: Double
+    package var descriptors: UInt64
+    package var maximumDescriptors: UInt64
+
+    package init(
+        cpuSeconds: Double, residentBytes: UInt64, startSeconds: Double, descriptors: UInt64,
+        maximumDescriptors: UInt64
+    ) {
+        self.cpuSeconds = cpuSeconds
+        self.residentBytes = residentBytes
+        self.startSeconds = startSeconds
+        self.descriptors = descriptors
+        self.maximumDescriptors = maximumDescriptors
+    }
+
+    /// Asks the kernel: proc(5), getrusage(2). Nil where `/proc` is not to be had.
+    package static func current() -> ProcessFigures? {
+        var usage = rusage()
+        guard getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage) == 0,
+            let pages = words(of: "/proc/self/statm").dropFirst().first.flatMap({ UInt64($0) }),
+            let started = startSeconds()
+        else { return nil }
+        var limit = rlimit()
+        let hasLimit = getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0
+        return ProcessFigures(
+            cpuSeconds: seconds(usage.ru_utime) + seconds(usage.ru_stime),
+            residentBytes: pages * UInt64(sysconf(Int32(_SC_PAGESIZE))), startSeconds: started,
+            descriptors: descriptorCount(),
+            maximumDescriptors: hasLimit ? UInt64(limit.rlim_cur) : 0)
+    }
+
+    private static func seconds(_ time: timeval) -> Double {
+        Double(time.tv_sec) + Double(time.tv_usec) / 1e6
+    }
+
+    /// The 22nd field of `stat` counts ticks from the machine's start. The second one is a name with anything in it.
+    private static func startSeconds() -> Double? {
+        let text = contents(of: "/proc/self/stat")
+        guard let name = text.lastIndex(of: ")"),
+            let uptime = words(of: "/proc/uptime").first.flatMap({ Double($0) })
+        else { return nil }
+        let fields = text[text.index(after: name)...].split(separator: " ")
+        guard fields.count > 19, let ticks = Double(fields[19]) else { return nil }
+        var now = timespec()
+        clock_gettime(CLOCK_REALTIME, &now)
+        let booted = Double(now.tv_sec) + Double(now.tv_nsec) / 1e9 - uptime
+        return booted + ticks / Double(sysconf(Int32(_SC_CLK_TCK)))
+    }
+
+    private static func descriptorCount() -> UInt64 {
+        guard let directory = opendir("/proc/self/fd") else { return 0 }
+        defer { closedir(directory) }
+        var count: UInt64 = 0
+        while readdir(directory) != nil { count += 1 }
+        // ".", ".." and the directory itself.
+        return count > 3 ? count - 3 : 0
+    }
+
+    private static func words(of path: String) -> [Substring] {
+        contents(of: path).split(whereSeparator: \.isWhitespace)
+    }
+
+    /// The beginning of one of the kernel's short files; empty where it cannot be read.
+    private static func contents(of path: String) -> String {
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return "" }
+        defer { close(file) }
+        var bytes = [UInt8](repeating: 0, count: 4_096)
+        let count = read(file, &bytes, bytes.count)
+        return count > 0 ? String(decoding: bytes[..<count], as: UTF8.self) : ""
+    }
+}

@@ -1,0 +1,188 @@
+import Terminal
+
+/// `tributary top` as lines: a value, whatever shows them.
+package struct TopScreen {
+    /// How lines are set off where a terminal can do so.
+    package enum Emphasis: Hashable, Sendable {
+        case plain, strong, alarming, faint
+    }
+
+    package struct Line: Hashable, Sendable {
+        package var text: String
+        package var emphasis = Emphasis.plain
+    }
+
+    private let view: SiteView
+    private let place: String
+    private let complaint: String?
+
+    /// - Parameters:
+    ///   - place: where the collector was asked.
+    ///   - complaint: why what is shown is old; nil: it is not.
+    package init(_ view: SiteView, place: String, complaint: String? = nil) {
+        self.view = view
+        self.place = place
+        self.complaint = complaint
+    }
+
+    /// - Parameters:
+    ///   - columns: the terminal's width; nil: as wide as need be.
+    ///   - rows: its height; nil: as high as need be.
+    package func lines(columns: Int? = nil, rows: Int? = nil) -> [Line] {
+        var lines = heading
+        let room = rows.map { max(1, $0 - lines.count - 1) }
+        let (sources, rest) = chosen(room)
+        let table = table(sources, columns: columns)
+        lines.append(Line(text: table[0], emphasis: .strong))
+        for (source, text) in zip(sources, table.dropFirst()) {
+            let emphasis: Emphasis =
+                source.isTroubled ? .alarming : source.isConnected ? .plain : .faint
+            lines.append(Line(text: text, emphasis: emphasis))
+        }
+        if rest > 0 { lines.append(Line(text: "… and \(rest) more", emphasis: .faint)) }
+        if view.sources.isEmpty { lines.append(Line(text: "no agent has come", emphasis: .faint)) }
+        guard let columns else { return lines }
+        let fitting = lines.map {
+            Line(text: clipped($0.text, to: columns), emphasis: $0.emphasis)
+        }
+        return rows.map { Array(fitting.prefix($0)) } ?? fitting
+    }
+
+    /// Those for which there is room, by name; where it does not suffice, those in trouble first.
+    private func chosen(_ room: Int?) -> ([SiteView.Source], rest: Int) {
+        guard let room, view.sources.count > room else { return (view.sources, 0) }
+        let ordered =
+            view.sources.filter(\.isTroubled) + view.sources.filter { !$0.isTroubled }
+        // One line says how many more there are.
+        let shown = max(0, room - 1)
+        return (Array(ordered.prefix(shown)), ordered.count - shown)
+    }
+
+    private var heading: [Line] {
+        var lines = [Line(text: summary, emphasis: .strong), Line(text: diskSummary)]
+        if let complaint {
+            lines.append(Line(text: "no answer: \(oneLine(complaint))", emphasis: .alarming))
+        }
+        if let trouble = view.trouble {
+            lines.append(Line(text: "NOT RECORDING: \(trouble)", emphasis: .alarming))
+        }
+        return lines
+    }
+
+    private var summary: String {
+        let present = view.sources.filter { $0.isConnected || $0.isRecorded }.count
+        let rate = view.sources.reduce(0) { $0 + $1.bitsPerSecond }
+        var parts: [String] = []
+        if let session = view.session {
+            let time = view.sessionSeconds.map { ", \(Self.clock($0))" } ?? ""
+            parts.append("\(oneLine(session))\(time)")
+        } else {
+            parts.append("no session")
+        }
+        parts.append(present == 1 ? "1 source" : "\(present) sources")
+        parts.append("\(Bitrate(bitsPerSecond: whole(rate)))")
+        if view.omittedSources > 0 { parts.append("\(whole(view.omittedSources)) not shown") }
+        if view.refusedConnections > 0 {
+            parts.append("\(whole(view.refusedConnections)) connections refused")
+        }
+        return "\(oneLine(place)): " + parts.joined(separator: " · ")
+    }
+
+    private var diskSummary: String {
+        let disk = view.disk
+        var parts: [String] = []
+        if let free = disk.freeBytes {
+            let size = disk.sizeBytes.map { " of \(ByteCount(whole($0)))" } ?? ""
+            parts.append("\(ByteCount(whole(free))) free\(size)")
+        }
+        if let reserve = disk.reserveBytes { parts.append("reserve \(ByteCount(whole(reserve)))") }
+        if let days = disk.daysLeft {
+            let left = days >= 2 ? "\(decimal(days)) days" : "\(decimal(days * 24)) hours"
+            parts.append(
+                disk.removesOldSegments ? "\(left) left, then the oldest go" : "\(left) left")
+        }
+        if let seconds = disk.fdatasyncSeconds {
+            parts.append("fdatasync \(Self.short(seconds))")
+        }
+        if let memory = view.residentBytes { parts.append("memory \(ByteCount(whole(memory)))") }
+        if !view.version.isEmpty { parts.append("version \(oneLine(view.version))") }
+        return "disk: " + parts.joined(separator: " · ")
+    }
+
+    private func table(_ sources: [SiteView.Source], columns: Int?) -> [String] {
+        var shown = Self.columns
+        while true {
+            var table = Table(
+                shown.map(\.title),
+                rightAligned: Set(shown.indices.filter { shown[$0].isNumber }))
+            for source in sources { table.add(shown.map { $0.text(source) }) }
+            let lines = table.lines()
+            // The last column, gaps, may be cut: all others are as wide in every line as in the first.
+            guard let columns, lines[0].count > columns, shown.count > 1,
+                let least = shown.indices.max(by: { shown[$0].rank < shown[$1].rank })
+            else { return lines }
+            shown.remove(at: least)
+        }
+    }
+
+    private struct Column {
+        var title: String
+        var isNumber = true
+        /// What goes first where there is not room for all: the highest.
+        var rank: Int
+        var text: (SiteView.Source) -> String
+    }
+
+    private static var columns: [Column] {
+        [
+            Column(title: "SOURCE", isNumber: false, rank: 0) { oneLine($0.name) },
+            Column(title: "STATE", isNumber: false, rank: 3) { $0.state },
+            Column(title: "FPS", rank: 1) { decimal($0.picturesPerSecond) },
+            Column(title: "BITRATE", rank: 4) {
+                "\(Bitrate(bitsPerSecond: whole($0.bitsPerSecond)))"
+            },
+            Column(title: "LAG", rank: 2) { $0.lagSeconds.map(short) ?? "-" },
+            Column(title: "SPOOL", rank: 5) {
+                $0.spoolBytes.map { "\(ByteCount(whole($0)))" } ?? "-"
+            },
+            Column(title: "OFFSET", rank: 8) { $0.clockOffsetSeconds.map(signed) ?? "-" },
+            Column(title: "± BOUND", rank: 6) { $0.clockBoundSeconds.map(short) ?? "-" },
+            Column(title: "GAPS", isNumber: false, rank: 7) { source in
+                source.gaps.map {
+                    let what = $0.samples > 0 ? whole($0.samples) : whole($0.count)
+                    return "\(oneLine($0.cause).replacing("_", with: " ")) \(what)"
+                }.joined(separator: ", ")
+            },
+        ]
+    }
+
+    /// `1:02:03`.
+    static func clock(_ seconds: Double) -> String {
+        let seconds = whole(max(0, seconds))
+        func padded(_ value: Int64) -> String { value < 10 ? "0\(value)" : "\(value)" }
+        return "\(seconds / 3_600):\(padded(seconds / 60 % 60)):\(padded(seconds % 60))"
+    }
+
+    /// `250 µs`, `1.5 s`, `2.5 h`.
+    static func short(_ seconds: Double) -> String {
+        let size = abs(seconds)
+        if size >= 7_200 { return "\(decimal(seconds / 3_600)) h" }
+        if size >= 120 { return "\(decimal(seconds / 60)) min" }
+        if size >= 1 { return "\(decimal(seconds)) s" }
+        if size >= 0.001 { return "\(decimal(seconds * 1e3)) ms" }
+        return "\(decimal(seconds * 1e6)) µs"
+    }
+
+    private static func signed(_ seconds: Double) -> String {
+        seconds >= 0 ? "+\(short(seconds))" : "-\(short(-seconds))"
+    }
+}
+
+/// A number from afar, without its fraction.
+private func whole(_ value: Double) -> Int64 {
+    value.isNaN ? 0 : Int64(min(max(value, -9e18), 9e18))
+}
+
+private func clipped(_ text: String, to columns: Int) -> String {
+    text.count > columns ? String(text.prefix(max(0, columns - 1))) + "…" : text
+}

@@ -1,0 +1,86 @@
+import Dispatch
+import Glibc
+
+/// The whole terminal at standard output, for a picture of the present that is drawn again and again.
+///
+/// It uses the terminal's other screen, so that what was there before comes back: when the program ends, however it does that short
+/// of being killed, and while it is stopped (Ctrl-Z).
+package final class FullScreen: Sendable {
+    // Kept for as long as signals are to be heard; made once, only released.
+    nonisolated(unsafe) private let sources: [any DispatchSourceSignal]
+
+    private static let enter = "\u{1B}[?1049h\u{1B}[?25l"
+    private static let leave = "\u{1B}[0m\u{1B}[?25h\u{1B}[?1049l"
+
+    /// - Parameter changed: called on a queue of its own when it has to be drawn again: another size, or back from being stopped.
+    /// - Returns: nil where standard output is no terminal, or one that cannot do this.
+    package init?(_ changed: @escaping @Sendable () -> Void) {
+        guard Self.isPossible else { return nil }
+        let queue = DispatchQueue(label: "screen")
+        func hear(_ number: Int32, _ heard: @escaping @Sendable () -> Void)
+            -> any DispatchSourceSignal
+        {
+            signal(number, SIG_IGN)
+            let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
+            source.setEventHandler(handler: heard)
+            source.resume()
+            return source
+        }
+        let resized = hear(SIGWINCH, changed)
+        let stopped = hear(SIGTSTP) {
+            Self.write(Self.leave)
+            // Not to be refused, and not heard of.
+            kill(getpid(), SIGSTOP)
+        }
+        let resumed = hear(SIGCONT) {
+            Self.write(Self.enter)
+            changed()
+        }
+        sources = [resized, stopped, resumed]
+        atexit { FullScreen.write(FullScreen.leave) }
+        Self.write(Self.enter)
+    }
+
+    deinit {
+        for source in sources { source.cancel() }
+    }
+
+    /// Whether standard output is a terminal that has another screen.
+    package static var isPossible: Bool {
+        guard isatty(1) == 1 else { return false }
+        return getenv("TERM").map { strcmp($0, "dumb") != 0 } ?? false
+    }
+
+    /// Columns and rows; what terminals had when none says.
+    package static var size: (columns: Int, rows: Int) {
+        var size = winsize()
+        guard ioctl(1, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
+            return (80, 24)
+        }
+        return (Int(size.ws_col), Int(size.ws_row))
+    }
+
+    /// Draws lines from the top; what was there goes. Lines must not be wider, nor more, than the terminal.
+    package func draw(_ lines: [String]) {
+        var text = "\u{1B}[H"
+        for (index, line) in lines.enumerated() {
+            text += index == 0 ? "" : "\r\n"
+            text += line + "\u{1B}[0m\u{1B}[K"
+        }
+        Self.write(text + "\u{1B}[J")
+    }
+
+    private static func write(_ text: String) {
+        var text = text
+        text.withUTF8 { bytes in
+            var rest = bytes[...]
+            while !rest.isEmpty {
+                let written = Glibc.write(
+                    1, UnsafeBufferPointer(rebasing: rest).baseAddress, rest.count)
+                if written < 0 && errno == EINTR { continue }
+                guard written > 0 else { return }
+                rest = rest.dropFirst(written)
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+import Foundation
+import Operations
+import Testing
+
+extension EndToEnd {
+    /// What a running collector tells those who watch over it.
+    @Suite struct OperationsTests {
+        @Test func `metrics, probes and top say what a collector does`() async throws {
+            try await Stage.with { stage in
+                let collector = try await stage.collector("--http", "0")
+                let site = try await Watcher(of: collector, on: stage)
+                #expect(try await site.get("/healthz").status == 200)
+                let agent = try stage.testAgent("camera")
+                var first: MetricReading?
+                try await site.eventually("a source is recorded, and its clock and spool known") {
+                    first = $0
+                    return $0.of("camera", "clock_bound_seconds") != nil
+                        && $0.of("camera", "spool_bytes") != nil
+                        && $0.of("camera", "written_bytes_total") ?? 0 > 0
+                        && $0.value("tributary_fdatasync_seconds_count") ?? 0 > 0
+                        && $0.of("camera", "pictures_per_second") ?? 0 > 10
+                }
+                let before = try #require(first)
+                #expect(before.value("tributary_session_active") == 1)
+                #expect(before.value("tributary_sources_connected") == 1)
+                #expect(before.of("camera", "connected") == 1)
+                #expect(before.of("camera", "recorded") == 1)
+                #expect(before.of("camera", "segments_begun_total") == 1)
+                #expect(try #require(before.of("camera", "clock_bound_seconds")) < 0.1)
+                #expect(try #require(before.of("camera", "lag_seconds")) < 30)
+                #expect(before.all("tributary_source_sound_peak_decibels").count == 2)
+                #expect(try #require(before.value("tributary_disk_free_bytes")) > 1_000_000)
+                #expect(before.value("tributary_ready") == 1)
+
+                // Over HTTP and over the archive's socket it is the same.
+                for way in [["--http", "\(site.port)"], ["--archive", stage.archive]] {
+                    let shown = try await stage.start(.archive, ["top"] + way).succeeds()
+                    #expect(shown.output.contains("\ncamera  "), "\(shown.output)")
+                    #expect(shown.output.contains("1 source · "), "\(shown.output)")
+                }
+                let json = try await stage.start(
+                    .archive, ["top", "--json", "--archive", stage.archive]
+                ).succeeds()
+                let values = try #require(
+                    try JSONSerialization.jsonObject(with: json.outputData) as? [String: Any])
+                #expect(
+                    (values["sources"] as? [[String: Any]])?.first?["name"] as? String == "camera")
+
+                agent.signal(SIGINT)
+                try await agent.succeeds()
+                try await site.eventually("the source has said goodbye") {
+                    $0.of("camera", "connected") == 0 && $0.of("camera", "recorded") == 0
+                        && $0.of("camera", "segments_finished_total") == 1
+                }
+                let after = try await site.metrics()
+                // The session has ended with its only source; what was counted stays.
+                #expect(after.value("tributary_session_active") == 0)
+                #expect(after.value("tributary_sessions_ended_total") == 1)
+                for name in before.names where name.hasSuffix("_total") {
+                    for sample in before.all(name) {
+                        let now = after.all(name).first { $0.labels == sample.labels }
+                        #expect(try #require(now).value >= sample.value, "\(name)")
+                    }
+                }
+                #expect(
+                    after.of("camera", "written_bytes_total")
+                        == after.of("camera", "received_bytes_total"))
+                #expect(after.of("camera", "persisted_age_seconds") == 0)
+
+                collector.signal(SIGTERM)
+                try await collector.succeeds()
+                let gone = try await stage.run(.archive, "top", "--http", "\(site.port)")
+                #expect(gone.status == 1)
+                #expect(gone.complaintLines.count == 1)
+                #expect(gone.complaints.contains("Connection refused"))
+            }
+        }
+
+        @Test func `an address that is taken ends it with one line`() async throws {
+            try await Stage.with { stage in
+                let collector = try await stage.collector("--http", "127.0.0.1:0")
+                let site = try await Watcher(of: collector, on: stage)
+                let second = try await stage.run(
+                    .collector, "--listen", "ipc://\(stage.directory.path)/other", "--archive",
+                    "\(stage.directory.path)/other", "--http", "\(site.port)")
+                #expect(second.status == 1)
+                #expect(second.complaintLines.count == 1, "\(second.complaints)")
+                #expect(second.complaints.contains("Address already in use"))
+            }
+        }
+
+        @Test func `without the option nothing answers, and top asks the archive's socket`()
+            async throws
+        {
+            try await Stage.with { stage in
+                let collector = try await stage.collector()
+                #expect(try !collector.complaints.contains("http://"))
+                let shown = try await stage.run(.archive, "top", "--archive", stage.archive)
+                #expect(shown.status == 0, "\(shown.complaints)")
+                #expect(shown.output.contains("no agent has come"))
+            }
+        }
+
+        @Test(arguments: [Executable.agent, .archive])
+        func `no other program has an HTTP server inside`(program: Executable) throws {
+            func count(_ program: Executable) throws -> Int {
+                try Data(contentsOf: program.url, options: .alwaysMapped).count(of: "NIOPosix")
+            }
+            #expect(try count(program) == 0)
+            #expect(try count(.collector) > 0)
+        }
+    }
+}
+
+/// A collector's HTTP, as a program sees it.
+struct Watcher {
+    let port: Int
+    private let stage: Stage
+
+    init(of collector: Running, on stage: Stage) async throws {
+        try await collector.says("metrics are at http://127.0.0.1:")
+        let line = try collector.complaints.firstMatch(
+            of: /metrics are at http:\/\/127\.0\.0\.1:([0-9]+)/)
+        guard let line, let port = Int(line.1) else {
+            throw StageFailure(description: "\(collector.name) does not say at which port it is")
+        }
+        self.port = port
+        self.stage = stage
+    }
+
+    /// What it answers, by a shell's own hand: no library is between.
+    func get(_ path: String) async throws -> HTTPReply {
+        let script =
+            "exec 3<>/dev/tcp/127.0.0.1/\(port); printf 'GET \(path) HTTP/1.0\\r\\nConnection: close\\r\\n\\r\\n' >&3; cat <&3"
+        let outcome = try await stage.start(
+            at: URL(filePath: "/bin/bash"), ["-c", script]
+        ).succeeds()
+        return try HTTPReply(Array(outcome.outputData))
+    }
+
+    func metrics() async throws -> MetricReading {
+        let reply = try await get("/metrics")
+        guard reply.status == 200 else {
+            throw StageFailure(description: "/metrics answers \(reply.status)")
+        }
+        return try MetricReading(reply.body)
+    }
+
+    /// Waits until metrics say something.
+    func eventually(_ what: String, _ isSo: (MetricReading) throws -> Bool) async throws {
+        let deadline = ContinuousClock.now + Running.patience
+        while !(try isSo(try await metrics())) {
+            guard ContinuousClock.now < deadline else {
+                throw StageFailure(description: "waited too long until \(what)")
+            }
+            try await Task.sleep(for: .milliseconds(100))
+        }
+    }
+}
+
+extension MetricReading {
+    /// A source's value.
+    func of(_ source: String, _ name: String) -> Double? {
+        all("tributary_source_\(name)").first { $0.labels == ["source": source] }?.value
+    }
+}

@@ -1,0 +1,67 @@
+import Synchronization
+import Testing
+
+@testable import Operations
+
+@Suite struct HealthTests {
+    /// A clock that a test sets.
+    private final class Clock: Sendable {
+        let seconds = Mutex<Int64>(100)
+        func move(to value: Int64) { seconds.withLock { $0 = value } }
+    }
+
+    private let clock = Clock()
+    private var board: StatusBoard {
+        .at { [clock] in clock.seconds.withLock { $0 } }
+    }
+
+    @Test func `before it listens it is alive and not ready`() {
+        let board = board
+        #expect(board.liveness == HealthAnswer(isWell: true, text: "starting"))
+        #expect(!board.readiness.isWell)
+        #expect(board.metrics.contains("tributary_ready 0\n"))
+    }
+
+    @Test func `without a sign of life of the receiving thread it is neither`() {
+        let board = board
+        board.publish(.full)
+        clock.move(to: 115)
+        #expect(board.liveness.isWell)
+        #expect(board.readiness == HealthAnswer(isWell: true, text: "1 source connected"))
+        clock.move(to: 116)
+        #expect(!board.liveness.isWell)
+        #expect(board.liveness.text.contains("16 s"))
+        #expect(!board.readiness.isWell)
+        #expect(board.metrics.contains("tributary_progress_age_seconds 16\n"))
+        board.publish(.full)
+        #expect(board.liveness.isWell && board.readiness.isWell)
+    }
+
+    @Test func `where nothing can be written it is alive and says why it is not ready`() {
+        let board = board
+        var status = CollectorStatus.full
+        status.trouble = "there is no room on the disk"
+        board.publish(status)
+        #expect(board.liveness.isWell)
+        #expect(
+            board.readiness
+                == HealthAnswer(isWell: false, text: "not recording: there is no room on the disk"))
+        status.trouble = nil
+        status.disk.busySeconds = 31
+        board.publish(status)
+        #expect(board.liveness.isWell)
+        #expect(!board.readiness.isWell)
+        status.disk.busySeconds = 30
+        board.publish(status)
+        #expect(board.readiness.isWell)
+    }
+
+    @Test func `while it finishes files it is left alone, however long that takes`() {
+        let board = board
+        board.publish(.full)
+        board.stopping()
+        clock.move(to: 1_000)
+        #expect(board.liveness.isWell)
+        #expect(!board.readiness.isWell)
+    }
+}

@@ -1,0 +1,95 @@
+import Foundation
+import Testing
+
+@testable import Operations
+
+/// What is in `deploy/` for those who watch, held against what a collector says.
+@Suite struct MonitoringFilesTests {
+    private static let deploy = URL(filePath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent().appending(path: "deploy")
+
+    private func text(_ path: String) throws -> String {
+        try String(contentsOf: Self.deploy.appending(path: path), encoding: .utf8)
+    }
+
+    /// All metrics that there are, without what histograms put behind their names.
+    private var exported: Set<String> {
+        let board = StatusBoard(version: "1")
+        board.publish(.full)
+        return Set(
+            board.metrics.matches(of: /TYPE ([a-z_]+)/).map { String($0.1) })
+    }
+
+    @Test(arguments: [
+        "monitoring/alerts.yaml", "monitoring/alerts_test.yaml", "monitoring/dashboard.json",
+        "README.md",
+    ])
+    func `every metric that is named there is exported`(path: String) throws {
+        let exported = exported
+        var count = 0
+        for match in try text(path).matches(of: /\b((?:tributary|process)_[a-z][a-z_]*)/) {
+            let name = String(match.1)
+            let base = ["_bucket", "_sum", "_count"].first(where: name.hasSuffix)
+                .map { String(name.dropLast($0.count)) }
+            #expect(exported.contains(name) || base.map(exported.contains) == true, "\(name)")
+            count += 1
+        }
+        #expect(count > (path == "README.md" ? 1 : 20))
+    }
+
+    @Test func `every alert has its place in the runbook, and no other has one`() throws {
+        let alerts = try text("monitoring/alerts.yaml").matches(of: /alert: ([A-Za-z]+)/)
+            .map { String($0.1) }
+        let headings = try text("README.md").matches(of: /\n### ([A-Za-z]+)\n/)
+            .map { String($0.1) }
+        #expect(Set(alerts).count == alerts.count)
+        #expect(alerts.sorted() == headings.sorted())
+        #expect(alerts.count > 10)
+    }
+
+    @Test func `the dashboard is one, and its panels do not lie on each other`() throws {
+        let data = try Data(contentsOf: Self.deploy.appending(path: "monitoring/dashboard.json"))
+        let dashboard = try #require(
+            try JSONSerialization.jsonObject(with: data) as? [String: Any])
+        let panels = try #require(dashboard["panels"] as? [[String: Any]])
+        var taken: Set<[Int]> = []
+        var ids: Set<Int> = []
+        for panel in panels {
+            let title = panel["title"] as? String ?? ""
+            #expect(ids.insert(try #require(panel["id"] as? Int)).inserted, "\(title)")
+            let place = try #require(panel["gridPos"] as? [String: Int])
+            let (x, y, w, h) = try (
+                #require(place["x"]), #require(place["y"]), #require(place["w"]),
+                #require(place["h"])
+            )
+            #expect(x + w <= 24, "\(title)")
+            for column in x..<x + w {
+                for row in y..<y + h {
+                    #expect(taken.insert([column, row]).inserted, "\(title)")
+                }
+            }
+        }
+    }
+
+    /// Debian's package `prometheus` has it.
+    private static let promtool = ["/usr/bin/promtool", "/usr/local/bin/promtool"].first {
+        FileManager.default.isExecutableFile(atPath: $0)
+    }
+
+    @Test(
+        .enabled(if: promtool != nil, "promtool is not installed"),
+        arguments: [["check", "rules", "alerts.yaml"], ["test", "rules", "alerts_test.yaml"]])
+    func `Prometheus takes the rules, and they fire when they should`(arguments: [String]) throws {
+        let process = Process()
+        process.executableURL = URL(filePath: try #require(Self.promtool))
+        process.arguments = arguments
+        process.currentDirectoryURL = Self.deploy.appending(path: "monitoring")
+        let output = Pipe()
+        process.standardOutput = output
+        process.standardError = output
+        try process.run()
+        let said = try output.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0, "\(String(decoding: said, as: UTF8.self))")
+    }
+}

@@ -1,0 +1,49 @@
+@testable import Operations
+
+extension CollectorStatus {
+    /// One in which every metric has a value.
+    static var full: CollectorStatus {
+        var source = SourceStatus(name: "stage")
+        source.agent = "box7"
+        source.software = "tributary-agent 0.1.0"
+        source.isConnected = true
+        source.isRecorded = true
+        source.picturesPerSecond = 29.97
+        source.bitsPerSecond = 4_100_000
+        source.lagSeconds = 0.2
+        source.lostSamples = 7
+        source.pictures = 900
+        source.soundPackets = 1_400
+        source.receivedBytes = 15_000_000
+        source.writtenBytes = 14_900_000
+        source.connections = 2
+        source.segmentsBegun = 3
+        source.segmentsFinished = 2
+        source.gaps = ["driver_drop": .init(count: 1, samples: 7), "restart": .init()]
+        source.persistedAgeSeconds = 1.5
+        source.report = .init(
+            keptBytes: 500_000, lostSamples: 7, ageSeconds: 0.4, soundPeaks: [-6, -90.5])
+        source.clock = .init(
+            offsetNanoseconds: -123_456_789, boundNanoseconds: 250_000, skewPPB: 12_500)
+        var status = CollectorStatus(session: "2026-11-20T22-40-00.000Z", sources: [source])
+        status.sessionSeconds = 3_600.5
+        status.sessionsBegun = 2
+        status.sessionsEnded = 1
+        status.refusedConnections = [.unknownKey: 3]
+        status.disk.freeBytes = 100_000_000_000
+        status.disk.sizeBytes = 500_000_000_000
+        status.disk.reserveBytes = 1_000_000_000
+        status.disk.writtenBytes = 14_900_000
+        status.disk.writtenBytesPerSecond = 500_000
+        status.disk.synchronising.add(.milliseconds(4))
+        status.disk.synchronising.add(.milliseconds(700))
+        return status
+    }
+}
+
+extension StatusBoard {
+    /// A board with a clock that stands where a test puts it.
+    static func at(_ seconds: @escaping @Sendable () -> Int64) -> StatusBoard {
+        StatusBoard(version: "1.2.3") { seconds() * 1_000_000_000 }
+    }
+}

@@ -1,0 +1,142 @@
+import Testing
+
+@testable import Operations
+
+@Suite struct TopScreenTests {
+    private func view(_ change: (inout CollectorStatus) -> Void = { _ in }) throws -> SiteView {
+        var status = CollectorStatus.full
+        change(&status)
+        let board = StatusBoard.at { 7 }
+        board.publish(status)
+        return SiteView(try MetricReading(board.metrics))
+    }
+
+    private func texts(_ view: SiteView, columns: Int? = nil, rows: Int? = nil) -> [String] {
+        TopScreen(view, place: "here").lines(columns: columns, rows: rows).map(\.text)
+    }
+
+    @Test func `a view has what the metrics say`() throws {
+        let view = try view()
+        #expect(view.isReady)
+        #expect(view.version == "1.2.3")
+        #expect(view.session == "2026-11-20T22-40-00.000Z")
+        #expect(view.refusedConnections == 3)
+        let source = try #require(view.sources.first)
+        #expect(source.name == "stage")
+        #expect(source.agent == "box7")
+        #expect(source.state == "live")
+        #expect(source.clockBoundSeconds == 0.00025)
+        #expect(source.spoolBytes == 500_000)
+        #expect(source.gaps == [.init(cause: "driver_drop", count: 1, samples: 7)])
+        #expect(source.lostSamples == 7)
+        #expect(try #require(view.disk.daysLeft) > 2)
+    }
+
+    @Test func `all of it is shown where there is room`() throws {
+        let lines = try texts(view())
+        #expect(
+            lines[0]
+                == "here: 2026-11-20T22-40-00.000Z, 1:00:00 · 1 source · 4.1 Mbit/s · 3 connections refused"
+        )
+        #expect(lines[1].contains("100 GB free of 500 GB · reserve 1 GB · 2.3 days left"))
+        #expect(
+            lines[2]
+                == "SOURCE  STATE  FPS     BITRATE     LAG   SPOOL     OFFSET  ± BOUND  GAPS")
+        #expect(
+            lines[3]
+                == "stage   live    30  4.1 Mbit/s  200 ms  500 kB  -123.5 ms   250 µs  driver drop 7"
+        )
+        #expect(lines.count == 4)
+    }
+
+    @Test func `on a narrow terminal the least important columns go first, and nothing wraps`()
+        throws
+    {
+        let view = try view()
+        #expect(texts(view, columns: 78)[2].hasSuffix("GAPS"))
+        #expect(texts(view, columns: 78)[3].hasSuffix("driver dr…"))
+        #expect(!texts(view, columns: 66)[2].contains("OFFSET"))
+        #expect(texts(view, columns: 66)[2].contains("BOUND"))
+        #expect(texts(view, columns: 20)[2] == "SOURCE  FPS     LAG")
+        for columns in 1...120 {
+            for line in texts(view, columns: columns) { #expect(line.count <= columns) }
+        }
+    }
+
+    @Test func `on a low terminal those in trouble stay in sight`() throws {
+        let view = try view { status in
+            status.sources = (1...9).map { SourceStatus(name: "camera\($0)") }
+            for index in status.sources.indices { status.sources[index].isConnected = true }
+            status.sources[7].isRecorded = true
+            status.sources[7].isConnected = false
+        }
+        let lines = texts(view, columns: 80, rows: 7)
+        #expect(lines.count == 7)
+        #expect(lines[3].hasPrefix("camera8  away"))
+        #expect(lines[4].hasPrefix("camera1  idle"))
+        #expect(lines[6] == "… and 6 more")
+        #expect(texts(view, rows: 12).count == 12)
+        for rows in 1...14 { #expect(texts(view, columns: 80, rows: rows).count <= rows) }
+    }
+
+    @Test func `a collector that does not record says so in words`() throws {
+        let view = try view { status in
+            status.trouble = "full"
+            status.disk.filesWithoutRoom = 2
+        }
+        #expect(texts(view).contains("NOT RECORDING: there is no room on the disk"))
+        let early = SiteView(try MetricReading(StatusBoard(version: "1").metrics))
+        #expect(texts(early).contains("NOT RECORDING: the collector is starting"))
+        #expect(texts(early).last == "no agent has come")
+        let old = TopScreen(view, place: "here", complaint: "gone\u{1B}[2J").lines().map(\.text)
+        #expect(old.contains("no answer: gone\\u{1b}[2J"))
+    }
+
+    @Test func `metrics from afar cannot break it`() throws {
+        let view = SiteView(
+            try MetricReading(
+                """
+                tributary_source_info{source="a\u{1B}[2J",agent="x"} 1
+                tributary_source_info{agent="x"} 1
+                tributary_source_bytes_per_second{source="a\u{1B}[2J"} 1e300
+                tributary_source_lag_seconds{source="a\u{1B}[2J"} NaN
+                tributary_source_gaps_total{source="a\u{1B}[2J",cause="\u{7}"} 1e99
+                tributary_disk_days_left -Inf
+                tributary_session_seconds -7
+                """))
+        #expect(view.sources.count == 1)
+        #expect(view.sources[0].lagSeconds == nil)
+        for line in texts(view) {
+            #expect(!line.unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x7F })
+        }
+    }
+
+    @Test(arguments: [
+        (0.0000005, "0.5 µs"), (0.00025, "250 µs"), (0.2, "200 ms"), (1.5, "1.5 s"),
+        (130, "2.2 min"), (9_000, "2.5 h"),
+    ])
+    func `times are short`(seconds: Double, text: String) {
+        #expect(TopScreen.short(seconds) == text)
+    }
+
+    @Test func `an HTTP answer is read, and nothing else is taken for one`() throws {
+        func reply(_ text: String) throws(HTTPReplyError) -> HTTPReply {
+            try HTTPReply(Array(text.utf8))
+        }
+        let good = try reply("HTTP/1.1 200 OK\r\ncontent-length: 3\r\nX: y\r\n\r\nabcd")
+        #expect(good.status == 200)
+        #expect(good.body == Array("abc".utf8))
+        #expect(try reply("HTTP/1.0 503 Nope\n\nwhy").body == Array("why".utf8))
+        #expect(throws: HTTPReplyError.cutShort(missingBytes: 2)) {
+            try reply("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\na")
+        }
+        #expect(throws: HTTPReplyError.encoded("chunked")) {
+            try reply("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n")
+        }
+        for text in [
+            "", "\r\n\r\n", "SSH-2.0-OpenSSH\r\n\r\n", "HTTP/1.1 2000 X\r\n\r\n", "HTTP/1.1",
+        ] {
+            #expect(throws: HTTPReplyError.notHTTP) { try reply(text) }
+        }
+    }
+}
