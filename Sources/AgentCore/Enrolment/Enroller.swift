@@ -97,8 +97,8 @@ package struct Enroller: Sendable {
                     return .failed("\(collector) uses no keys: there is nothing to enrol for")
                 case .handshakeFailed:
                     return .failed(
-                        "\(collector) has another key than this line says, or is none: get a new line from the "
-                            + "server that shall record this box")
+                        "\(collector) has another key than this line says, uses no keys, or is none: get a new line "
+                            + "from the server that shall record this box")
                 case .connected, .accepted, .retrying, .disconnected, .other: continue
                 }
             }
