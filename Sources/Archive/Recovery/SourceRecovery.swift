@@ -16,8 +16,9 @@ package struct SourceRecovery {
     }
 
     /// Finished files of each spool that are read too, those with its last numbers. The disk makes ledger and files durable
-    /// together every second, so that what is older than the last finished file has long been: one more is for what was late.
-    static let finishedFilesRead = 2
+    /// together every second, so that what is older than the last finished file has long been: one more is for what was late, and
+    /// another because sound at the end of a file has later numbers than the next file's first picture.
+    static let finishedFilesRead = 3
 
     let layout: ArchiveLayout
     let session: String
@@ -89,6 +90,16 @@ package struct SourceRecovery {
             || entries.contains { $0.firstSequence != nil }
     }
 
+    /// Up to which record everything of a spool is on disk, where not all of its files were read: the one that was read first may
+    /// follow upon records that are later than its own.
+    private func settled(of spool: [UInt8]) -> UInt64 {
+        let firsts = surveys.compactMap { survey in
+            survey.fragments.filter { $0.spool == spool }.flatMap(\.runs)
+                .map(\.sequences.lowerBound).min()
+        }.sorted()
+        return firsts.count > 1 ? firsts[1] - 1 : (firsts.first ?? 1) - 1
+    }
+
     /// It has said goodbye, and nothing that came before that is missing.
     private var isComplete: Bool {
         guard let last = entries.last(where: { $0.kind == .goodbye || $0.kind == .opened }),
@@ -106,12 +117,11 @@ package struct SourceRecovery {
         for spool in Set(fragments.map(\.spool) + lines.map(\.spool)) {
             let own = fragments.filter { $0.spool == spool }.flatMap(\.runs)
             let explained = lines.filter { $0.spool == spool }
-            let first = own.map(\.sequences.lowerBound).min()
             let identity = hexadecimal(spool)
             // What was durable before the source came is not expected here. Where the line that says so is missing, a power cut took
             // it, and may have taken anything before the first record that is here: only the agent knows.
             var base = entries.filter { $0.spool == identity }.compactMap(\.after).max() ?? 0
-            if settledSpools.contains(spool), let first { base = max(base, first - 1) }
+            if settledSpools.contains(spool) { base = max(base, settled(of: spool)) }
             var recorded = RecordedSpool(spool: spool, sequences: SequenceSet(upTo: base))
             for run in own { recorded.sequences.insert(run.sequences) }
             for (owner, ranges) in removing where owner == spool {

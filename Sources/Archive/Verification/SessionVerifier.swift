@@ -34,7 +34,7 @@ package struct SessionVerifier {
         }
         var sources: [SessionReport.Source] = []
         for name in try layout.sourceNames(session) {
-            sources.append(try source(name))
+            sources.append(try source(name, isFinished: manifest?.state == .finished))
         }
         for source in manifest?.sources ?? []
         where !sources.contains(where: { $0.name == source.name }) {
@@ -45,7 +45,11 @@ package struct SessionVerifier {
             sources: sources, findings: findings)
     }
 
-    private mutating func source(_ name: String) throws(ArchiveError) -> SessionReport.Source {
+    /// - Parameter isFinished: nothing comes any more. Until then a hole is only what is still to come: nothing behind it has been
+    ///   acknowledged, so the agent has it all.
+    private mutating func source(
+        _ name: String, isFinished: Bool
+    ) throws(ArchiveError) -> SessionReport.Source {
         var numbers = RecordNumbers()
         var files: [FileReport] = []
         var clocks: [ClockSummary.Reading] = []
@@ -69,10 +73,15 @@ package struct SessionVerifier {
         try noteRemovals(in: directory, ledger, &numbers)
         for (spool, holes) in numbers.holes {
             for hole in holes {
-                damage(
-                    directory,
+                let text =
                     "records \(hole.lowerBound) to \(hole.upperBound) are neither in a file nor in the "
-                        + "ledger (spool \(spool.prefix(8)))")
+                    + "ledger (spool \(spool.prefix(8)))"
+                findings.append(
+                    isFinished
+                        ? Finding(.damage, directory, text)
+                        : Finding(
+                            .note, directory,
+                            text + "; the session goes on, and their agent has them"))
             }
         }
         if numbers.repeated > 0 { damage(directory, "\(numbers.repeated) records are there twice") }
