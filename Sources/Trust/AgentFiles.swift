@@ -49,7 +49,8 @@ extension KeyDirectory {
     package func authorize(
         name: String, key given: PublicKey?, sources: [SourcePattern]?, expires: Int64? = nil
     ) throws(TrustError) -> Authorization {
-        try withLock { () throws(TrustError) in
+        if given == nil { _ = try known(name) }
+        return try withLock { () throws(TrustError) in
             try authorizeAlone(name: name, key: given, sources: sources, expires: expires)
         }
     }
@@ -87,17 +88,26 @@ extension KeyDirectory {
     /// - Parameter nameOrKey: its name here, or its key.
     @discardableResult
     package func revoke(_ nameOrKey: String) throws(TrustError) -> Authorization {
-        try withLock { () throws(TrustError) in
-            let known = try agents().authorizations
-            let found =
-                known.first { $0.name == nameOrKey } ?? known.first { $0.key.text == nameOrKey }
-            guard var authorization = found else {
-                throw .noSuchAgent(nameOrKey, directory: agentsPath)
-            }
+        _ = try known(nameOrKey)
+        return try withLock { () throws(TrustError) in
+            var authorization = try known(nameOrKey)
             authorization.isRevoked = true
             try save(authorization)
             return authorization
         }
+    }
+
+    /// An agent by its name here, or by its key. Asked before the lock as well, which makes the directory: a mistaken name leaves
+    /// nothing on the disk.
+    private func known(_ nameOrKey: String) throws(TrustError) -> Authorization {
+        let all = try agents().authorizations
+        guard
+            let found = all.first(where: { $0.name == nameOrKey })
+                ?? all.first(where: { $0.key.text == nameOrKey })
+        else {
+            throw .noSuchAgent(nameOrKey, directory: agentsPath)
+        }
+        return found
     }
 
     /// Changes files while no other program does: what is read is what is replaced.

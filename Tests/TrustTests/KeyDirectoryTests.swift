@@ -91,6 +91,15 @@ struct `An agent's file` {
         }
     }
 
+    @Test func `that is not there leaves nothing behind`() throws {
+        let unknown = TrustError.noSuchAgent("nobody", directory: directory.agentsPath)
+        #expect(throws: unknown) { try directory.revoke("nobody") }
+        #expect(throws: unknown) {
+            try directory.authorize(name: "nobody", key: nil, sources: nil)
+        }
+        #expect(!FileManager.default.fileExists(atPath: directory.path))
+    }
+
     @Test func `does not give a name to two keys, or a key to two names`() throws {
         let (one, other) = (try key(), try key())
         try directory.authorize(name: "stage", key: one, sources: nil)
