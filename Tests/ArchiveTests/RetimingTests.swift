@@ -152,6 +152,24 @@ import Testing
         #expect(try session.bytes() == before)
     }
 
+    @Test(arguments: [-60, -3, 3, 60])
+    func `priming lasts as long as it did, wherever sound goes`(_ milliseconds: Int64) throws {
+        // Captured so much before it was recorded, or after.
+        let lead = milliseconds * 1_000_000
+        let session = try WrittenSession(segments: 1, skewPPB: 0, lead: lead, primed: true) { _ in
+            lead
+        }
+        let before = try session.bytes()[0]
+        #expect(try retime(session).sources[0].files.map(\.outcome) == [.retimed])
+        let after = try session.bytes()[0]
+        #expect(after != before)
+        let movie = try Movie.read(from: MemorySource(after))
+        let sound = try #require(movie.track(.audio))
+        // One packet is decoded and not presented, and no sample of the next is hidden.
+        #expect(sound.samples.durations.first == 960)
+        #expect(sound.edits.last?.mediaTime == 960)
+    }
+
     @Test func `files of one name still start together`() throws {
         let session = try WrittenSession { _ in 700_000 }
         let other = try WrittenSession { _ in 100_000 }

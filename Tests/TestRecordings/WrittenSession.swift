@@ -24,6 +24,8 @@ package final class WrittenSession {
     private let lead: Int64
     /// Whether two pictures of three refer to one that is presented after them.
     private let isReordered: Bool
+    /// Whether sound begins with a packet that is only decoded.
+    private let isPrimed: Bool
 
     private static let video = TrackFormat.h264(
         H264Format(
@@ -37,7 +39,7 @@ package final class WrittenSession {
     package init(
         segments: Int = 2, secondsEach: Int = 5, state: SessionManifest.State = .finished,
         skewPPB: Int64 = 80_000, finished: Bool = true, withExchanges: Bool = true,
-        lead: Int64 = 0, reordered: Bool = false,
+        lead: Int64 = 0, reordered: Bool = false, primed: Bool = false,
         error: @escaping @Sendable (_ session: Int64) -> Int64
     ) throws {
         directory = FileManager.default.temporaryDirectory
@@ -45,6 +47,7 @@ package final class WrittenSession {
         self.error = error
         self.lead = lead
         isReordered = reordered
+        isPrimed = primed
         trueOffset = { agent in
             Self.collectorZero - Self.agentZero
                 + (agent - Self.agentZero) / 1_000 * skewPPB / 1_000_000
@@ -92,7 +95,8 @@ package final class WrittenSession {
                 .init(
                     format: Self.video, originTicks: origin / Self.second * 90_000, shiftTicks: 0),
                 .init(
-                    format: Self.audio, originTicks: origin / Self.second * 48_000, shiftTicks: 0),
+                    format: Self.audio, originTicks: origin / Self.second * 48_000,
+                    shiftTicks: isPrimed ? 4_800 : 0),
             ])
         let writer = try SegmentWriter(
             path: layout.segment(
@@ -158,21 +162,24 @@ package final class WrittenSession {
                 appliedOffsetNanoseconds: applied(session))
         }
         // Packets of 960 ticks: 50 a second, five a message, end to end while the error does not change.
-        let packets = (message * 5..<message * 5 + 5).map { packet in
+        let isFirst = isPrimed && message == 0
+        let packets = (message * 5 - (isFirst ? 1 : 0)..<message * 5 + 5).map { packet in
             let session = Int64(packet) * Self.second / 50 - lead
             bytes += [UInt8(truncatingIfNeeded: packet), 1, 2]
             let ticks = (session + error(session)) * 48 / 1_000_000
             return PlannedSample(
-                sizeBytes: 3, dts: ticks, pts: ticks, duration: 960, flags: .keyframe,
+                sizeBytes: 3, dts: ticks, pts: ticks, duration: 960,
+                flags: packet < 0 ? [.keyframe, .priming] : .keyframe,
                 agentDTSNanoseconds: stamp(session), appliedOffsetNanoseconds: applied(session))
         }
+        let number = message * 7 + (isPrimed && !isFirst ? 2 : 1)
         return PlannedPiece(
             payload: ArrayPayload(bytes), range: 0..<bytes.count, digest: Digest(of: bytes),
             runs: [
                 PlannedRun(
-                    track: .video, firstSequence: UInt64(message * 7 + 1), samples: pictures),
+                    track: .video, firstSequence: UInt64(number), samples: pictures),
                 PlannedRun(
-                    track: .audio, firstSequence: UInt64(message * 7 + 3), samples: packets),
+                    track: .audio, firstSequence: UInt64(number + 2), samples: packets),
             ])
     }
 

@@ -21,7 +21,6 @@ struct RecordedRun {
     var appliedOffsetNanoseconds: Int64
     /// Of the first sample.
     var compositionOffset: Int32
-    var isPriming: Bool
 }
 
 /// What a file's fragments say of clocks.
@@ -31,6 +30,8 @@ struct ClockEvidence {
         var timescale: Timescale
         var mediaTimeShift: Int64
         var runs: [RecordedRun] = []
+        /// From the first sample's decoding to that of the first behind the priming; nil while there is only priming.
+        var primingTicks: Int64?
     }
 
     var layout: RecordingLayout
@@ -116,8 +117,13 @@ struct ClockEvidence {
                     clock: clock, firstTicks: first.dts, lastTicks: last.dts,
                     stampNanoseconds: run.firstDTSNanoseconds,
                     appliedOffsetNanoseconds: run.appliedOffsetNanoseconds,
-                    compositionOffset: first.compositionOffset,
-                    isPriming: run.primingSamples > 0))
+                    compositionOffset: first.compositionOffset))
+            if tracks[kind]?.primingTicks == nil, run.primingSamples < own.count,
+                let begin = tracks[kind]?.runs.first?.firstTicks
+            {
+                let presented = own[own.startIndex + Int(run.primingSamples)]
+                tracks[kind]?.primingTicks = presented.dts &- begin
+            }
         }
         guard rest.isEmpty else {
             throw .invalid(

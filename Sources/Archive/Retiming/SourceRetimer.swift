@@ -101,7 +101,9 @@ struct SourceRetimer {
         return RetimingRecord(before: before, after: after, tracks: tracks)
     }
 
-    /// Where a file's first sample of a track is decoded: by the same rule as if it were not the first, and not before the file.
+    /// Where a file's first sample of a track is decoded: by the same rule as if it were not the first, and so that what is presented
+    /// first is not before the file. Priming keeps its distance to that: by as much as it were longer, players would cut sound off
+    /// (they leave out as many samples as the edit says that priming lasts).
     private func start(
         of run: RecordedRun, _ kind: TrackKind, _ track: ClockEvidence.Track,
         _ evidence: ClockEvidence, _ shift: Int64
@@ -123,11 +125,11 @@ struct SourceRetimer {
             place = retiming.place(
                 run.firstTicks, compositionOffset: run.compositionOffset, isFirstPresented: false)
         }
-        guard !run.isPriming else { return place }
         return max(
             place,
             TrackRetiming.earliest(
-                originTicks: track.mediaTimeShift, compositionOffset: run.compositionOffset))
+                originTicks: track.mediaTimeShift, compositionOffset: run.compositionOffset)
+                - (track.primingTicks ?? 0))
     }
 
     private mutating func keepEnds(_ retiming: FileRetiming, _ evidence: ClockEvidence) {
