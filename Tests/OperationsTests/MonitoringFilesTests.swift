@@ -37,7 +37,7 @@ import Testing
         #expect(count > (path == "README.md" ? 1 : 20))
     }
 
-    @Test func `every alert has its place in the runbook, and no other has one`() throws {
+    @Test func `every alert has its place in the runbook and a test, and no other has one`() throws {
         let alerts = try text("monitoring/alerts.yaml").matches(of: /alert: ([A-Za-z]+)/)
             .map { String($0.1) }
         let headings = try text("README.md").matches(of: /\n### ([A-Za-z]+)\n/)
@@ -45,6 +45,9 @@ import Testing
         #expect(Set(alerts).count == alerts.count)
         #expect(alerts.sorted() == headings.sorted())
         #expect(alerts.count > 10)
+        let tested = try text("monitoring/alerts_test.yaml").matches(of: /alertname: ([A-Za-z]+)/)
+            .map { String($0.1) }
+        #expect(Set(tested) == Set(alerts))
     }
 
     @Test func `the dashboard is one, and its panels do not lie on each other`() throws {
