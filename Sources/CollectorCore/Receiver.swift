@@ -78,7 +78,7 @@ struct Receiver: ~Copyable {
             guard let received = try socket.receive(maximumParts: Self.partsPerMessage) else {
                 return
             }
-            guard let message = message(received, &inbox) else { continue }
+            guard let message = try message(received, &inbox) else { continue }
             tape?.take(message)
             if let reply = message.clockReply() {
                 _ = try send(reply, to: message.guest.peer)
@@ -91,12 +91,13 @@ struct Receiver: ~Copyable {
     /// A message with its sender; nil when it is nobody's, or that of somebody who has been refused.
     private mutating func message(
         _ received: ReceivedMessage, _ inbox: inout Inbox
-    ) -> AgentMessage? {
+    ) throws(MessagingError) -> AgentMessage? {
         let parts = received.parts
         // A DEALER cannot send less; what has no header is nobody's message.
         guard parts.count > 1 else { return nil }
         let peer = PeerID(parts[0].bytes)
-        let guest = guests.known(sending: parts[1], peer: peer) ?? welcome(parts[1], peer, &inbox)
+        let known = guests.known(sending: parts[1], peer: peer)
+        let guest = if let known { known } else { try welcome(parts[1], peer, &inbox) }
         guard guest.endsAt == nil else { return nil }
         return AgentMessage(
             guest: guest, header: parts[1], payload: parts.count > 2 ? parts[2] : nil,
@@ -107,10 +108,14 @@ struct Receiver: ~Copyable {
     /// A connection says something for the first time.
     private mutating func welcome(
         _ header: ReceivedPart, _ peer: PeerID, _ inbox: inout Inbox
-    ) -> Guest {
+    ) throws(MessagingError) -> Guest {
         let (guest, gone) = guests.welcome(header, peer: peer)
         for peer in gone { inbox.appendGone(peer) }
-        if let descriptor = guest.socket?.descriptor { entrance.heard(descriptor) }
+        if let descriptor = guest.socket?.descriptor {
+            // It may have come since the last look: it has to be known before it can be known to have spoken.
+            try entrance.follow()
+            entrance.heard(descriptor)
+        }
         // Between the handshake and now the key may have been revoked.
         if let door { guests.judge(guest, door.standing(of:)) }
         return guest

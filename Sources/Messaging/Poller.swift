@@ -55,32 +55,32 @@ package struct Poller: ~Copyable {
     /// Without a time it waits for ever. It may end early with nothing ready: a signal handler ran, or libzmq had something
     /// to do of its own. (zmq_poll(3) would go on waiting, but asks the kernel twice each time.)
     package mutating func wait(milliseconds: Int?) throws(MessagingError) -> Bool {
+        for index in items.indices { items[index].ready = 0 }
         // A socket's descriptor tells of changes only: what is ready already has to be asked for. It costs a system call: what
         // was not ready when asked last, and is nobody else's, still is not.
-        if try readEvents({ item, _ in item.socket != nil && (item.isShared || item.mayBeReady) }) {
-            return true
+        let isReadyAlready = try readEvents { item, _ in
+            item.socket != nil && (item.isShared || item.mayBeReady)
         }
-        let timeout = Int32(clamping: milliseconds ?? -1)
+        // The others are looked at all the same, without waiting: a socket that is never empty would hide them for ever.
+        let timeout = isReadyAlready ? 0 : Int32(clamping: milliseconds ?? -1)
         if poll(&descriptors, nfds_t(descriptors.count), timeout) < 0 {
             guard errno == EINTR else {
                 throw .system(operation: "wait for", subject: "sockets", errno: errno)
             }
             for index in descriptors.indices { descriptors[index].revents = 0 }
         }
-        return try readEvents { $1.revents != 0 }
+        let isReadyNow = try readEvents { $1.revents != 0 }
+        return isReadyAlready || isReadyNow
     }
 
-    /// What is ready now, without waiting, of those that may be.
+    /// Asks those that may be ready, without waiting: whether one of them is.
     private mutating func readEvents(
         _ mayBeReady: (Item, pollfd) -> Bool
     ) throws(MessagingError) -> Bool {
         var isAnyReady = false
         for index in items.indices {
             let item = items[index]
-            guard mayBeReady(item, descriptors[index]) else {
-                items[index].ready = 0
-                continue
-            }
+            guard mayBeReady(item, descriptors[index]) else { continue }
             let events: Int32
             if let socket = item.socket {
                 var value: Int32 = 0

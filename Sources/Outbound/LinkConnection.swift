@@ -54,7 +54,8 @@ package struct LinkConnection: ~Copyable {
         return options
     }
 
-    /// Has somebody else's poller, which waits for several connections, wait for this one too. It must not outlive it.
+    /// Has somebody else's poller, which waits for several connections, wait for this one too. It must not outlive it, and
+    /// ``wait(milliseconds:)`` is not for use beside it: what one poller has been told of the connection the other does not hear.
     package func watch(in poller: inout Poller) {
         _ = poller.add(data)
         _ = poller.add(clock)

@@ -250,6 +250,34 @@ struct `A poller` {
         #expect(!isReady)
     }
 
+    @Test func `sees everything else while one socket is never empty`() throws {
+        let pair = try Pair()
+        let monitor = try ConnectionMonitor(of: pair.router, in: pair.context)
+        let wakeUp = try WakeUp()
+        var poller = Poller()
+        let (full, events) = (poller.add(pair.router), poller.add(monitor))
+        let wishes = poller.add(descriptor: wakeUp.descriptor)
+        #expect(try pair.dealer.send(.bytes([1])) == .sent)
+        // Until only the message that nobody takes is left to be told of.
+        repeat {
+            _ = try poller.wait(milliseconds: 10_000)
+            while try monitor.nextEvent() != nil {}
+        } while !poller.isReadable(full) || poller.isReadable(events)
+        let another = try Socket(.dealer, in: pair.context, options: SocketOptions())
+        try another.connect(try pair.router.lastEndpoint())
+        wakeUp.signal()
+        let deadline = ContinuousClock.now + .seconds(10)
+        var isSeen = (event: false, wish: false)
+        while !(isSeen.event && isSeen.wish), ContinuousClock.now < deadline {
+            _ = try poller.wait(milliseconds: 10)
+            let isStillFull = poller.isReadable(full)
+            #expect(isStillFull)
+            isSeen.event = isSeen.event || poller.isReadable(events)
+            isSeen.wish = isSeen.wish || poller.isReadable(wishes)
+        }
+        #expect(isSeen.event && isSeen.wish)
+    }
+
     @Test func `says when there is room to send`() throws {
         let pair = try Pair()
         var poller = Poller()
