@@ -37,6 +37,8 @@ struct DiskWorker<Payload: MediaPayload> {
     /// Ends of sessions that wait for files.
     private var ends: [DiskJob<Payload>] = []
     var events: [DiskEvent] = []
+    /// What could not be made durable, or not be replaced, and of which nothing better has been heard.
+    private var complaints: Set<String> = []
     /// How long files took to become durable, for people who watch.
     private(set) var synchronising = LatencyHistogram()
 
@@ -143,9 +145,10 @@ struct DiskWorker<Payload: MediaPayload> {
                 ledgers = ledgers.filter { ArchiveLayout.session(ofLedger: $0.key) != session }
             } catch {
                 // Tried again with what is stuck, and at the next commit.
-                events.append(.stuck(path: path, error))
+                complain(of: path, error)
                 continue
             }
+            takeBackComplaint(of: path)
             ends.removeAll { if case .endSession(session, _, _) = $0 { true } else { false } }
             events.append(.ended(session: session))
         }
@@ -175,14 +178,15 @@ struct DiskWorker<Payload: MediaPayload> {
         do throws(ArchiveError) {
             try synchronizeDirectories()
         } catch {
-            events.append(.stuck(path: layout.sessions, error))
+            complain(of: layout.sessions, error)
             return
         }
+        takeBackComplaint(of: layout.sessions)
         for path in dirtyLedgers.sorted() {
             do throws(ArchiveError) {
                 try synchronize(ledger: path)
             } catch {
-                events.append(.stuck(path: path, error))
+                complain(of: path, error)
             }
         }
         for id in ids where !isLedgerBehind(of: id.origin) { synchronize(id) }
@@ -216,6 +220,17 @@ struct DiskWorker<Payload: MediaPayload> {
     mutating func synchronize(ledger path: String) throws(ArchiveError) {
         for records in try ledgers[path]?.synchronize() ?? [] { events.append(.persisted(records)) }
         dirtyLedgers.remove(path)
+        takeBackComplaint(of: path)
+    }
+
+    /// Says that something other than a job is in the way.
+    private mutating func complain(of path: String, _ error: ArchiveError) {
+        complaints.insert(path)
+        events.append(.stuck(path: path, error))
+    }
+
+    private mutating func takeBackComplaint(of path: String) {
+        if complaints.remove(path) != nil { events.append(.unstuck(path: path)) }
     }
 
     private mutating func synchronize(_ id: SegmentID) {

@@ -108,6 +108,14 @@ final class DiskScene {
 
     func hear() { events += worker.takeEvents() }
 
+    /// What is said to be stuck, and not to be free again.
+    var stuckPaths: Set<String> {
+        events.reduce(into: []) { paths, event in
+            if case .stuck(let path, _) = event { paths.insert(path) }
+            if case .unstuck(let path) = event { paths.remove(path) }
+        }
+    }
+
     /// What is durable of a source.
     func persisted(_ source: String) -> [ClosedRange<UInt64>] {
         events.flatMap { event -> [ClosedRange<UInt64>] in

@@ -1,4 +1,5 @@
 import Archive
+import Glibc
 import TestDisks
 import Testing
 
@@ -22,6 +23,42 @@ import Testing
         #expect(ended() && !scene.worker.isStuck)
         #expect(FileSystem.exists(manifest))
         #expect(scene.report(1, of: "one").state == .finished)
+    }
+
+    @Test func `who was told that a session's end is stuck hears that it is not any more`() throws {
+        let scene = try DiskScene()
+        for source in ["one", "two"] { scene.finish(1, of: source) }
+        scene.disk.setCapacity(0)
+        let manifest = scene.layout.manifest("session")
+        scene.worker.perform(.endSession("session", path: manifest, Array("{}".utf8)))
+        scene.hear()
+        #expect(scene.stuckPaths == [manifest])
+        scene.disk.setCapacity(nil)
+        scene.worker.retry()
+        scene.hear()
+        #expect(scene.stuckPaths.isEmpty)
+    }
+
+    @Test func `who was told that a commit failed hears when one has not`() throws {
+        let scene = try DiskScene()
+        let directory = scene.layout.session("session")
+        scene.worker.perform(.makeDirectory(scene.layout.source("session", "three")))
+        scene.disk.setFault(EIO, at: directory)
+        scene.worker.commit()
+        scene.hear()
+        #expect(scene.stuckPaths == [scene.layout.sessions])
+        scene.disk.setFault(nil, at: directory)
+        let ledger = scene.layout.ledger("session", "one")
+        let line = Ledger.line(LedgerEntry(kind: .time, at: DiskScene.zero))
+        scene.worker.perform(.ledger(source: "one", path: ledger, line, records: nil))
+        scene.disk.setFault(EIO, at: ledger)
+        scene.worker.commit()
+        scene.hear()
+        #expect(scene.stuckPaths == [ledger])
+        scene.disk.setFault(nil, at: ledger)
+        scene.worker.commit()
+        scene.hear()
+        #expect(scene.stuckPaths.isEmpty)
     }
 
     @Test func `a file is there when it has its first fragment, and not before`() throws {
