@@ -331,10 +331,12 @@ extension Conductor {
             case .health(let source, let health):
                 tallies.reported(health, of: source, at: latest)
             case .report(let ticket, let reply):
-                let bytes = payload.map { payload in
-                    withExtendedLifetime(payload) { Array(payload.memory) }
+                var picture: [UInt8] = []
+                // The message that came may also be one for which its sender was refused, with all that was asked of it.
+                if case .snapshot = reply, let payload {
+                    picture = withExtendedLifetime(payload) { Array(payload.memory) }
                 }
-                notices.append(.report(ticket: ticket, reply, payload: bytes ?? []))
+                notices.append(.report(ticket: ticket, reply, payload: picture))
             case .enrol(let peer, let enrol):
                 notices.append(.enrol(peer, enrol))
             case .closed(let source, let reason):
