@@ -27,8 +27,12 @@ struct SteadyCamera {
             sequenceParameterSets: [[0x67]], pictureParameterSets: [[0x68]], width: 16,
             height: 16))
 
+    static let soundFormat = TrackFormat.aac(
+        AACFormat(configuration: [0x11, 0x88], sampleRate: 48_000, channels: 1))
+
     let name: String
     let epoch: Identity
+    var tracks = [Self.format]
     var spool = Identity.random()
     var sequence: UInt64 = 1
     /// Agent clock less the collector's.
@@ -47,7 +51,7 @@ struct SteadyCamera {
             name: name, agent: "box", address: "10.0.0.1", spool: spool.bytes,
             epochs: [
                 Epoch(number: 1, identity: epoch, zeroUTCNanoseconds: zeroUTCNanoseconds)
-            ], tracks: [Self.format])
+            ], tracks: tracks)
     }
 
     /// A quick exchange that tells the collector the clock's offset.
@@ -71,6 +75,19 @@ struct SteadyCamera {
                     track: .video, sizes: [10], dtsNanoseconds: [collector + clockNanoseconds],
                     ptsOffsetsNanoseconds: [], durationsNanoseconds: [100_000_000],
                     flags: [isKeyframe ? .keyframe : []])
+            ])
+    }
+
+    /// One packet.
+    mutating func sound(at collector: Int64) -> Samples {
+        defer { sequence += 1 }
+        return Samples(
+            source: 0, firstSequence: sequence, epoch: 1,
+            payloadDigest: [UInt8](repeating: 0, count: 32),
+            runs: [
+                SampleRun(
+                    track: .audio, sizes: [10], dtsNanoseconds: [collector + clockNanoseconds],
+                    ptsOffsetsNanoseconds: [], durationsNanoseconds: [21_333_333], flags: [[]])
             ])
     }
 }
@@ -137,6 +154,13 @@ struct SessionHarness {
                 at: Self.instant(now)))
     }
 
+    mutating func sound(_ camera: inout SteadyCamera, capturedAt time: Int64, arriving now: Int64) {
+        apply(
+            recorder.samples(
+                camera.sound(at: time), payload: TestPayload(count: 10), of: camera.name,
+                at: Self.instant(now)))
+    }
+
     mutating func goodbye(_ camera: inout SteadyCamera, at now: Int64) {
         let goodbye = Goodbye(source: 0, sequence: camera.sequence, text: "done")
         camera.sequence += 1
@@ -153,7 +177,7 @@ struct SessionHarness {
 
     mutating func tick(_ now: Int64) { apply(recorder.tick(at: Self.instant(now))) }
 
-    /// First DTS of each fragment, by source, ticks of 90 kHz.
+    /// First DTS of each fragment, by source, ticks of its track.
     func starts(_ source: String) -> [Int64] {
         jobs.compactMap { job in
             guard case .append(let id, let fragment) = job, id.source == source else { return nil }

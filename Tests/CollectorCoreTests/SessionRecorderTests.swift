@@ -153,14 +153,42 @@ private let second: Int64 = 1_000_000_000
         #expect(String(decoding: manifest, as: UTF8.self).contains("\"finished\""))
     }
 
-    @Test func `with first-video, what comes before the first picture lies before zero`() {
-        var harness = SessionHarness(startAt: .firstVideo)
+    @Test(arguments: [
+        (SessionManifest.StartPolicy.firstVideo, Int64(300_000_000)), (.firstSample, 0),
+    ])
+    func `with first-video, sound that comes before the first picture lies before zero`(
+        startAt: SessionManifest.StartPolicy, zero: Int64
+    ) {
+        var harness = SessionHarness(startAt: startAt)
         var camera = SteadyCamera("camera")
+        camera.tracks = [SteadyCamera.format, SteadyCamera.soundFormat]
+        var microphone = SteadyCamera("microphone")
+        microphone.tracks = [SteadyCamera.soundFormat]
         harness.open(camera, at: 0)
+        harness.open(microphone, at: 0)
+        harness.sound(&microphone, capturedAt: 0, arriving: 10_000_000)
+        harness.sound(&camera, capturedAt: 100_000_000, arriving: 110_000_000)
         harness.picture(&camera, capturedAt: 300_000_000, arriving: 310_000_000)
+        harness.picture(&camera, capturedAt: 400_000_000, arriving: 410_000_000)
         harness.tick(second)
-        harness.goodbye(&camera, at: second)
-        #expect(harness.starts("camera") == [0])
+        #expect(isAt(harness.recorder.sessionZero, zero))
+        harness.goodbye(&microphone, at: second)
+        #expect(harness.starts("microphone") == [-zero * 48_000 / second])
+    }
+
+    @Test func `with first-video, sound alone begins a session too`() {
+        var harness = SessionHarness(startAt: .firstVideo)
+        var microphone = SteadyCamera("microphone")
+        microphone.tracks = [SteadyCamera.soundFormat]
+        harness.open(microphone, at: 0)
+        harness.sound(&microphone, capturedAt: 100_000_000, arriving: 110_000_000)
+        harness.tick(second)
+        #expect(isAt(harness.recorder.sessionZero, 100_000_000))
+    }
+
+    /// As exactly as a clock's rate is known after a moment.
+    private func isAt(_ zero: Int64?, _ wanted: Int64) -> Bool {
+        zero.map { abs($0 - wanted) < 1_000 } ?? false
     }
 
     @Test func `samples without a clock exchange are placed where they arrived`() {
