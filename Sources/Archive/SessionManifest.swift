@@ -6,6 +6,8 @@ package struct SessionManifest: Codable, Hashable, Sendable {
     package static let formatVersion = 1
     /// A manifest larger than this was not written by us.
     private static let maximumBytes = 4 << 20
+    /// A hundred days: longer than a collector's segments, its start window and its clock's error are.
+    private static let longestNanoseconds: Int64 = 8_640_000_000_000_000
 
     package enum State: String, Codable, Sendable {
         case recording
@@ -163,7 +165,29 @@ package struct SessionManifest: Codable, Hashable, Sendable {
                 path: path,
                 reason: "written in format \(manifest.format), this program knows \(formatVersion)")
         }
+        guard manifest.hasPossibleTimes else { throw .malformed(path: path, reason: unreadable) }
         return manifest
+    }
+
+    /// Whether one can reckon with its times: no sum and no difference of two leaves 64 bits.
+    private var hasPossibleTimes: Bool {
+        let instants = [
+            zeroUTCNanoseconds, zeroMonotonicNanoseconds, clock?.zeroWallNanoseconds ?? 0,
+        ]
+        let lengths = [
+            segmentNanoseconds, startWindowNanoseconds, clock?.wallErrorNanoseconds ?? 0,
+            clock?.zeroErrorNanoseconds ?? 0,
+        ]
+        guard instants.allSatisfy({ $0.magnitude <= UTCTime.farthestNanoseconds }) else {
+            return false
+        }
+        switch state {
+        case .recording:
+            // It may be gone on with, on its grid.
+            return segmentNanoseconds > 0
+                && lengths.allSatisfy((0...Self.longestNanoseconds).contains)
+        case .finished: return lengths.allSatisfy { $0 >= 0 }
+        }
     }
 
     /// The manifest as the bytes of `session.json`.

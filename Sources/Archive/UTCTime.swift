@@ -4,6 +4,10 @@ import Glibc
 package struct UTCTime: Hashable, Comparable, Sendable, CustomStringConvertible {
     package let nanoseconds: Int64
 
+    /// How far from 1970 what is read may lie, either way (the years 1827 to 2112): the difference of two such instants has room
+    /// for more within 64 bits.
+    static let farthestNanoseconds: UInt64 = 4_500_000_000_000_000_000
+
     package init(nanoseconds: Int64) {
         self.nanoseconds = nanoseconds
     }
@@ -14,7 +18,7 @@ package struct UTCTime: Hashable, Comparable, Sendable, CustomStringConvertible 
     /// `2026-11-20T22-40-00.000Z`: the same as a file's name, which some systems allow no colons in.
     package var fileName: String { text(timeSeparator: "-") }
 
-    /// Reads what ``fileName`` writes.
+    /// Reads what ``fileName`` writes; nil for what is farther than ``farthestNanoseconds``.
     package init?(fileName: some StringProtocol) {
         let bytes = Array(fileName.utf8)
         guard bytes.count == 24, bytes[23] == UInt8(ascii: "Z") else { return nil }
@@ -42,6 +46,8 @@ package struct UTCTime: Hashable, Comparable, Sendable, CustomStringConvertible 
         guard parts.tm_mon == wanted.tm_mon, parts.tm_mday == wanted.tm_mday,
             parts.tm_hour == wanted.tm_hour, parts.tm_min == wanted.tm_min
         else { return nil }
+        // Four digits of a year say more than 64 bits of nanoseconds do.
+        guard seconds.magnitude < Self.farthestNanoseconds / 1_000_000_000 else { return nil }
         nanoseconds = Int64(seconds) * 1_000_000_000 + Int64(number(20..<23)) * 1_000_000
     }
 

@@ -1,4 +1,5 @@
 import Archive
+import Foundation
 import Media
 import Testing
 import Timing
@@ -148,11 +149,71 @@ import Timing
     }
 
     @Test(arguments: [
+        "9999-12-31T23-59-59.999Z", "2300-01-01T00-00-00.000Z", "0000-01-01T00-00-00.000Z",
+    ])
+    func `a year that nanoseconds cannot count is no name`(_ name: String) {
+        #expect(UTCTime(fileName: name) == nil)
+    }
+
+    @Test(arguments: [
         ("camera1", true), ("A.b_c-9", true), ("", false), (".hidden", false), ("-x", false),
         ("a/b", false), ("..", false), ("käse", false), (String(repeating: "x", count: 64), true),
         (String(repeating: "x", count: 65), false), ("a\n", false),
     ])
     func `only names that are safe as directories are names`(name: String, isValid: Bool) {
         #expect(ArchiveLayout.isValidName(name) == isValid)
+    }
+}
+
+@Suite struct DescriptionTests {
+    /// Reads a description that says this.
+    private func reading(
+        _ change: (inout SessionManifest) -> Void
+    ) throws -> Result<SessionManifest, ArchiveError> {
+        var manifest = SessionManifest(
+            session: "2026-11-20T22-40-00.000Z",
+            zero: UTCTime(nanoseconds: 1_795_214_400_000_000_000), zeroMonotonicNanoseconds: 5,
+            startAt: .firstSample, startWindowNanoseconds: 500_000_000,
+            segmentNanoseconds: 600_000_000_000, software: "test")
+        change(&manifest)
+        let path = FileManager.default.temporaryDirectory
+            .appending(path: "description-\(UUID().uuidString).json").path
+        try FileSystem.replace(path, with: manifest.encoded())
+        defer { unlink(path) }
+        return Result { () throws(ArchiveError) in try SessionManifest.read(path) }
+    }
+
+    @Test func `what a collector and an import write is read`() throws {
+        _ = try reading { _ in }.get()
+        // What a crash has left no description of has no grid; an import may want one file.
+        for segment in [0, Int64.max] {
+            let manifest = try reading {
+                $0.state = .finished
+                $0.segmentNanoseconds = segment
+            }
+            #expect(try manifest.get().segmentNanoseconds == segment)
+        }
+    }
+
+    @Test func `times that cannot be reckoned with make it unreadable`() throws {
+        let changes: [(inout SessionManifest) -> Void] = [
+            { $0.segmentNanoseconds = 0 }, { $0.segmentNanoseconds = .max },
+            { $0.zeroUTCNanoseconds = .min }, { $0.zeroUTCNanoseconds = .max },
+            { $0.zeroMonotonicNanoseconds = .min }, { $0.startWindowNanoseconds = -1 },
+            {
+                $0.clock = SessionManifest.CollectorClock(
+                    boot: "", zeroWallNanoseconds: .min, wallErrorNanoseconds: 0)
+            },
+            {
+                $0.clock = SessionManifest.CollectorClock(
+                    boot: "", zeroWallNanoseconds: 0, wallErrorNanoseconds: .max)
+            },
+        ]
+        for (index, change) in changes.enumerated() {
+            guard case .failure(.malformed) = try reading(change) else {
+                Issue.record("change \(index) was read")
+                continue
+            }
+        }
     }
 }

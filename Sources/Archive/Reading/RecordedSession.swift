@@ -171,10 +171,10 @@ package struct RecordedSource: Sendable {
         }.sorted { $0.origin < $1.origin }
         let origins = present.union(found.map(\.origin)).sorted()
         return found.map { origin, lines in
-            // Behind the last one nobody knows.
-            let next = origins.first { $0 > origin }
-            return RecordedGap(
-                removed: lines, from: origin, to: next ?? origin + (segmentNanoseconds ?? 0))
+            // Behind the last one nobody knows. An import may have asked for one file, however long.
+            let (end, overflow) = origin.addingReportingOverflow(segmentNanoseconds ?? 0)
+            let next = origins.first { $0 > origin } ?? (overflow ? .max : end)
+            return RecordedGap(removed: lines, from: origin, to: next)
         }
     }
 

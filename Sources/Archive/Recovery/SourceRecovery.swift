@@ -97,7 +97,9 @@ package struct SourceRecovery {
             survey.fragments.filter { $0.spool == spool }.flatMap(\.runs)
                 .map(\.sequences.lowerBound).min()
         }.sorted()
-        return firsts.count > 1 ? firsts[1] - 1 : (firsts.first ?? 1) - 1
+        // Records are counted from 1; a file that says otherwise settles nothing.
+        let first = firsts.count > 1 ? firsts[1] : firsts.first ?? 1
+        return max(first, 1) - 1
     }
 
     /// It has said goodbye, and nothing that came before that is missing.
