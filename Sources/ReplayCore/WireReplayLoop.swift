@@ -45,22 +45,24 @@ final class WireReplayLoop {
 
     func run(_ tape: WireTapeReader, speed: ReplaySpeed) throws -> WireReplay.Report {
         let offset = try measureClock()
-        guard var entry = try tape.next() else {
+        guard var entry = try Self.next(tape) else {
             throw ReplayError("\(tape.path) has no messages")
         }
         let first = entry.arrivedNanoseconds
-        let length = max(0, (try tape.lastArrival() ?? first) - first)
+        // Read without its checksum: what it says is not true before it is played.
+        let last = try tape.lastArrival().flatMap { Self.isPossible($0) ? $0 : nil } ?? first
+        let length = max(0, last - first)
         let now = ReplayClock.now()
         let pacer = ReplayPacer(speed: speed, from: first, now: now)
         // Played faster than it came, it has to lie in the past: nothing can have been captured after it arrived.
-        shift = now + offset - first - Self.lead(length, speed)
+        shift = now + offset - first &- Self.lead(length, speed)
         status.isFlowing = true
         while !isStopping() {
             try wait(until: pacer.time(of: entry.arrivedNanoseconds))
             try play(entry)
             status.positionNanoseconds = entry.arrivedNanoseconds - first
             publish(status)
-            guard let next = try tape.next() else { break }
+            guard let next = try Self.next(tape) else { break }
             entry = next
         }
         report.isTorn = tape.isTorn
@@ -70,6 +72,19 @@ final class WireReplayLoop {
         status.lateness = meter.lateness
         publish(status)
         return report
+    }
+
+    /// The next entry, with a time that can be reckoned with.
+    private static func next(_ tape: WireTapeReader) throws -> WireTape.Entry? {
+        guard let entry = try tape.next() else { return nil }
+        guard isPossible(entry.arrivedNanoseconds) else {
+            throw ReplayError("\(tape.path): a message came when no clock has ever been")
+        }
+        return entry
+    }
+
+    private static func isPossible(_ arrivedNanoseconds: Int64) -> Bool {
+        arrivedNanoseconds.magnitude <= WireLimits.timeNanoseconds.magnitude
     }
 
     /// How much sooner the last message comes than it came.
