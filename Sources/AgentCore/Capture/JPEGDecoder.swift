@@ -43,29 +43,13 @@ extension CameraPicture {
     /// copy otherwise.
     func padded() -> (bytes: UnsafeRawBufferPointer, owner: any AnyObject & Sendable) {
         let padding = CodedPacket.paddingBytes
-        guard spareBytes < padding, let base = bytes.baseAddress else {
+        guard spareBytes < padding else {
             if let base = bytes.baseAddress {
                 (base + bytes.count).initializeMemory(as: UInt8.self, repeating: 0, count: padding)
             }
             return (UnsafeRawBufferPointer(bytes), owner)
         }
-        let copy = PaddedBytes(base, count: bytes.count, padding: padding)
-        return (UnsafeRawBufferPointer(rebasing: copy.bytes[..<bytes.count]), copy)
+        let copy = PaddedBytes(UnsafeRawBufferPointer(bytes))
+        return (copy.bytes, copy)
     }
-}
-
-/// A copy with zeros behind it.
-// @unchecked: written before anyone else sees it, only read from then on.
-private final class PaddedBytes: @unchecked Sendable {
-    let bytes: UnsafeRawBufferPointer
-
-    init(_ base: UnsafeMutableRawPointer, count: Int, padding: Int) {
-        let memory = UnsafeMutableRawBufferPointer.allocate(
-            byteCount: count + padding, alignment: 16)
-        memory.copyMemory(from: UnsafeRawBufferPointer(start: base, count: count))
-        memory[count...].initializeMemory(as: UInt8.self, repeating: 0)
-        bytes = UnsafeRawBufferPointer(memory)
-    }
-
-    deinit { bytes.deallocate() }
 }

@@ -3,34 +3,17 @@ import Containers
 import Encoding
 import Media
 
-/// A sample's bytes, with the padding that decoders read past their end.
-// @unchecked: filled before anyone else sees it, only read from then on.
-private final class SampleBytes: @unchecked Sendable {
-    let memory: UnsafeMutableRawBufferPointer
-    let count: Int
-
-    init(_ bytes: [UInt8]) {
-        count = bytes.count
-        memory = .allocate(byteCount: count + CodedPacket.paddingBytes, alignment: 16)
-        memory.copyBytes(from: bytes)
-        UnsafeMutableRawBufferPointer(rebasing: memory[count...])
-            .initializeMemory(as: UInt8.self, repeating: 0)
-    }
-
-    deinit { memory.deallocate() }
-}
-
 extension RecordedSample {
     /// The sample for a decoder, with times of the session.
     func packet() throws -> CodedPacket {
-        let bytes = SampleBytes(try read())
+        let bytes = try read().withUnsafeBytes { PaddedBytes($0) }
         return CodedPacket(
             track: track, ptsNanoseconds: ptsNanoseconds,
             dtsNanoseconds: dtsNanoseconds,
             durationNanoseconds: durationNanoseconds,
             isKeyframe: flags.contains(.keyframe), isDiscarded: flags.contains(.priming),
             skippedAtStart: 0, skippedAtEnd: 0, newConfiguration: nil,
-            bytes: UnsafeRawBufferPointer(rebasing: bytes.memory[..<bytes.count]), owner: bytes)
+            bytes: bytes.bytes, owner: bytes)
     }
 }
 
