@@ -5,6 +5,7 @@ import Glibc
 package import Logging
 import Messaging
 package import Operations
+import Outbound
 import Synchronization
 import Wire
 
@@ -213,16 +214,7 @@ package final class Collector: Sendable {
         } catch {
             throw .cannotRecord(archive: settings.archive, reason: "\(error)")
         }
-        for note in recovered.notes {
-            let level: Logger.Level =
-                switch note.level {
-                case .info: .info
-                case .warning: .warning
-                case .error: .error
-                }
-            logger.log(
-                level: level, "\(note.text)", metadata: note.source.map { ["source": "\($0)"] })
-        }
+        for note in recovered.notes { logger.log(LinkLog(note)) }
         return recovered
     }
 

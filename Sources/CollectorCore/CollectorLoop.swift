@@ -5,6 +5,7 @@ import Logging
 import Media
 import Messaging
 import Operations
+import Outbound
 import Wire
 
 /// The receiving thread's work between two waits: hands the ``Conductor`` what has come, and carries what it decided to the disk,
@@ -261,7 +262,7 @@ extension CollectorLoop {
 
     /// Carries on what the conductor has to say.
     private mutating func follow() {
-        for line in conductor.takeLines() { log(line) }
+        for line in conductor.takeLines() { logger.log(line) }
         for notice in conductor.takeNotices() {
             switch notice {
             case .sessionEnded:
@@ -285,20 +286,6 @@ extension CollectorLoop {
     /// Hands the disk what has been decided.
     mutating func submit() {
         disk.submit(conductor.takeJobs())
-    }
-
-    private func log(_ line: LinkLog) {
-        let metadata = Logger.Metadata(
-            uniqueKeysWithValues: line.metadata.map { ($0.key, "\($0.value)") })
-        let level: Logger.Level =
-            switch line.level {
-            case .debug: .debug
-            case .info: .info
-            case .notice: .notice
-            case .warning: .warning
-            case .error: .error
-            }
-        logger.log(level: level, "\(line.text)", metadata: metadata)
     }
 }
 

@@ -39,7 +39,6 @@ final class ReplayLine {
 
     /// - Parameters:
     ///   - sources: in their order among the replay's; at most ``WireLimits/sourcesPerAgent``.
-    ///   - first: the place of the first of them.
     ///   - memoryLimitBytes: more than can be read ahead, because nothing is dropped.
     init(
         _ sources: ArraySlice<(name: String, formats: [TrackFormat])>, epoch: Epoch,
@@ -233,22 +232,8 @@ final class ReplayLine {
                 perform(link.report(report, payload: nil, now: ReplayClock.now()))
             case .finished: phase = .done
             case .failed(let line): phase = .failed(line)
-            case .log(let line): log(line)
+            case .log(let line): logger.log(line)
             }
         }
-    }
-
-    private func log(_ line: LinkLog) {
-        let level: Logger.Level =
-            switch line.level {
-            case .debug: .debug
-            case .info: .info
-            case .notice: .notice
-            case .warning: .warning
-            case .error: .error
-            }
-        let metadata = Logger.Metadata(
-            uniqueKeysWithValues: line.metadata.map { ($0.key, "\($0.value)") })
-        logger.log(level: level, "\(line.text)", metadata: metadata)
     }
 }

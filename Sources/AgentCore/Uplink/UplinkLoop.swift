@@ -274,16 +274,6 @@ extension UplinkLoop {
         case .warning: trouble = nil
         case .debug, .info, .notice: break
         }
-        let level: Logger.Level =
-            switch line.level {
-            case .debug: .debug
-            case .info: .info
-            case .notice: .notice
-            case .warning: .warning
-            case .error: .error
-            }
-        let metadata = Logger.Metadata(
-            uniqueKeysWithValues: line.metadata.map { ($0.key, "\($0.value)") })
-        uplink.logger.log(level: level, "\(line.text)", metadata: metadata)
+        uplink.logger.log(line)
     }
 }
