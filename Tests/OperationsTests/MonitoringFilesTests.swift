@@ -37,7 +37,8 @@ import Testing
         #expect(count > (path == "README.md" ? 1 : 20))
     }
 
-    @Test func `every alert has its place in the runbook and a test, and no other has one`() throws {
+    @Test func `every alert has its place in the runbook and a test, and no other has one`() throws
+    {
         let alerts = try text("monitoring/alerts.yaml").matches(of: /alert: ([A-Za-z]+)/)
             .map { String($0.1) }
         let headings = try text("README.md").matches(of: /\n### ([A-Za-z]+)\n/)
