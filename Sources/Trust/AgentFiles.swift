@@ -75,7 +75,9 @@ extension KeyDirectory {
         guard before != nil || known.count < Self.maximumAgents else {
             throw .tooManyAgents(directory: agentsPath, limit: Self.maximumAgents)
         }
-        let kept = before?.key == key || expires != nil ? before?.sources : nil
+        // What a one-time key was to allow, the key that comes in its place may as well, also where that was carried by hand.
+        let isKept = before?.key == key || expires != nil || before?.expires != nil
+        let kept = isKept ? before?.sources : nil
         let own = SourcePattern(name).map { [$0] } ?? []
         let authorization = try Authorization(
             name: name, key: key, sources: sources ?? kept ?? own,

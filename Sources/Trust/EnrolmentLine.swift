@@ -75,6 +75,12 @@ package struct EnrolmentLine: Hashable, Sendable {
         {
             throw .notAServer(text, reason: "that is where to listen, not where to find a server")
         }
+        // It becomes one word of a line whose parts are set off by slashes.
+        if endpoint.hasPrefix("tcp://"),
+            address.contains(where: { $0.isWhitespace || "/'\"".contains($0) })
+        {
+            throw .notAServer(text, reason: "no name or address is written so")
+        }
         return endpoint
     }
 }

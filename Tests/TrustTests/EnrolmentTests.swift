@@ -101,6 +101,12 @@ struct `An enrolment` {
         #expect(done.sources.map(\.description) == ["door-*"] && !done.isRevoked)
     }
 
+    @Test func `allows what it was to allow, too, where the box's key is carried by hand`() throws {
+        _ = try enrol(sources: "stage, door-*")
+        let done = try directory.authorize(name: "stage", key: try key(), sources: nil)
+        #expect(done.sources.map(\.description) == ["stage", "door-*"] && done.expires == nil)
+    }
+
     @Test func `keeps its secret out of the server's files`() throws {
         let (_, token) = try directory.enrol(name: "stage", sources: nil, expires: now + 60)
         let line = EnrolmentLine(
@@ -151,7 +157,7 @@ struct `An enrolment` {
 
     @Test(arguments: [
         "", "server:", "server:x", "0.0.0.0", "*", "*:5550", "[::]", "tcp://a:*", "http://a:1",
-        "a:70000",
+        "a:70000", "a b", "a/b", "it's",
     ])
     func `sends no box to where no server can be`(text: String) {
         #expect(throws: TrustError.self) { try EnrolmentLine.endpoint(ofServer: text) }
