@@ -40,10 +40,11 @@ struct EnrolCommand: ParsableCommand {
 
     func run() throws {
         let line = try readLine()
-        let directory = try configurationDirectory()
+        let directory = try file.map(ConfigurationText.directory) ?? configurationDirectory()
+        let usual = file ?? "\(directory)/agent.yaml"
         // All that can be wrong here is found before the line is used: it is good once.
-        let keyDirectory = try self.keyDirectory(configurationIn: directory)
-        for path in [file, "\(directory)/agent.yaml"].compactMap({ $0 }) { try check(path) }
+        let keyDirectory = try self.keyDirectory(configuration: usual)
+        try check(usual, line, keyDirectory)
         let enrolled: Enrolled
         do {
             let key = try keyDirectory.ownKey() ?? keyDirectory.makeOwnKey()
@@ -92,9 +93,8 @@ struct EnrolCommand: ParsableCommand {
         return "\(String(cString: home))/.config/tributary"
     }
 
-    private func keyDirectory(configurationIn directory: String) throws -> KeyDirectory {
+    private func keyDirectory(configuration path: String) throws -> KeyDirectory {
         if let keys { return KeyDirectory(keys) }
-        let path = file ?? "\(directory)/agent.yaml"
         do {
             if access(path, F_OK) == 0,
                 let entry = try ConfigurationFile(path: path).entries.first(where: {
@@ -113,11 +113,12 @@ struct EnrolCommand: ParsableCommand {
     }
 
     /// Whether a configuration can be changed.
-    private func check(_ path: String) throws {
+    private func check(_ path: String, _ line: EnrolmentLine, _ keys: KeyDirectory) throws {
         do throws(ConfigurationError) {
-            _ = try ConfigurationText(path: path)
+            // As it will be, but for the source's name, which the server says.
+            _ = try Self.text(for: Written(path: path, source: "source"), line, keys)
         } catch {
-            throw Failure("\(error)")
+            throw Failure("cannot put options into \(path): \(error)")
         }
         let place = access(path, F_OK) == 0 ? path : ConfigurationText.directory(of: path)
         guard access(place, W_OK) == 0 || errno == ENOENT else {
@@ -151,18 +152,7 @@ struct EnrolCommand: ParsableCommand {
         }
         do throws(ConfigurationError) {
             for file in files {
-                var text =
-                    try ConfigurationText(path: file.path)
-                    ?? ConfigurationText(
-                        """
-                        # Options of tributary-agent(1), a line 'name: value' for each. Made by 'tributary-agent enrol'.
-                        video: first
-
-                        """)
-                text.set("collector", to: line.endpoint)
-                text.set("collector-key", to: line.collectorKey.text)
-                text.set("keys", to: keys.path)
-                if let source = file.source { text.set("source", to: source) }
+                let text = try Self.text(for: file, line, keys)
                 try ConfigurationText.makeDirectory(for: file.path)
                 try text.write(to: file.path)
             }
@@ -170,6 +160,26 @@ struct EnrolCommand: ParsableCommand {
             throw Failure("this box is enrolled, but \(error); mend that and do the same again")
         }
         return files
+    }
+
+    /// A configuration with what connects the box in it.
+    private static func text(
+        for file: Written, _ line: EnrolmentLine, _ keys: KeyDirectory
+    ) throws(ConfigurationError) -> ConfigurationText {
+        var text =
+            try ConfigurationText(path: file.path)
+            ?? ConfigurationText(
+                """
+                # Options of tributary-agent(1), a line 'name: value' for each. Made by 'tributary-agent enrol'.
+                video: first
+
+                """)
+        text.set("collector", to: line.endpoint)
+        text.set("collector-key", to: line.collectorKey.text)
+        text.set("keys", to: keys.path)
+        if let source = file.source { text.set("source", to: source) }
+        try text.validate(path: file.path)
+        return text
     }
 
     private func tell(_ enrolled: Enrolled, _ keys: KeyDirectory, _ files: [Written]) {
@@ -183,14 +193,19 @@ struct EnrolCommand: ParsableCommand {
         if files.count > 1 {
             print("say in each which camera it is (video: …); 'tributary-agent devices' lists them")
         }
-        let isSystem = files.allSatisfy { $0.path.hasPrefix("\(Self.systemDirectory)/agent") }
-        guard isSystem, access("/run/systemd/system", F_OK) == 0 else {
+        let units = files.compactMap { Self.service(of: $0.path) }
+        guard units.count == files.count, access("/run/systemd/system", F_OK) == 0 else {
             for file in files { print("next: tributary-agent --config \(file.path)") }
             return
         }
-        let units =
-            files.count == 1
-            ? ["tributary-agent"] : files.compactMap { $0.source.map { "tributary-agent@\($0)" } }
         print("next: sudo systemctl enable --now \(units.joined(separator: " "))")
+    }
+
+    /// The service that has this configuration; nil: none.
+    private static func service(of path: String) -> String? {
+        if path == "\(systemDirectory)/agent.yaml" { return "tributary-agent" }
+        let (start, end) = ("\(systemDirectory)/agents/", ".yaml")
+        guard path.hasPrefix(start), path.hasSuffix(end) else { return nil }
+        return "tributary-agent@\(path.dropFirst(start.count).dropLast(end.count))"
     }
 }

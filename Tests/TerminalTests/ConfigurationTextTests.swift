@@ -34,6 +34,28 @@ struct `A configuration that is changed` {
         #expect(text.text.hasSuffix("\nsource: camera1\n"))
     }
 
+    @Test func `with lines that end as on Windows keeps all of them`() throws {
+        var text = ConfigurationText("collector: tcp://a:1\r\nvideo: first\r\n#source: KEY\r\n")
+        text.set("collector", to: "tcp://b:2")
+        text.set("source", to: "stage")
+        text.set("keys", to: "/k")
+        #expect(
+            text.text
+                == "collector: tcp://b:2\r\nvideo: first\r\nsource: stage\r\nkeys: /k\r\n")
+        #expect(
+            try entries(text) == [
+                "collector": "tcp://b:2", "video": "first", "source": "stage", "keys": "/k",
+            ])
+    }
+
+    @Test(arguments: ["{video: test}\n", "collector: |\n  a\nvideo: test\n", "'collector': a\n"])
+    func `is found wrong where a line cannot replace what people wrote`(before: String) throws {
+        var text = ConfigurationText(before)
+        try text.validate(path: "x.yaml")
+        text.set("collector", to: "tcp://b:2")
+        #expect(throws: ConfigurationError.self) { try text.validate(path: "x.yaml") }
+    }
+
     @Test(arguments: [
         "tcp://[::1]:5550", "a b", "it's", "# no remark", "yes", "-", "a:", "x: y", "~", "", "'",
         "{}", "\"",

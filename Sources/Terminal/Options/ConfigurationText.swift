@@ -4,6 +4,8 @@ import Glibc
 /// stay as they are.
 package struct ConfigurationText: Hashable, Sendable {
     package private(set) var text: String
+    /// What has been set.
+    private var values: [String: String] = [:]
 
     package init(_ text: String) {
         self.text = text
@@ -20,8 +22,12 @@ package struct ConfigurationText: Hashable, Sendable {
 
     /// Gives an option a value: in the line that gives it one, else in the first that is commented out, else at the end.
     package mutating func set(_ name: String, to value: String) {
-        var lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
-        let line = "\(name): \(Self.scalar(value))"
+        values[name] = value
+        // By scalars: what Windows ends lines with is one character.
+        var lines = text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false)
+            .map { String($0) }
+        let end = lines.first?.hasSuffix("\r") == true ? "\r" : ""
+        let line = "\(name): \(Self.scalar(value))\(end)"
         let place =
             lines.firstIndex { $0.hasPrefix("\(name):") }
             ?? lines.firstIndex { $0.hasPrefix("#\(name):") }
@@ -33,6 +39,17 @@ package struct ConfigurationText: Hashable, Sendable {
             lines += [line, ""]
         }
         text = lines.joined(separator: "\n")
+    }
+
+    /// Whether programs read what has been set: people may have written an option in a way that a line does not replace.
+    package func validate(path: String) throws(ConfigurationError) {
+        let file = try ConfigurationFile(path: path, bytes: Array(text.utf8))
+        for entry in file.entries {
+            guard let value = values[entry.name], value != entry.value else { continue }
+            throw .notPlain(
+                path: path, line: entry.line, "the value of '\(entry.name)' goes on behind its line"
+            )
+        }
     }
 
     /// A value as YAML reads it back; quoted where letters have a meaning of their own.
@@ -85,7 +102,14 @@ package struct ConfigurationText: Hashable, Sendable {
         defer { close(descriptor) }
         // The one before says who may read it; a new one everybody: it holds no secrets.
         var before = stat()
-        let mode = stat(path, &before) == 0 ? before.st_mode & 0o777 : 0o644
+        let isReplaced = stat(path, &before) == 0
+        // Root changes files that services read as other users.
+        if isReplaced, geteuid() == 0 {
+            guard fchown(descriptor, before.st_uid, before.st_gid) == 0 else {
+                throw .unwritable(path: path, errno: errno)
+            }
+        }
+        let mode = isReplaced ? before.st_mode & 0o777 : 0o644
         guard fchmod(descriptor, mode) == 0 else { throw .unwritable(path: path, errno: errno) }
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {
