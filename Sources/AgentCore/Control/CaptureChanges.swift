@@ -72,6 +72,8 @@ extension CaptureSession {
             for plan in waiting { opened.append((plan, try plan.open())) }
         } catch {
             for step in undo.reversed() { step() }
+            // One of them may have what an old lane is to have again.
+            opened.removeAll()
             throw restore(exchange.leaving, because: error, ends)
         }
         turn(exchange)
@@ -211,13 +213,14 @@ extension CaptureSession {
         let isPaused = state.withLock { $0.isPaused }
         let start = begin(opened, notBefore: hub.clock.nowNanoseconds)
         tell(ends, until: start, text: "interrupted by a change that failed")
-        hub.hold(isPaused)
-        guard failures.isEmpty else {
-            return .notRestored(
-                "\(error); and what was captured before cannot be opened again: "
-                    + failures.joined(separator: "; "))
-        }
-        return .refused(error.description)
+        defer { hub.hold(isPaused) }
+        if failures.isEmpty { return .refused(error.description) }
+        let text =
+            "\(error); and what was captured before cannot be opened again: "
+            + failures.joined(separator: "; ")
+        // Nobody has asked for this end.
+        if hub.running.isEmpty { hub.fail(text) }
+        return .notRestored(text)
     }
 
     private func start(

@@ -104,6 +104,25 @@ import Wire
         }
     }
 
+    @Test func `a camera that cannot be opened again after a change is no good end`() throws {
+        let result = try run { session, _, _ in
+            // There is no such camera: neither the new lane nor the old one can have it.
+            var change = CaptureChange()
+            change.size = .this(PictureSize(width: 640, height: 360))
+            let error = #expect(throws: ChangeError.self) { try session.apply(change) }
+            guard case .notRestored(let text) = error else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+            #expect(text.contains("cannot be opened again") && !text.contains("\n"))
+        }
+        guard case .failed(let line)? = result.ends.first, result.ends.count == 1 else {
+            Issue.record("\(result.ends)")
+            return
+        }
+        #expect(line.contains("cannot be opened again"))
+    }
+
     @Test func `it is turned without being opened again, from a keyframe on`() throws {
         let result = try run { session, _, sink in
             var change = CaptureChange()
