@@ -6,6 +6,11 @@ enum OutputFile {
     /// Writes the bytes to a file beside it, and puts that in its place; `-` is standard output.
     static func write(_ bytes: [UInt8], to path: String) throws {
         if path == "-" { return try write(bytes, STDOUT_FILENO, path) }
+        var status = stat()
+        // Put in the place of a device, a picture would be all that is left of it.
+        guard stat(path, &status) != 0 || status.st_mode & S_IFMT == S_IFREG else {
+            throw Failure("cannot write \(path): it is no ordinary file; - is standard output")
+        }
         let temporary = "\(path).part"
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else { throw failure(path) }

@@ -4,6 +4,8 @@ import CZeroMQ
 package enum MessagingError: Error, Hashable, CustomStringConvertible {
     /// Another process listens there already.
     case addressInUse(endpoint: String)
+    /// At the path there is a file, which stays.
+    case notASocket(endpoint: String)
     /// The endpoint is not of the form `tcp://HOST:PORT` (or another transport that is built in).
     case invalidEndpoint(String)
     /// This machine has no such address or interface.
@@ -16,6 +18,8 @@ package enum MessagingError: Error, Hashable, CustomStringConvertible {
         switch self {
         case .addressInUse(let endpoint):
             "\(endpoint) is in use by another program: stop it, or choose another port"
+        case .notASocket(let endpoint):
+            "at \(endpoint) there is something that is no socket: choose another path"
         case .invalidEndpoint(let endpoint):
             "\(endpoint) is no endpoint: use tcp://ADDRESS:PORT"
         case .addressNotAvailable(let endpoint):

@@ -1,4 +1,5 @@
 import CZeroMQ
+import Glibc
 
 /// A ZeroMQ socket. One thread owns it: make it inside that thread.
 package struct Socket: ~Copyable {
@@ -66,9 +67,20 @@ package struct Socket: ~Copyable {
 
     /// Listens; `tcp://127.0.0.1:*` takes any free port.
     package func bind(_ endpoint: String) throws(MessagingError) {
+        if Self.wouldReplaceFile(endpoint) { throw .notASocket(endpoint: endpoint) }
         guard zmq_bind(handle, endpoint) == 0 else {
             throw .last("listen on", endpoint: endpoint)
         }
+    }
+
+    /// libzmq removes whatever is at the path of a Unix socket: it takes it for one that somebody has left behind.
+    private static func wouldReplaceFile(_ endpoint: String) -> Bool {
+        let scheme = "ipc://"
+        // What begins with "@" is no path (unix(7), "abstract").
+        guard endpoint.hasPrefix(scheme), !endpoint.hasPrefix("\(scheme)@") else { return false }
+        var status = stat()
+        guard lstat(String(endpoint.dropFirst(scheme.count)), &status) == 0 else { return false }
+        return status.st_mode & S_IFMT != S_IFSOCK
     }
 
     /// Begins to connect: whether anybody is there shows later.

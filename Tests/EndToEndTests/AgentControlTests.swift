@@ -350,6 +350,40 @@ extension EndToEnd {
             }
         }
 
+        @Test func `a socket takes the place of no file, and a snapshot that of no device`()
+            async throws
+        {
+            try await Stage.with { stage in
+                let file = stage.directory.appending(path: "precious")
+                try Data("mine".utf8).write(to: file)
+                let deaf = try stage.testAgent("camera", "--control-socket", file.path)
+                try await deaf.says(
+                    "no commands are taken on this box: \(file.path): at ipc://\(file.path) there is something"
+                )
+                deaf.signal(SIGKILL)
+                _ = try await deaf.outcome()
+                let collector = try await stage.run(
+                    .collector, "--listen", "ipc://\(file.path)", "--archive", stage.archive)
+                #expect(collector.status == 1 && collector.complaintLines.count == 1)
+                #expect(collector.complaints.contains("no socket: choose another path"))
+                #expect(try String(contentsOf: file, encoding: .utf8) == "mine")
+
+                let fifo = stage.directory.appending(path: "fifo").path
+                #expect(mkfifo(fifo, 0o600) == 0)
+                let agent = try stage.testAgent("camera")
+                try await agent.says("no collector at")
+                let snapshot = try await stage.run(
+                    .agent, "control", "snapshot", fifo, "--source", "camera", "--spool",
+                    stage.spool)
+                #expect(snapshot.status == 1)
+                #expect(snapshot.complaints.contains("it is no ordinary file"))
+                var status = stat()
+                #expect(lstat(fifo, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO)
+                agent.signal(SIGKILL)
+                _ = try await agent.outcome()
+            }
+        }
+
         @Test func `a collector knows who is not there`() async throws {
             try await Stage.with { stage in
                 let nowhere = try await ask(stage, "status")
