@@ -55,93 +55,92 @@ enum SourceMetrics {
 
     private static var columns: [Column] { presence + flow + clock }
 
+    private static func gauge(
+        _ name: String, _ help: String, _ value: @escaping (SourceStatus) -> Double?
+    ) -> Column {
+        Column(name: name, kind: .gauge, help: help, value: value)
+    }
+
+    private static func counter(
+        _ name: String, _ help: String, _ count: @escaping (SourceStatus) -> UInt64?
+    ) -> Column {
+        Column(name: name, kind: .counter, help: help) { count($0).map { Double($0) } }
+    }
+
     private static var presence: [Column] {
         [
-            Column(
-                name: "tributary_source_connected", kind: .gauge, help: "Whether it is connected."
-            ) { $0.isConnected ? 1 : 0 },
-            Column(
-                name: "tributary_source_recorded", kind: .gauge,
-                help: "Whether it has a place in the session, and has not said goodbye."
+            gauge("tributary_source_connected", "Whether it is connected.") {
+                $0.isConnected ? 1 : 0
+            },
+            gauge(
+                "tributary_source_recorded",
+                "Whether it has a place in the session, and has not said goodbye."
             ) { $0.isRecorded ? 1 : 0 },
-            Column(
-                name: "tributary_source_connections_total", kind: .counter,
-                help: "How often it has come, or come back."
-            ) { Double($0.connections) },
-            Column(
-                name: "tributary_source_segments_begun_total", kind: .counter,
-                help: "Files that were begun."
-            ) { Double($0.segmentsBegun) },
-            Column(
-                name: "tributary_source_segments_finished_total", kind: .counter,
-                help: "Files that became ordinary MP4."
-            ) { Double($0.segmentsFinished) },
-            Column(
-                name: "tributary_source_persisted_age_seconds", kind: .gauge,
-                help:
-                    "For how long something has been here without becoming durable; 0: everything is."
+            counter("tributary_source_connections_total", "How often it has come, or come back.") {
+                $0.connections
+            },
+            counter("tributary_source_segments_begun_total", "Files that were begun.") {
+                $0.segmentsBegun
+            },
+            counter("tributary_source_segments_finished_total", "Files that became ordinary MP4.") {
+                $0.segmentsFinished
+            },
+            gauge(
+                "tributary_source_persisted_age_seconds",
+                "For how long something has been here without becoming durable; 0: everything is."
             ) { $0.persistedAgeSeconds },
-            Column(
-                name: "tributary_source_spool_bytes", kind: .gauge,
-                help: "What the agent keeps because it is not durable here."
+            gauge(
+                "tributary_source_spool_bytes",
+                "What the agent keeps because it is not durable here."
             ) { $0.report.map { Double($0.keptBytes) } },
-            Column(
-                name: "tributary_source_report_age_seconds", kind: .gauge,
-                help: "Since the agent has told of itself."
-            ) { $0.report?.ageSeconds },
-            Column(
-                name: "tributary_source_agent_lost_samples_total", kind: .counter,
-                help: "Samples lost on the box since the agent started."
-            ) { $0.report.map { Double($0.lostSamples) } },
+            gauge("tributary_source_report_age_seconds", "Since the agent has told of itself.") {
+                $0.report?.ageSeconds
+            },
+            counter(
+                "tributary_source_agent_lost_samples_total",
+                "Samples lost on the box since the agent started."
+            ) { $0.report?.lostSamples },
         ]
     }
 
     private static var flow: [Column] {
         [
-            Column(
-                name: "tributary_source_pictures_per_second", kind: .gauge,
-                help: "Pictures received in the last second."
-            ) { $0.picturesPerSecond },
-            Column(
-                name: "tributary_source_bytes_per_second", kind: .gauge,
-                help: "Payload received in the last second."
-            ) { $0.bitsPerSecond / 8 },
-            Column(
-                name: "tributary_source_lag_seconds", kind: .gauge,
-                help: "From capture to the collector, of the newest sample."
+            gauge("tributary_source_pictures_per_second", "Pictures received in the last second.") {
+                $0.picturesPerSecond
+            },
+            gauge("tributary_source_bytes_per_second", "Payload received in the last second.") {
+                $0.bitsPerSecond / 8
+            },
+            gauge(
+                "tributary_source_lag_seconds",
+                "From capture to the collector, of the newest sample."
             ) { $0.lagSeconds },
-            Column(
-                name: "tributary_source_pictures_total", kind: .counter, help: "Pictures received."
-            ) { Double($0.pictures) },
-            Column(
-                name: "tributary_source_sound_packets_total", kind: .counter,
-                help: "AAC packets received."
-            ) { Double($0.soundPackets) },
-            Column(
-                name: "tributary_source_received_bytes_total", kind: .counter,
-                help: "Payload received."
-            ) { Double($0.receivedBytes) },
-            Column(
-                name: "tributary_source_written_bytes_total", kind: .counter,
-                help: "Payload written to the disk."
-            ) { Double($0.writtenBytes) },
+            counter("tributary_source_pictures_total", "Pictures received.") { $0.pictures },
+            counter("tributary_source_sound_packets_total", "AAC packets received.") {
+                $0.soundPackets
+            },
+            counter("tributary_source_received_bytes_total", "Payload received.") {
+                $0.receivedBytes
+            },
+            counter("tributary_source_written_bytes_total", "Payload written to the disk.") {
+                $0.writtenBytes
+            },
         ]
     }
 
     private static var clock: [Column] {
         [
-            Column(
-                name: "tributary_source_clock_offset_seconds", kind: .gauge,
-                help: "The collector's monotonic clock less the box's."
+            gauge(
+                "tributary_source_clock_offset_seconds",
+                "The collector's monotonic clock less the box's."
             ) { $0.clock.map { Double($0.offsetNanoseconds) / 1e9 } },
-            Column(
-                name: "tributary_source_clock_bound_seconds", kind: .gauge,
-                help: "How far off the times of its newest sample may be."
+            gauge(
+                "tributary_source_clock_bound_seconds",
+                "How far off the times of its newest sample may be."
             ) { $0.clock.map { Double($0.boundNanoseconds) / 1e9 } },
-            Column(
-                name: "tributary_source_clock_skew_ppm", kind: .gauge,
-                help:
-                    "How much faster the collector's clock runs than the box's, parts per million."
+            gauge(
+                "tributary_source_clock_skew_ppm",
+                "How much faster the collector's clock runs than the box's, parts per million."
             ) { $0.clock.map { Double($0.skewPPB) / 1e3 } },
         ]
     }
