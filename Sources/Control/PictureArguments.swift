@@ -15,13 +15,13 @@ extension PictureSize: ExpressibleByArgument {
 }
 
 extension FrameRate: ExpressibleByArgument {
-    /// `30`, `12.5` or `30000/1001`: more than 0, at most 1000.
+    /// `30`, `12.5` or `30000/1001`: more than 0.001, so that a picture's time can be counted in nanoseconds, at most 1000.
     public init?(argument: String) {
         let parts = argument.split(separator: "/", omittingEmptySubsequences: false)
         if parts.count == 2, let numerator = Int32(parts[0]), let denominator = Int32(parts[1]) {
-            guard numerator > 0, denominator > 0, numerator / denominator <= 1000 else {
-                return nil
-            }
+            guard numerator > 0, denominator > 0, numerator / denominator <= 1000,
+                denominator / numerator < 1000
+            else { return nil }
             self.init(numerator, per: denominator)
             return
         }

@@ -66,6 +66,7 @@ struct AgentCommand: ParsableCommand {
                 memoryLimitBytes: Int(keeping.memoryLimit.bytes),
                 spool: try keeping.spool(source: name))
             if configuration.checks {
+                try settings.check()
                 print("these options are right")
                 return
             }

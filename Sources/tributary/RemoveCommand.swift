@@ -25,7 +25,8 @@ struct RemoveCommand: ParsableCommand {
             let layout = try archive.openLayout()
             // All of them are looked at before the first one goes.
             let names = try sessions.map { try removable($0, layout) }
-            for name in names {
+            // 'latest' may be one that is named too.
+            for (index, name) in names.enumerated() where !names[..<index].contains(name) {
                 let bytes = try size(of: name, layout)
                 if dryRun {
                     print("would remove \(name), \(ByteCount(bytes))")

@@ -90,7 +90,7 @@ extension EndToEnd {
                 let kept = try await tributary(stage, "rm", "latest")
                 #expect(kept.status == 1 && kept.complaints.contains("is protected"))
                 _ = try await tributary(stage, "protect", "--off", "latest")
-                #expect(try await tributary(stage, "rm", "latest").status == 0)
+                #expect(try await tributary(stage, "rm", "latest", "latest").status == 0)
                 #expect(try stage.sessions.isEmpty)
                 #expect(try await tributary(stage, "index", "--check").status == 0)
             }

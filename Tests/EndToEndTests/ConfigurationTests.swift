@@ -49,8 +49,6 @@ extension EndToEnd {
                     case "keys": ""
                     // For other machines it would want a key.
                     case "listen": "listen: tcp://127.0.0.1:5550"
-                    // This machine may have no camera.
-                    case "video": "video: test"
                     default: "\(option): \(value)"
                     }
                 }.joined(separator: "\n").write(to: file, atomically: true, encoding: .utf8)

@@ -139,6 +139,17 @@ extension CaptureSettings {
         }
     }
 
+    /// Finds what can be found without opening anything: for a configuration that is not in force yet.
+    package func check() throws(CaptureError) {
+        try validate()
+        _ = try videoRate()
+        switch video {
+        case .test: _ = try testPicturePlan()
+        case .device: _ = try cameraWish()
+        case .file, .none: break
+        }
+    }
+
     private var isFromCamera: Bool {
         if case .device = video { return true }
         return false
