@@ -102,7 +102,7 @@ extension EndToEnd {
             Wish(.archive, "extract latest -o b.txt", 64, "'b.txt' does not say what"),
             Wish(.archive, "extract latest --at 1s -o b.wav", 64, "--at is for pictures"),
             Wish(.archive, "remux /nowhere/a.mkv /tmp/b.txt", 64, "'/tmp/b.txt' does not say"),
-            Wish(.archive, "remux /nowhere/a.mkv /nowhere/b.mp4", 1, "cannot read /nowhere/a.mkv"),
+            Wish(.archive, "remux /nowhere/a.mkv /nowhere/b.mp4", 1, "cannot write /nowhere/b.mp4"),
             Wish(.archive, "import /nowhere/a.mkv", 1, "no file '/nowhere/a.mkv'"),
             Wish(.archive, "import --at 5s /nowhere/a.mkv", 64, "instant in UTC"),
             Wish(.archive, "import --source ../x /nowhere/a.mkv", 64, "'../x' cannot be a name"),
