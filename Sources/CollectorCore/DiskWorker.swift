@@ -30,6 +30,8 @@ struct DiskWorker<Payload: MediaPayload> {
     var dirty: Set<SegmentID> = []
     var dirtyLedgers: Set<String> = []
     var stuck: [String: Backlog] = [:]
+    /// By path of the description that they wait for.
+    private var undescribed: [String: [DiskJob<Payload>]] = [:]
     /// Sources of which a file failed.
     var rescues: [SourceID: Rescue] = [:]
     /// How often in a row that has happened.
@@ -83,7 +85,7 @@ struct DiskWorker<Payload: MediaPayload> {
             endSessions()
             return
         }
-        if isInVain(job) { return }
+        if isInVain(job) || waitsForDescription(job) { return }
         let queue = queue(of: job)
         if stuck[queue] != nil {
             stuck[queue]?.jobs.append(job)
@@ -96,6 +98,27 @@ struct DiskWorker<Payload: MediaPayload> {
             let path = path(of: job)
             events.append(.stuck(path: path, error))
             stuck[queue] = Backlog(path: path, jobs: [job], error: error)
+        }
+    }
+
+    /// Keeps back what belongs to a session that could not be described yet.
+    ///
+    /// Were the collector killed, its files would be those of a session of which nothing is known but its name: it could not go on, and
+    /// what of it is not on disk would come again into another one.
+    private mutating func waitsForDescription(_ job: DiskJob<Payload>) -> Bool {
+        guard !stuck.isEmpty, let session = job.session else { return false }
+        let path = layout.manifest(session)
+        guard stuck[path] != nil, undescribed[path] != nil || !FileSystem.exists(path) else {
+            return false
+        }
+        undescribed[path, default: []].append(job)
+        return true
+    }
+
+    /// Does what waited for a description that is there now.
+    private mutating func performDescribed() {
+        for path in undescribed.keys.sorted() where FileSystem.exists(path) {
+            for job in undescribed.removeValue(forKey: path) ?? [] { perform(job) }
         }
     }
 
@@ -120,6 +143,7 @@ struct DiskWorker<Payload: MediaPayload> {
                 }
             }
         }
+        performDescribed()
         for id in rescues.keys.sorted(by: { $0.description < $1.description }) { rescue(id) }
         endSessions()
     }
@@ -160,6 +184,7 @@ struct DiskWorker<Payload: MediaPayload> {
             events.append(.abandoned(path: backlog.path, backlog.error))
         }
         stuck.removeAll()
+        undescribed.removeAll()
         for (id, rescue) in rescues where !rescue.isDone {
             events.append(.abandoned(path: id.description, rescue.error))
         }

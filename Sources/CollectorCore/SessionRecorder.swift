@@ -452,6 +452,8 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         var actions: [Action] = [
             .job(.makeDirectory(settings.layout.session(manifest.session))),
             .sessionStarted(name: manifest.session),
+            // Before anything else of it: only a session with a description goes on after a crash.
+            writeManifest(),
         ]
         for (source, event) in held { actions += apply(event, of: source, zero: zero, at: now) }
         return actions + endIfComplete(at: now)

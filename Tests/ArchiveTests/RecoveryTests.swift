@@ -340,6 +340,13 @@ private final class Scene {
         #expect(try empty.recover().session == nil)
         #expect(try empty.layout.sessionNames() == [])
 
+        // It is described before it has a source.
+        let blank = try Scene()
+        try FileSystem.removeTree(blank.layout.source(blank.session, "camera"))
+        try blank.writeManifest { $0.sources = [] }
+        #expect(try blank.recover().session == nil)
+        #expect(try blank.layout.sessionNames() == [])
+
         // The second session of one zero has a number behind it.
         for suffix in ["", "-2", "-17"] {
             let scene = try Scene(suffix: suffix)

@@ -67,17 +67,23 @@ final class DiskScene {
     }
 
     func open(_ number: Int, of source: String) {
+        open(id(number, source), path: path(number, of: source))
+    }
+
+    func open(_ id: SegmentID, path: String) {
         let plan = SegmentPlan(
             originNanoseconds: 0,
             tracks: [.init(format: Self.format, originTicks: 0, shiftTicks: 0)])
         worker.perform(
-            .open(
-                id(number, source), path: path(number, of: source), plan: plan,
-                sessionZero: Self.zero))
+            .open(id, path: path, plan: plan, sessionZero: Self.zero))
     }
 
     /// A fragment of a picture for each record.
     func append(_ records: ClosedRange<UInt64>, to number: Int, of source: String) {
+        append(records, to: id(number, source))
+    }
+
+    func append(_ records: ClosedRange<UInt64>, to id: SegmentID) {
         let samples = records.map { record in
             PlannedSample(
                 sizeBytes: 8, dts: Int64(record) * 3_000, pts: Int64(record) * 3_000,
@@ -101,7 +107,7 @@ final class DiskScene {
             clock: .init(offsetNanoseconds: 0, boundNanoseconds: 0, skewPartsPerBillion: 0),
             collectorZeroNanoseconds: 0)
         worker.perform(
-            .append(id(number, source), FragmentPlan(context: context, pieces: [piece])))
+            .append(id, FragmentPlan(context: context, pieces: [piece])))
     }
 
     func finish(_ number: Int, of source: String) { worker.perform(.finish(id(number, source))) }

@@ -61,6 +61,43 @@ import Testing
         #expect(scene.stuckPaths.isEmpty)
     }
 
+    @Test func `nothing of a session is written before its description`() throws {
+        let scene = try DiskScene()
+        let session = "next"
+        let layout = scene.layout
+        let description = layout.manifest(session)
+        let ledger = layout.ledger(session, "one")
+        let segment = SegmentID(session: session, source: "one", number: 1)
+        let path = layout.segment(session, "one", origin: DiskScene.zero)
+        func line(_ record: UInt64) -> DiskJob<TestPayload> {
+            var entry = LedgerEntry(kind: .gap, at: DiskScene.zero)
+            entry.firstSequence = record
+            entry.lastSequence = record
+            return .ledger(source: "one", path: ledger, Ledger.line(entry), records: nil)
+        }
+        scene.disk.setFault(EIO, at: "\(description).new")
+        scene.worker.perform(.makeDirectory(layout.session(session)))
+        scene.worker.perform(.manifest(path: description, Array("{}".utf8)))
+        scene.worker.perform(.makeDirectory(layout.source(session, "one")))
+        scene.worker.perform(line(3))
+        scene.open(segment, path: path)
+        scene.append(4...4, to: segment)
+        scene.worker.perform(line(5))
+        scene.worker.retry()
+        scene.worker.commit()
+        #expect(!FileSystem.exists(ledger) && !FileSystem.exists(path))
+        #expect(scene.worker.isStuck)
+        // Other sessions do not wait for it.
+        scene.append(3...3, to: 1, of: "one")
+        #expect(scene.report(1, of: "one").fragments == 2)
+
+        scene.disk.setFault(nil, at: "\(description).new")
+        scene.worker.retry()
+        #expect(!scene.worker.isStuck && FileSystem.exists(description))
+        #expect(try Ledger.read(ledger).entries.map(\.firstSequence) == [3, 5])
+        #expect(FileVerifier.verify(path).report.fragments == 1)
+    }
+
     @Test func `a file is there when it has its first fragment, and not before`() throws {
         let scene = try DiskScene()
         scene.open(2, of: "one")

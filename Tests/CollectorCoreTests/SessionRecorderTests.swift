@@ -140,6 +140,24 @@ private let second: Int64 = 1_000_000_000
         #expect(harness.recorder.persisted(source: "camera", spool: spool) == 3)
     }
 
+    @Test func `a session is described before anything of it is written`() throws {
+        var harness = SessionHarness()
+        var camera = SteadyCamera("camera")
+        harness.open(camera, at: 0)
+        harness.picture(&camera, capturedAt: 0, arriving: 1)
+        harness.tick(second)
+        let first = try #require(
+            harness.jobs.first { job in
+                if case .makeDirectory = job { false } else { true }
+            })
+        guard case .manifest(let path, _) = first else {
+            Issue.record("\(first)")
+            return
+        }
+        let session = try #require(harness.started.first)
+        #expect(path == ArchiveLayout(root: "/archive").manifest(session))
+    }
+
     @Test func `the operator's stop finishes every file and the description`() throws {
         var harness = SessionHarness()
         var camera = SteadyCamera("camera")

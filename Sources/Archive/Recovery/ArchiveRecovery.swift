@@ -73,8 +73,9 @@ package struct ArchiveRecovery {
         // What a replacement that was cut short has left.
         try FileSystem.remove("\(path).new", on: layout.disk)
         guard FileSystem.exists(path) else { return try orphan(session) }
+        let manifest: SessionManifest
         do throws(ArchiveError) {
-            return try SessionManifest.read(path)
+            manifest = try SessionManifest.read(path)
         } catch {
             archive.notes.append(RecoveryNote(.error, "\(error)"))
             guard case .malformed(_, SessionManifest.unreadable) = error,
@@ -85,9 +86,22 @@ package struct ArchiveRecovery {
             }
             return interrupted(session, zero: zero)
         }
+        guard try isBlank(session, manifest) else { return manifest }
+        try FileSystem.remove(path, on: layout.disk)
+        return try orphan(session)
     }
 
-    /// A session whose description was never written: a crash in its first moment.
+    /// Whether a session was described, which is the first that is done for it, and then a crash came.
+    private func isBlank(
+        _ session: String, _ manifest: SessionManifest
+    ) throws(ArchiveError) -> Bool {
+        guard manifest.state == .recording, manifest.sources.isEmpty,
+            UTCTime(sessionName: session) != nil
+        else { return false }
+        return try layout.sourceNames(session).isEmpty
+    }
+
+    /// A session whose description was never written, or is all that there is of it: a crash in its first moment.
     private mutating func orphan(_ session: String) throws(ArchiveError) -> SessionManifest? {
         guard let zero = UTCTime(sessionName: session) else { return nil }
         var hasContent = false
