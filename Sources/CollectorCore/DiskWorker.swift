@@ -155,7 +155,8 @@ struct DiskWorker<Payload: MediaPayload> {
                 // An earlier description that waits would be written over this one.
                 stuck[path] == nil,
                 !segments.keys.contains(where: { $0.session == session }),
-                !rescues.contains(where: { $0.key.session == session && !$0.value.isDone }),
+                // What a failed file has lost is in the ledger when its source may go on.
+                !rescues.keys.contains(where: { $0.session == session }),
                 !stuck.values.contains(where: { $0.jobs.contains { $0.session == session } })
             else { continue }
             do throws(ArchiveError) {
@@ -178,6 +179,11 @@ struct DiskWorker<Payload: MediaPayload> {
         }
     }
 
+    /// Whether all jobs of a session have been given, but what follows on failed files.
+    func hasEnded(_ session: String) -> Bool {
+        ends.contains { if case .endSession(session, _, _) = $0 { true } else { false } }
+    }
+
     /// Gives up what is still stuck.
     mutating func abandon() {
         for backlog in stuck.values {
@@ -185,7 +191,8 @@ struct DiskWorker<Payload: MediaPayload> {
         }
         stuck.removeAll()
         undescribed.removeAll()
-        for (id, rescue) in rescues where !rescue.isDone {
+        // A session's end that waits for what a file has lost is not written either.
+        for (id, rescue) in rescues where !rescue.isDone || hasEnded(id.session) {
             events.append(.abandoned(path: id.description, rescue.error))
         }
         rescues.removeAll()

@@ -52,12 +52,12 @@ extension SessionRecorder {
             let (spool, last) = session.through[id.name], last > 0
         else { return [.job(.goOn(id))] }
         let lost = watermarks.durable(source: id.name, spool: spool).missing(in: 1...last)
-        return [.job(.goOn(id))]
-            + lost.flatMap {
-                gap(
-                    $0, of: id.name, spool, cause: LostRecords.writeFailed,
-                    "a file failed when the session had ended already", in: id.session, at: now)
-            }
+        // The session's end waits for the source to go on: the lines come first.
+        return lost.flatMap {
+            gap(
+                $0, of: id.name, spool, cause: LostRecords.writeFailed,
+                "a file failed when the session had ended already", in: id.session, at: now)
+        } + [.job(.goOn(id))]
     }
 
     /// Takes note of what is durable of a source.

@@ -74,10 +74,11 @@ extension DiskWorker {
         case .open(let id, _, _, _), .reopen(let id, _), .finish(let id):
             return rescues[id.origin] != nil
         case .ledger(let source, let path, _, let records):
-            // Records come again, and would be there twice; other lines stand for themselves.
-            guard records != nil, let session = ArchiveLayout.session(ofLedger: path) else {
-                return false
-            }
+            // Records come again, and would be there twice; other lines stand for themselves, and so does what is said of a session
+            // that has ended: nothing comes again into that.
+            guard records != nil, let session = ArchiveLayout.session(ofLedger: path),
+                !hasEnded(session)
+            else { return false }
             return rescues[SourceID(session: session, name: source)] != nil
         case .makeDirectory, .manifest, .goOn, .remove, .endSession:
             return false

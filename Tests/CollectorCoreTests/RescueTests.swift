@@ -47,6 +47,40 @@ import Testing
         #expect(scene.report(1, of: "two").fragments == 2)
     }
 
+    @Test func `a session is not called finished before its ledger says what a failed file lost`()
+        throws
+    {
+        let scene = try DiskScene()
+        let manifest = scene.layout.manifest("session")
+        let ledger = scene.layout.ledger("session", "one")
+        scene.append(3...3, to: 1, of: "one")
+        scene.disk.setFault(EIO, at: scene.path(1, of: "one"))
+        scene.worker.commit()
+        for source in ["one", "two"] { scene.finish(1, of: source) }
+        scene.worker.perform(.endSession("session", path: manifest, Array("{}".utf8)))
+        scene.disk.setFault(nil, at: scene.path(1, of: "one"))
+        scene.worker.retry()
+        scene.hear()
+        let rescued = try #require(scene.rescued.first)
+        // Were it finished now, nobody would ever look for the third record.
+        #expect(!FileSystem.exists(manifest) && scene.worker.isStuck)
+
+        var entry = LedgerEntry(kind: .gap, at: DiskScene.zero)
+        entry.firstSequence = 3
+        entry.lastSequence = 3
+        scene.worker.perform(
+            .ledger(
+                source: "one", path: ledger, Ledger.line(entry),
+                records: PersistedRecords(
+                    source: "one", spool: DiskScene.spool, sequences: [3...3])))
+        scene.worker.perform(.goOn(rescued.id))
+        scene.worker.retry()
+        scene.hear()
+        #expect(FileSystem.exists(manifest) && !scene.worker.isStuck)
+        #expect(try Ledger.read(ledger).entries.map(\.kind) == [.failed, .gap])
+        #expect(scene.persisted("one") == [1...2, 3...3])
+    }
+
     @Test func `the catalog is told where a file that failed has ended`() throws {
         let scene = try DiskScene(keepsCatalog: true)
         scene.disk.setFault(EIO, at: scene.path(1, of: "one"))
