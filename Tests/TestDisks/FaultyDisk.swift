@@ -313,8 +313,9 @@ extension FaultyDisk {
                 errno = ESRCH
                 return -1
             case .failed(let code):
-                // Linux: what could not be written counts as clean from now on, and the next one succeeds.
-                state.files[number]?.losePages()
+                // Linux: what could not be written counts as clean from now on, and the next one succeeds. A process that is dead
+                // asks for nothing, though, and what it wrote is in the page cache.
+                if !state.isDead { state.files[number]?.losePages() }
                 errno = code
                 return -1
             }
