@@ -17,7 +17,9 @@ extension SpoolShelf {
                 }
             }
         }
-        for generation in withSubstitutes.union(files.keys).sorted() {
+        let generations = withSubstitutes.union(files.keys).sorted()
+        newestGenerationFound = generations.last
+        for generation in generations {
             let numbers = files[generation, default: []].sorted()
             let substitutes =
                 withSubstitutes.contains(generation) ? try readSubstitutes(generation) : nil

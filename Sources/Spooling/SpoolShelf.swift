@@ -30,6 +30,9 @@ package struct SpoolShelf<Storage: SpoolStorage>: Sendable {
     /// What all files together should take, bytes. Whoever writes drops groups until it is so.
     package let limitBytes: Int
     package internal(set) var spools: [Spool] = []
+    /// The newest spool of which there was a file at the start, readable or not: whoever ends in order leaves none, but for what
+    /// is still to be sent.
+    package internal(set) var newestGenerationFound: UInt32?
     /// What was found wrong at the start, in lines for people.
     package internal(set) var complaints: [String] = []
     private var unsynced: Set<String> = []

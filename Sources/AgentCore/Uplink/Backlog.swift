@@ -174,6 +174,10 @@ struct Backlog<Storage: SpoolStorage, Payload: SpooledPayload>: Sendable {
 // MARK: - Lanes
 
 extension Backlog {
+    private static var unknownLoss: String {
+        "the box or the agent was restarted; what it lost then, nobody knows"
+    }
+
     /// Finds out what earlier lives left, and goes on with it.
     private mutating func takeUp() {
         guard let shelf else { return beginInMemory() }
@@ -196,16 +200,19 @@ extension Backlog {
             let megabytes = (self.shelf?.sizeBytes ?? 0) / 1_000_000
             note(.info, "\(megabytes) MB of samples from before this start are sent first")
         }
-        guard let last = lives.last else { return beginOnDisk() }
+        guard let last = lives.last else {
+            // Not one record outlived it, but it had not ended.
+            if shelf.newestGenerationFound != nil { restart = (nil, Self.unknownLoss) }
+            return beginOnDisk()
+        }
         if goesOn(last) {
             restart = (last.endNanoseconds, "the agent was not running")
             changedFormats = formats.filter { !last.newestFormats.contains($0) }
             return
         }
         lanes[lanes.count - 1].link.retire()
-        if !last.saidGoodbye {
-            let text = "the box or the agent was restarted; what it lost then, nobody knows"
-            restart = (last.epoch == epoch ? last.endNanoseconds : nil, text)
+        if !last.saidGoodbye || shelf.newestGenerationFound ?? 0 > last.generation {
+            restart = (last.epoch == epoch ? last.endNanoseconds : nil, Self.unknownLoss)
         }
         beginOnDisk()
     }

@@ -69,6 +69,8 @@ struct BacklogSimulation {
     private(set) var isFinished = false
     private(set) var lives = 1
     private(set) var logs: [String] = []
+    /// Names that the last power cut left on the disk.
+    private(set) var leftBehind: [String] = []
 
     /// By decoding time: how often each sample has arrived.
     private(set) var arrived: [Int64: Int] = [:]
@@ -108,8 +110,12 @@ struct BacklogSimulation {
             })
     }
 
-    mutating func run(steps: Int = 1_200) throws {
-        for _ in 0..<steps { try step(inPeace: false) }
+    /// - Parameter cut: after so many steps the power goes.
+    mutating func run(steps: Int = 1_200, cut: Int? = nil) throws {
+        for index in 0..<steps {
+            if index == cut { try restart(afterPowerCut: true) }
+            try step(inPeace: false)
+        }
         disk.setCapacity(nil)
         outageUntil = 0
         perform(backlog.sayGoodbye("end", now: now))
@@ -190,6 +196,7 @@ struct BacklogSimulation {
         if afterPowerCut {
             boot += 1
             disk.cutPower()
+            leftBehind = try disk.names()
         }
         backlog = try Self.backlog(disk, boot: boot, life: lives, seed: seed)
         framesSinceKey = 12

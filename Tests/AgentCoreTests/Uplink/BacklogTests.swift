@@ -80,4 +80,16 @@ struct `A backlog on a disk` {
         let lost = simulation.made.count - simulation.arrived.count - Int(dropped)
         #expect(lost <= (simulation.lives - 1) * 1_000, "seed \(seed): \(lost)")
     }
+
+    @Test(arguments: 0..<20 as Range<UInt64>)
+    func `that the power was cut is said, if anything at all tells of the life before`(
+        seed: UInt64
+    ) throws {
+        var simulation = try BacklogSimulation(seed: seed, trouble: [])
+        try simulation.run(steps: 300, cut: 200)
+        #expect(
+            simulation.gaps.filter { $0.cause == .restart }.count
+                == (simulation.leftBehind.isEmpty ? 0 : 1), "seed \(seed): \(simulation.leftBehind)"
+        )
+    }
 }
