@@ -1,0 +1,245 @@
+"""An evening from bare boxes to a running site, and what may happen to it afterwards."""
+
+import json
+import os
+import shutil
+import time
+
+import machine
+import packages
+
+ARCHIVE = "/var/lib/tributary/recordings"
+STATUS = "systemctl show -P StatusText"
+# What an emulated processor cannot keep up with; each such loss is in the ledger, with these causes.
+SLOWNESS = {"driver drop", "encoder overload", "overrun"}
+INSTALL = "DEBIAN_FRONTEND=noninteractive apt-get -qq -y install"
+
+
+class Site:
+    """A server and a camera box."""
+
+    def __init__(self, rig, ours, options):
+        self.flaws, self.options, self.ours = 0, options, ours
+        self.address = f"10.0.2.2:{options.port}"
+        self.server = rig.machine("server", memory=768, forward=(options.port, 5550), has_devices=False)
+        self.box = rig.machine("box", memory=1280)
+        root = f"{rig.parts}/root"
+        for target, names in ((self.server, ("tributary_", "tributary-collector_")), (self.box, ("tributary-agent_",))):
+            mine = [path for path in ours if os.path.basename(path).startswith(names)]
+            for path in mine:
+                shutil.copy(path, f"{target.share}/files")
+            packages.missing(mine, root, f"{target.share}/files")
+            os.makedirs(f"{target.share}/later")
+            for path in mine:
+                packages.later(path, f"{target.share}/later")
+
+    def end(self):
+        for target in (self.server, self.box):
+            if target.process:
+                target.cut()
+
+    def say(self, line):
+        print(f"   {line}", flush=True)
+
+    def expect(self, truth, line):
+        if not truth:
+            self.flaws += 1
+        print(f"   {'' if truth else 'FLAW '}{line}", flush=True)
+
+    def explain(self):
+        """What both have to say when something did not come about."""
+        for target, unit in ((self.server, "tributary-collector"), (self.box, "tributary-agent")):
+            try:
+                print(target.do(f"systemctl status --no-pager -l {unit}; journalctl -b --no-pager -n 40 -u {unit}",
+                                accept=range(256)))
+            except (machine.MachineError, AttributeError) as error:
+                print(f"   ({error})")
+
+    def spend(self):
+        """All of it, in its order."""
+        self.settle_in()
+        self.pull_network()
+        self.cut_box()
+        self.cut_collector()
+        self.lose_camera()
+        self.upgrade()
+        self.finish()
+        self.leave()
+
+    # What is known of the recording.
+
+    def show(self):
+        return json.loads(self.server.do(f"tributary show latest --json --archive {ARCHIVE}", 120))["sources"][0]
+
+    @staticmethod
+    def samples(source, kind):
+        return sum(t["samples"] for f in source["files"] for t in f["tracks"] if t["kind"] == kind)
+
+    def pictures(self):
+        return self.samples(self.show(), "video")
+
+    def verify(self, when, causes=()):
+        """After whatever has happened: the archive is sound, and nothing is missing but for these causes."""
+        said = self.server.do(f"tributary verify latest --archive {ARCHIVE}", 120, accept=range(256))
+        source = self.show()
+        strange = [gap for gap in source["gaps"] if gap.get("cause") not in SLOWNESS.union(causes)]
+        clean = " damage" not in said and self.server.do(
+            f"tributary verify latest --archive {ARCHIVE} > /dev/null; echo $?", 120).strip() == "0"
+        self.expect(clean, f"{when}: tributary verify {'is clean' if clean else 'found: ' + said.strip()[-300:]}")
+        slow = sum(gap.get("samples") or 0 for gap in source["gaps"] if gap.get("cause") in SLOWNESS)
+        self.expect(not strange, f"{when}: nothing is missing but for what this slow box lost ({slow} pictures)"
+                    + f"{' and the causes that it has to have' if causes else ''}"
+                    + "".join(f"; {gap}" for gap in strange[:3]))
+        return source
+
+    def wait_until_sent(self, patience=120):
+        return self.box.until("all is sent", f"{STATUS} tributary-agent",
+                              lambda text: text.startswith("recording") and "; sent to" in text, patience).strip()
+
+    def seals(self):
+        """Digests of all segments that are final."""
+        return self.server.do(
+            f"cd {ARCHIVE}/sessions && find . -name '*.mp4' -printf '%T@ %p\\n' | sort | head -n -1 | cut -d' ' -f2 "
+            "| sort | xargs -r sha256sum")
+
+    # What happens.
+
+    def settle_in(self):
+        print("== a newcomer's evening", flush=True)
+        started = time.monotonic()
+        self.server.start()
+        self.box.start()
+        self.say(f"two machines up in {time.monotonic() - started:.0f} s")
+        # The recording is to have several segments, and a picture that an emulated processor can encode.
+        started = time.monotonic()
+        self.server.do(f"{INSTALL} /share/files/*.deb", 120)
+        self.server.until("the collector waits", f"{STATUS} tributary-collector",
+                          lambda text: "waiting for agents at tcp://0.0.0.0:5550" in text)
+        self.server.do("sed -i 's/^#segment: .*/segment: 20s/' /etc/tributary/collector.yaml; "
+                       "systemctl restart tributary-collector")
+        line = self.server.do(f"tributary keys enrol camera1 --server {self.address} 2> /dev/null").strip()
+        self.box.do(f"{INSTALL} /share/files/*.deb", 120)
+        without = self.box.do("systemctl start tributary-agent; systemctl show -P ActiveState -P StatusText tributary-agent",
+                              accept=range(256))
+        self.say(f"before it is enrolled, the agent's status is: {' '.join(without.split())}")
+        self.box.do("systemctl stop tributary-agent")
+        self.box.do("sed -i 's/^#size: .*/size: 320x180/; s/^#fps: .*/fps: 15/; "
+                    "s/^#audio: .*/audio: hw:Loopback,1,0/' /etc/tributary/agent.yaml")
+        said = self.box.do(f"tributary-agent enrol <<'END'\n{line}\nEND\n")
+        self.expect("systemctl enable --now tributary-agent" in said, "enrol says what to do next")
+        self.box.do("systemctl enable --now tributary-agent", 90)
+        second = self.box.do(f"tributary-agent enrol --file /tmp/x.yaml --keys /tmp/keys '{line}'", accept=range(256))
+        self.expect("it has been used" in second and second.count("\n") == 1, f"a second use: {second.strip()}")
+        rights = self.box.do("stat -c '%a %U' /var/lib/tributary-agent/keys/own.key").strip()
+        self.expect(rights == "600 tributary-agent", f"the box's key is {rights}")
+        self.server.until("a minute is recorded", f"tributary ls --json --archive {ARCHIVE}",
+                          lambda text: text.strip().startswith(("[", "{")) and self.pictures() >= 60 * 15, 180)
+        self.say(f"from bare machines to the first recorded minute: {time.monotonic() - started:.0f} s, "
+                 "2 commands on the server, 3 on the box")
+        self.verify("after the first minute")
+        self.say(f"agent: {self.wait_until_sent()}")
+        self.say("collector: " + self.server.do(f"{STATUS} tributary-collector").strip())
+
+    def pull_network(self):
+        seconds = self.options.outage
+        print(f"== {seconds} s without network", flush=True)
+        before = self.pictures()
+        self.box.do("ip link set eth0 down")
+        time.sleep(seconds)
+        status = self.box.do(f"{STATUS} tributary-agent").strip()
+        self.expect("not sent" in status, f"agent: {status}")
+        self.box.do("ip link set eth0 up")
+        self.wait_until_sent()
+        grown = self.pictures() - before
+        self.expect(grown >= (seconds - 5) * 15, f"{grown} pictures more afterwards")
+        self.verify("after the outage")
+
+    def cut_box(self):
+        print("== the box's power is cut", flush=True)
+        before = self.pictures()
+        self.box.cut()
+        time.sleep(5)
+        self.box.start()
+        self.wait_until_sent()
+        self.server.until("more is recorded", "true", lambda _: self.pictures() >= before + 10 * 15)
+        source = self.verify("after the box's power cut", {"restart"})
+        gone = [gap for gap in source["gaps"] if gap.get("cause") == "restart"]
+        self.expect(0 < len(gone), f"what the cut took: {[self.text(gap) for gap in gone]}")
+        self.restarts = len(gone)
+
+    def cut_collector(self):
+        print("== the collector's power is cut", flush=True)
+        before, seals = self.pictures(), self.seals()
+        self.server.cut()
+        time.sleep(10)
+        status = self.box.do(f"{STATUS} tributary-agent").strip()
+        self.expect("not sent" in status, f"agent: {status}")
+        self.server.start()
+        self.wait_until_sent()
+        self.server.until("more is recorded", "true", lambda _: self.pictures() >= before + 20 * 15)
+        now = self.seals()
+        kept = all(line in now for line in seals.splitlines())
+        self.expect(kept, f"all {len(seals.splitlines())} finished segments are as they were")
+        source = self.verify("after the collector's power cut", {"restart"})
+        count = sum(gap.get("cause") == "restart" for gap in source["gaps"])
+        self.expect(count == self.restarts, "the cut took nothing")
+
+    def lose_camera(self):
+        print("== the camera is unplugged", flush=True)
+        self.box.do("rig-cam out")
+        self.box.until("it is missed", f"{STATUS} tributary-agent", lambda text: "no pictures" in text, 30)
+        self.say("agent: " + self.box.do(f"{STATUS} tributary-agent").strip())
+        # An agent that starts without its camera says so, and so does the doctor.
+        self.box.do("systemctl restart tributary-agent", accept=range(256))
+        status = self.box.until("it is missed", f"{STATUS} tributary-agent", lambda text: "camera" in text, 30).strip()
+        self.say(f"agent that starts without: {status}")
+        doctor = self.box.do("tributary-agent doctor --config /etc/tributary/agent.yaml", accept=(1,))
+        self.expect("PROBLEM" in doctor and "no camera" in doctor, "the doctor finds that there is no camera")
+        self.box.do("systemctl stop tributary-agent")
+        self.box.do("rig-cam in")
+        self.box.until("udev starts it", "systemctl is-active tributary-agent", lambda text: text.strip() == "active", 30)
+        self.say("plugged in again, it is started by udev: " + self.wait_until_sent())
+
+    def upgrade(self):
+        print("== an upgrade of both, while they record", flush=True)
+        for target, unit in ((self.server, "tributary-collector"), (self.box, "tributary-agent")):
+            pid = target.do(f"systemctl show -P MainPID {unit}").strip()
+            target.do(f"{INSTALL} /share/later/*.deb", 120)
+            target.until("it runs again", f"systemctl show -P MainPID {unit}",
+                         lambda text, pid=pid: text.strip() not in ("0", pid))
+        versions = {t.do("dpkg-query -W -f '${Version}\\n' 'tributary*'").strip().replace("\n", " ")
+                    for t in (self.server, self.box)}
+        self.say(f"versions now: {', '.join(sorted(versions))}")
+        self.wait_until_sent()
+        time.sleep(10)
+        self.verify("after the upgrade", {"restart", "command", "device lost"})
+
+    def finish(self):
+        print("== the evening ends", flush=True)
+        self.box.do("systemctl disable --now tributary-agent", 90)
+        self.server.until("the session has ended", f"{STATUS} tributary-collector", lambda text: "waiting" in text)
+        said = self.server.do(f"tributary verify --archive {ARCHIVE}", 120, accept=range(256))
+        self.expect("damage" not in said, f"all sessions: {said.strip().splitlines()[-1]}")
+        self.say("collector's exit: " + self.server.do(
+            "systemctl stop tributary-collector; systemctl show -P Result tributary-collector").strip())
+
+    def leave(self):
+        print("== the packages go", flush=True)
+        for target, names, left in (
+            (self.box, "tributary-agent", "/etc/tributary /var/lib/tributary-agent /usr/bin/tributary-agent"),
+            (self.server, "tributary-collector tributary", "/etc/tributary /usr/bin/tributary"),
+        ):
+            target.do(f"apt-get -qq -y remove {names}", 90)
+            kept = target.do("ls /etc/tributary", accept=range(256)).split()
+            self.expect(kept != [], f"removed on the {target.name}, its configuration stays: {' '.join(kept)}")
+            said = target.do(f"apt-get -qq -y purge {names}", 90)
+            there = target.do(f"ls -d {left} 2> /dev/null", accept=range(256)).split()
+            self.expect(not there, f"purged on the {target.name}, nothing is left{': ' + ' '.join(there) if there else ''}")
+            if target is self.server:
+                self.expect("Recordings stay" in said, "and the recordings stay, as is said")
+                self.expect(self.server.do(f"find {ARCHIVE} -name '*.mp4' | wc -l").strip() != "0", "they are there")
+
+    @staticmethod
+    def text(gap):
+        seconds = (gap.get("durationNanoseconds") or 0) / 1e9
+        return f"{gap.get('track') or 'all'} for {seconds:.1f} s"

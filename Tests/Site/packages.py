@@ -1,0 +1,66 @@
+"""Debian packages: what is needed beside ours, and later versions of ours."""
+
+import glob
+import os
+import re
+import subprocess
+import tempfile
+
+
+def field(package, name):
+    return subprocess.run(["dpkg-deb", "-f", package, name], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def needed(text):
+    """Names of what a Depends field asks for, each by its first alternative."""
+    return [re.split(r"[ (|:]", part.strip())[0] for part in text.split(",") if part.strip()]
+
+
+def installed(root):
+    """Names of what a root file system has, and of what stands in for more."""
+    names = set()
+    with open(f"{root}/var/lib/dpkg/status") as file:
+        for entry in file.read().split("\n\n"):
+            if "\nStatus: install ok installed" in entry:
+                names |= set(re.findall(r"^Package: (\S+)", entry, re.M))
+                for provided in re.findall(r"^Provides: (.*)", entry, re.M):
+                    names |= set(needed(provided))
+    return names
+
+
+def missing(packages, root, directory):
+    """Fetches what these packages need and the root file system does not have, from this machine's own archive."""
+    present = installed(root) | {field(package, "Package") for package in packages}
+    wanted = [name for package in packages for name in needed(field(package, "Depends"))]
+    fetched = []
+    while wanted:
+        name = wanted.pop()
+        if name in present:
+            continue
+        present.add(name)
+        with tempfile.TemporaryDirectory() as scratch:
+            os.chmod(scratch, 0o777)
+            subprocess.run(["apt-get", "-q", "download", name], cwd=scratch, check=True, capture_output=True)
+            file = glob.glob(f"{scratch}/*.deb")[0]
+            target = f"{directory}/{os.path.basename(file)}"
+            with open(file, "rb") as source, open(target, "wb") as destination:
+                destination.write(source.read())
+        fetched.append(target)
+        wanted += needed(field(target, "Depends"))
+    return fetched
+
+
+def later(package, directory):
+    """The same package as a later version."""
+    with tempfile.TemporaryDirectory() as scratch:
+        subprocess.run(["dpkg-deb", "-R", package, f"{scratch}/tree"], check=True)
+        control = f"{scratch}/tree/DEBIAN/control"
+        with open(control) as file:
+            text = file.read()
+        version = re.search(r"^Version: (.*)", text, re.M)[1]
+        text = text.replace(f"Version: {version}", f"Version: {version}+later")
+        text = text.replace(f"tributary (= {version})", f"tributary (= {version}+later)")
+        with open(control, "w") as file:
+            file.write(text)
+        subprocess.run(["dpkg-deb", "--root-owner-group", "-b", f"{scratch}/tree", directory],
+                       check=True, capture_output=True)
