@@ -167,6 +167,7 @@ let package = Package(
             "ExportCore", "Archive", "Containers", "Devices", "Encoding", "ExportCore", "MP4",
             "Media",
             "TestMedia"),
+        tests("Control", "Control", "Messaging", "Wire"),
         tests("Devices", "Devices", "Media", "TestMedia"),
         tests("Encoding", "Devices", "Encoding", "Media", "TestMedia"),
         tests(

@@ -24,7 +24,7 @@ package final class ControlServer: Sendable {
         var path: String?
     }
 
-    /// Questions that wait; more are dropped, and who asked too much hears nothing.
+    /// Questions that wait; who asks more is told so.
     private static let maximumQuestions = 64
     /// Longest path of a Unix socket (unix(7)), its final zero not counted.
     private static let maximumPathBytes = 107
@@ -149,7 +149,13 @@ package final class ControlServer: Sendable {
                 shared.questions.append(Question(peer: peer, request: request))
                 return true
             }
-            if isTaken { notify() }
+            guard isTaken else {
+                let text = "\(Self.maximumQuestions) requests wait already: try again later"
+                let reply = ControlReply(id: request.id, reply: .failure(.other, text))
+                shared.withLock { $0.replies.append((peer, reply.encoded())) }
+                return
+            }
+            notify()
         } catch {
             let reply = ControlReply(id: error.id, reply: .failure(error.failure, error.text))
             shared.withLock { $0.replies.append((peer, reply.encoded())) }
