@@ -11,6 +11,8 @@ package final class Agent: Sendable {
     package enum Outcome: Hashable, Sendable {
         /// Everything captured is durable at the collector.
         case complete
+        /// Told not to wait any longer: one line that says how much is kept on the disk, for the next start.
+        case kept(String)
         /// One line that says what was wrong.
         case failed(String)
     }
@@ -55,7 +57,8 @@ package final class Agent: Sendable {
         capture.stop()
         switch (outcome, sink.end) {
         case (.failed(let line), _): return .failed(line)
-        case (.complete, .failed(let line)): return .failed(line)
+        case (.complete, .failed(let line)), (.kept, .failed(let line)): return .failed(line)
+        case (.kept(let line), _): return .kept(line)
         case (.complete, .finished), (.complete, nil): return .complete
         }
     }
@@ -113,10 +116,10 @@ package final class Agent: Sendable {
         capture.stop()
     }
 
-    /// Gives up what is not persisted yet: ``run()`` ends with how much that was.
-    package func abandon() {
+    /// Gives up what is not persisted by then: ``run()`` ends with how much that was.
+    package func abandon(after delay: Duration = .zero) {
         capture.stop()
-        uplink.abandon(after: .zero)
+        uplink.abandon(after: delay)
     }
 
     /// For a progress line.

@@ -76,8 +76,7 @@ struct AgentCommand: ParsableCommand {
             let agent = try Agent(capture: settings, uplink: uplink, logger: logger)
             let signals = StopSignals { count in
                 if count > 1 { return agent.abandon() }
-                service.stopping()
-                agent.stop()
+                service.stop(agent)
             }
             let reloading = ReloadSignal { service.reload(agent) }
             let watching = service.watch(agent)
@@ -85,8 +84,11 @@ struct AgentCommand: ParsableCommand {
                 watching?.cancel()
                 withExtendedLifetime((signals, reloading)) {}
             }
-            if case .failed(let line) = try agent.run() { throw Failure(line) }
-            logger.info("done: the collector has everything on disk")
+            switch try agent.run() {
+            case .complete: logger.info("done: the collector has everything on disk")
+            case .kept(let line): try service.leave(line)
+            case .failed(let line): throw Failure(line)
+            }
         } catch let error as CaptureError {
             if case .settings(let text) = error { throw UsageError(text) }
             throw Failure("\(error)")

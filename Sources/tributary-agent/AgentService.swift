@@ -13,6 +13,8 @@ final class AgentService: Sendable {
         "video", "audio", "size", "fps", "video-bitrate", "verbose",
     ]
     private static let lookMilliseconds = 1_000
+    /// How long a service that is to end goes on sending: well within what its manager waits (`TimeoutStopSec=30`), which kills it then.
+    private static let stopping = Duration.seconds(10)
 
     let logger: Logger
     private let manager = ServiceManager.current()
@@ -71,9 +73,17 @@ final class AgentService: Sendable {
         if isAlive { manager.alive() }
     }
 
-    func stopping() {
+    /// Ends the capture. People may wait as long as they like until all is sent; a service's manager does not.
+    func stop(_ agent: Agent) {
         manager.stopping()
         manager.status("stopping: what has been captured is sent first")
+        if manager.isThere { agent.abandon(after: Self.stopping) } else { agent.stop() }
+    }
+
+    /// Not all was sent, and nothing is lost: for a service that is as it should be, for people it is to be known.
+    func leave(_ line: String) throws(Failure) {
+        guard manager.isThere else { throw Failure(line) }
+        logger.warning("\(line)")
     }
 
     // MARK: The configuration

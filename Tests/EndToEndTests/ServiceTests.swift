@@ -37,6 +37,25 @@ extension EndToEnd {
             }
         }
 
+        @Test func `an agent without a collector ends before it is killed, and keeps what it has`()
+            async throws
+        {
+            try await Stage.with { stage in
+                let manager = try ServiceListener(on: stage)
+                let agent = try manager.start(
+                    .agent,
+                    [
+                        "--collector", stage.endpoint, "--source", "stage", "--video", "test",
+                        "--audio", "none", "--size", "320x180", "--spool", stage.spool,
+                    ], on: stage)
+                try await manager.hears("READY=1")
+                agent.signal(SIGTERM)
+                try await manager.hears("STOPPING=1")
+                let outcome = try await agent.succeeds()
+                #expect(outcome.complaints.contains("are sent at the next start"))
+            }
+        }
+
         @Test(arguments: [
             (["--video", "/dev/video99"], 1, "/dev/video99"),
             (["--video", "test", "--colector", "x"], 64, "--colector"),

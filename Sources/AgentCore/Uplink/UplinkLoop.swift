@@ -140,7 +140,9 @@ extension UplinkLoop {
             perform(backlog.reportExchanges(now: now))
         }
         perform(backlog.tick(now: now))
-        if outcome == nil, let deadline, now >= deadline { outcome = .failed(givenUp) }
+        if outcome == nil, let deadline, now >= deadline {
+            outcome = isKept ? .kept(givenUp) : .failed(givenUp)
+        }
         var status = UplinkStatus()
         status.isConnected = backlog.isFlowing
         status.keptBytes = backlog.keptBytes
@@ -166,9 +168,12 @@ extension UplinkLoop {
         if !names.isEmpty { synchronizer.start(names) }
     }
 
+    /// Whether what has not been sent outlives this process.
+    private var isKept: Bool { backlog.isOnDisk && uplink.shelf != nil }
+
     private var givenUp: String {
         let kept =
-            backlog.isOnDisk && uplink.shelf != nil
+            isKept
             ? "; they stay in \(uplink.shelf?.storage.path ?? "") and are sent at the next start"
             : ""
         return "given up: \(backlog.keptSamples) samples (\(backlog.keptBytes) bytes) had not "

@@ -50,6 +50,8 @@ package struct SpoolSettings: Hashable, Sendable {
 package enum UplinkOutcome: Hashable, Sendable {
     /// Everything is durable at the collector.
     case complete
+    /// Told not to wait any longer: one line that says how much is kept on the disk, for the next start.
+    case kept(String)
     /// One line that says what was wrong, or how much was given up.
     case failed(String)
 }
