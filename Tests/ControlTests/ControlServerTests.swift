@@ -23,8 +23,9 @@ import Wire
         var poller = Poller()
         _ = poller.add(socket)
         var replies: [ControlReply] = []
-        while replies.isEmpty {
-            _ = try poller.wait(milliseconds: nil)
+        // As many looks as a minute has: whoever never answers fails this, and does not hang it.
+        for _ in 0..<600 where replies.isEmpty {
+            _ = try poller.wait(milliseconds: 100)
             while let message = try socket.receive(maximumParts: 1) {
                 replies.append(try ControlReply(decoding: message.parts[0].bytes))
             }

@@ -4,18 +4,21 @@ import Testing
 extension EndToEnd {
     /// Programs that a service manager runs: what they tell it, and what they take from it.
     @Suite struct ServiceTests {
+        private func agent(of manager: ServiceListener, on stage: Stage) throws -> Running {
+            try manager.start(
+                .agent,
+                [
+                    "--collector", stage.endpoint, "--source", "stage", "--video", "test",
+                    "--audio", "test", "--size", "320x180", "--spool", stage.spool,
+                ], on: stage)
+        }
+
         @Test func `an agent is ready without a collector, says how it does, and that it lives`()
             async throws
         {
             try await Stage.with { stage in
                 let manager = try ServiceListener(on: stage)
-                let agent = try manager.start(
-                    .agent,
-                    [
-                        "--collector", stage.endpoint, "--source", "stage", "--video", "test",
-                        "--audio",
-                        "test", "--size", "320x180", "--spool", stage.spool,
-                    ], on: stage)
+                let agent = try agent(of: manager, on: stage)
                 try await manager.hears("READY=1")
                 try await manager.hears(
                     "STATUS=", "not sent, 0 MB kept on this box: nobody answers")
@@ -42,12 +45,7 @@ extension EndToEnd {
         {
             try await Stage.with { stage in
                 let manager = try ServiceListener(on: stage)
-                let agent = try manager.start(
-                    .agent,
-                    [
-                        "--collector", stage.endpoint, "--source", "stage", "--video", "test",
-                        "--audio", "none", "--size", "320x180", "--spool", stage.spool,
-                    ], on: stage)
+                let agent = try agent(of: manager, on: stage)
                 try await manager.hears("READY=1")
                 agent.signal(SIGTERM)
                 try await manager.hears("STOPPING=1")
