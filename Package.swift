@@ -101,7 +101,7 @@ let package = Package(
         library("Trust", argumentParser, crypto, logging, "Messaging", "Terminal", "Wire"),
         library("Control", argumentParser, "Media", "Messaging", "Terminal", "Threads", "Wire"),
         library("Archive", crypto, grdb, "CLinux", "Media", "MP4", "Timing"),
-        library("Outbound", crypto, logging, "Media", "Messaging", "Spooling", "Wire"),
+        library("Outbound", crypto, logging, "Media", "Messaging", "Spooling", "Timing", "Wire"),
         .target(
             name: "OperationsServer", dependencies: httpServer + [logging, "Operations"],
             swiftSettings: settings),

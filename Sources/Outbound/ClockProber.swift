@@ -1,3 +1,4 @@
+import Timing
 package import Wire
 
 /// Decides when to ask for the collector's time, and makes exchanges of the answers. A value: sending is the caller's.
@@ -7,17 +8,29 @@ package import Wire
 /// fifty times a second, the first ten seconds ten times; then a probe every two seconds keeps what is known.
 ///
 /// Where even the quickest round trip is slow, or delays are random, quick ones have to be found among many: fifty a second for ten seconds,
-/// twenty for the first minute. More would wait behind each other on a connection that keeps their order.
+/// twenty for the first minute. More would wait behind each other on a connection that keeps their order. The source begins when what its two
+/// directions leave open is small, or does not get smaller: what is not known by then takes two seconds per millisecond to slew away.
 package struct ClockProber: Sendable {
     /// Probes of the burst: the quickest of them counts.
     static let burst = 8
-    /// How long the burst may take before the source begins with what there is.
+    /// How long the burst takes at least where round trips are slow.
     static let burstNanoseconds: Int64 = 300_000_000
+    /// How long the source waits for a better first estimate before it begins with what there is.
+    static let searchBurstNanoseconds: Int64 = 3_000_000_000
+    /// The search ends when the bound has not become smaller for this long: a link that is slow, but steady.
+    static let gainNanoseconds: Int64 = 1_000_000_000
+    /// A smaller bound is one smaller by this part of itself.
+    private static let gainDivisor: Int64 = 16
+    /// A bound as small as this is not worth waiting for a smaller one.
+    static let smallBoundNanoseconds: Int64 = 400_000
     /// How long the first answer is waited for: the clock's connection may come up two seconds after the other. A backlog
     /// that was sent without any would be placed by its arrival, off by as much as a starved machine is late. Nothing is lost meanwhile;
     /// a collector cuts connections that have said nothing for ten seconds.
     static let firstAnswerNanoseconds: Int64 = 6_000_000_000
     private static let burstPauseNanoseconds: Int64 = 5_000_000
+    /// Closer together, probes wait behind each other and are as slow as the slowest of them. Three seconds of it are within what a collector
+    /// takes from a connection (`controlMessagesPerSecond` and `controlMessageBurst` in proto/README.md).
+    private static let searchBurstPauseNanoseconds: Int64 = 12_000_000
     /// While the rate of the clocks is learnt.
     private static let learningNanoseconds: Int64 = 2_000_000_000
     private static let learningPauseNanoseconds: Int64 = 20_000_000
@@ -35,8 +48,15 @@ package struct ClockProber: Sendable {
     private let startedNanoseconds: Int64
     private var nextNanoseconds: Int64
     private var outstanding: Set<Int64> = []
+    private var probes = 0
     private var answers = 0
     private var quickestNanoseconds: Int64?
+    /// What the collector will make of the burst's exchanges.
+    private var estimator = ClockEstimator()
+    /// Since the first answer.
+    private var searchedNanoseconds: Int64?
+    /// How far the first estimate may be off, and when that became clearly smaller.
+    private var bound: (nanoseconds: Int64, sinceNanoseconds: Int64)?
     /// Of the last exchange.
     package private(set) var roundTripNanoseconds: Int64?
 
@@ -50,9 +70,13 @@ package struct ClockProber: Sendable {
     /// Whether the first estimate is as good as it will get without waiting longer.
     package func isBurstOver(now: Int64) -> Bool {
         let elapsed = now - startedNanoseconds
-        return answers >= Self.burst && isQuick
-            || answers > 0 && elapsed >= Self.burstNanoseconds
-            || elapsed >= Self.firstAnswerNanoseconds
+        if isQuick, answers >= Self.burst { return true }
+        guard let searchedNanoseconds, let bound else {
+            return elapsed >= Self.firstAnswerNanoseconds
+        }
+        return bound.nanoseconds <= Self.smallBoundNanoseconds && elapsed >= Self.burstNanoseconds
+            || now - searchedNanoseconds >= Self.searchBurstNanoseconds
+            || now - bound.sinceNanoseconds >= Self.gainNanoseconds
     }
 
     /// When the next probe is due.
@@ -77,8 +101,12 @@ package struct ClockProber: Sendable {
         return now - startedNanoseconds < length
     }
 
-    private func pause(now: Int64) -> Int64 {
-        guard isBurstOver(now: now) else { return Self.burstPauseNanoseconds }
+    private mutating func pause(now: Int64) -> Int64 {
+        guard isBurstOver(now: now) else {
+            probes += 1
+            return isQuick || probes <= Self.burst
+                ? Self.burstPauseNanoseconds : Self.searchBurstPauseNanoseconds
+        }
         if isLearning(now: now) { return Self.learningPauseNanoseconds }
         let elapsed = now - startedNanoseconds
         if isQuick, elapsed < Self.settlingNanoseconds { return Self.settlingPauseNanoseconds }
@@ -94,6 +122,20 @@ package struct ClockProber: Sendable {
         let roundTrip = now - reply.t1 - (reply.t3 - reply.t2)
         roundTripNanoseconds = roundTrip
         quickestNanoseconds = min(quickestNanoseconds ?? roundTrip, roundTrip)
+        let searched = searchedNanoseconds ?? now
+        searchedNanoseconds = searched
+        if now - searched < Self.searchBurstNanoseconds { narrow(reply, now: now) }
         return ReportedExchange(t1: reply.t1, t2: reply.t2, t3: reply.t3, t4: now, epoch: epoch)
+    }
+
+    /// Finds out what an answer says of the offset.
+    private mutating func narrow(_ reply: ClockReply, now: Int64) {
+        let exchange = ClockExchange(
+            t1Nanoseconds: reply.t1, t2Nanoseconds: reply.t2, t3Nanoseconds: reply.t3,
+            t4Nanoseconds: now)
+        _ = estimator.add(exchange)
+        let open = estimator.model(at: now)?.boundNanoseconds ?? .max
+        if let bound, open > bound.nanoseconds - bound.nanoseconds / Self.gainDivisor { return }
+        bound = (open, now)
     }
 }

@@ -25,6 +25,9 @@ final class DelayProxy: Sendable {
                     close(client)
                     continue
                 }
+                // Like the network that it stands for, it does not collect small pieces into larger ones (Nagle, RFC 1122 §4.2.3.4).
+                Self.sendAtOnce(client)
+                Self.sendAtOnce(server)
                 // The last of the two directions to end closes both.
                 let ends = Ends(client, server)
                 for (source, sink) in [(client, server), (server, client)] {
@@ -57,6 +60,12 @@ final class DelayProxy: Sendable {
         }
         guard bound else { throw failure("bind") }
         return UInt16(bigEndian: address.sin_port)
+    }
+
+    private static func sendAtOnce(_ descriptor: Int32) {
+        var yes: Int32 = 1
+        _ = setsockopt(
+            descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &yes, socklen_t(MemoryLayout<Int32>.size))
     }
 
     private static func connected(to port: UInt16) -> Int32 {

@@ -38,7 +38,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     var outboxes: [Outbox<Payload>] = []
     /// What the last Hello said of the formats.
     var announcedFormats: [[TrackFormat]] = []
-    private var exchanges: [ReportedExchange] = []
+    private var exchanges = PendingExchanges()
     /// How each source's sound does, since the last heartbeat.
     private var soundHealth: [Int: SoundHealth] = [:]
     /// Commands of this connection that are not answered yet.
@@ -118,8 +118,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
 
     /// Takes note of a finished clock exchange; it travels with the next greeting or heartbeat.
     package mutating func add(_ exchange: ReportedExchange) {
-        exchanges.append(exchange)
-        if exchanges.count > WireLimits.exchangesPerMessage { exchanges.removeFirst() }
+        exchanges.add(exchange)
     }
 
     // MARK: What the network does
@@ -135,7 +134,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
         }
         let hello = Hello(
             software: settings.software, agent: settings.agent, spool: settings.spool,
-            epochs: settings.epochs, sources: offers, clockExchanges: takeExchanges())
+            epochs: settings.epochs, sources: offers, clockExchanges: exchanges.take())
         return [.send(header: WireMessage.hello(hello).encoded(), payload: nil)]
     }
 
@@ -416,7 +415,7 @@ extension AgentLink {
                 sound: soundHealth[index])
         }
         soundHealth.removeAll()
-        let message = Heartbeat(clockExchanges: takeExchanges(), health: health)
+        let message = Heartbeat(clockExchanges: exchanges.take(), health: health)
         return [.send(header: WireMessage.heartbeat(message).encoded(), payload: nil)]
     }
 
@@ -458,11 +457,6 @@ extension AgentLink {
                 "\(megabytes) MB of samples are kept and the collector has not taken them: the "
                     + "oldest are dropped from now on")
         ]
-    }
-
-    private mutating func takeExchanges() -> [ReportedExchange] {
-        defer { exchanges.removeAll() }
-        return exchanges
     }
 
     private func log(_ level: LinkLog.Level, _ text: String) -> Action {
