@@ -16,8 +16,8 @@ struct EncodingOptions: ParsableArguments {
     @Option(
         help: """
             What becomes of pictures when the encoder is slower than the camera: drop leaves out what is more than half a \
-            second late, keep what is more than five seconds late. A camera's driver has room for a quarter of a second, and \
-            leaves out what comes then. The recording says what is missing.
+            second late, keep lets five seconds of pictures wait in memory, or 256 MB of them if that is less, and leaves out \
+            what comes while those wait. The recording says what is missing.
             """)
     var late = LatePolicy.drop
 

@@ -37,6 +37,7 @@ final class CameraLane: CaptureLane, @unchecked Sendable {
     }
 
     private let open: Opener
+    private let late: LatePolicy
     private let cameraName: String
     private let durationNanoseconds: Int64?
     private let stage: any CameraStage
@@ -47,6 +48,8 @@ final class CameraLane: CaptureLane, @unchecked Sendable {
     private var limit: CaptureLimit
     private var timeline: CameraTimeline
     private var isDone = false
+    /// Of what waits when the capture is stopped.
+    private var lastGate: LateGate?
     private var heardNanoseconds: Int64 = 0
     /// How often it was lost since it gave a picture.
     private var fruitlessOpenings = 0
@@ -61,7 +64,7 @@ final class CameraLane: CaptureLane, @unchecked Sendable {
     ) throws(CaptureError) {
         let input: any CameraInput
         do throws(DeviceError) {
-            input = try open()
+            input = Self.waiting(try open(), settings.late)
         } catch {
             throw CaptureError(error)
         }
@@ -80,6 +83,7 @@ final class CameraLane: CaptureLane, @unchecked Sendable {
             isStarted = false
         }
         self.open = open
+        late = settings.late
         self.cameraName = cameraName
         state = .capturing(input)
         durationNanoseconds = settings.duration?.nanoseconds
@@ -132,7 +136,10 @@ final class CameraLane: CaptureLane, @unchecked Sendable {
     private func capture(_ output: CaptureOutput) throws(EncodingError) -> CaptureEnd {
         if case .capturing(let input) = state { start(input, output) }
         while true {
-            if output.isToStop { return .stopped }
+            if output.isToStop {
+                try drain(output)
+                return .stopped
+            }
             if isDone { return .durationReached }
             switch state {
             case .capturing(let input):
@@ -202,6 +209,10 @@ final class CameraLane: CaptureLane, @unchecked Sendable {
                 isDone = true
                 return
             }
+            let isInTime = lastGate?.admits(
+                captureNanoseconds: time, durationNanoseconds: timeline.intervalNanoseconds,
+                nowNanoseconds: output.nowNanoseconds, tell: output.lost)
+            guard isInTime ?? true else { return }
             try stage.take(
                 picture,
                 PicturePlace(
@@ -211,6 +222,24 @@ final class CameraLane: CaptureLane, @unchecked Sendable {
         case .leftOut, .damaged:
             break
         }
+    }
+
+    /// Pictures that are kept, however late, wait outside of the driver's buffers; those that are encoded already are never late.
+    private static func waiting(
+        _ input: any CameraInput, _ late: LatePolicy
+    ) -> any CameraInput {
+        late == .keep && input.choice.coding != .h264 ? QueuedCamera(input) : input
+    }
+
+    /// What has been captured before somebody stopped it and still waits is recorded, too, unless that takes too long.
+    private func drain(_ output: CaptureOutput) throws(EncodingError) {
+        guard case .capturing(let input) = state, let queue = input as? QueuedCamera else {
+            return
+        }
+        lastGate = LateGate(late)
+        queue.close()
+        while !isDone, let picture = queue.takeRest() { try take(picture, of: queue, output) }
+        lastGate?.flush(output.lost)
     }
 
     /// The camera is gone: nothing from here on, until it is back.
@@ -228,7 +257,7 @@ final class CameraLane: CaptureLane, @unchecked Sendable {
     private func search(_ output: CaptureOutput) {
         let input: any CameraInput
         do throws(DeviceError) {
-            input = try open()
+            input = Self.waiting(try open(), late)
         } catch .noCamera {
             return  // still away, which has been said
         } catch {

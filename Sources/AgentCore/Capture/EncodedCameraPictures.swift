@@ -18,7 +18,9 @@ final class EncodedCameraPictures: CameraStage {
     init(
         _ plan: VideoEncoderSettings, _ layout: CameraPictureLayout, for settings: CaptureSettings
     ) throws(EncodingError) {
-        pictures = try LivePictures(plan, for: settings, late: settings.late)
+        // What is kept waits in a queue that is bounded; none of that is left out for having waited.
+        pictures = try LivePictures(
+            plan, for: settings, late: settings.late == .keep ? nil : settings.late)
         source = try Self.source(layout)
         self.layout = layout
     }

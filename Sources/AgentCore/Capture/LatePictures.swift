@@ -5,7 +5,8 @@ import Media
 package enum LatePolicy: String, CaseIterable, Hashable, Sendable {
     /// Half a second of them may wait, then some are left out: what is encoded stays live.
     case drop
-    /// They wait for up to five seconds: a busy moment costs no picture, but the recording lags behind for its length.
+    /// Up to five seconds of them wait: a busy moment costs no picture, but the recording lags behind for its length. A camera's
+    /// wait in a ``PictureQueue``.
     case keep
 
     /// How late a picture may be and still be encoded, nanoseconds. Drop: longer than a busy box stalls, short enough to be

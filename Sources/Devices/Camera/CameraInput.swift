@@ -76,6 +76,12 @@ package protocol CameraInput: AnyObject {
     func start() throws(DeviceError)
     /// Waits for a picture, but not longer than that.
     func read(timeoutMilliseconds: Int) throws(DeviceError) -> CameraEvent
+    /// Half of the driver's buffers or more are out: what is to wait should not wait in one of them.
+    var isShortOfBuffers: Bool { get }
     /// Asks its own encoder for a keyframe; nothing happens where there is none, or it cannot be asked.
     func requestKeyframe()
+}
+
+extension CameraInput {
+    package var isShortOfBuffers: Bool { false }
 }
