@@ -57,5 +57,6 @@ typedef void (*CV4L2_convert_destroy)(void *context);
 typedef int (*CV4L2_convert)(
     void *context, const struct v4l2_format *from, const struct v4l2_format *to, unsigned char *source, int source_bytes,
     unsigned char *target, int target_bytes);
+typedef const char *(*CV4L2_convert_error)(void *context);
 
 #endif
