@@ -50,7 +50,8 @@ struct CaptureOptions: ParsableArguments {
     @Flag(help: "Players exchange left and right, before they turn.")
     var mirror = false
 
-    @Option(help: "End after this much captured time.")
+    @Option(
+        help: "End so long after the start, whether or not the capture was stopped meanwhile.")
     var duration: TimeSpan?
 
     @Flag(help: "Start a file again when it ends.")

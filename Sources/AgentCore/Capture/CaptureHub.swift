@@ -14,8 +14,17 @@ final class CaptureHub: Sendable {
         var samples: UInt64 = 0
     }
 
+    /// One lane ended there, and another goes on: what lies between them is known when that gives something.
+    private struct Seam {
+        var endNanoseconds: Int64
+        /// When the new lane began: nothing before it counts.
+        var beginNanoseconds: Int64
+        var text: String
+    }
+
     private struct State {
         var hasBegun = false
+        var seams: [TrackKind: Seam] = [:]
         var hasEnded = false
         var formats: [TrackFormat] = []
         var tracks: [TrackKind: Track] = [:]
@@ -49,6 +58,7 @@ final class CaptureHub: Sendable {
     func sample(_ sample: EncodedSample) {
         var sample = sample
         deliver { state in
+            closeSeam(of: sample.track, atNanoseconds: sample.ptsNanoseconds, &state)
             let before = state.tracks[sample.track]
             if let before, sample.dtsNanoseconds <= before.latestDTS {
                 sample.dtsNanoseconds = min(sample.ptsNanoseconds, before.latestDTS + 1)
@@ -71,9 +81,38 @@ final class CaptureHub: Sendable {
 
     func lost(_ loss: CaptureLoss) {
         deliver { state in
+            closeSeam(of: loss.track, atNanoseconds: loss.startNanoseconds, &state)
             state.lostSamples += UInt64(max(0, loss.samples))
             sink.lost(loss)
         }
+    }
+
+    /// Another lane goes on with a kind, or will: a loss by command reaches from where the one before ended to what comes next.
+    func expectSeam(
+        of kind: TrackKind, fromNanoseconds end: Int64, toNanoseconds begin: Int64, text: String
+    ) {
+        state.withLock { state in
+            // Where nothing has come since the last one, it only grows.
+            let start = min(end, state.seams[kind]?.endNanoseconds ?? end)
+            state.seams[kind] = Seam(endNanoseconds: start, beginNanoseconds: begin, text: text)
+        }
+    }
+
+    /// Nothing of that kind will come.
+    func closeSeam(of kind: TrackKind) {
+        deliver { closeSeam(of: kind, atNanoseconds: .min, &$0) }
+    }
+
+    private func closeSeam(
+        of kind: TrackKind, atNanoseconds time: Int64, _ state: inout State
+    ) {
+        guard let seam = state.seams.removeValue(forKey: kind) else { return }
+        let end = max(time, seam.beginNanoseconds)
+        sink.lost(
+            CaptureLoss(
+                track: kind, cause: .command, startNanoseconds: seam.endNanoseconds,
+                durationNanoseconds: max(0, end - seam.endNanoseconds), samples: 0,
+                text: seam.text))
     }
 
     func noted(_ line: String) { deliver { _ in sink.noted(line) } }
@@ -158,6 +197,15 @@ final class CaptureHub: Sendable {
         isStoppingAll.store(true, ordering: .relaxed)
     }
 
+    /// Ends a capture that has no lanes, and for that reason.
+    func end(_ end: CaptureEnd) {
+        state.withLock { state in
+            state.latestEnd = end
+            state.isHeld = false
+            finishIfOver(&state)
+        }
+    }
+
     /// Lets a capture end that was stopped while it had no lanes. Not within a call of the sink.
     func finishIfStopped() {
         state.withLock { finishIfOver(&$0) }
@@ -182,6 +230,9 @@ final class CaptureHub: Sendable {
         let mayEnd = !state.isHeld || isStoppingAll.load(ordering: .relaxed)
         guard state.running.isEmpty, mayEnd, !state.hasEnded else { return }
         begin(&state)
+        for kind in state.seams.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
+            closeSeam(of: kind, atNanoseconds: .min, &state)
+        }
         state.hasEnded = true
         if let failure = state.failure {
             sink.ended(.failed(failure))

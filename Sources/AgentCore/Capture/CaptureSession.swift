@@ -27,6 +27,10 @@ package final class CaptureSession: Sendable {
         var laneCount = 0
         /// Somebody has stopped the capture, not the session.
         var isPaused = false
+        /// Somebody is exchanging lanes.
+        var isChanging = false
+        /// It was stopped until its time was over.
+        var hasExpired = false
         /// When what was asked for has been captured; nil: never.
         var deadlineNanoseconds: Int64?
     }
@@ -102,11 +106,14 @@ package final class CaptureSession: Sendable {
 
     /// Starts the threads of lanes that have been opened, together, and not before that time nor before the end of what has
     /// been captured.
-    /// - Returns: when they begin.
-    @discardableResult
+    ///
+    /// - Parameters:
+    ///   - ends: where lanes ended whose place they take; what lies between is a loss.
+    ///   - text: what that loss is called.
     func begin(
-        _ opened: [(plan: LanePlan, lane: any CaptureLane)], notBefore now: Int64
-    ) -> Int64 {
+        _ opened: [(plan: LanePlan, lane: any CaptureLane)], notBefore now: Int64,
+        after ends: [TrackKind: Int64] = [:], text: String = ""
+    ) {
         let formats = opened.flatMap(\.lane.formats)
         let start = formats.reduce(now) { max($0, self.start(of: $1)) }
         let continued = hub.adopt(formats)
@@ -126,6 +133,11 @@ package final class CaptureSession: Sendable {
                 if !rest.isEmpty { state.settings.encoderCandidates = Array(rest) }
             }
         }
+        let kinds = Set(formats.map(\.kind))
+        for (kind, end) in ends.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+            hub.expectSeam(of: kind, fromNanoseconds: end, toNanoseconds: start, text: text)
+            if !kinds.contains(kind) { hub.closeSeam(of: kind) }
+        }
         // All of them, before one of them can have ended.
         for running in begun { hub.laneBegan(running.number) }
         for running in begun {
@@ -135,8 +147,32 @@ package final class CaptureSession: Sendable {
                 running.ended.give(end)
             }
         }
-        return start
     }
+
+    /// Ends a capture that somebody has stopped when its time is over: that is counted from its start, whether or not anything
+    /// is captured. Returns at once.
+    func watchPause() {
+        NamedThread.start("capture pause") { [self] in
+            while !hub.isStopping {
+                let now = hub.clock.nowNanoseconds
+                let (isOver, hasExpired) = state.withLock { state in
+                    guard state.isPaused, let deadline = state.deadlineNanoseconds else {
+                        return (true, false)
+                    }
+                    // What is being started goes on; it ends by itself.
+                    guard now >= deadline, !state.isChanging else { return (false, false) }
+                    state.hasExpired = true
+                    return (true, true)
+                }
+                if hasExpired { hub.end(.durationReached) }
+                if isOver { return }
+                hub.clock.sleep(untilNanoseconds: now + Self.pauseNapNanoseconds)
+            }
+        }
+    }
+
+    /// How often a capture that is stopped looks whether its time is over.
+    private static let pauseNapNanoseconds: Int64 = 100_000_000
 
     /// The earliest that a lane with this format may begin: what was captured before ends there, and an AAC encoder begins
     /// with a packet of silence before its first sound.

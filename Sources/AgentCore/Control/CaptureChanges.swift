@@ -39,6 +39,19 @@ extension CaptureSession {
 
     /// Changes what is asked for, all of it or nothing.
     func apply(_ change: CaptureChange) throws(ChangeError) {
+        let wasPaused = try state.withLock { (state) throws(ChangeError) in
+            if state.hasExpired { throw .refused("the capture has ended: its --duration is over") }
+            state.isChanging = true
+            return state.isPaused
+        }
+        defer { state.withLock { $0.isChanging = false } }
+        try exchangeLanes(for: change)
+        if !wasPaused, state.withLock({ $0.isPaused && $0.deadlineNanoseconds != nil }) {
+            watchPause()
+        }
+    }
+
+    private func exchangeLanes(for change: CaptureChange) throws(ChangeError) {
         let exchange: Exchange
         var opened: [(plan: LanePlan, lane: any CaptureLane)] = []
         // What waits for a lane to let go of its device.
@@ -98,8 +111,9 @@ extension CaptureSession {
         var settings = try present.settings.changed(by: change)
         try settings.validate()
         if let deadline = present.deadlineNanoseconds, deadline < .max {
-            settings.duration = .nanoseconds(deadline - hub.clock.nowNanoseconds)
-            try settings.validate()
+            let rest = deadline - hub.clock.nowNanoseconds
+            guard rest > 0 else { throw .settings("the capture is ending: its --duration is over") }
+            settings.duration = .nanoseconds(rest)
         }
         let isPaused = change.isCapturing.map { !$0 } ?? present.isPaused
         var exchange = Exchange(settings: settings, isPaused: isPaused)
@@ -211,8 +225,9 @@ extension CaptureSession {
             }
         }
         let isPaused = state.withLock { $0.isPaused }
-        let start = begin(opened, notBefore: hub.clock.nowNanoseconds)
-        tell(ends, until: start, text: "interrupted by a change that failed")
+        begin(
+            opened, notBefore: hub.clock.nowNanoseconds, after: ends,
+            text: "interrupted by a change that failed")
         defer { hub.hold(isPaused) }
         if failures.isEmpty { return .refused(error.description) }
         let text =
@@ -231,24 +246,26 @@ extension CaptureSession {
         var ends = ends
         if exchange.isPaused {
             // From here on nothing is missing that anybody wanted; how long that was is told when it goes on.
-            for (kind, end) in ends { tell([kind: end], until: end, text: "stopped by a command") }
+            tell(ends, text: "stopped by a command")
             return
         }
         for kind in opened.flatMap(\.plan.kinds) where ends[kind] == nil {
             ends[kind] = hub.end(of: kind)
         }
-        let start = begin(opened, notBefore: now)
         let settings = exchange.settings
         let words = "now \(settings.video.argument) and \(settings.audio.argument)"
-        tell(ends, until: start, text: "not captured while a command was followed; \(words)")
+        begin(
+            opened, notBefore: now, after: ends,
+            text: "not captured while a command was followed; \(words)")
     }
 
-    private func tell(_ ends: [TrackKind: Int64], until start: Int64, text: String) {
+    /// From there on nothing is captured.
+    private func tell(_ ends: [TrackKind: Int64], text: String) {
         for (kind, end) in ends.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             hub.lost(
                 CaptureLoss(
-                    track: kind, cause: .command, startNanoseconds: end,
-                    durationNanoseconds: max(0, start - end), samples: 0, text: text))
+                    track: kind, cause: .command, startNanoseconds: end, durationNanoseconds: 0,
+                    samples: 0, text: text))
         }
     }
 }

@@ -205,6 +205,28 @@ import Wire
             last.ptsNanoseconds + last.durationNanoseconds - first.ptsNanoseconds
         #expect(abs(length - 2_000_000_000) < 40_000_000)
     }
+
+    @Test func `a capture that is stopped past the end of its time ends, and is not started again`()
+        throws
+    {
+        var settings = settings()
+        settings.duration = .seconds(1)
+        let sink = CountingSink()
+        let session = CaptureSession(settings: settings, sink: sink)
+        try session.start()
+        sink.waitForMore(of: .video, 3)
+        try session.apply(change { $0.isCapturing = false })
+        guard sink.collected.waitBriefly() else {
+            session.stop()
+            Issue.record("it does not end")
+            return
+        }
+        let result = sink.collected.wait()
+        #expect(result.ends == [.finished("duration reached")])
+        #expect(throws: ChangeError.self) {
+            try session.apply(change { $0.isCapturing = true })
+        }
+    }
 }
 
 /// Keeps what a capture gives, and lets a test wait for more of it.

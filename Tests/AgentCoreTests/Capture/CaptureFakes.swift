@@ -87,6 +87,13 @@ final class CollectingSink: CaptureSink {
         finished.signal()
     }
 
+    /// Whether the end comes before a test gives up.
+    func waitBriefly() -> Bool {
+        guard finished.wait(timeout: .now() + .seconds(20)) == .success else { return false }
+        finished.signal()
+        return true
+    }
+
     /// What came, after the end.
     func wait() -> Result {
         finished.wait()

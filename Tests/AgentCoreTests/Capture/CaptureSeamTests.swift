@@ -1,0 +1,74 @@
+import Encoding
+import Media
+import Testing
+
+@testable import AgentCore
+
+/// What is said of the time between a lane that ended and the one in its place.
+@Suite struct CaptureSeamTests {
+    private func sample(at time: Int64, _ track: TrackKind = .video) -> EncodedSample {
+        EncodedSample(
+            track: track, ptsNanoseconds: time, dtsNanoseconds: time, durationNanoseconds: 60,
+            flags: .keyframe, data: [1])
+    }
+
+    private func losses(_ body: (CaptureHub) -> Void) -> [CaptureLoss] {
+        let sink = CollectingSink()
+        let hub = CaptureHub(sink: sink, clock: JumpingClock())
+        hub.laneBegan(1)
+        hub.sample(sample(at: 1_000))
+        body(hub)
+        hub.laneEnded(1, .stopped, isRetired: false)
+        return sink.wait().losses
+    }
+
+    private func spans(_ losses: [CaptureLoss]) -> [[Int64]] {
+        losses.map { [$0.startNanoseconds, $0.durationNanoseconds] }
+    }
+
+    @Test func `it reaches to the first picture of a camera that takes its time`() {
+        let losses = losses { hub in
+            hub.expectSeam(
+                of: .video, fromNanoseconds: 1_060, toNanoseconds: 1_100, text: "switched")
+            hub.sample(sample(at: 1_190))
+            hub.sample(sample(at: 1_250))
+        }
+        #expect(spans(losses) == [[1_060, 130]])
+        #expect(losses.first?.cause == .command && losses.first?.text == "switched")
+    }
+
+    @Test func `silence that an encoder begins with is not what came next`() {
+        let losses = losses { hub in
+            hub.expectSeam(of: .audio, fromNanoseconds: 1_000, toNanoseconds: 1_100, text: "")
+            hub.sample(sample(at: 1_079, .audio))
+        }
+        #expect(spans(losses) == [[1_000, 100]])
+    }
+
+    @Test func `what the new lane itself has lost follows it`() {
+        let losses = losses { hub in
+            hub.expectSeam(of: .video, fromNanoseconds: 1_060, toNanoseconds: 1_100, text: "")
+            hub.lost(
+                CaptureLoss(
+                    track: .video, cause: .deviceLost, startNanoseconds: 1_100,
+                    durationNanoseconds: 500, samples: 5, text: ""))
+        }
+        #expect(spans(losses) == [[1_060, 40], [1_100, 500]])
+    }
+
+    @Test func `a second change before anything has come is told with the first`() {
+        let losses = losses { hub in
+            hub.expectSeam(of: .video, fromNanoseconds: 1_060, toNanoseconds: 1_100, text: "one")
+            hub.expectSeam(of: .video, fromNanoseconds: 1_060, toNanoseconds: 1_500, text: "two")
+            hub.sample(sample(at: 1_560))
+        }
+        #expect(spans(losses) == [[1_060, 500]])
+    }
+
+    @Test func `a capture that ends before anything has come says so`() {
+        let losses = losses { hub in
+            hub.expectSeam(of: .video, fromNanoseconds: 1_060, toNanoseconds: 1_100, text: "")
+        }
+        #expect(spans(losses) == [[1_060, 40]])
+    }
+}
