@@ -17,6 +17,33 @@ package enum AgentCommands {
         ]
     }
 
+    /// The words as the parser takes them, which wants the command first: `stage status` and `--archive X stage status` are
+    /// `status stage …` to it.
+    ///
+    /// - Parameters:
+    ///   - words: what was written behind the name of the program or of its command.
+    ///   - valueOptions: options before the command that have a value, without dashes.
+    package static func arranged(
+        _ words: [String], valueOptions: Set<String>
+    ) -> [String] {
+        var places: [Int] = []
+        var place = 0
+        while place < words.count, places.count < 2 {
+            let word = words[place]
+            if !word.hasPrefix("-") {
+                places.append(place)
+            } else if word.hasPrefix("--"), valueOptions.contains(String(word.dropFirst(2))) {
+                place += 1
+            }
+            place += 1
+        }
+        // A source may well be called like a command: what comes second is one, then.
+        guard let found = places.last(where: { names.contains(words[$0]) }) else { return words }
+        var words = words
+        words.insert(words.remove(at: found), at: 0)
+        return words
+    }
+
     /// Their names.
     package static let names: Set<String> = [
         "status", "set", "start", "stop", "controls", "keyframe", "snapshot",
@@ -143,8 +170,10 @@ package struct AgentStopCommand<Route: AgentRoute>: ParsableCommand {
         CommandConfiguration(
             commandName: "stop",
             abstract: "Stops the capture, until 'start'. Camera and microphone are let go of.",
-            discussion:
-                "The source stays connected and its recording stays open; the ledger says how long nothing was captured."
+            discussion: """
+                The source stays connected and its recording stays open; the ledger says how long nothing was captured. An \
+                agent with a --duration still ends when that is over.
+                """
         )
     }
 

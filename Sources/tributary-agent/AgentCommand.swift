@@ -1,6 +1,7 @@
 import AgentCore
 import ArgumentParser
 import CLinux
+import Control
 import Devices
 import Dispatch
 import Encoding
@@ -103,7 +104,9 @@ struct AgentCommand: ParsableCommand {
         let rest = Array(words.dropFirst())
         switch words.first {
         case "control":
-            Program.main(ControlCommand.self, name: Self._commandName, arguments: rest)
+            Program.main(
+                ControlCommand.self, name: Self._commandName,
+                arguments: AgentCommands.arranged(rest, valueOptions: SocketRoute.optionNames))
         case "devices":
             Program.main(DevicesCommand.self, name: Self._commandName, arguments: rest)
         case "enrol":

@@ -47,6 +47,15 @@ struct DoctorCommand: ParsableCommand {
         } catch let error as CaptureError {
             throw UsageError("\(error)")
         }
+        if configuration.checks {
+            do throws(CaptureError) {
+                try settings.check()
+            } catch {
+                throw UsageError("\(error)")
+            }
+            print("these options are right")
+            return
+        }
         var uplink = UplinkSettings(
             endpoint: link.collector, sourceName: name, agentName: SourceNames.ofThisMachine(),
             software: Version.software("tributary-agent"), batch: link.batch.duration,

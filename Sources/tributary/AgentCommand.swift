@@ -18,12 +18,10 @@ struct AgentCommand: ParsableCommand {
 
     /// `agent stage status` as `agent status stage`, which is how the parser takes it.
     static func arranged(_ arguments: [String]) -> [String] {
-        guard arguments.count > 2, arguments[0] == "agent",
-            AgentCommands.names.contains(arguments[2]), !arguments[1].hasPrefix("-")
-        else { return arguments }
-        var arguments = arguments
-        arguments.swapAt(1, 2)
-        return arguments
+        guard arguments.first == "agent" else { return arguments }
+        return ["agent"]
+            + AgentCommands.arranged(
+                Array(arguments.dropFirst()), valueOptions: CollectorRoute.optionNames)
     }
 }
 

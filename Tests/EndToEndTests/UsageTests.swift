@@ -35,6 +35,7 @@ extension EndToEnd {
             Wish(.agent, "--video test --collector http://box", 64, "'http://box' is no endpoint"),
             Wish(.agent, "--video none --audio none", 64, "none"),
             Wish(.agent, "--video none --audio none --check-config", 64, "none"),
+            Wish(.agent, "doctor --video none --audio none --check-config", 64, "none"),
             Wish(
                 .agent, "--video test --size 320x180 --crop 640x360+0+0 --check-config", 64,
                 "does not lie within"),

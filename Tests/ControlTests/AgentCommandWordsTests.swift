@@ -1,0 +1,34 @@
+import Control
+import Testing
+
+@Suite struct AgentCommandWordsTests {
+    private func arranged(_ words: String) -> String {
+        AgentCommands.arranged(
+            words.split(separator: " ").map(String.init), valueOptions: ["archive", "source"]
+        ).joined(separator: " ")
+    }
+
+    @Test(arguments: [
+        ("stage status", "status stage"),
+        ("status stage", "status stage"),
+        ("stage status --archive x", "status stage --archive x"),
+        ("stage --archive x status --json", "status stage --archive x --json"),
+        ("--archive x stage status", "status --archive x stage"),
+        ("--archive=x stage set --video test", "set --archive=x stage --video test"),
+        ("stage --archive status stop", "stop stage --archive status"),
+        ("--archive x status stage", "status --archive x stage"),
+        // A source that is called like a command.
+        ("status stop", "stop status"),
+        // On the box the source is an option.
+        ("--source stage snapshot a.jpg", "snapshot --source stage a.jpg"),
+        ("status --json", "status --json"),
+        // What is no command stays as it is: the parser says what is wrong.
+        ("stage record", "stage record"),
+        ("--help", "--help"),
+        ("", ""),
+        ("stage --archive", "stage --archive"),
+    ])
+    func `options may stand before the command`(words: String, expected: String) {
+        #expect(arranged(words) == expected)
+    }
+}
