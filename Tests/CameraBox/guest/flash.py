@@ -45,7 +45,8 @@ def main():
     is_white, end = False, time.monotonic() + seconds
     next_beep = next_flash = time.monotonic() + 3
     beeping = 0
-    with open(device, "rb+", buffering=0) as camera, open("flash.jsonl", "w") as log:
+    with open(device, "rb+", buffering=0) as camera, open("flash.jsonl", "w", buffering=1) as log:
+        # Whoever has seen enough ends this program in the middle.
         while (now := time.monotonic()) < end:
             if now >= next_flash:
                 is_white = not is_white

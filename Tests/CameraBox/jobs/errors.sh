@@ -1,7 +1,7 @@
 # What a user can get wrong, or find in the way, as the doctor finds it and as the agent then says it.
 . ./common.sh
 collector
-sleep 2
+for _ in $(seq 60); do [ -S /tmp/collector ] && break; sleep 0.5; done
 # Also for who may not do anything else here.
 chmod 777 /tmp/collector
 # NAME and what stands before the program; what is asked of it is in $words.
