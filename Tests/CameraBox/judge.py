@@ -303,8 +303,15 @@ def all_times(path, stream, file):
 
 def unexplained(entry, kind, times, longest):
     """Pauses between samples that the ledger does not speak of."""
-    told = [(gap["startNanoseconds"] / 1e9, (gap["startNanoseconds"] + gap["durationNanoseconds"]) / 1e9)
-            for gap in gaps(entry, kind) if gap.get("durationNanoseconds")]
+    told = []
+    for gap in sorted(gaps(entry, kind), key=lambda gap: gap["startNanoseconds"]):
+        begin = gap["startNanoseconds"] / 1e9
+        end = begin + (gap["durationNanoseconds"] or 0) / 1e9
+        # Of one pause, some pictures may be missing for one reason, and the next ones for another.
+        if told and begin < told[-1][1] + 0.001:
+            told[-1] = told[-1][0], max(end, told[-1][1])
+        elif end > begin:
+            told.append((begin, end))
     return [(before, after) for before, after in zip(times, times[1:]) if after - before > longest
             and not any(begin < before + longest and end > after - longest for begin, end in told)]
 
@@ -453,6 +460,19 @@ def grabber(report):
     decodes(report, paths)
 
 
+def late(report):
+    for policy in ("drop", "keep"):
+        entry = source(report, f"late-{policy}")
+        pictures, missing = samples(entry, "video"), gaps(entry, "video")
+        overload, counted = lost(missing, "encoder overload"), sum(gap.get("samples") or 0 for gap in missing)
+        report.expect(abs(pictures + counted - 200) <= 2, f"{policy}: {pictures} pictures, {counted} in the ledger (200)")
+        report.expect(overload == 0 if policy == "keep" else overload >= 20,
+                      f"{policy}: a busy moment of 4 s has cost {overload} pictures")
+        report.expect(not unexplained(entry, "video", packet_times(recordings(report, f"late-{policy}")[0], "v"), 0.15),
+                      f"{policy}: no pause that is not in the ledger")
+        decodes(report, recordings(report, f"late-{policy}"))
+
+
 def cost(report):
     rows = [json.loads(line) for line in report.text("cost.jsonl").splitlines() if line.startswith("{")]
     found = {}
@@ -470,4 +490,4 @@ def cost(report):
 
 
 JUDGES = {"minute": minute, "skew": skew, "faults": faults, "errors": errors, "formats": formats, "switch": switch,
-          "grabber": grabber, "latency": latency, "cost": cost}
+          "grabber": grabber, "latency": latency, "late": late, "cost": cost}

@@ -170,6 +170,8 @@ import Testing
         let sink = CollectingSink { count in
             guard count == 3 else { return }
             state.isRead = camera.waitForReads(pictures)
+            // Without them the lane would wait for ever.
+            if !state.isRead { hubs.withLock { $0 }?.stop() }
             if let hub = hubs.withLock({ $0 }) { then(hub) }
         }
         let hub = CaptureHub(sink: sink, clock: clock)
