@@ -146,7 +146,8 @@ extension CollectorLoop {
         guard now.monotonic >= nextTick else {
             // The disk is woken ten times a second, or for much.
             if conductor.pendingBytes >= DiskWriter<ReceivedPart>.urgentBytes { submit() }
-            return
+            conductor.returnCredit(at: now)
+            return follow()
         }
         nextTick = now.monotonic + Self.tickNanoseconds
         conductor.idleTimeoutNanoseconds = changeable.current.idleTimeoutNanoseconds

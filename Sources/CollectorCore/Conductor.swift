@@ -185,6 +185,12 @@ extension Conductor {
         tallies.forget(at: latest)
     }
 
+    /// Tells agents of credit that has returned, where it is much.
+    mutating func returnCredit(at now: Instant) {
+        latest = max(latest, now.monotonic)
+        perform(link.returnCredit(now: latest), payload: nil, peer: nil, at: now)
+    }
+
     /// Has an agent do something; the answer is a notice.
     mutating func command(
         _ request: CommandRequest, to source: String, ticket: UInt64, at now: Instant

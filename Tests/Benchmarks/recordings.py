@@ -6,8 +6,8 @@
 catalog  100,000 segments of ten sessions (hard links to one recording): `tributary index`, `ls`, `ls --from --until`, beside
          `tributary --version`, which is what starting the program costs.
 export   a session of an hour (4 Mbit/s, segments of ten minutes) as one MP4, beside `cp` of its files; peak memory of an hour and of six minutes.
-replay   that session into a collector, as fast as it is taken, beside `ffmpeg -c copy` of the same hour from file to file; CPU
-         seconds of both ends.
+replay   that session into a collector, as fast as it is taken, beside `ffmpeg -c copy` of the same hour from file to file, with the
+         `fsync` that makes its file durable and without; CPU seconds of both ends.
 
 Each is done --runs times, in turns; medians, the quickest in brackets. Needs ffmpeg, and 12 GB in TMPDIR.
 """
@@ -25,11 +25,13 @@ import time
 from machine import Process
 
 
-def measured(words, **more):
-    """Wall and CPU seconds, and peak memory in MB, of a program that must succeed."""
+def measured(words, beside=None, **more):
+    """Wall and CPU seconds, and peak memory in MB, of a program that must succeed; looks at the memory of another one meanwhile."""
     start = time.monotonic()
     process = Process(words, **more)
     while process.poll():
+        if beside:
+            beside.poll()
         time.sleep(0.0005)
     wall = time.monotonic() - start
     if process.status != 0:
@@ -158,16 +160,19 @@ class Bench:
         subprocess.run(self.tributary("export", "latest", "-o", whole, "--archive", archive),
                        check=True, stdout=subprocess.DEVNULL)
         out, other = f"{self.place}/copy.mp4", f"{self.place}/other"
-        times = {"ffmpeg -c copy": [], "replay": [], "sender": [], "collector": []}
+        times = {name: [] for name in ["ffmpeg", "durable", "replay", "sender", "collector"]}
         for run in range(self.runs):
-            times["ffmpeg -c copy"].append(measured(
-                ["ffmpeg", "-nostdin", "-v", "error", "-y", "-i", whole, "-c", "copy", out])[0])
+            copy = measured(
+                ["ffmpeg", "-nostdin", "-v", "error", "-y", "-i", whole, "-c", "copy", out])[0]
+            times["ffmpeg"].append(copy)
+            times["durable"].append(copy + measured(["sync", out])[0])
             os.unlink(out)
             endpoint = f"ipc://{self.place}/collector-{run}"
             collector = Process([self.collector, "--listen", endpoint, "--archive", other,
-                                 "--once", "--segment", "10m"])
+                                 "--once", "--segment", "10m"], errors=subprocess.DEVNULL)
             wall, cpu, peak = measured(self.tributary(
-                "replay", directory, "--to", endpoint, "--speed", "max", "--keep-time"))
+                "replay", directory, "--to", endpoint, "--speed", "max", "--keep-time"),
+                beside=collector)
             while collector.poll():
                 time.sleep(0.001)
             if collector.status != 0:
@@ -178,12 +183,14 @@ class Bench:
             print(f"  run {run + 1}: {wall:.2f} s; memory: sender {peak:.0f} MB, collector "
                   f"{collector.peak_bytes / 1e6:.0f} MB", flush=True)
             shutil.rmtree(other)
-        show("ffmpeg -c copy", times["ffmpeg -c copy"])
+        show("ffmpeg -c copy", times["ffmpeg"])
+        show("ffmpeg -c copy, then sync", times["durable"])
         show("replay --speed max", times["replay"])
         show("  CPU of the sender", times["sender"])
         show("  CPU of the collector", times["collector"])
-        shares = [a / b for a, b in zip(times["replay"], times["ffmpeg -c copy"])]
-        show("replay, of ffmpeg", shares, "")
+        for name, words in [("ffmpeg", "ffmpeg"), ("durable", "ffmpeg and sync")]:
+            shares = [a / b for a, b in zip(times["replay"], times[name])]
+            show(f"replay, of {words}", shares, "")
 
 
 def main():

@@ -360,6 +360,20 @@ struct `Credit` {
         #expect(collector.takeState()?.creditLimitBytes == (8 << 20) + (4 << 20) + 256)
     }
 
+    @Test func `that is half a window again is told between ticks, and less is not`() {
+        var collector = CollectorHarness.greeted()
+        collector.send(.samples(Fixtures.samples(first: 1, runs: [batch])))
+        collector.tick()
+        collector.link.released(bytes: 4 << 20 - 512, source: "camera1")
+        collector.perform(collector.link.returnCredit(now: collector.now))
+        #expect(collector.takeState() == nil)
+        collector.link.released(bytes: 512, source: "camera1")
+        collector.perform(collector.link.returnCredit(now: collector.now))
+        #expect(collector.takeState()?.creditLimitBytes == (8 << 20) + (4 << 20) + 256)
+        collector.perform(collector.link.returnCredit(now: collector.now))
+        #expect(collector.takeState() == nil)
+    }
+
     @Test func `is less for who comes back while much is on its way to the disk`() {
         var collector = CollectorHarness.greeted()
         collector.send(.samples(Fixtures.samples(first: 1, runs: [batch])))

@@ -17,6 +17,8 @@ package struct CollectorLink: Sendable {
     var claims: [PeerID: SourceClaim] = [:]
     var sources: [String: SourceEntry] = [:]
     private var dueAcks: [PeerID] = []
+    /// Whether an agent among them may be waiting for credit.
+    private var isCreditDue = false
     private var nextScan: Int64 = 0
     var logGate = LogGate()
     var commands = OpenCommands()
@@ -128,7 +130,10 @@ package struct CollectorLink: Sendable {
         else { return }
         let limit = account.limitBytes(
             window: windowBytes, outstanding: entry.outstandingBytes)
-        if limit - account.announcedBytes >= windowBytes / 2 { markAckDue(holder) }
+        if limit - account.announcedBytes >= windowBytes / 2 {
+            markAckDue(holder)
+            isCreditDue = true
+        }
     }
 
     /// What was taken in of a source behind a record is not on disk, and never will be: the agent is to come again, and to send
@@ -191,8 +196,19 @@ package struct CollectorLink: Sendable {
             nextScan = now + Self.scanNanoseconds
             actions += scan(now: now)
         }
+        return actions + acknowledgeDue(now: now)
+    }
+
+    /// Sends Acks now where much credit has returned: who drains a backlog would wait for the next tick with nothing to do.
+    package mutating func returnCredit(now: Int64) -> [CollectorAction] {
+        isCreditDue ? acknowledgeDue(now: now) : []
+    }
+
+    private mutating func acknowledgeDue(now: Int64) -> [CollectorAction] {
         let due = dueAcks
         dueAcks.removeAll(keepingCapacity: true)
+        isCreditDue = false
+        var actions: [CollectorAction] = []
         for peer in due { actions += acknowledge(peer, now: now) }
         return actions
     }
