@@ -6,26 +6,31 @@ import Wire
 /// Sockets are made anew for every connection, so that nothing that was queued for a lost collector reaches the next one.
 package struct LinkConnection: ~Copyable {
     private let data: Socket
-    private let clock: Socket
+    /// Nil for who does not ask: a collector ends connections on which nothing is said, and mentions it.
+    private let clock: Socket?
     private let monitor: ConnectionMonitor
     private var poller = Poller()
 
-    /// - Parameter wakeUp: ends a wait from another thread.
+    /// - Parameters:
+    ///   - asksForTime: whether clock probes will be sent.
+    ///   - wakeUp: ends a wait from another thread.
     package init(
-        to endpoint: String, security: SocketSecurity, in context: Context, wakeUp: WakeUp
+        to endpoint: String, security: SocketSecurity, asksForTime: Bool, in context: Context,
+        wakeUp: WakeUp
     ) throws(MessagingError) {
         // Sockets first and whole: a value that owns handles cannot be half made.
         var dataOptions = Self.dataOptions
-        var clockOptions = Self.clockOptions
         dataOptions.security = security
-        clockOptions.security = security
         let data = try Socket(.dealer, in: context, options: dataOptions)
         let monitor = try ConnectionMonitor(of: data, in: context)
-        let clock = try Socket(.dealer, in: context, options: clockOptions)
-        try clock.connect(endpoint)
+        let clock: Socket? =
+            asksForTime ? try Self.clock(of: endpoint, security, in: context) : nil
         try data.connect(endpoint)
         _ = poller.add(data)
-        _ = poller.add(clock)
+        switch clock {
+        case let clock?: _ = poller.add(clock)
+        case nil: break
+        }
         _ = poller.add(monitor)
         _ = poller.add(descriptor: wakeUp.descriptor)
         self.data = data
@@ -44,21 +49,29 @@ package struct LinkConnection: ~Copyable {
         return options
     }
 
-    private static var clockOptions: SocketOptions {
+    private static func clock(
+        of endpoint: String, _ security: SocketSecurity, in context: Context
+    ) throws(MessagingError) -> Socket {
         var options = dataOptions
+        options.security = security
         // A probe that could not be sent at once would measure the queue.
         options.sendsOnlyWhenConnected = true
         // A collector that is back is asked for its time before it gets what has been kept for it.
         options.reconnectMaximumMilliseconds = 0
         options.sendQueue = 4
-        return options
+        let clock = try Socket(.dealer, in: context, options: options)
+        try clock.connect(endpoint)
+        return clock
     }
 
     /// Has somebody else's poller, which waits for several connections, wait for this one too. It must not outlive it, and
     /// ``wait(milliseconds:)`` is not for use beside it: what one poller has been told of the connection the other does not hear.
     package func watch(in poller: inout Poller) {
         _ = poller.add(data)
-        _ = poller.add(clock)
+        switch clock {
+        case let clock?: _ = poller.add(clock)
+        case nil: break
+        }
         _ = poller.add(monitor)
     }
 
@@ -77,7 +90,7 @@ package struct LinkConnection: ~Copyable {
 
     /// The next answer to a clock probe.
     package func nextClockMessage() throws(MessagingError) -> [UInt8]? {
-        try clock.receive(maximumParts: 1)?.parts.first?.bytes
+        try clock?.receive(maximumParts: 1)?.parts.first?.bytes
     }
 
     /// Sends a message, now or as soon as it can leave.
@@ -91,6 +104,7 @@ package struct LinkConnection: ~Copyable {
 
     /// Sends a probe, if it can leave now.
     package func sendProbe(_ header: [UInt8]) throws(MessagingError) -> Bool {
-        try clock.send(.bytes(header)) == .sent
+        precondition(clock != nil, "who sends probes has said so")
+        return try clock?.send(.bytes(header)) == .sent
     }
 }

@@ -120,8 +120,8 @@ final class ReplayLine {
             outgoing.removeAll()
             guard now >= until else { return hadOne }
             connection = try LinkConnection(
-                to: settings.endpoint, security: settings.security, in: context,
-                wakeUp: control.wakeUp)
+                to: settings.endpoint, security: settings.security, asksForTime: isLive,
+                in: context, wakeUp: control.wakeUp)
             phase = .connecting
             return true
         case .done, .failed:

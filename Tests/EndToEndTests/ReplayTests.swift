@@ -48,6 +48,30 @@ extension EndToEnd {
             return digests
         }
 
+        @Test func `a replay with its own times asks for none, and opens no connection for that`()
+            async throws
+        {
+            let media = try MediaFiles()
+            let clip = try media.make("clip.mp4", "\(MediaFiles.inputs) \(MediaFiles.h264)")
+            try await Stage.with { stage in
+                let source = stage.directory.appending(path: "imported").path
+                try await stage.start(.archive, ["import", clip, "--archive", source]).succeeds()
+                let collector = try await stage.collector()
+                let replay = try stage.start(
+                    .archive,
+                    [
+                        "replay", "latest", "--archive", source, "--to", stage.endpoint, "--speed",
+                        "max", "--keep-time",
+                    ])
+                try await replay.succeeds()
+                // Of a connection that had said nothing the collector would say so now.
+                try await collector.says("is finished")
+                collector.signal(SIGTERM)
+                let told = try await collector.succeeds()
+                #expect(!told.complaints.contains("warning"), "\(told.complaints)")
+            }
+        }
+
         @Test(arguments: ["8", "max"])
         func `kept times: the same files with the same media at the same times, at any speed`(
             _ speed: String

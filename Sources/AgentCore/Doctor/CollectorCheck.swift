@@ -17,7 +17,8 @@ enum CollectorCheck {
             let context = try Context()
             let wakeUp = try WakeUp()
             var connection = try LinkConnection(
-                to: settings.endpoint, security: settings.security, in: context, wakeUp: wakeUp)
+                to: settings.endpoint, security: settings.security, asksForTime: true, in: context,
+                wakeUp: wakeUp)
             let findings = try connect(&connection, settings)
             guard findings.allSatisfy({ $0.verdict == .ok }) else { return findings }
             return findings + [try clock(&connection, settings)]

@@ -74,8 +74,8 @@ package struct Enroller: Sendable {
         do throws(MessagingError) {
             let context = try Context()
             var connection = try LinkConnection(
-                to: line.endpoint, security: .client(key, server: line.collectorKey), in: context,
-                wakeUp: try WakeUp())
+                to: line.endpoint, security: .client(key, server: line.collectorKey),
+                asksForTime: false, in: context, wakeUp: try WakeUp())
             if let trouble = try connect(&connection) { return trouble }
             try connection.send(WireMessage.enrol(request).encoded(), nil)
             return try answer(&connection)

@@ -82,8 +82,8 @@ struct UplinkLoop {
     /// One connection, from its first attempt to its loss.
     private mutating func connect(in context: Context) throws(MessagingError) {
         var connection = try LinkConnection(
-            to: uplink.settings.endpoint, security: uplink.settings.security, in: context,
-            wakeUp: uplink.wakeUp)
+            to: uplink.settings.endpoint, security: uplink.settings.security, asksForTime: true,
+            in: context, wakeUp: uplink.wakeUp)
         while outcome == nil {
             if case .pausing = phase { return }
             try connection.wait(
