@@ -1,0 +1,103 @@
+import Archive
+import Devices
+import ExportCore
+import Foundation
+import Media
+import TestMedia
+import Testing
+
+/// Recordings of ours that lost their end, as half a copy does.
+@Suite(.enabled(if: MediaFiles.canBeMade, "ffmpeg makes the media")) struct TruncationTests {
+    private let archive: ImportedArchive
+
+    init() throws { archive = try ImportedArchive() }
+
+    /// A copy of the session whose last file is cut somewhere.
+    private func cut(
+        to size: (_ whole: Int, _ index: Int) -> Int
+    ) throws -> (session: String, file: String) {
+        let session = archive.media.directory.appending(path: "\(UUID())").path
+        try FileManager.default.copyItem(
+            atPath: archive.layout.session(archive.session.name), toPath: session)
+        let last = try #require(archive.session.source("stage")?.files.last)
+        let file = "\(session)/stage/\(URL(filePath: last.path).lastPathComponent)"
+        let bytes = try Data(contentsOf: URL(filePath: file))
+        let index = try #require(bytes.range(of: Data("moov".utf8), options: .backwards))
+        #expect(truncate(file, size(bytes.count, index.lowerBound - 4)) == 0)
+        return (session, file)
+    }
+
+    /// Everything that reads recordings, on its way to files in a directory of its own.
+    private func attempts(_ session: String) throws -> (directory: String, [() throws -> Void]) {
+        let directory = archive.media.directory.appending(path: "\(UUID())").path
+        try FileManager.default.createDirectory(
+            atPath: directory, withIntermediateDirectories: true)
+        func range() throws -> ExportRange {
+            let session = try RecordedSession(directory: session)
+            return ExportRange(
+                source: try #require(session.source("stage")), sessionZero: session.zero,
+                startNanoseconds: nil, endNanoseconds: nil)
+        }
+        func output(_ name: String) throws -> OutputFile {
+            try OutputFile("\(directory)/\(name)", overwrites: false)
+        }
+        let attempts: [() throws -> Void] = [
+            {
+                var export = try MovieExport(
+                    try range(), to: output("out.mp4"), options: MovieExport.Options(),
+                    control: WorkControl())
+                _ = try export.run()
+            },
+            {
+                _ = try StreamExtraction(
+                    range(), of: .video, to: .file(output("out.h264")), control: WorkControl()
+                ).run()
+            },
+            {
+                _ = try WaveExtraction(
+                    range(), to: .file(output("out.wav")), closesGaps: false,
+                    control: WorkControl()
+                ).run()
+            },
+        ]
+        return (directory, attempts)
+    }
+
+    @Test func `a finished one that ends too soon is refused in a line, and nothing is left`()
+        throws
+    {
+        let places: [(_ whole: Int, _ index: Int) -> Int] = [
+            { _, _ in 0 }, { _, _ in 10 }, { _, _ in 40 }, { _, _ in 100 },
+            { whole, _ in whole / 10 }, { whole, _ in whole / 2 }, { _, index in index - 1 },
+            { _, index in index + 4 }, { whole, index in (whole + index) / 2 },
+            { whole, _ in whole - 1 },
+        ]
+        for (number, place) in places.enumerated() {
+            let (session, file) = try cut(to: place)
+            let (directory, attempts) = try attempts(session)
+            for attempt in attempts {
+                let error = try #require(throws: (any Error).self, "place \(number)") {
+                    try attempt()
+                }
+                #expect(!"\(error)".contains("\n") && "\(error)".contains(".mp4"), "\(error)")
+            }
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory).isEmpty)
+            let verified = FileVerifier.verify(file)
+            #expect(!verified.report.isSound, "place \(number)")
+        }
+    }
+
+    @Test func `one that lost its index alone has all of its media, and verify says what is wrong`()
+        throws
+    {
+        let (session, file) = try cut { _, index in index }
+        let (directory, attempts) = try attempts(session)
+        for attempt in attempts { try attempt() }
+        for words in ["-map 0:v -c copy", "-map 0:a -c copy"] {
+            #expect(
+                try archive.hash("\(directory)/out.mp4", words)
+                    == archive.hash(archive.clips[0], words))
+        }
+        #expect(!FileVerifier.verify(file).report.isSound)
+    }
+}
