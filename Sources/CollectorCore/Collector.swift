@@ -178,8 +178,8 @@ package final class Collector: Sendable {
         throw .archiveInUse(archive: settings.archive)
     }
 
-    /// The archive's index, in step with its files; nil when it cannot be kept: recording does not need it.
-    private func openCatalog(_ layout: ArchiveLayout) -> Catalog? {
+    /// The archive's index, in step with its files. Recording does not need it.
+    private func openCatalog(_ layout: ArchiveLayout) -> CatalogStart {
         do throws(ArchiveError) {
             let (catalog, complaint) = try CatalogIndexing.openMended(layout)
             if let complaint { logger.warning("\(complaint)") }
@@ -188,10 +188,9 @@ package final class Collector: Sendable {
             if !summary.changed.isEmpty {
                 logger.info("took \(summary.changed.count) sessions into the catalog")
             }
-            return catalog
+            return .kept(catalog)
         } catch {
-            logger.error("\(error); recording goes on without a catalog")
-            return nil
+            return .lost(error)
         }
     }
 

@@ -248,7 +248,12 @@ extension Conductor {
             counts.hasCatalog = false
             log(
                 .error,
-                "\(error); recording goes on without the catalog, which the next start makes again")
+                "\(error); recording goes on without the catalog, which is made again as soon as that can be done"
+            )
+        case .catalogMade(let problems):
+            counts.hasCatalog = true
+            for problem in problems { log(.warning, "not in the catalog: \(problem)") }
+            log(.info, "made the catalog again from the files")
         case .abandoned(let path, let error):
             failures.append("\(path): \(error.reason)")
             log(.error, "gave up: \(error)")

@@ -106,8 +106,10 @@ enum DiskEvent: Sendable {
     case removed(Removal)
     /// Could not be taken out; the next survey finds it again.
     case notRemoved(Removal, ArchiveError)
-    /// The catalog could not be written, and is not kept any more.
+    /// The catalog could not be written, or not be made again: it is tried again.
     case catalogLost(ArchiveError)
+    /// The catalog has been made again from the files, all but what `problems` say, in a line each.
+    case catalogMade(problems: [String])
     /// Given up at the end of the program: this file is not complete.
     case abandoned(path: String, ArchiveError)
 }

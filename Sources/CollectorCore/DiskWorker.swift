@@ -45,15 +45,17 @@ struct DiskWorker<Payload: MediaPayload> {
     private(set) var synchronising = LatencyHistogram()
 
     /// - Parameters:
-    ///   - catalog: the archive's index; nil: none is kept.
+    ///   - catalog: the archive's index.
+    ///   - wake: called on another thread when ``mendCatalog(now:)`` has something to do before its time.
     ///   - now: UTC, for the ledger.
     init(
-        layout: ArchiveLayout, space: FreeSpace, catalog: Catalog? = nil,
+        layout: ArchiveLayout, space: FreeSpace, catalog: CatalogStart = .notKept,
+        wake: @escaping @Sendable () -> Void = {},
         now: @escaping @Sendable () -> UTCTime = { Instant.now().utc }
     ) {
         self.layout = layout
         self.space = space
-        self.catalog = CatalogKeeper(catalog, layout)
+        self.catalog = CatalogKeeper(catalog, layout, wake: wake)
         self.now = now
     }
 
@@ -72,6 +74,11 @@ struct DiskWorker<Payload: MediaPayload> {
         if let error = catalog.flush() { events.append(.catalogLost(error)) }
         defer { events.removeAll(keepingCapacity: true) }
         return events
+    }
+
+    /// Makes a lost catalog again, as soon as that can be done.
+    mutating func mendCatalog(now: ContinuousClock.Instant) {
+        if let event = catalog.mend(now: now) { events.append(event) }
     }
 
     /// Does one job, or puts it behind those that it has to wait for.
@@ -184,7 +191,7 @@ struct DiskWorker<Payload: MediaPayload> {
         ends.contains { if case .endSession(session, _, _) = $0 { true } else { false } }
     }
 
-    /// Gives up what is still stuck.
+    /// Gives up what is still stuck, and a catalog that is not whole.
     mutating func abandon() {
         for backlog in stuck.values {
             events.append(.abandoned(path: backlog.path, backlog.error))
@@ -198,6 +205,7 @@ struct DiskWorker<Payload: MediaPayload> {
         rescues.removeAll()
         // What they would have said is not so; the next collector finishes what it finds.
         ends.removeAll()
+        if let error = catalog.end() { events.append(.catalogLost(error)) }
     }
 
     /// Makes all that was written durable, then says so.

@@ -36,18 +36,18 @@ final class DiskWriter<Payload: MediaPayload>: Sendable {
     private let ended = DispatchSemaphore(value: 0)
     private let layout: ArchiveLayout
     private let space: FreeSpace
-    private let catalog: Catalog?
+    private let catalog: CatalogStart
     private let meter: DiskMeter
     private let notify: @Sendable () -> Void
 
     /// - Parameters:
     ///   - layout: the archive.
     ///   - space: what of its disk may be written to.
-    ///   - catalog: the archive's index; nil: none is kept.
+    ///   - catalog: the archive's index.
     ///   - meter: told what the disk thread sees of the disk.
     ///   - notify: called on the disk thread whenever new events are there.
     init(
-        layout: ArchiveLayout, space: FreeSpace, catalog: Catalog? = nil, meter: DiskMeter,
+        layout: ArchiveLayout, space: FreeSpace, catalog: CatalogStart, meter: DiskMeter,
         notify: @escaping @Sendable () -> Void
     ) {
         self.meter = meter
@@ -61,7 +61,8 @@ final class DiskWriter<Payload: MediaPayload>: Sendable {
     func start() {
         NamedThread.start("disk") {
             var worker = DiskWorker<Payload>(
-                layout: self.layout, space: self.space, catalog: self.catalog)
+                layout: self.layout, space: self.space, catalog: self.catalog
+            ) { self.work.signal() }
             self.run(&worker)
             self.ended.signal()
         }
@@ -107,6 +108,7 @@ final class DiskWriter<Payload: MediaPayload>: Sendable {
                 nextRetry = now + Self.retryInterval
                 worker.retry()
             }
+            worker.mendCatalog(now: now)
             uncommittedBytes += worker.writtenBytes
             if worker.isDirty,
                 isStopping || now >= nextCommit || uncommittedBytes >= Self.commitBytes
@@ -151,6 +153,7 @@ final class DiskWriter<Payload: MediaPayload>: Sendable {
         var deadlines: [ContinuousClock.Instant] = []
         if worker.isDirty { deadlines.append(nextCommit) }
         if worker.isStuck { deadlines.append(nextRetry) }
+        if let due = worker.catalog.due { deadlines.append(due) }
         guard let deadline = deadlines.min() else {
             work.wait()
             return

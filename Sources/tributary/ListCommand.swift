@@ -103,7 +103,9 @@ struct ListCommand: ParsableCommand {
 
     private func refuseRange() throws {
         guard from == nil, until == nil else {
-            throw Failure("--from and --until need the catalog: 'tributary index' makes it")
+            throw Failure(
+                "--from and --until need the catalog, which is not there: 'tributary index' makes it, "
+                    + "or the collector that records here")
         }
     }
 

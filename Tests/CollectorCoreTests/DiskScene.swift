@@ -29,7 +29,7 @@ final class DiskScene {
         layout = ArchiveLayout(root: root, on: disk)
         worker = DiskWorker(
             layout: layout, space: FreeSpace(reserveBytes: 0, directory: root),
-            catalog: keepsCatalog ? try Catalog.open(layout) : nil)
+            catalog: keepsCatalog ? .kept(try Catalog.open(layout)) : .notKept)
         if keepsCatalog {
             let manifest = SessionManifest(
                 session: "session", zero: Self.zero, zeroMonotonicNanoseconds: 0,
@@ -113,6 +113,24 @@ final class DiskScene {
     func finish(_ number: Int, of source: String) { worker.perform(.finish(id(number, source))) }
 
     func hear() { events += worker.takeEvents() }
+
+    /// Lets the disk thread's time pass until there is a catalog again, or an attempt to make it has failed.
+    func mendCatalog(after pause: Duration) {
+        let now = ContinuousClock.now
+        worker.mendCatalog(now: now)
+        worker.mendCatalog(now: now + pause)
+        worker.catalog.remaking?.wait()
+        worker.mendCatalog(now: now + pause)
+        hear()
+    }
+
+    /// How often the catalog was lost, and how often it was made again.
+    var catalogNews: (lost: Int, made: Int) {
+        events.reduce(into: (0, 0)) { news, event in
+            if case .catalogLost = event { news.0 += 1 }
+            if case .catalogMade = event { news.1 += 1 }
+        }
+    }
 
     /// What is said to be stuck, and not to be free again.
     var stuckPaths: Set<String> {

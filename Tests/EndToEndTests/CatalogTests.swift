@@ -40,6 +40,27 @@ extension EndToEnd {
             }
         }
 
+        @Test func `a collector that has lost it makes it again while it records`() async throws {
+            try await Stage.with { stage in
+                let collector = try await stage.collector("--once", "--segment", "1s")
+                let agents = [try stage.testAgent("first", "--duration", "8s")]
+                try await stage.grows("first")
+                // Somebody wrote by hand what cannot be read; with the next source the description changes.
+                let session = try #require(try stage.sessions.first)
+                let notes = session.appending(path: "notes.json")
+                try Data("{".utf8).write(to: notes)
+                let second = try stage.testAgent("second", "--duration", "5s")
+                try await collector.says("recording goes on without the catalog")
+                let lost = try await tributary(stage, "ls")
+                #expect(lost.status == 0 && lost.output.contains("first"))
+                try FileManager.default.removeItem(at: notes)
+                try await collector.says("made the catalog again from the files")
+                for program in agents + [second, collector] { try await program.succeeds() }
+                let check = try await tributary(stage, "index", "--check")
+                #expect(check.status == 0, "\(check.output)\(check.complaints)")
+            }
+        }
+
         @Test func `damage in the middle is noticed by who reads there, and mended`() async throws {
             try await Stage.with { stage in
                 let collector = try await stage.collector("--once", "--segment", "1s")

@@ -27,9 +27,12 @@ package enum CatalogIndexing {
     }
 
     /// Takes in what is different in the files. Sessions that are finished, with the same files, are taken to be as they were.
-    /// - Parameter everything: read all of them nevertheless.
+    /// - Parameters:
+    ///   - everything: read all of them nevertheless.
+    ///   - isCancelled: asked before each session: whether to leave it at that.
     package static func update(
-        _ catalog: Catalog, _ layout: ArchiveLayout, everything: Bool = false
+        _ catalog: Catalog, _ layout: ArchiveLayout, everything: Bool = false,
+        isCancelled: () -> Bool = { false }
     ) throws(ArchiveError) -> Summary {
         var summary = Summary()
         let known = try catalog.files()
@@ -41,7 +44,7 @@ package enum CatalogIndexing {
             try catalog.apply([.sessionRemoved(session)])
             summary.changed.append(session)
         }
-        for session in names {
+        for session in names where !isCancelled() {
             summary.sessions += 1
             var files: Set<String> = []
             for source in try layout.sourceNames(session) {
@@ -52,17 +55,44 @@ package enum CatalogIndexing {
             }
             summary.segments += files.count
             if !everything, finished.contains(session), known[session] == files { continue }
-            do throws(ArchiveError) {
-                try catalog.apply([.all(CatalogEntry(session, in: layout))])
+            if let problem = try take(session, into: catalog, layout) {
+                summary.problems.append(problem)
+            } else {
                 summary.changed.append(session)
-            } catch {
-                guard case .malformed(let path, _) = error, path != catalog.path else {
-                    throw error
-                }
-                summary.problems.append("\(error)")
             }
         }
         return summary
+    }
+
+    /// Takes in some sessions as their files are, or are not any more.
+    /// - Returns: what cannot be read, one line each.
+    package static func update(
+        _ catalog: Catalog, _ sessions: [String], _ layout: ArchiveLayout
+    ) throws(ArchiveError) -> [String] {
+        var problems: [String] = []
+        for session in sessions {
+            if FileSystem.exists(layout.manifest(session)) {
+                if let problem = try take(session, into: catalog, layout) {
+                    problems.append(problem)
+                }
+            } else {
+                try catalog.apply([.sessionRemoved(session)])
+            }
+        }
+        return problems
+    }
+
+    /// - Returns: what of it cannot be read: it is not in the catalog then.
+    private static func take(
+        _ session: String, into catalog: Catalog, _ layout: ArchiveLayout
+    ) throws(ArchiveError) -> String? {
+        do throws(ArchiveError) {
+            try catalog.apply([.all(CatalogEntry(session, in: layout))])
+            return nil
+        } catch {
+            guard case .malformed(let path, _) = error, path != catalog.path else { throw error }
+            return "\(error)"
+        }
     }
 
     /// Says of a session what people say of it, if there is a catalog.
