@@ -1,0 +1,128 @@
+import Media
+import Testing
+
+@testable import Wire
+
+struct `Credit` {
+    private let batch = Fixtures.run(sizes: [4 << 20])
+
+    @Test func `is little with the Welcome, and soon more`() {
+        var collector = CollectorHarness()
+        collector.send(.hello(Fixtures.hello()))
+        #expect(collector.takeState()?.creditLimitBytes == 1 << 20)
+        collector.tick()
+        #expect(collector.takeState()?.creditLimitBytes == 8 << 20)
+    }
+
+    @Test func `is shared among many sources, and grows again when some have gone`() {
+        var collector = CollectorHarness()
+        func hello(_ number: UInt8) -> Hello {
+            var hello = Fixtures.hello()
+            hello.sources[0].name = "camera\(number)"
+            return hello
+        }
+        for number in 1...32 as ClosedRange<UInt8> {
+            collector.send(.hello(hello(number)), from: number)
+        }
+        collector.tick()
+        #expect(collector.takeState(of: 7)?.creditLimitBytes == 2 << 20)
+        for number in 33...200 as ClosedRange<UInt8> {
+            collector.send(.hello(hello(number)), from: number)
+        }
+        collector.tick()
+        #expect(collector.takeState(of: 200)?.creditLimitBytes == 1 << 20)
+        for number in 17...200 as ClosedRange<UInt8> {
+            _ = collector.link.peerGone(CollectorHarness.peer(number), now: collector.now)
+        }
+        collector.send(.hello(hello(17)), from: 17)
+        #expect(collector.link.windowBytes == (64 << 20) / 17)
+        // A second Hello over one connection is no second source.
+        collector.send(.hello(hello(17)), from: 17)
+        #expect(collector.link.windowBytes == (64 << 20) / 17)
+    }
+
+    @Test func `is enough for the largest record as soon as nothing is on its way`() {
+        var collector = CollectorHarness()
+        collector.send(.hello(Fixtures.hello()))
+        collector.send(.samples(Fixtures.samples(first: 1, runs: [Fixtures.run(sizes: [1_000])])))
+        func announced() -> UInt64? {
+            collector.link.connections[CollectorHarness.peer(1)]?.accounts[0].announcedBytes
+        }
+        // What is on its way will bring credit.
+        collector.send(.heartbeat(Heartbeat()))
+        #expect(announced() == 1 << 20)
+        collector.link.released(bytes: 1_000, source: "camera1")
+        collector.send(.heartbeat(Heartbeat()))
+        #expect(announced() == 1_256 + (4 << 20) + 256)
+    }
+
+    @Test func `is not to be exceeded`() {
+        var collector = CollectorHarness.greeted()
+        collector.send(.samples(Fixtures.samples(first: 1, runs: [batch])))
+        #expect(collector.takeRefusal() == nil)
+        // Two payloads fit in the window, but not what their records cost besides.
+        collector.send(.samples(Fixtures.samples(first: 2, runs: [batch])))
+        #expect(collector.takeRefusal()?.reason == .limit)
+    }
+
+    @Test func `grows by what has reached the disk, and is told without waiting`() {
+        var collector = CollectorHarness.greeted()
+        collector.send(.samples(Fixtures.samples(first: 1, runs: [batch])))
+        collector.tick()
+        #expect(collector.takeState() == nil)
+        collector.link.released(bytes: 4 << 20, source: "camera1")
+        collector.tick()
+        #expect(collector.takeState()?.creditLimitBytes == (8 << 20) + (4 << 20) + 256)
+    }
+
+    @Test func `that is half a window again is told between ticks, and less is not`() {
+        var collector = CollectorHarness.greeted()
+        collector.send(.samples(Fixtures.samples(first: 1, runs: [batch])))
+        collector.tick()
+        collector.link.released(bytes: 4 << 20 - 512, source: "camera1")
+        collector.perform(collector.link.returnCredit(now: collector.now))
+        #expect(collector.takeState() == nil)
+        collector.link.released(bytes: 512, source: "camera1")
+        collector.perform(collector.link.returnCredit(now: collector.now))
+        #expect(collector.takeState()?.creditLimitBytes == (8 << 20) + (4 << 20) + 256)
+        collector.perform(collector.link.returnCredit(now: collector.now))
+        #expect(collector.takeState() == nil)
+    }
+
+    @Test func `is less for who comes back while much is on its way to the disk`() {
+        var collector = CollectorHarness.greeted()
+        collector.send(.samples(Fixtures.samples(first: 1, runs: [batch])))
+        collector.send(.hello(Fixtures.hello()), from: 2)
+        collector.tick()
+        #expect(collector.takeState(of: 2)?.creditLimitBytes == 4 << 20)
+        collector.link.released(bytes: 4 << 20, source: "camera1")
+        collector.tick()
+        #expect(collector.takeState(of: 2)?.creditLimitBytes == 8 << 20)
+    }
+
+    @Test func `is spent by records without payload too, and comes back with acks`() {
+        var collector = CollectorHarness.greeted()
+        var refused = false
+        for number in 1...40_000 as ClosedRange<UInt64> {
+            collector.send(.gap(Fixtures.gap(number...number)))
+            if collector.takeRefusal() != nil {
+                refused = true
+                #expect(number == (8 << 20) / 256 + 1)
+                break
+            }
+        }
+        #expect(refused)
+    }
+
+    @Test func `is spent by what comes again, and comes back at once`() {
+        var collector = CollectorHarness.greeted()
+        collector.send(.samples(Fixtures.samples(first: 1, runs: [batch])))
+        collector.link.released(bytes: 4 << 20, source: "camera1")
+        collector.send(.hello(Fixtures.hello()), from: 2)
+        collector.tick()
+        _ = collector.takeSent(to: 2)
+        collector.send(.samples(Fixtures.samples(first: 1, runs: [batch])), from: 2)
+        collector.tick()
+        #expect(collector.takeState(of: 2)?.creditLimitBytes == (8 << 20) + (4 << 20) + 256)
+    }
+}
