@@ -86,8 +86,15 @@ struct `Recovery of a file` {
 struct `When to synchronise` {
     private static let second: Int64 = 1_000_000_000
 
-    @Test func `never, while the collector persists within seconds`() {
+    @Test func `once at the beginning, so that a power cut leaves a trace`() {
         var policy = SyncPolicy()
+        #expect(!policy.decide(newest: 0, persisted: 0, hasUnsynced: false, now: 0))
+        #expect(policy.decide(newest: 1, persisted: 0, hasUnsynced: true, now: Self.second / 10))
+    }
+
+    @Test func `never again, while the collector persists within seconds`() {
+        var policy = SyncPolicy()
+        #expect(policy.decide(newest: 1, persisted: 0, hasUnsynced: true, now: 0))
         for step in 0..<1_000 as Range<UInt64> {
             let decided = policy.decide(
                 newest: step + 1, persisted: step > 20 ? step - 20 : 0, hasUnsynced: true,
@@ -105,9 +112,11 @@ struct `When to synchronise` {
                 times.append(now)
             }
         }
-        #expect(times.first == SyncPolicy.promptNanoseconds)
-        #expect(times.count == 17)
-        #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 == Self.second })
+        #expect(times.first == 0)
+        let late = times.dropFirst()
+        #expect(late.first == SyncPolicy.promptNanoseconds)
+        #expect(late.count == 17)
+        #expect(zip(late, late.dropFirst()).allSatisfy { $1 - $0 == Self.second })
     }
 
     @Test func `not when there is nothing new, and not any more when it is prompt again`() {
