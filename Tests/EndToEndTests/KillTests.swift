@@ -88,10 +88,13 @@ extension EndToEnd {
             let gaps = try Ledger.read(layout.ledger(session, name)).entries.filter {
                 $0.kind == .gap
             }
-            #expect(gaps.allSatisfy { $0.cause == "restart" }, "\(gaps)")
+            // A machine that has other work may keep an encoder from its own; the ledger says that too.
+            let restarts = gaps.filter { $0.cause == "restart" }
+            #expect(
+                gaps.allSatisfy { ["restart", "encoder overload"].contains($0.cause) }, "\(gaps)")
             // An agent that was killed before its first sample has nothing to say of the one before.
-            #expect(gaps.count <= kills, "\(name)")
-            #expect(kills == 0 || !gaps.isEmpty, "\(name)")
+            #expect(restarts.count <= kills, "\(name)")
+            #expect(kills == 0 || !restarts.isEmpty, "\(name)")
             guard Foreign.hasFFmpeg else { return }
             let zero = try SessionManifest.read(layout.manifest(session)).zeroMonotonicNanoseconds
             var captures: [Int64] = []
