@@ -64,6 +64,19 @@ private final class Scene {
         segment: Int, fragments range: Range<Int>, finished: Bool, spool: [UInt8] = Scene.spool,
         first: UInt64? = nil
     ) throws {
+        let numbers = range.indices.map { index in
+            first.map { $0 + UInt64(10 * (index - range.lowerBound)) } ?? UInt64(10 * index + 1)
+        }
+        try write(
+            segment: segment, fragments: range, finished: finished,
+            of: numbers.map { (spool, $0) })
+    }
+
+    /// - Parameter records: of each fragment, the spool and the first picture's number.
+    func write(
+        segment: Int, fragments range: Range<Int>, finished: Bool,
+        of records: [(spool: [UInt8], first: UInt64)]
+    ) throws {
         let origin = Int64(segment) * 10_000_000_000
         let path = path(segment)
         let plan = SegmentPlan(
@@ -73,16 +86,22 @@ private final class Scene {
                     format: Self.format, originTicks: origin / 1_000_000 * 90, shiftTicks: 0)
             ])
         let writer = try SegmentWriter(path: path, plan: plan, sessionZero: Self.zero)
-        for index in range {
+        for (index, record) in zip(range, records) {
             var fragment = Self.fragment(index)
-            fragment.context.spool = spool
-            if let first {
-                fragment.pieces[0].runs[0].firstSequence =
-                    first + UInt64(10 * (index - range.lowerBound))
-            }
+            fragment.context.spool = record.spool
+            fragment.pieces[0].runs[0].firstSequence = record.first
             try writer.append(fragment)
         }
         if finished { try writer.finish() }
+    }
+
+    /// Says of a segment that it was last written to some minutes ago.
+    func age(segment: Int, minutes: Int) {
+        var times = [timespec](repeating: timespec(), count: 2)
+        clock_gettime(CLOCK_REALTIME, &times[1])
+        times[1].tv_sec -= minutes * 60
+        times[0] = times[1]
+        #expect(utimensat(AT_FDCWD, path(segment), times, 0) == 0)
     }
 
     func path(_ segment: Int) -> String {
@@ -400,6 +419,7 @@ private final class Scene {
             try scene.write(
                 segment: segment, fragments: segment * 10..<segment * 10 + 2, finished: true,
                 first: first)
+            scene.age(segment: segment, minutes: 10 - 2 * Int(first / 20))
         }
         try scene.write(segment: 3, fragments: 30..<31, finished: false, first: 101)
         let archive = try scene.recover()
@@ -421,10 +441,54 @@ private final class Scene {
                 segment: segment, fragments: segment * 10..<segment * 10 + 1, finished: true,
                 spool: isEarlier ? earlier : Scene.spool,
                 first: UInt64(10 * (isEarlier ? segment : segment - 2) + 1))
+            scene.age(segment: segment, minutes: 12 - 2 * segment)
         }
         let spools = try #require(try scene.recover().spools["camera"])
         #expect(spools.first { $0.spool == earlier }?.sequences.watermark == 20)
         #expect(spools.first { $0.spool == Scene.spool }?.sequences.watermark == 40)
+    }
+
+    @Test
+    func `a file in which another spool begins does not make older files of that one unknown`()
+        throws
+    {
+        let scene = try Scene()
+        let earlier = [UInt8](repeating: 3, count: 16)
+        try scene.writeManifest()
+        try scene.ledger(Scene.line(.opened, after: 0))
+        try scene.write(
+            segment: 0, fragments: 0..<2, finished: true, of: [(earlier, 1), (Scene.spool, 1)])
+        try scene.write(segment: 1, fragments: 10..<11, finished: true, first: 11)
+        // Sound at the end of a file has later numbers than the next file's pictures.
+        try scene.write(
+            segment: 2, fragments: 20..<22, finished: true,
+            of: [(Scene.spool, 21), (Scene.spool, 51)])
+        for (segment, first) in [(3, UInt64(31)), (4, 61), (5, 71)] {
+            try scene.write(
+                segment: segment, fragments: segment * 10..<segment * 10 + (segment == 3 ? 2 : 1),
+                finished: true, first: first)
+        }
+        for segment in 0...5 { scene.age(segment: segment, minutes: 12 - 2 * segment) }
+        let spools = try #require(try scene.recover().spools["camera"])
+        #expect(spools.first { $0.spool == Scene.spool }?.sequences.watermark == 80)
+    }
+
+    @Test func `sound that comes late is found behind shorter files, however many`() throws {
+        let scene = try Scene()
+        try scene.writeManifest()
+        try scene.ledger(Scene.line(.opened, after: 0))
+        // Numbers 1 to 20 are long settled; the long file holds 21 to 30 and what came late, 91 to 100.
+        try scene.write(segment: 0, fragments: 0..<2, finished: true, first: 1)
+        scene.age(segment: 0, minutes: 5)
+        try scene.write(
+            segment: 1, fragments: 10..<12, finished: true,
+            of: [(Scene.spool, 21), (Scene.spool, 91)])
+        for segment in 2..<8 {
+            try scene.write(
+                segment: segment, fragments: segment * 10..<segment * 10 + 1, finished: true,
+                first: UInt64(segment * 10 + 11))
+        }
+        #expect(scene.watermark(try scene.recover()) == 100)
     }
 
     @Test func `segments that retention has removed are not asked for again`() throws {

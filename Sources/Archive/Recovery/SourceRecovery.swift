@@ -19,6 +19,9 @@ package struct SourceRecovery {
     /// together every second, so that what is older than the last finished file has long been: one more is for what was late, and
     /// another because sound at the end of a file has later numbers than the next file's first picture.
     static let finishedFilesRead = 3
+    /// So are those that were written to in the time before these. Where a box is slow, its sound may come seconds behind its pictures;
+    /// where it is interrupted, too, some short files lie between a long one's first number and its last.
+    static let lateNanoseconds: Int64 = 60_000_000_000
 
     let layout: ArchiveLayout
     let session: String
@@ -33,8 +36,8 @@ package struct SourceRecovery {
     private var surveys: [SegmentSurvey] = []
     /// What of the source's spools is here.
     package private(set) var spools: [RecordedSpool] = []
-    /// Spools of which finished files were not read.
-    private var settledSpools: Set<[UInt8]> = []
+    /// Spools of which finished files were not read: the number before which everything of them is on disk.
+    private var settledBefore: [[UInt8]: UInt64] = [:]
     /// What is in files whose removal was cut short.
     private var removing: [(spool: [UInt8], ranges: [ClosedRange<UInt64>])] = []
     private var hasDamage = false
@@ -90,16 +93,14 @@ package struct SourceRecovery {
             || entries.contains { $0.firstSequence != nil }
     }
 
-    /// Up to which record everything of a spool is on disk, where not all of its files were read: the one that was read first may
-    /// follow upon records that are later than its own.
-    private func settled(of spool: [UInt8]) -> UInt64 {
-        let firsts = surveys.compactMap { survey in
-            survey.fragments.filter { $0.spool == spool }.flatMap(\.runs)
-                .map(\.sequences.lowerBound).min()
-        }.sorted()
+    /// Up to which record everything of a spool is on disk, where not all of its files were read; nil: all were. Files that were
+    /// not finished are no part of that.
+    private func settled(of spool: [UInt8]) -> UInt64? {
+        guard let before = settledBefore[spool] else { return nil }
+        let open = surveys.lazy.filter { !$0.isFinished }.flatMap(\.fragments)
+            .filter { $0.spool == spool }.flatMap(\.runs).map(\.sequences.lowerBound).min()
         // Records are counted from 1; a file that says otherwise settles nothing.
-        let first = firsts.count > 1 ? firsts[1] : firsts.first ?? 1
-        return max(first, 1) - 1
+        return max(min(before, open ?? before), 1) - 1
     }
 
     /// It has said goodbye, and nothing that came before that is missing.
@@ -123,7 +124,7 @@ package struct SourceRecovery {
             // What was durable before the source came is not expected here. Where the line that says so is missing, a power cut took
             // it, and may have taken anything before the first record that is here: only the agent knows.
             var base = entries.filter { $0.spool == identity }.compactMap(\.after).max() ?? 0
-            if settledSpools.contains(spool) { base = max(base, settled(of: spool)) }
+            if let settled = settled(of: spool) { base = max(base, settled) }
             var recorded = RecordedSpool(spool: spool, sequences: SequenceSet(upTo: base))
             for run in own { recorded.sequences.insert(run.sequences) }
             for (owner, ranges) in removing where owner == spool {
@@ -235,20 +236,47 @@ extension SourceRecovery {
     /// Finished files that need not be read.
     ///
     /// The newest are those with the last numbers, whatever their names: a clock that was put back gives the later records the
-    /// earlier files. A file that cannot be asked is read, and found to be damaged.
+    /// earlier files. The last number of a file came before the file was last written to. A file that cannot be asked is read, and
+    /// found to be damaged.
     private mutating func settled(_ finished: [String]) -> Set<String> {
-        var files: [[UInt8]: [(path: String, first: UInt64)]] = [:]
+        struct File {
+            var path: String
+            var first: UInt64
+            var written: Int64
+        }
+        var files: [[UInt8]: [File]] = [:]
         for path in finished {
-            guard let (spool, first) = SegmentNumbers.first(of: path) else { continue }
-            files[spool, default: []].append((path, first))
+            // Of two spools in one file, the first is meant: of the other it holds what came first, before all of its own files.
+            guard let (spool, first) = SegmentNumbers.first(of: path),
+                let written = written(path)
+            else { continue }
+            files[spool, default: []].append(File(path: path, first: first, written: written))
         }
         var settled: Set<String> = []
         for (spool, own) in files {
-            let older = own.sorted { $0.first < $1.first }.dropLast(Self.finishedFilesRead)
-            if !older.isEmpty { settledSpools.insert(spool) }
+            let sorted = own.sorted { $0.first < $1.first }
+            let newest = sorted.suffix(Self.finishedFilesRead)
+            // The one that is first may follow upon records that are later than its own.
+            guard let second = newest.dropFirst().first,
+                let earliest = newest.map(\.written).min()
+            else { continue }
+            let older = sorted.dropLast(Self.finishedFilesRead)
+                .filter { $0.written < earliest - Self.lateNanoseconds }
+            guard !older.isEmpty else { continue }
+            settledBefore[spool] = second.first
             settled.formUnion(older.map(\.path))
         }
         return settled
+    }
+
+    /// When a file was last written to; nil where that is not known.
+    private func written(_ path: String) -> Int64? {
+        do throws(ArchiveError) {
+            return try FileSystem.modified(path).nanoseconds
+        } catch {
+            // Reading it will say what is the matter with it.
+            return nil
+        }
     }
 
     /// In the order of their numbers, where one spool wrote them all; otherwise in that of their names.
