@@ -140,8 +140,12 @@ package final class HTTPStatusServer: Sendable {
 
     /// The system's words where it was the system.
     private static func reason(_ error: any Error) -> String {
-        if let error = error as? IOError { return String(cString: strerror(error.errnoCode)) }
-        return "\(error)"
+        switch error {
+        case let error as IOError: String(cString: strerror(error.errnoCode))
+        case let error as SocketAddressError.UnknownHost:
+            "there is no machine '\(error.host)'"
+        default: "\(error)"
+        }
     }
 }
 

@@ -94,7 +94,7 @@ struct EnrolCommand: ParsableCommand {
     }
 
     private func keyDirectory(configuration path: String) throws -> KeyDirectory {
-        if let keys { return KeyDirectory(keys) }
+        if let keys { return KeyDirectory(try Self.wholePath(of: keys)) }
         do {
             if access(path, F_OK) == 0,
                 let entry = try ConfigurationFile(path: path).entries.first(where: {
@@ -110,6 +110,17 @@ struct EnrolCommand: ParsableCommand {
         } catch let error as TrustError {
             throw Failure("\(error)")
         }
+    }
+
+    /// A path that holds wherever the agent will be started: what is written into the configuration.
+    private static func wholePath(of path: String) throws -> String {
+        guard !path.hasPrefix("/") else { return path }
+        guard let current = getcwd(nil, 0) else {
+            throw Failure("cannot say where \(path) is: begin it with a /")
+        }
+        defer { free(current) }
+        let directory = String(cString: current)
+        return directory == "/" ? "/\(path)" : "\(directory)/\(path)"
     }
 
     /// Whether a configuration can be changed.

@@ -75,6 +75,27 @@ extension EndToEnd {
             }
         }
 
+        @Test func `a box's key is found wherever the agent is started`() async throws {
+            try await Stage.with { stage in
+                let site = try await Site.open(on: stage)
+                let line = try await line(site, "camera1")
+                let box = Box(stage: stage, name: "box")
+                let outcome = try await stage.run(
+                    .agent, "enrol", line, "--file", box.file, "--keys", relativePath(to: box.keys))
+                #expect(outcome.status == 0, "\(outcome.complaints)")
+                let text = try String(contentsOfFile: box.file, encoding: .utf8)
+                let keys = try #require(text.firstMatch(of: /\nkeys: (\/.*)\n/))
+                var status = stat()
+                #expect(stat("\(keys.1)/own.key", &status) == 0)
+            }
+        }
+
+        /// As seen from the directory in which programs are started.
+        private func relativePath(to path: String) -> String {
+            let depth = FileManager.default.currentDirectoryPath.split(separator: "/").count
+            return String(repeating: "../", count: depth) + path.dropFirst()
+        }
+
         @Test func `a line ends by its time, by being revoked, and is nothing once changed`()
             async throws
         {
