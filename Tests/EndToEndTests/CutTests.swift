@@ -18,10 +18,10 @@ extension EndToEnd {
 
         /// Times as players count them, from where the edit list begins.
         private static let pipeline =
-            "-v filesrc location=FILE ! qtdemux name=d d.video_0 ! queue ! h264parse ! avdec_h264 !"
-            + " identity single-segment=true ! fakesink name=pictures silent=false sync=false"
+            "filesrc location=FILE ! qtdemux name=d d.video_0 ! queue ! h264parse ! avdec_h264 !"
+            + " identity single-segment=true ! fakesink name=pictures sync=false"
             + " d.audio_0 ! queue ! aacparse ! avdec_aac !"
-            + " identity single-segment=true ! fakesink name=sound silent=false sync=false"
+            + " identity single-segment=true ! fakesink name=sound sync=false"
 
         /// Imports the clip in ten segments, and exports the part.
         private func cut(on stage: Stage, _ media: borrowing MediaFiles) async throws -> (
@@ -84,36 +84,28 @@ extension EndToEnd {
             let media = try MediaFiles()
             try await Stage.with { stage in
                 let (_, cut) = try await cut(on: stage, media)
-                let output = try await Foreign.quiet(
-                    "gst-launch-1.0",
-                    Self.pipeline.replacing("FILE", with: cut).split(separator: " ").map(
-                        String.init),
-                    on: stage)
+                // What it prints of its sinks leaves out some on a busy machine; its log does not.
+                let log = stage.directory.appending(path: "gst.log")
+                let words =
+                    ["GST_DEBUG=basesink:6", "GST_DEBUG_NO_COLOR=1", "GST_DEBUG_FILE=\(log.path)"]
+                    + ["gst-launch-1.0", "-q"]
+                    + Self.pipeline.replacing("FILE", with: cut).split(separator: " ").map(
+                        String.init)
+                _ = try await Foreign.quiet("env", words, on: stage)
                 var times: [String: [Double]] = [:]
-                for line in String(decoding: output, as: UTF8.self).split(separator: "\n") {
+                for line in try String(contentsOf: log, encoding: .utf8).split(separator: "\n") {
                     guard
                         let match = line.firstMatch(
-                            of: /\((pictures|sound):sink\).*pts: 0:00:([0-9.]+)/),
+                            of: /get_sync_times:<(pictures|sound)> got times start: 0:00:([0-9.]+)/),
                         let time = Double(match.output.2)
                     else { continue }
                     times[String(match.output.1), default: []].append(time)
                 }
                 let pictures = try #require(times["pictures"])
                 let sound = try #require(times["sound"])
-                // Sound begins at T, the first picture 30 ms later, as in the recording. On a busy machine gst-launch prints a
-                // sink's message only when the next one is there already: the first few of each may be missing. Where they should have been,
-                // the others say.
-                let first = pictures[0]
-                let steps = ((first - 0.03) / Self.picture).rounded()
-                #expect((0...4).contains(steps), "\(first)")
-                #expect(abs(first - 0.03 - steps * Self.picture) < 0.001, "\(first)")
-                // Its first packet is cut at T, the second one begins 17 ms later.
-                let packet = 1_024.0 / 48_000
-                let packets = max(0, ((sound[0] - 0.016_667) / packet).rounded())
-                #expect((0...4).contains(packets), "\(sound[0])")
-                #expect(
-                    sound[0] < 0.001 || abs(sound[0] - 0.016_667 - packets * packet) < 0.001,
-                    "\(sound[0])")
+                // Sound begins at T, the first picture 30 ms later, as in the recording.
+                #expect(abs(pictures[0] - 0.03) < 0.001, "\(pictures[0])")
+                #expect(sound[0] < 0.001, "\(sound[0])")
                 // Its demuxer (1.22) ends a movie by decoding times: what is hidden in front is missing at the end.
                 #expect(pictures[pictures.count - 1] > Self.seconds - 0.5)
                 #expect(sound[sound.count - 1] > Self.seconds - 0.2)

@@ -61,7 +61,8 @@ extension EndToEnd {
         }
 
         private func agent(_ name: String, on stage: Stage) throws -> Running {
-            try stage.testAgent(name, "--fps", "10")
+            // A machine that has other work may keep an encoder from its own for a second: that is no kill's doing.
+            try stage.testAgent(name, "--fps", "10", "--late", "keep")
         }
 
         /// Every file of the archive that a collector was killed at plays.
@@ -88,13 +89,10 @@ extension EndToEnd {
             let gaps = try Ledger.read(layout.ledger(session, name)).entries.filter {
                 $0.kind == .gap
             }
-            // A machine that has other work may keep an encoder from its own; the ledger says that too.
-            let restarts = gaps.filter { $0.cause == "restart" }
-            #expect(
-                gaps.allSatisfy { ["restart", "encoder overload"].contains($0.cause) }, "\(gaps)")
+            #expect(gaps.allSatisfy { $0.cause == "restart" }, "\(gaps)")
             // An agent that was killed before its first sample has nothing to say of the one before.
-            #expect(restarts.count <= kills, "\(name)")
-            #expect(kills == 0 || !restarts.isEmpty, "\(name)")
+            #expect(gaps.count <= kills, "\(name)")
+            #expect(kills == 0 || !gaps.isEmpty, "\(name)")
             guard Foreign.hasFFmpeg else { return }
             let zero = try SessionManifest.read(layout.manifest(session)).zeroMonotonicNanoseconds
             var captures: [Int64] = []
