@@ -5,7 +5,8 @@ package import Media
 /// **Segments.** Segment *k* begins at *k* × segment length on the session's timeline, for every source alike. A file ends at the
 /// first picture at or after the next such instant where decoding can start, and sound is cut at that picture's time, to the
 /// packet. A sound-only source is cut at the packet itself. Where a track's format changes, a file of its own begins at
-/// that instant, because one file has one description per track.
+/// that instant, because one file has one description per track. Where it is the sound's alone, that file begins with the next
+/// picture where decoding can start, and with the sound that has come meanwhile: the pictures until then are in the file before.
 ///
 /// **Fragments** begin at every keyframe, and after at most ``SegmenterSettings/fragmentNanoseconds``.
 ///
@@ -22,9 +23,11 @@ package struct Segmenter<Payload: Sendable>: Sendable {
         case finish(segment: Int)
     }
 
-    private struct Segment {
+    struct Segment {
         var number: Int
         var originNanoseconds: Int64
+        /// It has a place of its own, and not the grid's: it begins with the first thing that it presents.
+        var isOffGrid: Bool
         /// The instant from which the next keyframe belongs to the next segment.
         var endNanoseconds: Int64
         var isOpen = false
@@ -59,19 +62,21 @@ package struct Segmenter<Payload: Sendable>: Sendable {
         }
     }
 
-    private let settings: SegmenterSettings
+    let settings: SegmenterSettings
     private var formats: [TrackKind: TrackFormat]
     /// Formats that begin with the next sample.
     private var nextFormats: [TrackKind: TrackFormat]?
-    private var context: FragmentContext?
-    private var segment: Segment?
+    var context: FragmentContext?
+    var segment: Segment?
     private var closing: Closing?
     private var aside: Aside?
-    private var pending = PendingFragment<Payload>()
+    /// Sound in another format than the open file's, until a file can begin with a picture.
+    private var waiting: WaitingSound<Payload>?
+    var pending = PendingFragment<Payload>()
     /// The milliseconds of session time that files are named for.
     private var usedMilliseconds: Set<Int64> = []
     private var segmentCount = 0
-    private var lastVideoEndNanoseconds: Int64?
+    var lastVideoEndNanoseconds: Int64?
 
     /// A segmenter for a source with these tracks.
     package init(settings: SegmenterSettings, formats: [TrackFormat]) {
@@ -91,13 +96,13 @@ package struct Segmenter<Payload: Sendable>: Sendable {
             uniqueKeysWithValues: plan.tracks.map { ($0.format.kind, $0.format) })
         segmentCount = Self.resumedSegment
         segment = Segment(
-            number: segmentCount, originNanoseconds: plan.originNanoseconds,
+            number: segmentCount, originNanoseconds: plan.originNanoseconds, isOffGrid: false,
             endNanoseconds: gridEnd(after: plan.originNanoseconds), isOpen: true,
             earliest: Self.earliest(plan))
     }
 
     /// Payload bytes that wait for their fragment to be complete.
-    package var pendingBytes: Int { pending.sizeBytes }
+    package var pendingBytes: Int { pending.sizeBytes + (waiting?.sizeBytes ?? 0) }
 
     /// The tracks as they are now.
     package var tracks: [TrackFormat] {
@@ -113,7 +118,7 @@ package struct Segmenter<Payload: Sendable>: Sendable {
     /// Takes note of the tracks' formats; when they differ, the next sample begins a file.
     package mutating func setFormats(_ new: [TrackFormat]) {
         let byKind = Dictionary(new.map { ($0.kind, $0) }, uniquingKeysWith: { $1 })
-        nextFormats = byKind == formats ? nil : byKind
+        nextFormats = byKind == formats && waiting == nil ? nil : byKind
         if segment == nil { adoptFormats() }
     }
 
@@ -129,6 +134,7 @@ package struct Segmenter<Payload: Sendable>: Sendable {
     ) -> [Action] {
         var actions: [Action] = []
         if let context, context.spool != new.spool || context.epoch != new.epoch {
+            beginWithWaiting(into: &actions)
             closePending(into: &actions)
         }
         context = new
@@ -139,8 +145,20 @@ package struct Segmenter<Payload: Sendable>: Sendable {
     private mutating func addPart(
         _ piece: PlannedPiece<Payload>, now: Int64, to actions: inout [Action]
     ) {
-        var pieces = [piece]
-        if let closing { pieces = feed(closing, piece, now: now, to: &actions) }
+        if let waiting, waiting.formats != nextFormats { beginWithWaiting(into: &actions) }
+        if isOnlySoundChanging {
+            changeSound(with: piece, now: now, to: &actions)
+        } else {
+            place([piece], now: now, to: &actions)
+        }
+    }
+
+    /// Has pieces go where they belong, in the formats that are known.
+    private mutating func place(
+        _ pieces: [PlannedPiece<Payload>], now: Int64, to actions: inout [Action]
+    ) {
+        var pieces = pieces
+        if let closing { pieces = feed(closing, pieces, now: now, to: &actions) }
         pieces = setAside(pieces, from: segment, now: now, to: &actions)
         guard let first = pieces.first else { return }
         if segment == nil {
@@ -169,6 +187,9 @@ package struct Segmenter<Payload: Sendable>: Sendable {
         if let aside, now - aside.sinceNanoseconds >= settings.stragglerNanoseconds {
             finishAside(into: &actions)
         }
+        if let waiting, now - waiting.sinceNanoseconds >= settings.videoPatienceNanoseconds {
+            beginWithWaiting(into: &actions)
+        }
         if let since = pending.sinceNanoseconds, now - since >= settings.idleNanoseconds {
             closePending(into: &actions)
         }
@@ -178,6 +199,7 @@ package struct Segmenter<Payload: Sendable>: Sendable {
     /// Closes the fragment and every file: the source has ended, or the session has.
     package mutating func end() -> [Action] {
         var actions: [Action] = []
+        beginWithWaiting(into: &actions)
         closePending(into: &actions)
         if let closing { actions.append(.finish(segment: closing.number)) }
         closing = nil
@@ -227,11 +249,13 @@ extension Segmenter {
         // A cut that is a hair before the next file's beginning: sound in between belongs to the file before.
         let origin = place(of: cut, offGrid: startsAnew)
         let soundCut = max(cut, min(origin, cut + settings.toleranceNanoseconds))
-        let carried = takeSound(from: soundCut)
+        // Sound in one format cannot be in a file with another; sound that goes on as it was is cut, however late it comes.
+        let isSoundNew = nextFormats.map { $0[.audio] != formats[.audio] } ?? false
+        let carried = isSoundNew ? [] : takeSound(from: soundCut)
         var after: [PlannedPiece<Payload>] = []
         for piece in pieces {
             let parts = piece.divided { track, sample in
-                track == .video || nanoseconds(sample.pts, track) >= soundCut
+                track == .video || isSoundNew || nanoseconds(sample.pts, track) >= soundCut
             }
             for straggler in parts.before { append(straggler, now: now) }
             after += parts.after
@@ -241,7 +265,7 @@ extension Segmenter {
         closing = nil
         if let old = segment, old.isOpen {
             let soundPassed = (carried + after).contains { $0.runs.contains { $0.track == .audio } }
-            if formats[.audio] == nil || soundPassed || nextFormats != nil {
+            if formats[.audio] == nil || soundPassed || isSoundNew {
                 actions.append(.finish(segment: old.number))
             } else {
                 closing = Closing(
@@ -256,22 +280,75 @@ extension Segmenter {
 
     /// Sound that still belongs to the file before the cut goes there at once; the rest is returned.
     private mutating func feed(
-        _ closing: Closing, _ piece: PlannedPiece<Payload>, now: Int64, to actions: inout [Action]
+        _ closing: Closing, _ pieces: [PlannedPiece<Payload>], now: Int64,
+        to actions: inout [Action]
     ) -> [PlannedPiece<Payload>] {
-        let parts = piece.divided { track, sample in
-            track == .video || nanoseconds(sample.pts, track) >= closing.cutNanoseconds
+        var before: [PlannedPiece<Payload>] = []
+        var after: [PlannedPiece<Payload>] = []
+        for piece in pieces {
+            let parts = piece.divided { track, sample in
+                track == .video || nanoseconds(sample.pts, track) >= closing.cutNanoseconds
+            }
+            before += parts.before
+            after += parts.after
         }
-        let own = setAside(parts.before, from: closing.segment, now: now, to: &actions)
+        let own = setAside(before, from: closing.segment, now: now, to: &actions)
         if !own.isEmpty, let context {
             actions.append(
                 .append(
                     segment: closing.number, FragmentPlan(context: context, pieces: own)))
         }
-        if parts.after.contains(where: { $0.runs.contains { $0.track == .audio } }) {
+        if after.contains(where: { $0.runs.contains { $0.track == .audio } }) {
             actions.append(.finish(segment: closing.number))
             self.closing = nil
         }
-        return parts.after
+        return after
+    }
+
+    /// Pictures go on in the open file's format, and sound does not: the next file begins with a picture from which decoding can
+    /// start, because readers would leave out those before it.
+    private var isOnlySoundChanging: Bool {
+        guard let nextFormats, segment != nil, lastVideoEndNanoseconds != nil else { return false }
+        return formats[.video] != nil && nextFormats[.video] == formats[.video]
+    }
+
+    /// Keeps sound in the new format until there is such a picture; pictures go where they always went.
+    private mutating func changeSound(
+        with piece: PlannedPiece<Payload>, now: Int64, to actions: inout [Action]
+    ) {
+        // All sound in the old format has come.
+        if let closing { actions.append(.finish(segment: closing.number)) }
+        closing = nil
+        guard let nextFormats else { return }
+        let (pictures, sound) = piece.divided { track, _ in track == .audio }
+        if !sound.isEmpty {
+            var all = waiting ?? WaitingSound(formats: nextFormats, sinceNanoseconds: now)
+            all.add(sound)
+            waiting = all
+        }
+        if pictures.contains(where: isKeyframe) {
+            waiting = waiting ?? WaitingSound(formats: nextFormats, sinceNanoseconds: now)
+            return beginWithWaiting(pictures, into: &actions)
+        }
+        place(pictures, now: now, to: &actions)
+        if let waiting, waiting.sizeBytes > settings.fragmentBytes {
+            beginWithWaiting(into: &actions)
+        }
+    }
+
+    /// Ends the open file, and begins one with the sound that waits and the pictures that it waited for.
+    private mutating func beginWithWaiting(
+        _ pictures: [PlannedPiece<Payload>] = [], into actions: inout [Action]
+    ) {
+        guard let sound = waiting else { return }
+        waiting = nil
+        closePending(next: pictures.first, into: &actions)
+        if let segment, segment.isOpen { actions.append(.finish(segment: segment.number)) }
+        formats = sound.formats
+        if nextFormats == formats { nextFormats = nil }
+        let pieces = pictures + sound.pieces
+        begin(at: pieces.map(firstPresented).min() ?? 0, offGrid: true)
+        for piece in pieces { append(piece, now: sound.sinceNanoseconds) }
     }
 
     /// Begins a segment with the samples at `instant`.
@@ -284,8 +361,20 @@ extension Segmenter {
         usedMilliseconds.insert(origin / 1_000_000)
         segmentCount += 1
         return Segment(
-            number: segmentCount, originNanoseconds: origin,
+            number: segmentCount, originNanoseconds: origin, isOffGrid: offGrid,
             endNanoseconds: gridEnd(after: instant))
+    }
+
+    /// Has a file with a place of its own begin with the earliest that it presents: of two tracks in a new format, the second may
+    /// come later, and be earlier.
+    mutating func settle(_ segment: inout Segment, with pieces: [PlannedPiece<Payload>]) {
+        guard segment.isOffGrid, let first = pieces.map(firstPresented).min(),
+            first < segment.originNanoseconds
+        else { return }
+        usedMilliseconds.remove(segment.originNanoseconds / 1_000_000)
+        let origin = place(of: first, offGrid: true)
+        segment.originNanoseconds = min(origin, segment.originNanoseconds)
+        usedMilliseconds.insert(segment.originNanoseconds / 1_000_000)
     }
 
     /// Where a file that begins with the samples at `instant` has its origin.
@@ -400,7 +489,7 @@ extension Segmenter {
         return parts.before + parts.after.flatMap(splitAtKeyframes)
     }
 
-    private func firstPresented(_ piece: PlannedPiece<Payload>) -> Int64 {
+    func firstPresented(_ piece: PlannedPiece<Payload>) -> Int64 {
         var earliest: Int64?
         for run in piece.runs {
             guard let last = run.samples.last else { continue }
@@ -413,168 +502,22 @@ extension Segmenter {
     }
 }
 
-// MARK: - Fragments
+// MARK: - Times
 
 extension Segmenter {
-    private func mustClose(before piece: PlannedPiece<Payload>) -> Bool {
-        guard !pending.pieces.isEmpty else { return false }
-        if let video = piece.runs.first(where: { $0.track == .video })?.samples.first,
-            video.flags.contains(.keyframe)
-        {
-            return true
-        }
-        return span(with: piece) > settings.fragmentNanoseconds
-            || pending.sizeBytes + piece.range.count > settings.fragmentBytes
+    /// A track's ticks in nanoseconds; of the samples that come next.
+    package func upcomingNanoseconds(_ ticks: Int64, _ track: TrackKind) -> Int64 {
+        let scale = (nextFormats ?? formats)[track]?.timescale ?? .video
+        return saturatingRescale(ticks, from: scale, to: .nanoseconds)
     }
 
-    private mutating func append(_ piece: PlannedPiece<Payload>, now: Int64) {
-        pending.pieces.append(piece)
-        pending.sizeBytes += piece.range.count
-        pending.add(context)
-        if pending.sinceNanoseconds == nil { pending.sinceNanoseconds = now }
-        for run in piece.runs {
-            guard let first = run.samples.first, let last = run.samples.last else { continue }
-            if pending.startNanoseconds[run.track] == nil {
-                pending.startNanoseconds[run.track] = nanoseconds(first.dts, run.track)
-            }
-            if run.track == .video {
-                lastVideoEndNanoseconds = nanoseconds(last.dts + last.duration, .video)
-            }
-        }
-    }
-
-    /// Takes sound at or after an instant out of the pending fragment.
-    private mutating func takeSound(from instant: Int64) -> [PlannedPiece<Payload>] {
-        var kept: [PlannedPiece<Payload>] = []
-        var taken: [PlannedPiece<Payload>] = []
-        for piece in pending.pieces {
-            let parts = piece.divided { track, sample in
-                track == .audio && nanoseconds(sample.pts, track) >= instant
-            }
-            kept += parts.before
-            taken += parts.after
-        }
-        if !taken.isEmpty {
-            pending.pieces = kept
-            pending.sizeBytes = kept.reduce(0) { $0 + $1.range.count }
-        }
-        return taken
-    }
-
-    /// Writes the pending fragment, if there is one.
-    /// - Parameter next: the piece that follows, which tells how long the last samples last.
-    private mutating func closePending(
-        next: PlannedPiece<Payload>? = nil, into actions: inout [Action]
-    ) {
-        guard !pending.pieces.isEmpty, let context = pending.context, var current = segment else {
-            return
-        }
-        var carried: [PlannedPiece<Payload>] = []
-        let since = pending.sinceNanoseconds
-        if let next, !isKeyframe(next), let videoEnd = lastVideoEndNanoseconds,
-            videoEnd + settings.fragmentNanoseconds >= current.endNanoseconds,
-            pending.pieces.contains(where: { $0.runs.contains { $0.track == .video } })
-        {
-            carried = takeSound(from: videoEnd)
-        }
-        var pieces = pending.pieces
-        pending = PendingFragment()
-        if !pieces.isEmpty {
-            setDurations(&pieces, next: carried + (next.map { [$0] } ?? []))
-            if !current.isOpen {
-                let plan = plan(current, pieces, next: next)
-                current.isOpen = true
-                current.earliest = Self.earliest(plan)
-                segment = current
-                actions.append(.open(segment: current.number, plan))
-            }
-            let fragment = FragmentPlan(context: context, pieces: pieces)
-            actions.append(.append(segment: current.number, fragment))
-        }
-        for piece in carried { append(piece, now: since ?? 0) }
-    }
-
-    /// The file's description: tracks, and how far each media timeline must be shifted so that no DTS is negative.
-    /// - Parameter next: what comes behind the first fragment, where the first sound may be.
-    private func plan(
-        _ segment: Segment, _ pieces: [PlannedPiece<Payload>], next: PlannedPiece<Payload>? = nil
-    ) -> SegmentPlan {
-        let tracks = tracks.map { format in
-            let origin = ticks(segment.originNanoseconds, format.timescale)
-            func first(_ piece: PlannedPiece<Payload>) -> Int64? {
-                piece.runs.compactMap { $0.track == format.kind ? $0.samples.first?.dts : nil }
-                    .min()
-            }
-            let patience = ticks(settings.stragglerNanoseconds, format.timescale)
-            let later = next.flatMap(first).flatMap { $0 >= origin - patience ? $0 : nil }
-            let first = (pieces.compactMap(first) + [later].compactMap(\.self)).min()
-            let shift = max(0, origin - (first ?? origin))
-            return SegmentPlan.Track(format: format, originTicks: origin, shiftTicks: shift)
-        }
-        return SegmentPlan(originNanoseconds: segment.originNanoseconds, tracks: tracks)
-    }
-
-    private static func earliest(_ plan: SegmentPlan) -> [TrackKind: Int64] {
-        Dictionary(
-            uniqueKeysWithValues: plan.tracks.map {
-                ($0.format.kind, $0.originTicks - $0.shiftTicks)
-            })
-    }
-
-    /// Sets each sample's duration to its distance from the next one, where that is known.
-    private func setDurations(
-        _ pieces: inout [PlannedPiece<Payload>], next: [PlannedPiece<Payload>]
-    ) {
-        for track in TrackKind.allCases {
-            var following = firstDTS(of: track, in: next)
-            for piece in pieces.indices.reversed() {
-                for run in pieces[piece].runs.indices.reversed()
-                where pieces[piece].runs[run].track == track {
-                    pieces[piece].runs[run].samples.withUnsafeMutableBufferPointer { samples in
-                        for index in samples.indices.reversed() {
-                            let dts = samples[index].dts
-                            if let following, following > dts,
-                                following - dts <= Int64(UInt32.max)
-                            {
-                                samples[index].duration = following - dts
-                            }
-                            following = dts
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    /// The decoding time of a track's first sample.
-    // Without key paths: in generic code each use makes one anew, which was a tenth of a simulated day.
-    private func firstDTS(of track: TrackKind, in pieces: [PlannedPiece<Payload>]) -> Int64? {
-        pieces.lazy.compactMap { $0.runs.first { $0.track == track } }.first?.samples.first?.dts
-    }
-
-    private func isKeyframe(_ piece: PlannedPiece<Payload>) -> Bool {
-        piece.runs.first { $0.track == .video }?.samples.first?.flags.contains(.keyframe) ?? false
-    }
-
-    /// How long the pending fragment would last with this piece: by its pictures, or by its sound where there are none.
-    private func span(with piece: PlannedPiece<Payload>) -> Int64 {
-        for track in TrackKind.allCases {
-            if let start = pending.startNanoseconds[track],
-                let last = piece.runs.first(where: { $0.track == track })?.samples.last
-            {
-                return nanoseconds(last.dts + last.duration, track) - start
-            }
-        }
-        return 0
-    }
-
-    /// A track's ticks in nanoseconds.
-    package func nanoseconds(_ ticks: Int64, _ track: TrackKind) -> Int64 {
+    /// A track's ticks in nanoseconds; of what the open file can hold.
+    func nanoseconds(_ ticks: Int64, _ track: TrackKind) -> Int64 {
         let scale = (formats[track] ?? nextFormats?[track])?.timescale ?? .video
         return saturatingRescale(ticks, from: scale, to: .nanoseconds)
     }
 
-    private func ticks(_ nanoseconds: Int64, _ scale: Timescale) -> Int64 {
+    func ticks(_ nanoseconds: Int64, _ scale: Timescale) -> Int64 {
         saturatingRescale(nanoseconds, from: .nanoseconds, to: scale)
     }
 }

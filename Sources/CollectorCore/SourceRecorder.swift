@@ -293,7 +293,7 @@ extension SourceRecorder {
             }
         }
         let newest = piece.runs.compactMap { run in
-            run.samples.last.map { segmenter.nanoseconds($0.pts, run.track) }
+            run.samples.last.map { segmenter.upcomingNanoseconds($0.pts, run.track) }
         }.max()
         if let newest {
             progress.newestNanoseconds = max(progress.newestNanoseconds ?? newest, newest)

@@ -12,6 +12,12 @@ private struct Camera {
                 height: 16)),
         .aac(AACFormat(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2)),
     ]
+    static let otherPicture = TrackFormat.h264(
+        H264Format(
+            sequenceParameterSets: [[0x67, 9]], pictureParameterSets: [[0x68]], width: 32,
+            height: 32))
+    static let otherSound = TrackFormat.aac(
+        AACFormat(configuration: [0x11, 0x88], sampleRate: 48_000, channels: 1))
     static let context = FragmentContext(
         spool: [UInt8](repeating: 1, count: 16), epoch: [UInt8](repeating: 2, count: 16),
         clock: FragmentRecord.Clock(
@@ -21,6 +27,8 @@ private struct Camera {
     var keyframeEvery = 10
     /// How much later than its instant sound arrives, in batches of 100 ms (negative: pictures are late).
     var soundLagMilliseconds: Int64 = 0
+    /// Of a packet: tells sound in the other format from the rest.
+    var soundBytes: UInt32 = 4
     private(set) var sequence: UInt64 = 1
     private var nextSoundPacket: Int64?
 
@@ -47,7 +55,7 @@ private struct Camera {
         while (soundPackets + 1) * 1024 <= until {
             packets.append(
                 PlannedSample(
-                    sizeBytes: 4, dts: soundPackets * 1024, pts: soundPackets * 1024,
+                    sizeBytes: soundBytes, dts: soundPackets * 1024, pts: soundPackets * 1024,
                     duration: 1024, flags: soundPackets < 0 ? .priming : .keyframe,
                     agentDTSNanoseconds: 0,
                     appliedOffsetNanoseconds: 0))
@@ -99,20 +107,46 @@ private struct Files {
             .filter { $0.track == track }.flatMap(\.samples)
     }
 
+    /// An edit list hides what is presented before a file begins, unless it is only decoded; and a file describes one format.
+    func expectNothingHidden() {
+        for (segment, plan) in plans {
+            for track in plan.tracks {
+                let samples = samples(segment, track.format.kind)
+                let early = samples.filter {
+                    $0.pts < track.originTicks && !$0.flags.contains(.priming)
+                }
+                #expect(early.isEmpty, "file \(segment) hides \(track.format.kind)")
+                if track.format.kind == .audio {
+                    let sizeBytes = UInt32(track.format == Camera.otherSound ? 5 : 4)
+                    #expect(
+                        samples.allSatisfy { $0.sizeBytes == sizeBytes },
+                        "file \(segment) has sound in another format")
+                }
+            }
+        }
+    }
+
     var sequences: [UInt64] {
         fragments.values.joined().flatMap(\.sequences).flatMap(Array.init).sorted()
     }
 }
 
 @Suite struct SegmenterTests {
+    /// - Parameter changes: the formats from a batch on, where they change.
     private func record(
-        _ camera: inout Camera, batches: Range<Int>, segmentSeconds: Int64 = 2
+        _ camera: inout Camera, batches: Range<Int>, segmentSeconds: Int64 = 2,
+        changes: (Int) -> [TrackFormat]? = { _ in nil }
     ) -> Files {
         var segmenter = Segmenter<ArrayPayload>(
             settings: SegmenterSettings(segmentNanoseconds: segmentSeconds * 1_000_000_000),
             formats: Camera.formats)
         var files = Files()
         for index in batches {
+            if let formats = changes(index) {
+                segmenter.setFormats(formats)
+                camera.soundBytes = formats.contains(Camera.otherSound) ? 5 : 4
+            }
+            files.apply(segmenter.tick(now: Int64(index) * 100_000_000))
             files.apply(
                 segmenter.add(
                     camera.batch(index), context: Camera.context, now: Int64(index) * 100_000_000))
@@ -231,12 +265,7 @@ private struct Files {
         var files = Files()
         for index in 0..<40 {
             if index == 20 {
-                segmenter.setFormats([
-                    .h264(
-                        H264Format(
-                            sequenceParameterSets: [[0x67, 9]], pictureParameterSets: [[0x68]],
-                            width: 32, height: 32)), Camera.formats[1],
-                ])
+                segmenter.setFormats([Camera.otherPicture, Camera.formats[1]])
             }
             files.apply(
                 segmenter.add(
@@ -248,6 +277,98 @@ private struct Files {
         #expect(files.plans[2]?.originNanoseconds == 2_000_000_000)
         #expect(files.samples(1, .video).count == 20)
         #expect(files.sequences == Array(1..<camera.sequence))
+    }
+
+    /// Sound that is late at the cut, as sound is; more than the patience for it; and so late that another cut comes first.
+    @Test(arguments: [-150, 30, 150, 350, 950, 2_500] as [Int64])
+    func `sound from before a picture's new format is heard, however late it comes`(lag: Int64) {
+        var camera = Camera(soundLagMilliseconds: lag)
+        let files = record(&camera, batches: 0..<65, segmentSeconds: 10) { index in
+            [20: [Camera.otherPicture, Camera.formats[1]], 25: Camera.formats][index]
+        }
+        #expect(files.sequences == Array(1..<camera.sequence))
+        #expect(files.plans[2]?.originNanoseconds == 2_000_000_000)
+        #expect(files.finished.sorted() == files.plans.keys.sorted())
+        files.expectNothingHidden()
+        if lag < 950 {
+            #expect(files.plans.count == 3)
+            let ends = [2_000, 2_500, 6_500] as [Int64]
+            // What is ahead of the picture may be in the file before already.
+            for (segment, end) in zip(1...3, ends) where lag > 0 {
+                #expect(files.samples(segment, .audio).allSatisfy { $0.pts < end * 48 })
+            }
+        }
+    }
+
+    /// In the middle of a group of pictures, at its beginning, and several times.
+    @Test(arguments: [[14], [20], [5, 14, 35]], [-150, 30, 150] as [Int64])
+    func `a file with another format of sound begins with a picture that can be decoded`(
+        changes: [Int], lag: Int64
+    ) {
+        var camera = Camera(soundLagMilliseconds: lag)
+        let files = record(&camera, batches: 0..<65, segmentSeconds: 10) { index in
+            changes.firstIndex(of: index).map {
+                [Camera.formats[0], $0 % 2 == 0 ? Camera.otherSound : Camera.formats[1]]
+            }
+        }
+        #expect(files.sequences == Array(1..<camera.sequence))
+        #expect(files.finished.sorted() == files.plans.keys.sorted())
+        files.expectNothingHidden()
+        #expect(files.plans.count == changes.count + 1)
+        for (segment, plan) in files.plans {
+            let first = files.samples(segment, .video).first
+            #expect(first?.flags.contains(.keyframe) ?? true, "file \(segment)")
+            let isOther = plan.tracks.contains { $0.format == Camera.otherSound }
+            #expect(isOther == (segment % 2 == 0))
+        }
+    }
+
+    @Test(arguments: [-150, 150] as [Int64])
+    func `both formats change at once, and sound of the new one is earlier than its pictures`(
+        lag: Int64
+    ) {
+        var camera = Camera(soundLagMilliseconds: lag)
+        let files = record(&camera, batches: 0..<40, segmentSeconds: 10) { index in
+            index == 20 ? [Camera.otherPicture, Camera.otherSound] : nil
+        }
+        #expect(files.sequences == Array(1..<camera.sequence))
+        #expect(files.plans.count == 2)
+        files.expectNothingHidden()
+        let sound = files.samples(2, .audio).first
+        guard lag > 0 else { return }
+        #expect(sound.map { $0.pts < 96_000 } == true)
+        #expect(files.plans[2]?.tracks.last?.originTicks == sound?.pts)
+    }
+
+    @Test func `sound in another format does not wait for ever for a picture`() {
+        var camera = Camera(keyframeEvery: 1_000)
+        let files = record(&camera, batches: 0..<200, segmentSeconds: 60) { index in
+            index == 15 ? [Camera.formats[0], Camera.otherSound] : nil
+        }
+        #expect(files.sequences == Array(1..<camera.sequence))
+        #expect(files.plans.count == 2)
+        #expect(files.samples(2, .audio).first.map { $0.pts < 2 * 48_000 } == true)
+        #expect(files.samples(2, .video).count < 100)
+    }
+
+    @Test func `sound that changes twice before a picture lets a file begin has its own files`() {
+        var camera = Camera()
+        let files = record(&camera, batches: 0..<65, segmentSeconds: 10) { index in
+            [23: [Camera.formats[0], Camera.otherSound], 26: Camera.formats][index]
+        }
+        #expect(files.sequences == Array(1..<camera.sequence))
+        #expect(files.plans.count == 3)
+        files.expectNothingHidden()
+    }
+
+    @Test func `sound in another format that waits is there when the source ends`() {
+        var camera = Camera()
+        let files = record(&camera, batches: 0..<19, segmentSeconds: 60) { index in
+            index == 12 ? [Camera.formats[0], Camera.otherSound] : nil
+        }
+        #expect(files.sequences == Array(1..<camera.sequence))
+        #expect(files.finished == [1, 2])
+        #expect(!files.samples(2, .audio).isEmpty)
     }
 
     @Test func `a source without pictures is cut at the packet`() {

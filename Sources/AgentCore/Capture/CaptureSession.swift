@@ -116,9 +116,16 @@ package final class CaptureSession: Sendable {
     ) {
         let formats = opened.flatMap(\.lane.formats)
         let start = formats.reduce(now) { max($0, self.start(of: $1)) }
+        let sound = hub.format(of: .audio)
         let continued = hub.adopt(formats)
         var begun: [Running] = []
         state.withLock { state in
+            if hub.format(of: .audio) != sound {
+                // A file of its own begins with the sound's format, and with a picture from which decoding can start.
+                for running in state.lanes where running.plan.kinds.contains(.video) {
+                    running.output.wishes.add { $0.isKeyframeWanted = true }
+                }
+            }
             for (plan, lane) in opened {
                 state.laneCount += 1
                 begun.append(

@@ -84,6 +84,19 @@ import Wire
         }
     }
 
+    @Test func `sound in another format has a file begin with a whole picture`() throws {
+        var before = settings()
+        before.audio = .none
+        before.keyframeInterval = .seconds(600)
+        let result = try run(before) { session, sink in
+            try session.apply(change { $0.audio = "test" })
+            sink.waitForMore(of: .audio, 3)
+            sink.waitForMore(of: .video, 3)
+        }
+        #expect(result.changes.count == 1)
+        #expect(result.video.count { $0.flags.contains(.keyframe) } == 2)
+    }
+
     @Test func `a bitrate, a keyframe and an orientation need no other lane`() throws {
         let result = try run(settings()) { session, sink in
             try session.apply(change { $0.videoBitrate = 200_000 })
@@ -188,13 +201,21 @@ import Wire
         }
     }
 
-    @Test func `a capture goes on until its time is over, however often it is changed`() throws {
+    /// A capture of that length that has begun.
+    private func begin(
+        lasting duration: Duration
+    ) throws -> (session: CaptureSession, sink: CountingSink) {
         var settings = settings()
-        settings.duration = .seconds(2)
+        settings.duration = duration
         let sink = CountingSink()
         let session = CaptureSession(settings: settings, sink: sink)
         try session.start()
-        sink.waitForMore(of: .video, 5)
+        sink.waitForMore(of: .video, 3)
+        return (session, sink)
+    }
+
+    @Test func `a capture goes on until its time is over, however often it is changed`() throws {
+        let (session, sink) = try begin(lasting: .seconds(2))
         try session.apply(
             change { $0.size = .this(PictureSize(width: 640, height: 360)) })
         let result = sink.collected.wait()
@@ -209,12 +230,7 @@ import Wire
     @Test func `a capture that is stopped past the end of its time ends, and is not started again`()
         throws
     {
-        var settings = settings()
-        settings.duration = .seconds(1)
-        let sink = CountingSink()
-        let session = CaptureSession(settings: settings, sink: sink)
-        try session.start()
-        sink.waitForMore(of: .video, 3)
+        let (session, sink) = try begin(lasting: .seconds(1))
         try session.apply(change { $0.isCapturing = false })
         guard sink.collected.waitBriefly() else {
             session.stop()

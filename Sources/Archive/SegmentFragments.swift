@@ -1,0 +1,158 @@
+import Media
+
+// How the pieces of a file become its fragments.
+
+extension Segmenter {
+    func mustClose(before piece: PlannedPiece<Payload>) -> Bool {
+        guard !pending.pieces.isEmpty else { return false }
+        if let video = piece.runs.first(where: { $0.track == .video })?.samples.first,
+            video.flags.contains(.keyframe)
+        {
+            return true
+        }
+        return span(with: piece) > settings.fragmentNanoseconds
+            || pending.sizeBytes + piece.range.count > settings.fragmentBytes
+    }
+
+    mutating func append(_ piece: PlannedPiece<Payload>, now: Int64) {
+        pending.pieces.append(piece)
+        pending.sizeBytes += piece.range.count
+        pending.add(context)
+        if pending.sinceNanoseconds == nil { pending.sinceNanoseconds = now }
+        for run in piece.runs {
+            guard let first = run.samples.first, let last = run.samples.last else { continue }
+            if pending.startNanoseconds[run.track] == nil {
+                pending.startNanoseconds[run.track] = nanoseconds(first.dts, run.track)
+            }
+            if run.track == .video {
+                lastVideoEndNanoseconds = nanoseconds(last.dts + last.duration, .video)
+            }
+        }
+    }
+
+    /// Takes sound at or after an instant out of the pending fragment.
+    mutating func takeSound(from instant: Int64) -> [PlannedPiece<Payload>] {
+        var kept: [PlannedPiece<Payload>] = []
+        var taken: [PlannedPiece<Payload>] = []
+        for piece in pending.pieces {
+            let parts = piece.divided { track, sample in
+                track == .audio && nanoseconds(sample.pts, track) >= instant
+            }
+            kept += parts.before
+            taken += parts.after
+        }
+        if !taken.isEmpty {
+            pending.pieces = kept
+            pending.sizeBytes = kept.reduce(0) { $0 + $1.range.count }
+        }
+        return taken
+    }
+
+    /// Writes the pending fragment, if there is one.
+    /// - Parameter next: the piece that follows, which tells how long the last samples last.
+    mutating func closePending(
+        next: PlannedPiece<Payload>? = nil, into actions: inout [Action]
+    ) {
+        guard !pending.pieces.isEmpty, let context = pending.context, var current = segment else {
+            return
+        }
+        var carried: [PlannedPiece<Payload>] = []
+        let since = pending.sinceNanoseconds
+        if let next, !isKeyframe(next), let videoEnd = lastVideoEndNanoseconds,
+            videoEnd + settings.fragmentNanoseconds >= current.endNanoseconds,
+            pending.pieces.contains(where: { $0.runs.contains { $0.track == .video } })
+        {
+            carried = takeSound(from: videoEnd)
+        }
+        var pieces = pending.pieces
+        pending = PendingFragment()
+        if !pieces.isEmpty {
+            setDurations(&pieces, next: carried + (next.map { [$0] } ?? []))
+            if !current.isOpen {
+                settle(&current, with: pieces + (next.map { [$0] } ?? []))
+                let plan = plan(current, pieces, next: next)
+                current.isOpen = true
+                current.earliest = Self.earliest(plan)
+                segment = current
+                actions.append(.open(segment: current.number, plan))
+            }
+            let fragment = FragmentPlan(context: context, pieces: pieces)
+            actions.append(.append(segment: current.number, fragment))
+        }
+        for piece in carried { append(piece, now: since ?? 0) }
+    }
+
+    /// The file's description: tracks, and how far each media timeline must be shifted so that no DTS is negative.
+    /// - Parameter next: what comes behind the first fragment, where the first sound may be.
+    func plan(
+        _ segment: Segment, _ pieces: [PlannedPiece<Payload>], next: PlannedPiece<Payload>? = nil
+    ) -> SegmentPlan {
+        let tracks = tracks.map { format in
+            let origin = ticks(segment.originNanoseconds, format.timescale)
+            func first(_ piece: PlannedPiece<Payload>) -> Int64? {
+                piece.runs.compactMap { $0.track == format.kind ? $0.samples.first?.dts : nil }
+                    .min()
+            }
+            let patience = ticks(settings.stragglerNanoseconds, format.timescale)
+            let later = next.flatMap(first).flatMap { $0 >= origin - patience ? $0 : nil }
+            let first = (pieces.compactMap(first) + [later].compactMap(\.self)).min()
+            let shift = max(0, origin - (first ?? origin))
+            return SegmentPlan.Track(format: format, originTicks: origin, shiftTicks: shift)
+        }
+        return SegmentPlan(originNanoseconds: segment.originNanoseconds, tracks: tracks)
+    }
+
+    static func earliest(_ plan: SegmentPlan) -> [TrackKind: Int64] {
+        Dictionary(
+            uniqueKeysWithValues: plan.tracks.map {
+                ($0.format.kind, $0.originTicks - $0.shiftTicks)
+            })
+    }
+
+    /// Sets each sample's duration to its distance from the next one, where that is known.
+    private func setDurations(
+        _ pieces: inout [PlannedPiece<Payload>], next: [PlannedPiece<Payload>]
+    ) {
+        for track in TrackKind.allCases {
+            var following = firstDTS(of: track, in: next)
+            for piece in pieces.indices.reversed() {
+                for run in pieces[piece].runs.indices.reversed()
+                where pieces[piece].runs[run].track == track {
+                    pieces[piece].runs[run].samples.withUnsafeMutableBufferPointer { samples in
+                        for index in samples.indices.reversed() {
+                            let dts = samples[index].dts
+                            if let following, following > dts,
+                                following - dts <= Int64(UInt32.max)
+                            {
+                                samples[index].duration = following - dts
+                            }
+                            following = dts
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The decoding time of a track's first sample.
+    // Without key paths: in generic code each use makes one anew, which was a tenth of a simulated day.
+    private func firstDTS(of track: TrackKind, in pieces: [PlannedPiece<Payload>]) -> Int64? {
+        pieces.lazy.compactMap { $0.runs.first { $0.track == track } }.first?.samples.first?.dts
+    }
+
+    func isKeyframe(_ piece: PlannedPiece<Payload>) -> Bool {
+        piece.runs.first { $0.track == .video }?.samples.first?.flags.contains(.keyframe) ?? false
+    }
+
+    /// How long the pending fragment would last with this piece: by its pictures, or by its sound where there are none.
+    private func span(with piece: PlannedPiece<Payload>) -> Int64 {
+        for track in TrackKind.allCases {
+            if let start = pending.startNanoseconds[track],
+                let last = piece.runs.first(where: { $0.track == track })?.samples.last
+            {
+                return nanoseconds(last.dts + last.duration, track) - start
+            }
+        }
+        return 0
+    }
+}
