@@ -223,6 +223,7 @@ package struct CameraNegotiation: Sendable {
                     layout.isEncodable && best.size == recordedSize(best)
                         ? "it is encoded where it lies" : "only its colours need converting")
             case .jpeg: words.append("raw pictures of this size are slower, or none")
+            case .hsv: words.append("its colours need converting twice")
             case .foreign: words.append("libv4l has to convert it")
             }
         }

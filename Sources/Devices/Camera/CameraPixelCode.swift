@@ -27,6 +27,9 @@ package struct CameraPixelCode: Hashable, Sendable, CustomStringConvertible {
     package static let mjpeg = CameraPixelCode(rawValue: 0x4750_4A4D)
     package static let jpeg = CameraPixelCode(rawValue: 0x4745_504A)
     package static let h264 = CameraPixelCode(rawValue: 0x3436_3248)
+    package static let rgb24 = CameraPixelCode(rawValue: 0x3342_4752)
+    package static let hsv24 = CameraPixelCode(rawValue: 0x3356_5348)
+    package static let hsv32 = CameraPixelCode(rawValue: 0x3456_5348)
 
     /// "YUYV"; a byte that is no character is a dot, the top bit (big-endian) is left out.
     package var description: String {

@@ -18,7 +18,7 @@ package final class Camera: CameraInput {
     private let name: String
     private let node: VideoNode
     private let buffers: CameraBuffers
-    private let converter: ForeignConverter?
+    private let converter: (any CameraPictureConverter)?
     /// So many buffers are the driver's at this moment.
     private var queued = 0
     /// Could not be queued when they were returned; tried again.
@@ -61,18 +61,17 @@ package final class Camera: CameraInput {
             throw DeviceError(opening: name, node: info.node, error)
         }
         if let flaw = agreement.flaw(of: wanted) { throw .cameraRefused(name, reason: flaw) }
-        if case .foreign = wanted.coding {
-            do throws(MissingConversion) {
-                let converter = try ForeignConverter(node, from: agreement.format)
-                layout = converter.layout
-                self.converter = converter
-            } catch {
-                throw .cameraRefused(name, reason: error.reason)
-            }
-        } else {
-            layout = CameraPictureLayout(agreement.format, wanted.coding)
-            converter = nil
+        do throws(MissingConversion) {
+            converter =
+                switch wanted.coding {
+                case .foreign: try ForeignConverter(node, from: agreement.format)
+                case .hsv: try HSVConverter(from: agreement.format)
+                case .h264, .raw, .jpeg: nil
+                }
+        } catch {
+            throw .cameraRefused(name, reason: error.reason)
         }
+        layout = converter?.layout ?? CameraPictureLayout(agreement.format, wanted.coding)
         choice = wanted.settled(at: agreement.rate)
         self.info = info
         self.name = name

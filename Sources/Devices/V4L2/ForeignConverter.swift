@@ -6,13 +6,10 @@ import Media
 ///
 /// The library is looked for when a camera needs it; a box whose cameras do not, needs no such library. Belongs to one
 /// thread.
-final class ForeignConverter {
+final class ForeignConverter: CameraPictureConverter {
     private static let library = "libv4lconvert.so.0"
     /// What it says of a format that it does not know.
     private static let unknownFormat = "Unknown src format"
-    private static let rgb3 = CameraPixelCode(rawValue: 0x3342_4752)
-    /// It writes these as red, green and blue even where it was asked for YUV 4:2:0, past the end of that.
-    private static let writtenAsRGB = ["HSV3", "HSV4"]
 
     private let handle: UnsafeMutableRawPointer
     private let context: UnsafeMutableRawPointer
@@ -51,16 +48,11 @@ final class ForeignConverter {
         to = format
         let size = PictureSize(
             width: Int(format.fmt.pix.width), height: Int(format.fmt.pix.height))
-        let target = Self.writtenAsRGB.contains(code.description) ? Self.rgb3 : .yu12
-        let bytesPerRow = target == .yu12 ? size.width : 3 * size.width
-        to.fmt.pix.pixelformat = target.rawValue
-        to.fmt.pix.bytesperline = UInt32(bytesPerRow)
-        to.fmt.pix.sizeimage = UInt32(
-            target == .yu12 ? bytesPerRow * size.height * 3 / 2 : bytesPerRow * size.height)
-        // What is not Y′CbCr becomes it, by this matrix.
+        to.fmt.pix.pixelformat = CameraPixelCode.yu12.rawValue
+        to.fmt.pix.bytesperline = UInt32(size.width)
+        to.fmt.pix.sizeimage = UInt32(size.width * size.height * 3 / 2)
         layout = CameraPictureLayout(
-            coding: CameraCoding(target), size: size, bytesPerRow: bytesPerRow,
-            colour: target == .yu12 ? nil : .bt709)
+            coding: CameraCoding(.yu12), size: size, bytesPerRow: size.width, colour: nil)
         // Whether it knows the format only an attempt tells; that a black picture is damaged does not matter.
         let black = ConvertedMemory(size, sizeBytes: Int(format.fmt.pix.sizeimage))
         black.bytes.initializeMemory(as: UInt8.self, repeating: 0)
@@ -79,14 +71,9 @@ final class ForeignConverter {
         dlclose(handle)
     }
 
-    /// The picture as ``layout`` says, in memory of its own; the driver's buffer is not needed any more.
     func converted(_ picture: CameraPicture) -> CameraPicture {
         let (memory, count) = converted(picture.bytes)
-        return CameraPicture(
-            sequence: picture.sequence, stampNanoseconds: picture.stampNanoseconds,
-            isMonotonic: picture.isMonotonic, takenNanoseconds: picture.takenNanoseconds,
-            isDamaged: picture.isDamaged || count < memory.bytes.count, bytes: memory.bytes,
-            spareBytes: 0, owner: memory)
+        return picture.converted(to: memory, isWhole: count >= memory.bytes.count)
     }
 
     /// - Returns: how many bytes were written; fewer than a picture's, or less than none: it could not be converted.
@@ -101,26 +88,4 @@ final class ForeignConverter {
             Int32(clamping: memory.bytes.count))
         return (memory, Int(count))
     }
-}
-
-/// Why a camera's format cannot be converted.
-struct MissingConversion: Error {
-    /// One line: what is missing, and what to do.
-    var reason: String
-}
-
-/// The memory of one converted picture.
-// @unchecked: written before anyone else sees it, only read from then on.
-private final class ConvertedMemory: @unchecked Sendable {
-    let bytes: UnsafeMutableRawBufferPointer
-    private let memory: UnsafeMutableRawBufferPointer
-
-    /// - Parameter size: of the picture: there is room for whole pixels of it, whatever is asked for.
-    init(_ size: PictureSize, sizeBytes: Int) {
-        memory = .allocate(
-            byteCount: max(sizeBytes, 4 * size.width * size.height), alignment: 64)
-        bytes = UnsafeMutableRawBufferPointer(rebasing: memory[..<sizeBytes])
-    }
-
-    deinit { memory.deallocate() }
 }

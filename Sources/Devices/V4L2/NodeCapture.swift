@@ -140,7 +140,7 @@ extension CameraPictureLayout {
         let colour: ColourDescription?
         switch coding {
         case .jpeg: colour = Self.jpegColour
-        case .h264, .foreign: colour = nil
+        case .h264, .hsv, .foreign: colour = nil
         // What is not Y′CbCr becomes it, by this matrix.
         case .raw(let layout) where layout.isRGB: colour = .bt709
         case .raw:

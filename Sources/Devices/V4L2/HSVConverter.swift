@@ -1,0 +1,37 @@
+import CV4L2
+import Media
+
+/// Converts a camera's hue, saturation and value, by what its driver says of them. Belongs to one thread.
+final class HSVConverter: CameraPictureConverter {
+    private let picture: HSVPicture
+    let layout: CameraPictureLayout
+
+    init(from format: v4l2_format) throws(MissingConversion) {
+        let pixels = format.fmt.pix
+        let code = CameraPixelCode(rawValue: pixels.pixelformat)
+        let size = PictureSize(width: Int(pixels.width), height: Int(pixels.height))
+        let hues: HSVPicture.HueEncoding
+        switch v4l2_hsv_encoding(pixels.hsv_enc) {
+        case V4L2_HSV_ENC_256: hues = .wholeByte
+        default: hues = .twoDegrees
+        }
+        guard
+            let picture = HSVPicture(code, hues, size: size, bytesPerRow: Int(pixels.bytesperline))
+        else {
+            throw MissingConversion(
+                reason:
+                    "nothing here can read its format \(code); choose another with --video-format")
+        }
+        self.picture = picture
+        // What is not Y′CbCr becomes it, by this matrix.
+        layout = CameraPictureLayout(
+            coding: CameraCoding(.rgb24), size: size, bytesPerRow: 3 * size.width, colour: .bt709)
+    }
+
+    func converted(_ picture: CameraPicture) -> CameraPicture {
+        let memory = ConvertedMemory(layout.size, sizeBytes: self.picture.convertedBytes)
+        let isWhole = self.picture.convert(
+            UnsafeRawBufferPointer(picture.bytes), into: memory.bytes)
+        return picture.converted(to: memory, isWhole: isWhole)
+    }
+}
