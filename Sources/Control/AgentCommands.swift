@@ -26,9 +26,42 @@ package enum AgentCommands {
     package static func arranged(
         _ words: [String], valueOptions: Set<String>
     ) -> [String] {
+        if words.first == "help" { return words }
+        let places = plainWords(words, valueOptions).prefix(2)
+        // A source may well be called like a command: what comes second is one, then.
+        guard let found = places.last(where: { names.contains(words[$0]) }) else { return words }
+        var words = words
+        words.insert(words.remove(at: found), at: 0)
+        return words
+    }
+
+    /// Why there is no command in these words, in one line; nil: there is one, or nothing at all, or help is asked for.
+    ///
+    /// - Parameters:
+    ///   - words: as ``arranged(_:valueOptions:)`` gets them.
+    ///   - isSourceNamed: a source's name comes before the command.
+    package static func flaw(
+        in words: [String], valueOptions: Set<String>, isSourceNamed: Bool
+    ) -> String? {
+        let asksForHelp = ["-h", "--help", "help", "--version"]
+        if words.contains(where: asksForHelp.contains) { return nil }
+        let plain = plainWords(words, valueOptions).map { words[$0] }
+        guard let first = plain.first, !plain.prefix(2).contains(where: names.contains) else {
+            return nil
+        }
+        let list = list.dropLast().joined(separator: ", ") + " or " + (list.last ?? "")
+        if isSourceNamed, plain.count == 1 {
+            return "say what '\(first)' is to do: \(list), behind its name"
+        }
+        let unknown = isSourceNamed ? plain[1] : first
+        return "there is no command '\(unknown)': it is \(list)"
+    }
+
+    /// Where words are that are neither options nor their values.
+    private static func plainWords(_ words: [String], _ valueOptions: Set<String>) -> [Int] {
         var places: [Int] = []
         var place = 0
-        while place < words.count, places.count < 2 {
+        while place < words.count {
             let word = words[place]
             if !word.hasPrefix("-") {
                 places.append(place)
@@ -37,17 +70,14 @@ package enum AgentCommands {
             }
             place += 1
         }
-        // A source may well be called like a command: what comes second is one, then.
-        guard let found = places.last(where: { names.contains(words[$0]) }) else { return words }
-        var words = words
-        words.insert(words.remove(at: found), at: 0)
-        return words
+        return places
     }
 
-    /// Their names.
-    package static let names: Set<String> = [
+    private static let list = [
         "status", "set", "start", "stop", "controls", "keyframe", "snapshot",
     ]
+    /// Their names.
+    package static let names = Set(list)
 }
 
 /// `status`: what is captured, and how.

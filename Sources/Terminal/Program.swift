@@ -58,11 +58,31 @@ package enum Program {
         } catch {
             let code = Command.exitCode(for: error)
             if code == .success { Command.exit(withError: error) }
-            let help = name == Command._commandName ? name : "\(name) \(Command._commandName)"
             let message = Self.message(of: error, in: Command.self, options)
-            complain("\(name): \(message) See '\(help) --help'.")
+            complain("\(name): \(message) See '\(help(for: error, in: Command.self, name))'.")
             exit(code == .validationFailure ? ExitStatus.usage : code.rawValue)
         }
+    }
+
+    /// Ends the program for its wrong usage, which was found before anything was parsed.
+    package static func refuse(_ error: UsageError, name: String) -> Never {
+        complain("\(name): \(error)")
+        exit(ExitStatus.usage)
+    }
+
+    /// What shows the options of the command that an error is of.
+    private static func help<Command: ParsableCommand>(
+        for error: any Error, in command: Command.Type, _ name: String
+    ) -> String {
+        let mark = "  See '"
+        let line = Command.fullMessage(for: error).split(separator: "\n")
+            .last { $0.hasPrefix(mark) }
+        if let words = line?.dropFirst(mark.count).prefix(while: { $0 != "'" }) {
+            // Commands that a program calls by its own rules do not know its name.
+            return words.hasPrefix(name) ? String(words) : "\(name) \(words)"
+        }
+        return name == Command._commandName
+            ? "\(name) --help" : "\(name) \(Command._commandName) --help"
     }
 
     /// All options of this process's command line, environment and configuration file, or the end with one line.

@@ -104,15 +104,27 @@ struct AgentCommand: ParsableCommand {
         let rest = Array(words.dropFirst())
         switch words.first {
         case "control":
+            let options = SocketRoute.optionNames
+            if let flaw = AgentCommands.flaw(
+                in: rest, valueOptions: options, isSourceNamed: false)
+            {
+                Program.refuse(UsageError(flaw), name: Self._commandName)
+            }
             Program.main(
                 ControlCommand.self, name: Self._commandName,
-                arguments: AgentCommands.arranged(rest, valueOptions: SocketRoute.optionNames))
+                arguments: AgentCommands.arranged(rest, valueOptions: options))
         case "devices":
             Program.main(DevicesCommand.self, name: Self._commandName, arguments: rest)
         case "enrol":
             Program.main(EnrolCommand.self, name: Self._commandName, arguments: rest)
         case "doctor":
             Program.main(DoctorCommand.self, name: Self._commandName, arguments: rest)
+        case "help":
+            Program.main(AgentCommand.self, arguments: ["--help"])
+        case .some(let word) where !word.hasPrefix("-"):
+            let flaw =
+                "there is no command '\(word)': it is control, devices, doctor or enrol, or options alone to capture"
+            Program.refuse(UsageError(flaw), name: Self._commandName)
         default:
             Program.main(AgentCommand.self)
         }

@@ -17,11 +17,15 @@ struct AgentCommand: ParsableCommand {
         subcommands: AgentCommands.all(by: CollectorRoute.self))
 
     /// `agent stage status` as `agent status stage`, which is how the parser takes it.
-    static func arranged(_ arguments: [String]) -> [String] {
+    /// - Throws: where no command is given; the parser would only say that it had not expected a name.
+    static func arranged(_ arguments: [String]) throws(UsageError) -> [String] {
         guard arguments.first == "agent" else { return arguments }
-        return ["agent"]
-            + AgentCommands.arranged(
-                Array(arguments.dropFirst()), valueOptions: CollectorRoute.optionNames)
+        let words = Array(arguments.dropFirst())
+        let options = CollectorRoute.optionNames
+        if let flaw = AgentCommands.flaw(in: words, valueOptions: options, isSourceNamed: true) {
+            throw UsageError(flaw)
+        }
+        return ["agent"] + AgentCommands.arranged(words, valueOptions: options)
     }
 }
 

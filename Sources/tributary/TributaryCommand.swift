@@ -22,8 +22,12 @@ struct TributaryCommand: ParsableCommand {
         ])
 
     static func main() {
-        Program.main(
-            TributaryCommand.self,
-            arguments: AgentCommand.arranged(Array(CommandLine.arguments.dropFirst())))
+        let words = Array(CommandLine.arguments.dropFirst())
+        do throws(UsageError) {
+            let arguments = try AgentCommand.arranged(words)
+            Program.main(TributaryCommand.self, arguments: arguments)
+        } catch {
+            Program.refuse(error, name: _commandName)
+        }
     }
 }

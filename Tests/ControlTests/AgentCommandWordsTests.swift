@@ -25,10 +25,33 @@ import Testing
         // What is no command stays as it is: the parser says what is wrong.
         ("stage record", "stage record"),
         ("--help", "--help"),
+        ("help set", "help set"),
         ("", ""),
         ("stage --archive", "stage --archive"),
     ])
     func `options may stand before the command`(words: String, expected: String) {
         #expect(arranged(words) == expected)
+    }
+
+    @Test(arguments: [
+        ("stage", true, "say what 'stage' is to do: status, set, start,"),
+        ("--archive x stage", true, "say what 'stage' is to do: status,"),
+        ("stage stauts", true, "there is no command 'stauts': it is status,"),
+        ("stauts", false, "there is no command 'stauts': it is status,"),
+        ("stage status", false, nil), ("stage status", true, nil), ("status", true, nil),
+        ("", true, nil), ("--json", true, nil), ("stage --help", true, nil),
+        ("help set", true, nil),
+    ])
+    func `words without a command are told which there are`(
+        words: String, isSourceNamed: Bool, expected: String?
+    ) {
+        let flaw = AgentCommands.flaw(
+            in: words.split(separator: " ").map(String.init), valueOptions: ["archive", "source"],
+            isSourceNamed: isSourceNamed)
+        if let expected {
+            #expect(flaw?.hasPrefix(expected) == true, "\(flaw ?? "nothing")")
+        } else {
+            #expect(flaw == nil)
+        }
     }
 }
