@@ -65,7 +65,8 @@ final class QueuedCamera: CameraInput {
 }
 
 /// Reads the camera; on its thread.
-// @unchecked: made by the thread that opened the camera, and from its start on used by the camera's own thread alone.
+// @unchecked: its one property is touched by `init`, and by `run`, on the thread that is started after it; nobody else has the
+// camera, because `QueuedCamera` is given the only reference and lets go of its own before that thread starts.
 private final class Reader: @unchecked Sendable {
     /// How long a read waits before the thread looks whether it should stop.
     private static let readMilliseconds = 100
@@ -173,7 +174,8 @@ extension CameraPicture {
 }
 
 /// The memory of one copied picture.
-// @unchecked: written before anyone else sees it; from then on the bytes are its holder's.
+// @unchecked: where the memory is never changes, `init` writes it before anyone else can see it, and it is freed when nobody can
+// any more. What is written later is the padding, by a decoder, which has the picture alone: a queue gives each to one thread.
 private final class PictureMemory: @unchecked Sendable {
     let bytes: UnsafeMutableRawBufferPointer
     private let memory: UnsafeMutableRawBufferPointer
