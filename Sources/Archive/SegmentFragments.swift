@@ -87,6 +87,12 @@ extension Segmenter {
     func plan(
         _ segment: Segment, _ pieces: [PlannedPiece<Payload>], next: PlannedPiece<Payload>? = nil
     ) -> SegmentPlan {
+        // Of what is hidden, a track may begin behind the first fragment, and far before the file.
+        let hidden = settings.presentedFromNanoseconds.flatMap { _ in
+            pieces.flatMap(\.runs).compactMap { run in
+                run.samples.first.map { nanoseconds($0.dts, run.track) }
+            }.min()
+        }
         let tracks = tracks.map { format in
             let origin = ticks(segment.originNanoseconds, format.timescale)
             func first(_ piece: PlannedPiece<Payload>) -> Int64? {
@@ -96,7 +102,8 @@ extension Segmenter {
             let patience = ticks(settings.stragglerNanoseconds, format.timescale)
             let later = next.flatMap(first).flatMap { $0 >= origin - patience ? $0 : nil }
             let first = (pieces.compactMap(first) + [later].compactMap(\.self)).min()
-            let shift = max(0, origin - (first ?? origin))
+            let start = first ?? hidden.map { ticks($0, format.timescale) }
+            let shift = max(0, origin - (start ?? origin))
             return SegmentPlan.Track(format: format, originTicks: origin, shiftTicks: shift)
         }
         return SegmentPlan(originNanoseconds: segment.originNanoseconds, tracks: tracks)

@@ -16,6 +16,9 @@ package struct SegmenterSettings: Hashable, Sendable {
     package var videoPatienceNanoseconds: Int64 = 10_000_000_000
     /// What is presented so little before a boundary is at it: two clocks agree to within their bounds.
     package var toleranceNanoseconds: Int64 = 1_000_000
+    /// What is presented before this is only there to be decoded, and hidden in the file that begins with it: the start that an
+    /// imported file's edit list hides. Nil: everything is to be seen.
+    package var presentedFromNanoseconds: Int64?
 
     /// - Precondition: `segmentNanoseconds` is positive.
     package init(segmentNanoseconds: Int64) {

@@ -498,7 +498,7 @@ extension Segmenter {
             let instant = nanoseconds(first?.pts ?? last.pts + last.duration, run.track)
             earliest = min(earliest ?? instant, instant)
         }
-        return earliest ?? 0
+        return max(earliest ?? 0, settings.presentedFromNanoseconds ?? .min)
     }
 }
 

@@ -187,10 +187,12 @@ struct MuxerHandle: ~Copyable {
         }
     }
 
-    private static func setExtradata(
+    /// Gives a stream's description these bytes in place of those it has.
+    static func setExtradata(
         _ bytes: [UInt8], of parameters: UnsafeMutablePointer<AVCodecParameters>
     ) {
         guard !bytes.isEmpty else { return }
+        av_free(parameters.pointee.extradata)
         guard let memory = av_mallocz(bytes.count + Int(CFFmpeg_INPUT_BUFFER_PADDING_SIZE)) else {
             preconditionFailure("out of memory")
         }

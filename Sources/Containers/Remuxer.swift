@@ -1,5 +1,6 @@
 import CFFmpeg
 import Glibc
+import Media
 
 /// Puts a file's packets into another container as they are: nothing is decoded, nothing is encoded.
 ///
@@ -13,6 +14,9 @@ package struct Remuxer: ~Copyable {
     package private(set) var positionNanoseconds: Int64 = 0
     /// Packets written so far.
     package private(set) var packets = 0
+    /// By how much earlier than the file shows them the output begins with pictures, because its container cannot hide what
+    /// is needed to decode the first one; nanoseconds.
+    package private(set) var earlierNanoseconds: Int64 = 0
 
     private let input: InputHandle
     private let output: MuxerHandle
@@ -31,7 +35,11 @@ package struct Remuxer: ~Copyable {
         var next: Int64?
         var read = 0
         var lastDTS: Int64?
+        /// What the file's edit list hides.
+        var hidden: HiddenPackets<HeldPacket>
     }
+
+    private let format: ContainerFormat
 
     /// Opens both.
     ///
@@ -57,10 +65,21 @@ package struct Remuxer: ~Copyable {
                 continue
             }
             try Self.copyDescription(of: stream, to: output)
+            let number = output.context.pointee.nb_streams - 1
+            if let configuration = try InBandParameterSets.configuration(
+                of: stream, in: path, cancellation: cancellation),
+                let parameters = output.stream(Int(number)).pointee.codecpar
+            {
+                MuxerHandle.setExtradata(configuration, of: parameters)
+                // Not "avc3" any longer.
+                parameters.pointee.codec_tag = 0
+            }
+            // Containers without edit lists get no more sound in front than the first frame needs.
+            let isPicture = stream.pointee.codecpar.pointee.codec_type == AVMEDIA_TYPE_VIDEO
             lanes.append(
                 Lane(
-                    output: Int32(output.context.pointee.nb_streams) - 1, codec: name,
-                    next: Self.firstDecodingTime(stream)))
+                    output: Int32(number), codec: name, next: Self.firstDecodingTime(stream),
+                    hidden: HiddenPackets(keepsStart: isPicture || format.isISO)))
         }
         guard lanes.contains(where: { $0 != nil }) else {
             throw .cannotRead(path, reason: "it has neither picture nor sound")
@@ -77,6 +96,7 @@ package struct Remuxer: ~Copyable {
             }
             throw .cannotOpen(outputName, reason: outlet.failure ?? libraryReason(result))
         }
+        self.format = format
         self.leftOut = leftOut
         durationNanoseconds = input.durationMicroseconds.map { $0 * 1_000 }
         self.outlet = outlet
@@ -123,9 +143,21 @@ package struct Remuxer: ~Copyable {
                     "its \(lane.codec) changes its format at \(positionNanoseconds / 1_000_000_000) s, which cannot be copied into one "
                     + "track; 'tributary import' takes it, or ffmpeg -i FILE NEW.mp4 makes it one")
         }
-        try setTimes(packet, &lane, of: input.stream(index))
         lane.read += 1
+        let flags = packet.pointee.flags
+        let due = lane.hidden.add(
+            HeldPacket(taking: packet), isHidden: flags & AV_PKT_FLAG_DISCARD != 0,
+            isKeyframe: flags & AV_PKT_FLAG_KEY != 0)
+        for held in due { try write(held.packet, &lane, of: input.stream(index)) }
         lanes[index] = lane
+        return true
+    }
+
+    private mutating func write(
+        _ packet: UnsafeMutablePointer<AVPacket>, _ lane: inout Lane,
+        of stream: UnsafeMutablePointer<AVStream>
+    ) throws(ContainerError) {
+        try setTimes(packet, &lane, of: stream)
         packet.pointee.stream_index = lane.output
         packet.pointee.pos = -1
         let written = av_interleaved_write_frame(output.context, packet)
@@ -134,7 +166,6 @@ package struct Remuxer: ~Copyable {
             throw .cannotWrite(outputName, reason: outlet.failure ?? libraryReason(written))
         }
         packets += 1
-        return true
     }
 
     /// Writes what belongs at the end.
@@ -264,9 +295,14 @@ extension Remuxer {
             input.startMicroseconds, AVRational(num: 1, den: Int32(AV_TIME_BASE)), base)
         packet.pointee.pts -= origin
         packet.pointee.dts -= origin
-        positionNanoseconds = max(
-            positionNanoseconds,
-            av_rescale_q(packet.pointee.pts, base, AVRational(num: 1, den: 1_000_000_000)))
+        let nanoseconds = av_rescale_q(
+            packet.pointee.pts, base, AVRational(num: 1, den: 1_000_000_000))
+        positionNanoseconds = max(positionNanoseconds, nanoseconds)
+        if !format.isISO, packet.pointee.flags & AV_PKT_FLAG_DISCARD != 0,
+            stream.pointee.codecpar.pointee.codec_type == AVMEDIA_TYPE_VIDEO
+        {
+            earlierNanoseconds = max(earlierNanoseconds, -nanoseconds)
+        }
         av_packet_rescale_ts(packet, base, output.stream(Int(lane.output)).pointee.time_base)
         // A coarser clock may put two on one tick.
         if let last = lane.lastDTS, packet.pointee.dts <= last {
@@ -301,6 +337,24 @@ extension Remuxer {
 
     /// What headers say is rounded, and may count a last picture that others do not.
     private static let durationTolerance: Int64 = 1_000_000_000
+}
+
+/// A packet that waits for others.
+// @unchecked: belongs to the remuxer, and with it to one thread.
+private final class HeldPacket: @unchecked Sendable {
+    let packet: UnsafeMutablePointer<AVPacket>
+
+    /// Takes what is in a packet, which is empty then.
+    init(taking other: UnsafeMutablePointer<AVPacket>) {
+        guard let packet = av_packet_alloc() else { preconditionFailure("out of memory") }
+        av_packet_move_ref(packet, other)
+        self.packet = packet
+    }
+
+    deinit {
+        var packet: UnsafeMutablePointer<AVPacket>? = packet
+        av_packet_free(&packet)
+    }
 }
 
 extension MuxerHandle {

@@ -15,6 +15,8 @@ struct Demuxer: ~Copyable {
     }
 
     let tracks: [FormatHandle.Track]
+    /// The earliest presented time of the file, on its own scale.
+    let startNanoseconds: Int64
     private let handle: FormatHandle
     private let use: Use
     /// The file's own time of zero.
@@ -31,6 +33,7 @@ struct Demuxer: ~Copyable {
         var tracks: [FormatHandle.Track] = []
         for kind in kinds { tracks.append(try handle.bestTrack(kind)) }
         let earliest = try handle.select(tracks)
+        startNanoseconds = earliest
         originNanoseconds = use == .playing ? earliest : 0
         self.use = use
         packetsRead = tracks.map { _ in 0 }

@@ -12,6 +12,8 @@ package struct FileSource: ~Copyable {
     package let tracks: [CodedTrack]
     /// Where the file's zero is on the clock it is played by.
     package var originNanoseconds: Int64 = 0
+    /// The file's earliest presented time, on its own scale.
+    package let startNanoseconds: Int64
 
     private let kinds: [TrackKind]
     private let loops: Bool
@@ -21,6 +23,8 @@ package struct FileSource: ~Copyable {
     private var roundStart: Int64 = 0
     private var roundEnd: Int64 = 0
     private var decodingTimes: [TrackKind: DecodingTimes] = [:]
+    /// What the file's edit list hides behind its end is left out.
+    private var hidden: [TrackKind: HiddenPackets<Demuxer.Output>] = [:]
     private var hasReadAll = false
 
     /// Opens the file's best track of each of `kinds`.
@@ -43,8 +47,16 @@ package struct FileSource: ~Copyable {
         self.use = use
         demuxer = try Demuxer(path: path, kinds: kinds, use: use)
         tracks = demuxer.tracks.map(\.description)
+        startNanoseconds = demuxer.startNanoseconds
         order = PacketOrder(tracks: kinds)
-        for track in kinds { decodingTimes[track] = DecodingTimes() }
+        beginRound()
+    }
+
+    private mutating func beginRound() {
+        for track in kinds {
+            decodingTimes[track] = DecodingTimes()
+            hidden[track] = use == .playing ? HiddenPackets(keepsStart: true) : nil
+        }
     }
 
     /// The next packet of all tracks, nil at the end.
@@ -78,9 +90,13 @@ package struct FileSource: ~Copyable {
             if output.packet.durationNanoseconds == 0 {
                 output.packet.durationNanoseconds = usualDuration(of: track)
             }
-            let complete = decodingTimes[track]?.add(
-                output.packet, isKnown: output.isDecodingTimeKnown)
-            for packet in complete ?? [] { append(packet) }
+            let needed = hidden[track]?.add(
+                output, isHidden: output.packet.isDiscarded, isKeyframe: output.packet.isKeyframe)
+            for output in needed ?? [output] {
+                let complete = decodingTimes[track]?.add(
+                    output.packet, isKnown: output.isDecodingTimeKnown)
+                for packet in complete ?? [] { append(packet) }
+            }
             return
         }
         for track in kinds {
@@ -94,7 +110,7 @@ package struct FileSource: ~Copyable {
         roundStart += roundEnd
         roundEnd = 0
         demuxer = try Demuxer(path: path, kinds: kinds, use: use)
-        for track in kinds { decodingTimes[track] = DecodingTimes() }
+        beginRound()
     }
 
     private mutating func append(_ packet: CodedPacket) {

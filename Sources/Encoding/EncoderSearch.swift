@@ -51,7 +51,7 @@ extension EncodingError {
         case .noEncoder: "not in this libavcodec"
         case .encoderRefused(_, let reason), .encodingFailed(_, _, let reason): reason
         case .noDecoder, .decoderRefused, .damagedPacket, .noConversion, .notCopied,
-            .damagedSample, .formatChanges, .fixedRate, .noPresentationTimes:
+            .damagedSample, .formatChanges, .fixedRate, .noPresentationTimes, .noParameterSets:
             description
         }
     }

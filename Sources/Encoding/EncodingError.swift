@@ -23,6 +23,8 @@ package enum EncodingError: Error, Hashable, CustomStringConvertible {
     case fixedRate(String)
     /// The source gives no presentation times, and its pictures are not in that order.
     case noPresentationTimes
+    /// Neither the container nor the first picture says how the pictures are coded.
+    case noParameterSets
 
     package var description: String {
         switch self {
@@ -50,6 +52,8 @@ package enum EncodingError: Error, Hashable, CustomStringConvertible {
             "\(encoder) encodes, and keeps its bitrate; use --encoder libx264 to change it"
         case .noPresentationTimes:
             "it has B-frames but no presentation times; put it into MP4 or Matroska first"
+        case .noParameterSets:
+            "its H.264 has no parameter sets, neither in the container nor with its first picture: nothing can decode it"
         }
     }
 }

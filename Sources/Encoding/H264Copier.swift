@@ -23,20 +23,35 @@ package struct H264Copier: Sendable {
     private var orientation = PictureOrientation.upright
     private var lastDTS: Int64?
 
-    package init(_ track: CodedTrack) throws(EncodingError) {
+    /// `firstPacket` tells the parameter sets where the container does not: `avc3`, and `avc1` with an empty `avcC`
+    /// (ISO/IEC 14496-15 §5.4.2).
+    package init(
+        _ track: CodedTrack, firstPacket: CodedPacket? = nil
+    ) throws(EncodingError) {
         guard track.codec == Self.codec else {
             throw .notCopied(codec: track.codec, needed: "H.264")
         }
-        do {
-            format = try H264Format(extradata: track.configuration)
-            if case .picture(let picture) = track.content { orientation = picture.orientation }
-            format.orientation = orientation
+        let known: H264Format?
+        do throws(BitstreamError) {
             lengthSize = try Self.lengthSize(track.configuration)
-            mayReorder = try Self.mayReorder(format)
+            if try track.isDescribed {
+                known = try H264Format(extradata: track.configuration)
+            } else {
+                known = try firstPacket.flatMap { (packet) throws(BitstreamError) in
+                    try H264Format(
+                        inBand: packet.bytes.bindMemory(to: UInt8.self).span,
+                        extradata: track.configuration)
+                }
+            }
+            mayReorder = try known.map(Self.mayReorder) ?? false
         } catch {
             throw .damagedSample(
                 codec: Self.codec, atNanoseconds: 0, reason: error.description)
         }
+        guard let known else { throw .noParameterSets }
+        format = known
+        if case .picture(let picture) = track.content { orientation = picture.orientation }
+        format.orientation = orientation
     }
 
     /// The packet as a sample.

@@ -220,8 +220,8 @@ package struct MovieTrack: Sendable {
             let duration = try fields.time(version: version)
             let time = version == 1 ? try fields.i64() : Int64(try fields.i32())
             guard time >= -1 else { throw fields.invalid("a media time of \(time)") }
-            try fields.skip(4)
-            edits.append(Edit(segmentDuration: duration, mediaTime: time))
+            edits.append(
+                Edit(segmentDuration: duration, mediaTime: time, rate: try fields.i32()))
         }
         return edits
     }

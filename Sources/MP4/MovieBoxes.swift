@@ -17,6 +17,11 @@ package struct Edit: Hashable, Sendable {
     package var segmentDuration: UInt64
     /// Ticks of the track's timescale; −1: nothing is presented.
     package var mediaTime: Int64
+    /// How fast the media are presented, in 65,536ths; 0: one picture stays.
+    package var rate: Int32 = Self.usualRate
+
+    /// As fast as the media say.
+    package static let usualRate: Int32 = 0x1_0000
 }
 
 /// The boxes that an initial `moov` and a final one have in common.

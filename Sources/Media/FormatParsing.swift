@@ -47,6 +47,38 @@ extension H264Format {
             parsing: bytes(.sequenceParameterSet),
             pictureParameterSets: bytes(.pictureParameterSet))
     }
+
+    /// The format whose parameter sets come with an access unit; nil when it does not have both kinds.
+    ///
+    /// - Parameters:
+    ///   - accessUnit: as a container has it, with lengths when `extradata` is an avcC record, otherwise Annex B.
+    ///   - extradata: what the container says of the track.
+    package init?(
+        inBand accessUnit: Span<UInt8>, extradata: [UInt8]
+    ) throws(BitstreamError) {
+        var sequenceSets: [[UInt8]] = []
+        var pictureSets: [[UInt8]] = []
+        func take(_ unit: NALUnit) {
+            switch unit.type {
+            case .sequenceParameterSet:
+                sequenceSets.append(
+                    accessUnit.extracting(unit.range).withUnsafeBufferPointer(Array.init))
+            case .pictureParameterSet:
+                pictureSets.append(
+                    accessUnit.extracting(unit.range).withUnsafeBufferPointer(Array.init))
+            default: break
+            }
+        }
+        if extradata.first == 1 {
+            let record = try AVCDecoderConfiguration(parsing: extradata)
+            var cursor = NALUnitCursor(lengthSize: record.lengthSize)
+            while let unit = try cursor.next(in: accessUnit) { take(unit) }
+        } else {
+            for unit in try AnnexB.nalUnits(in: accessUnit) { take(unit) }
+        }
+        guard !sequenceSets.isEmpty, !pictureSets.isEmpty else { return nil }
+        try self.init(parsing: sequenceSets, pictureParameterSets: pictureSets)
+    }
 }
 
 extension AACFormat {
@@ -56,5 +88,17 @@ extension AACFormat {
         self.init(
             configuration: configuration, sampleRate: parsed.sampleRate,
             channels: parsed.channels)
+    }
+}
+
+extension CodedTrack {
+    /// Whether the container says once how all packets are coded. Otherwise the first one says it: ADTS; H.264 as `avc3`, or as an
+    /// `avc1` whose `avcC` is empty (ISO/IEC 14496-15 §5.4.2).
+    package var isDescribed: Bool {
+        get throws(BitstreamError) {
+            guard codec == "h264", configuration.first == 1 else { return !configuration.isEmpty }
+            let record = try AVCDecoderConfiguration(parsing: configuration)
+            return !record.sequenceParameterSets.isEmpty && !record.pictureParameterSets.isEmpty
+        }
     }
 }

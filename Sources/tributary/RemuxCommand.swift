@@ -41,6 +41,7 @@ struct RemuxCommand: ParsableCommand {
         var packets: Int
         var sizeBytes: Int64
         var leftOut: [String]
+        var earlierNanoseconds: Int64
     }
 
     func run() throws {
@@ -62,10 +63,15 @@ struct RemuxCommand: ParsableCommand {
             return try JSONOutput.print(
                 Report(
                     file: outputPath, packets: result.packets, sizeBytes: result.sizeBytes,
-                    leftOut: result.leftOut))
+                    leftOut: result.leftOut, earlierNanoseconds: result.earlierNanoseconds))
         }
         print(
             "\(oneLine(outputPath)): \(result.packets) packets, \(ByteCount(result.sizeBytes))")
+        if result.earlierNanoseconds > 0 {
+            print(
+                "  note: begins \(decimal(Double(result.earlierNanoseconds) / 1e9)) s earlier, with pictures that \(oneLine(inputPath)) "
+                    + "hides: \(container) cannot hide what is needed to decode the first one")
+        }
         for stream in result.leftOut { print("  note: \(stream) has no place in \(container)") }
     }
 }

@@ -235,6 +235,26 @@ private struct Files {
         #expect(files.samples(1, .video).count == 20)
     }
 
+    @Test func `what an imported file hides before its start is in the file that it begins`() {
+        // A group of pictures of eight seconds, of which the last two are shown; sound begins a second before that.
+        var camera = Camera(keyframeEvery: 80, firstSoundPacket: -47)
+        var settings = SegmenterSettings(segmentNanoseconds: 10_000_000_000)
+        settings.presentedFromNanoseconds = 0
+        var segmenter = Segmenter<ArrayPayload>(settings: settings, formats: Camera.formats)
+        var files = Files()
+        for index in -60..<40 {
+            var piece = camera.batch(index)
+            if index == -60 { piece.runs[0].samples[0].flags = .keyframe }
+            files.apply(
+                segmenter.add(piece, context: Camera.context, now: Int64(index) * 100_000_000))
+        }
+        files.apply(segmenter.end())
+        #expect(files.plans.values.map(\.originNanoseconds) == [0])
+        #expect(files.plans[1]?.tracks.map(\.shiftTicks) == [540_000, 288_000])
+        #expect(files.samples(1, .video).count == 100)
+        #expect(files.samples(1, .audio).first?.dts == -47 * 1024)
+    }
+
     @Test func `priming that comes alone does not begin a segment before its sound`() {
         var segmenter = Segmenter<ArrayPayload>(
             settings: SegmenterSettings(segmentNanoseconds: 10_000_000_000),

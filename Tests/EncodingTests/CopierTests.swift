@@ -81,6 +81,34 @@ import Testing
         #expect(output.newFormat == nil)
     }
 
+    /// `avc3`, and an `avc1` whose `avcC` is empty.
+    @Test(arguments: [2, 4])
+    func `parameter sets that only come with the pictures are the format`(
+        lengthSize: Int
+    ) throws {
+        let (format, samples) = try encoded(size, count: 2)
+        var record = try AVCDecoderConfiguration(format)
+        record.sequenceParameterSets = []
+        record.pictureParameterSets = []
+        record.lengthSize = lengthSize
+        let track = try track(format, record.bytes())
+        #expect(try !track.isDescribed)
+        let inBand = lengthPrefixed(format.sequenceParameterSets + format.pictureParameterSets)
+        let first = try relengthed(inBand + samples[0].data, to: lengthSize)
+        let packet = SampleReader.packet(.video, first, pts: 0, dts: 0)
+        var copier = try H264Copier(track, firstPacket: packet)
+        #expect(copier.format == format)
+        let output = try copier.copy(packet)
+        #expect(output.newFormat == nil)
+        #expect(output.sample.data == inBand + samples[0].data)
+
+        let bare = try relengthed(samples[0].data, to: lengthSize)
+        #expect(throws: EncodingError.noParameterSets) {
+            _ = try H264Copier(track, firstPacket: SampleReader.packet(.video, bare, pts: 0))
+        }
+        #expect(throws: EncodingError.noParameterSets) { _ = try H264Copier(track) }
+    }
+
     @Test func `a length past the packet's end is damage that is said`() throws {
         let (format, samples) = try encoded(size, count: 1)
         var copier = try H264Copier(SampleReader.track(format))

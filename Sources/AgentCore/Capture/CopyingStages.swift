@@ -11,10 +11,11 @@ final class CopiedPictures: PacketStage {
     private let orientation: PictureOrientation
 
     init(
-        _ track: CodedTrack, orientation: PictureOrientation, durationNanoseconds: Int64?
+        _ track: CodedTrack, firstPacket: CodedPacket?, orientation: PictureOrientation,
+        durationNanoseconds: Int64?
     ) throws(EncodingError) {
         self.orientation = orientation
-        copier = try H264Copier(track)
+        copier = try H264Copier(track, firstPacket: firstPacket)
         limit = CaptureLimit(durationNanoseconds: durationNanoseconds)
         text = CaptureDescription.copiedVideo(track, copier.format)
     }

@@ -96,19 +96,21 @@ final class FileLane: CaptureLane, @unchecked Sendable {
         let path = source.path
         do {
             let duration = settings.duration?.nanoseconds
-            switch (track.content, settings.encoder == .copy) {
+            let isCopied = settings.encoder == .copy
+            let first =
+                try isCopied && !track.isDescribed
+                ? source.firstPacket(of: track.kind) : nil
+            switch (track.content, isCopied) {
             case (.picture, true):
                 return try CopiedPictures(
-                    track, orientation: settings.orientation, durationNanoseconds: duration)
+                    track, firstPacket: first, orientation: settings.orientation,
+                    durationNanoseconds: duration)
             case (.picture(let picture), false):
                 let plan = try settings.filePicturePlan(picture, path: path)
                 var settings = settings
                 if settings.orientation == .upright { settings.orientation = picture.orientation }
                 return try EncodedPictures(track, plan, settings)
             case (.sound, true):
-                // ADTS says in each packet what other containers say once.
-                let isToldOnce = !track.configuration.isEmpty
-                let first = isToldOnce ? nil : try source.firstPacket(of: .audio)
                 return try CopiedSound(track, firstPacket: first, durationNanoseconds: duration)
             case (.sound(let sound), false):
                 let plan = try settings.soundPlan(

@@ -187,12 +187,12 @@ package struct RecordedSource: Sendable {
         for file in files where start == nil {
             var cursor = try FileCursor(RecordedFile(opening: file.path))
             formats = cursor.file.formats
-            // Both tracks begin within the first fragments, if they begin together.
+            // Both tracks begin within the first fragments that are to be seen, if they begin together.
             var fragments = 0
             while fragments < 2, let fragment = try cursor.next() {
-                fragments += 1
                 let presented = fragment.samples.filter { !$0.isHidden }
                 guard let first = presented.map(\.ptsNanoseconds).min() else { continue }
+                fragments += 1
                 start = min(start ?? first, first)
             }
         }

@@ -31,6 +31,7 @@ struct ForeignSource {
 
     let path: String
     let name: String
+    let edits: EditLists
     let session: String
     let zero: UTCTime
     let segmentNanoseconds: Int64
@@ -45,6 +46,8 @@ struct ForeignSource {
     /// Reads the file and writes the source's directory.
     func write(durationNanoseconds: Int64, control: WorkControl) throws -> Written {
         var file = try Self.open(path)
+        // Otherwise its earliest time is the session's zero: in other containers it is any.
+        if edits.beginsLate { file.originNanoseconds = max(0, file.startNanoseconds) }
         var tracks = try FileTracks(&file, path: path)
         try FileSystem.makeDirectories(layout.source(session, name))
         var recorder = ImportRecorder(self, formats: tracks.formats)
@@ -53,8 +56,9 @@ struct ForeignSource {
         var summary = ExportSummary()
         while let packet = try file.next() {
             try control.check()
-            let (sample, newFormat) = try tracks.copy(packet)
-            guard let sample else { continue }
+            let (copy, newFormat) = try tracks.copy(packet)
+            guard var sample = copy else { continue }
+            trim(&sample)
             let isLong =
                 batchStart.map { sample.dtsNanoseconds - $0 >= Self.batchNanoseconds } ?? false
             let isKeyframe = sample.track == .video && sample.flags.contains(.keyframe)
@@ -82,6 +86,13 @@ struct ForeignSource {
             tracks: tracks.formats.map(\.summary), isComplete: true)
         entry.spools = [end]
         return Written(entry: entry, summary: summary)
+    }
+
+    /// A sample that the file cuts off lasts as long as the file shows it.
+    private func trim(_ sample: inout EncodedSample) {
+        guard let end = edits.ends[sample.track], sample.ptsNanoseconds < end else { return }
+        sample.durationNanoseconds = min(
+            sample.durationNanoseconds, end - sample.ptsNanoseconds)
     }
 
     /// Opens whatever of picture and sound is there.
@@ -113,21 +124,22 @@ private struct FileTracks {
     init(_ file: inout FileSource, path: String) throws {
         self.path = path
         for track in file.tracks {
-            switch track.kind {
-            case .video:
-                guard track.codec == "h264" else { throw Self.refusal(path, track.codec) }
-                if case .picture(let picture) = track.content {
-                    guard picture.width > 0, picture.height > 0 else {
-                        throw ExportError.refused(path: path, reason: "its picture has no size")
-                    }
+            do {
+                let first = try track.isDescribed ? nil : file.firstPacket(of: track.kind)
+                switch track.kind {
+                case .video: video = try H264Copier(track, firstPacket: first)
+                case .audio: audio = try AACCopier(track, firstPacket: first)
                 }
-                video = try H264Copier(track)
-            case .audio:
-                guard track.codec == "aac" else { throw Self.refusal(path, track.codec) }
-                // ADTS says in each packet what other containers say once.
-                let first =
-                    try track.configuration.isEmpty ? file.firstPacket(of: .audio) : nil
-                audio = try AACCopier(track, firstPacket: first)
+            } catch EncodingError.notCopied(let codec, _) {
+                throw Self.refusal(path, codec)
+            } catch let error as EncodingError {
+                throw ExportError.refused(path: path, reason: error.description)
+            } catch let error as BitstreamError {
+                throw ExportError.refused(path: path, reason: "its H.264 is damaged: \(error)")
+            }
+            if case .picture(let picture) = track.content, picture.width == 0 || picture.height == 0
+            {
+                throw ExportError.refused(path: path, reason: "its picture has no size")
             }
         }
     }
@@ -178,9 +190,10 @@ private struct ImportRecorder {
     init(_ source: ForeignSource, formats: [TrackFormat]) {
         self.source = source
         self.formats = formats
-        segmenter = Segmenter(
-            settings: SegmenterSettings(segmentNanoseconds: source.segmentNanoseconds),
-            formats: formats)
+        var settings = SegmenterSettings(segmentNanoseconds: source.segmentNanoseconds)
+        // What the file hides before its first picture and sound stays hidden.
+        settings.presentedFromNanoseconds = 0
+        segmenter = Segmenter(settings: settings, formats: formats)
         func identity() -> [UInt8] {
             (0..<16).map { _ in UInt8.random(in: 0...255) }
         }

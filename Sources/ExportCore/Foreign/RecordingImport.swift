@@ -55,6 +55,7 @@ package struct RecordingImport {
     package func run() throws -> Result {
         let names = try sourceNames()
         var durations: [Int64] = []
+        var edits: [EditLists] = []
         var recorded: UTCTime?
         for path in paths {
             let probe = try ContainerProbe(path)
@@ -69,7 +70,7 @@ package struct RecordingImport {
                         "its picture is scaled or slanted by the file, which recordings do not hold; make it so for good with "
                         + "ffmpeg -i FILE -c:a copy NEW.mp4")
             }
-            try EditListCheck.check(path)
+            edits.append(try EditLists(of: path))
             durations.append(probe.durationNanoseconds ?? 0)
             recorded = recorded ?? probe.creationTime.flatMap(Self.time)
         }
@@ -80,7 +81,8 @@ package struct RecordingImport {
         try FileSystem.makeDirectories(staging.session(session))
         do {
             let result = try write(
-                session: session, zero: zero, names: names, durations: durations, in: staging)
+                session: session, zero: zero, names: names, edits: edits, durations: durations,
+                in: staging)
             try FileSystem.makeDirectories(layout.sessions)
             guard rename(staging.session(session), layout.session(session)) == 0 else {
                 throw ExportError.system(
@@ -96,7 +98,7 @@ package struct RecordingImport {
     }
 
     private func write(
-        session: String, zero: UTCTime, names: [String], durations: [Int64],
+        session: String, zero: UTCTime, names: [String], edits: [EditLists], durations: [Int64],
         in staging: ArchiveLayout
     ) throws -> Result {
         var manifest = SessionManifest(
@@ -108,7 +110,7 @@ package struct RecordingImport {
         var before: Int64 = 0
         for (index, path) in paths.enumerated() {
             let source = ForeignSource(
-                path: path, name: names[index], session: session, zero: zero,
+                path: path, name: names[index], edits: edits[index], session: session, zero: zero,
                 segmentNanoseconds: options.segmentNanoseconds, layout: staging)
             let done = before
             let own = WorkControl(cancellation: control.cancellation) { fraction in

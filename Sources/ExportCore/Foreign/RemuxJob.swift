@@ -25,11 +25,14 @@ package struct RemuxJob {
         package var sizeBytes: Int64
         /// Streams that the output has no place for, in words.
         package var leftOut: [String]
+        /// By how much earlier than the input shows them the output begins with pictures, because its container cannot hide those
+        /// that are only there to be decoded.
+        package var earlierNanoseconds: Int64
     }
 
     /// Does it.
     package func run() throws -> Result {
-        try EditListCheck.check(input)
+        _ = try EditLists(of: input)
         var options: [String: String] = [:]
         if format.isISO {
             if isFastStart { options["movflags"] = "+faststart" }
@@ -44,10 +47,12 @@ package struct RemuxJob {
                 control.progress(remuxer.positionNanoseconds, of: duration)
             }
         }
-        let (packets, leftOut) = (remuxer.packets, remuxer.leftOut)
+        var result = Result(
+            packets: remuxer.packets, sizeBytes: 0, leftOut: remuxer.leftOut,
+            earlierNanoseconds: remuxer.earlierNanoseconds)
         try remuxer.finish()
-        let size = try output.sizeBytes()
+        result.sizeBytes = try output.sizeBytes()
         try output.commit()
-        return Result(packets: packets, sizeBytes: size, leftOut: leftOut)
+        return result
     }
 }

@@ -36,10 +36,12 @@ package struct ContainerExport {
         let last = min(range.endNanoseconds ?? .max, extent.endNanoseconds)
         var summary = ExportSummary()
         summary.startNanoseconds = start
-        if lead > 0 {
+        let hidden = try hiddenLead(before: start)
+        if lead > 0 || hidden > 0 {
+            let what = lead > 0 ? "--start" : "the recording is to be seen"
             summary.notes.append(
-                "begins \(TimelinePoint.text(lead)) before --start, at a keyframe: \(format) has no edit list as MP4 and MOV "
-                    + "have")
+                "begins \(TimelinePoint.text(max(lead, hidden))) before \(what), at a keyframe: \(format) has no edit list as "
+                    + "MP4 and MOV have")
         }
         var samples = try SelectedSamples(range)
         var closer = GapCloser(from: range.startNanoseconds)
@@ -89,6 +91,14 @@ package struct ContainerExport {
         var reader = SampleReader(range.source, from: start, to: nil, tracks: [.video])
         guard let first = try reader.next() else { return 0 }
         return max(0, start - (first.ptsNanoseconds))
+    }
+
+    /// How long before the first instant that is presented the pictures begin that are only there to be decoded.
+    private func hiddenLead(before start: Int64) throws -> Int64 {
+        guard range.startNanoseconds == nil, range.tracks.contains(.video) else { return 0 }
+        var reader = SampleReader(range.source, tracks: [.video])
+        guard let first = try reader.next(), first.isHidden else { return 0 }
+        return max(0, start - first.ptsNanoseconds)
     }
 
     /// The tracks at the beginning of a range.

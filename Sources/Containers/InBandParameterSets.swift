@@ -1,0 +1,65 @@
+import CFFmpeg
+import Media
+
+/// H.264 whose container leaves it to the pictures to say how they are coded: `avc3`, and an `avc1` whose `avcC` is empty
+/// (ISO/IEC 14496-15 §5.4.2).
+///
+/// FFmpeg decodes it from anywhere; browsers, editors and Matroska want to know beforehand.
+enum InBandParameterSets {
+    /// Of other streams, before the first of this one: a file that is divided worse than that is not looked through.
+    private static let mostPackets = 4_096
+
+    /// The avcC record of a stream, with the parameter sets of its first picture; nil when the stream's own has some.
+    static func configuration(
+        of stream: UnsafeMutablePointer<AVStream>, in path: String, cancellation: Cancellation?
+    ) throws(ContainerError) -> [UInt8]? {
+        guard let parameters = stream.pointee.codecpar,
+            parameters.pointee.codec_id == AV_CODEC_ID_H264, parameters.pointee.extradata_size > 0
+        else { return nil }
+        let own = Array(
+            UnsafeBufferPointer(
+                start: parameters.pointee.extradata, count: Int(parameters.pointee.extradata_size)))
+        guard own.first == 1 else { return nil }
+        do {
+            let record = try AVCDecoderConfiguration(parsing: own)
+            guard record.sequenceParameterSets.isEmpty || record.pictureParameterSets.isEmpty else {
+                return nil
+            }
+            let picture = try firstPacket(of: stream.pointee.index, path, cancellation)
+            if let format = try H264Format(inBand: picture.span, extradata: own) {
+                var complete = try AVCDecoderConfiguration(format)
+                complete.lengthSize = record.lengthSize
+                return try complete.bytes()
+            }
+        } catch let error as ContainerError {
+            throw error
+        } catch {
+            throw .cannotRead(path, reason: "its H.264 is damaged: \(error)")
+        }
+        throw .cannotRead(
+            path,
+            reason:
+                "its H.264 has no parameter sets, neither in the container nor with its first picture: nothing can decode it"
+        )
+    }
+
+    /// The bytes of a stream's first packet; none where there is none. Reads the file on its own, so that nobody else's place in it
+    /// moves.
+    private static func firstPacket(
+        of index: Int32, _ path: String, _ cancellation: Cancellation?
+    ) throws(ContainerError) -> [UInt8] {
+        let input = try InputHandle(path, cancellation: cancellation)
+        let handle = PacketHandle()
+        let packet = handle.packet
+        for _ in 0..<mostPackets {
+            guard av_read_frame(input.context, packet) >= 0 else { break }
+            defer { av_packet_unref(packet) }
+            if packet.pointee.stream_index == index {
+                return Array(
+                    UnsafeBufferPointer(
+                        start: packet.pointee.data, count: Int(packet.pointee.size)))
+            }
+        }
+        return []
+    }
+}

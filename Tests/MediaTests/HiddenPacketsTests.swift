@@ -1,0 +1,33 @@
+import Media
+import Testing
+
+@Suite struct HiddenPacketsTests {
+    /// What becomes of a track: small letters are hidden, K and k are keyframes.
+    private func needed(_ track: String, keepsStart: Bool = true) -> String {
+        var hidden = HiddenPackets<Character>(keepsStart: keepsStart)
+        var result = ""
+        for packet in track {
+            for kept in hidden.add(
+                packet, isHidden: packet.isLowercase, isKeyframe: packet.lowercased() == "k")
+            {
+                result.append(kept)
+            }
+        }
+        return result
+    }
+
+    @Test func `what is hidden in front is there to be decoded`() {
+        #expect(needed("kppkpPP") == "kppkpPP")
+        #expect(needed("kppkpPP", keepsStart: false) == "kpPP")
+    }
+
+    @Test func `what is hidden behind the end goes, but for what shown pictures refer to`() {
+        #expect(needed("KPPpp") == "KPP")
+        #expect(needed("KPpBBpk") == "KPpBB")
+        #expect(needed("KPpkpp") == "KP")
+    }
+
+    @Test func `a later part begins with its keyframe`() {
+        #expect(needed("KPppkpPP") == "KPkpPP")
+    }
+}
