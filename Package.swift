@@ -166,7 +166,7 @@ let package = Package(
         tests(
             "ExportCore", "Archive", "Containers", "Devices", "Encoding", "ExportCore", "MP4",
             "Media",
-            "TestMedia"),
+            "TestMedia", "TestRecordings"),
         tests("Control", "Control", "Messaging", "Wire"),
         tests("Devices", "Devices", "Media", "TestMedia"),
         tests("Encoding", "Devices", "Encoding", "Media", "TestMedia"),

@@ -213,6 +213,26 @@ private final class Scene {
         #expect(try scene.bytes(open.path) == whole.bytes(whole.path(0)))
     }
 
+    @Test func `a file of more than four gigabytes goes on, and its index finds everything`() throws
+    {
+        let scene = try Scene()
+        try scene.writeManifest()
+        try scene.write(segment: 0, fragments: 0..<2, finished: false)
+        try DistantRecording.push(scene.path(0))
+        let open = try #require(try scene.recover().session?.sources.first?.open)
+        #expect(open.fragments == 2)
+        let writer = try SegmentWriter(continuing: open)
+        try writer.append(Scene.fragment(2))
+        try writer.finish()
+        let (report, sequences) = FileVerifier.verify(open.path)
+        #expect(report.findings == [])
+        #expect(report.state == .finished)
+        #expect(sequences[Scene.spool] == [1...10, 11...20, 21...30])
+        let movie = try DescriptorSource.withFile(open.path) { try Movie.read(from: $0) }
+        let offsets = try #require(movie.tracks.first).samples.offsets
+        #expect(offsets.count == 30 && offsets.allSatisfy { $0 > Int64(UInt32.max) })
+    }
+
     @Test func `whatever the last byte that reached the disk, whole fragments are kept`() throws {
         let scene = try Scene()
         try scene.writeManifest()

@@ -48,6 +48,20 @@ import Wire
         #expect(messages[11].runs[0].flags(at: 0) == [])
     }
 
+    @Test func `what lies behind the fourth gigabyte leaves as it came, too`() throws {
+        let near = try WrittenSession(finished: false) { _ in 0 }
+        let far = try WrittenSession(finished: false) { _ in 0 }
+        for path in try far.paths { try DistantRecording.push(path) }
+        let expected = samples(try items(near))
+        let messages = samples(try items(far))
+        #expect(messages.count == 100)
+        for (message, other) in zip(messages, expected) {
+            #expect(message.runs == other.runs && message.digest == other.digest)
+            let digest = message.payload.withUnsafeBytes { Array(SHA256.hash(data: Array($0))) }
+            #expect(message.digest == digest)
+        }
+    }
+
     @Test
     func `a part begins with the keyframe that it needs, and is proved anew where it was cut`()
         throws

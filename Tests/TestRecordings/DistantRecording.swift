@@ -1,0 +1,40 @@
+import Archive
+import Foundation
+import MP4
+
+/// Recordings of more than four gigabytes that take no time to write and no room on the disk: a hole behind their first bytes.
+package enum DistantRecording {
+    /// Just past what 32 bits count.
+    package static let hole: UInt64 = (1 << 32) + 64
+
+    /// Moves all that follows the first box of a recording that still grows behind the fourth gigabyte.
+    ///
+    /// That box, `ftyp`, is as much longer; nothing else in a growing recording says where in the file it is.
+    package static func push(_ path: String) throws {
+        let bytes = try Data(contentsOf: URL(filePath: path))
+        let size = Int(bytes.prefix(4).reduce(0) { $0 << 8 | UInt64($1) })
+        let length = UInt64(size) + hole
+        var front = Data([0, 0, 0, 1]) + bytes[4..<8]
+        front += Data((0..<8).map { UInt8(truncatingIfNeeded: length >> (56 - 8 * $0)) })
+        front += bytes[8..<size]
+        try front.write(to: URL(filePath: path))
+        let file = try FileHandle(forWritingTo: URL(filePath: path))
+        try file.seek(toOffset: length)
+        try file.write(contentsOf: bytes.suffix(from: size))
+        try file.close()
+    }
+
+    /// Makes a finished recording one that still grows: what it was before it was finished.
+    package static func reopen(_ path: String) throws {
+        let (start, end) = try DescriptorSource.withFile(path) { source in
+            let layout = try RecordingLayout(of: source)
+            return (layout.placeholderOffset, layout.fragments.upperBound)
+        }
+        let file = try FileHandle(forWritingTo: URL(filePath: path))
+        try file.truncate(atOffset: UInt64(end))
+        try file.seek(toOffset: UInt64(start))
+        try file.write(
+            contentsOf: Data([0, 0, 0, 16]) + Data("free".utf8) + Data(repeating: 0, count: 8))
+        try file.close()
+    }
+}
