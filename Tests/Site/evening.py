@@ -12,6 +12,9 @@ ARCHIVE = "/var/lib/tributary/recordings"
 STATUS = "systemctl show -P StatusText"
 # What an emulated processor cannot keep up with; each such loss is in the ledger, with these causes.
 SLOWNESS = {"driver drop", "encoder overload", "overrun"}
+# Out of ten, as systemd-analyze counts: the most that a service may be exposed.
+EXPOSURE = 3.0
+WITHOUT_KEY = "the key of the collector at tcp://127.0.0.1:5550 is not known"
 INSTALL = "DEBIAN_FRONTEND=noninteractive apt-get -qq -y install"
 
 
@@ -63,6 +66,8 @@ class Site:
         self.cut_collector()
         self.lose_camera()
         self.upgrade()
+        self.configure_wrongly()
+        self.fill_disks()
         self.finish()
         self.leave()
 
@@ -119,9 +124,11 @@ class Site:
                        "systemctl restart tributary-collector")
         line = self.server.do(f"tributary keys enrol camera1 --server {self.address} 2> /dev/null").strip()
         self.box.do(f"{INSTALL} /share/files/*.deb", 120)
-        without = self.box.do("systemctl start tributary-agent; systemctl show -P ActiveState -P StatusText tributary-agent",
-                              accept=range(256))
-        self.say(f"before it is enrolled, the agent's status is: {' '.join(without.split())}")
+        self.box.do("systemctl start tributary-agent", accept=range(256))
+        status = self.box.do(f"{STATUS} tributary-agent").strip()
+        doctor = self.box.do("tributary-agent doctor --config /etc/tributary/agent.yaml", accept=range(256)).strip()
+        self.expect(WITHOUT_KEY in status, f"before it is enrolled, the agent's status is: {status}")
+        self.expect(WITHOUT_KEY in doctor, "and the doctor agrees")
         self.box.do("systemctl stop tributary-agent")
         self.box.do("sed -i 's/^#size: .*/size: 320x180/; s/^#fps: .*/fps: 15/; "
                     "s/^#audio: .*/audio: hw:Loopback,1,0/' /etc/tributary/agent.yaml")
@@ -139,6 +146,9 @@ class Site:
         self.verify("after the first minute")
         self.say(f"agent: {self.wait_until_sent()}")
         self.say("collector: " + self.server.do(f"{STATUS} tributary-collector").strip())
+        for target, unit in ((self.server, "tributary-collector"), (self.box, "tributary-agent")):
+            said = target.do(f"systemd-analyze security --no-pager {unit}.service | tail -n 1").split(":")[-1]
+            self.expect(float(said.split()[0]) < EXPOSURE, f"{unit}: what systemd-analyze calls its exposure is {said.split()[0]}")
 
     def pull_network(self):
         seconds = self.options.outage
@@ -213,6 +223,57 @@ class Site:
         self.wait_until_sent()
         time.sleep(10)
         self.verify("after the upgrade", {"restart", "command", "device lost"})
+
+    def configure_wrongly(self):
+        print("== a wrong configuration", flush=True)
+        for target, unit, line in (
+            (self.server, "tributary-collector", "segmnt: 5s"), (self.box, "tributary-agent", "fsp: 15")
+        ):
+            option = line.split(":")[0]
+            file = f"/etc/tributary/{unit.removeprefix('tributary-')}.yaml"
+            target.do(f"cp -p {file} /var/tmp/kept.yaml; echo '{line}' >> {file}; systemctl restart {unit}",
+                      120, accept=range(256))
+            status = target.do(f"systemctl show -P ActiveState -P StatusText {unit}").split("\n", 1)
+            self.expect(status[0] == "failed" and f"'{option}'" in status[1], f"{unit}: {' '.join(status).strip()}")
+            shown = target.do(f"systemctl status --no-pager {unit}", accept=range(256))
+            self.expect(f"'{option}'" in self.line(shown, "Status:"), "systemctl status shows it")
+            for command in [f"{unit} --check-config"] + ["tributary-agent doctor"] * (target is self.box):
+                said = target.do(f"{command} --config {file}", accept=range(256)).strip()
+                self.expect(f"'{option}'" in said, f"{command}: {said}")
+            target.do(f"mv /var/tmp/kept.yaml {file}; systemctl start {unit}", 90)
+        self.wait_until_sent()
+
+    def fill_disks(self):
+        print("== both start with full disks", flush=True)
+        fill = ("systemctl stop {}; sync; fallocate -l $(df --output=avail -B1 / | tail -n 1) /filler; "
+                "cat /dev/zero >> /filler; sync; df -B1 --output=avail / | tail -n 1")
+        for target, unit in ((self.box, "tributary-agent"), (self.server, "tributary-collector")):
+            left = target.do(fill.format(unit), 120, accept=range(256)).strip().split("\n")[-1]
+            self.say(f"{left.strip()} bytes are free on the {target.name}")
+        for target in (self.box, self.server):
+            target.cut()
+        for target in (self.server, self.box):
+            target.start()
+        status = self.server.until("it is said", f"{STATUS} tributary-collector", lambda text: "no room on the disk" in text)
+        self.expect("not recording" in status, f"collector: {status.strip()}")
+        status = self.box.until("it is said", f"{STATUS} tributary-agent", lambda text: "kept in memory alone" in text)
+        self.expect("No space left" in status, f"agent: {status.strip()}")
+        doctor = self.box.do("tributary-agent doctor --config /etc/tributary/agent.yaml", accept=(1,))
+        found = self.line(doctor, "PROBLEM  spool")
+        self.expect("make room" in found, f"the doctor: {found}")
+        for target in (self.server, self.box):
+            target.do("rm /filler; sync")
+        self.say("with room again: " + self.wait_until_sent())
+        self.box.do("systemctl restart tributary-agent", 90)
+        status = self.wait_until_sent()
+        self.expect("memory" not in status, f"agent, started again: {status}")
+        time.sleep(10)
+        self.verify("after the full disks", {"restart", "command", "device lost"})
+
+    @staticmethod
+    def line(text, word):
+        """The first line with a word in it."""
+        return next((line.strip() for line in text.splitlines() if word in line), "")
 
     def finish(self):
         print("== the evening ends", flush=True)
