@@ -80,6 +80,8 @@ package struct Spool: Hashable, Sendable {
 enum SpoolName: Hashable {
     case file(generation: UInt32, number: UInt32)
     case substitutes(generation: UInt32)
+    /// That there was such a spool, for as long as it has not ended: its other files come and go.
+    case mark(generation: UInt32)
 
     static let suffix = ".spool"
     /// What is being written, before it takes the place of something.
@@ -90,10 +92,12 @@ enum SpoolName: Hashable {
         let parts = name.dropLast(Self.suffix.count).split(
             separator: "-", omittingEmptySubsequences: false)
         guard parts.count == 2, parts[0].utf8.count == 8,
-            let generation = UInt32(parts[0], radix: 16)
+            let generation = UInt32(parts[0], radix: 16), generation < .max
         else { return nil }
         if parts[1] == "dropped" {
             self = .substitutes(generation: generation)
+        } else if parts[1] == "begun" {
+            self = .mark(generation: generation)
         } else if parts[1].utf8.count == 8, let number = UInt32(parts[1], radix: 16) {
             self = .file(generation: generation, number: number)
         } else {
@@ -107,6 +111,10 @@ enum SpoolName: Hashable {
 
     static func substitutes(_ generation: UInt32) -> String {
         "\(hexadecimal(generation))-dropped\(suffix)"
+    }
+
+    static func mark(_ generation: UInt32) -> String {
+        "\(hexadecimal(generation))-begun\(suffix)"
     }
 
     private static func hexadecimal(_ value: UInt32) -> String {

@@ -10,6 +10,7 @@ extension SpoolShelf {
             switch SpoolName(name) {
             case .file(let generation, let number): files[generation, default: []].append(number)
             case .substitutes(let generation): withSubstitutes.insert(generation)
+            case .mark(let generation): marks.insert(generation)
             case nil:
                 // What was being written when it ended; anything else is not ours.
                 if name.hasSuffix(SpoolName.suffix + SpoolName.temporarySuffix) {
@@ -18,7 +19,7 @@ extension SpoolShelf {
             }
         }
         let generations = withSubstitutes.union(files.keys).sorted()
-        newestGenerationFound = generations.last
+        newestGenerationFound = marks.union(generations).max()
         for generation in generations {
             let numbers = files[generation, default: []].sorted()
             let substitutes =

@@ -36,6 +36,8 @@ package struct SpoolShelf<Storage: SpoolStorage>: Sendable {
     /// What was found wrong at the start, in lines for people.
     package internal(set) var complaints: [String] = []
     private var unsynced: Set<String> = []
+    /// Spools of which the directory says that they began, and not that they ended.
+    var marks: Set<UInt32> = []
     private let fileBytes: Int
 
     /// Reads what is there.
@@ -62,7 +64,7 @@ package struct SpoolShelf<Storage: SpoolStorage>: Sendable {
     ///   - origin: 16 bytes that say what the records are written under.
     /// - Returns: its generation.
     package mutating func begin(identity: [UInt8], origin: [UInt8]) -> UInt32 {
-        let generation = (spools.last?.generation ?? 0) + 1
+        let generation = max(spools.last?.generation ?? 0, newestGenerationFound ?? 0) + 1
         spools.append(Spool(generation: generation, identity: identity, origin: origin))
         return generation
     }
@@ -85,6 +87,7 @@ package struct SpoolShelf<Storage: SpoolStorage>: Sendable {
         guard size <= SpoolFormat.maximumBodyBytes else {
             throw .recordTooLarge(sizeBytes: size)
         }
+        if !marks.contains(generation) { try mark(generation) }
         let opens = beginsFile(spools[index], record, staysShort: staysShort, now: now)
         let (file, beginning) =
             opens
@@ -122,6 +125,23 @@ package struct SpoolShelf<Storage: SpoolStorage>: Sendable {
         spools[index].nextNumber = header.lastNumber + 1
         spools[index].files[last].numbers =
             file.numbers.lowerBound..<spools[index].nextNumber
+    }
+
+    /// Leaves a name that stays until the spool has ended: by it the next life knows after a power cut that there was this one, though
+    /// nothing that it wrote since may have reached the disk.
+    private mutating func mark(_ generation: UInt32) throws(SpoolError) {
+        let name = SpoolName.mark(generation)
+        try storage.delete(name)
+        try name.utf8.map(\.self).withBytes { bytes throws(SpoolError) in
+            try storage.append([bytes], to: name, at: 0)
+        }
+        marks.insert(generation)
+        unsynced.insert(name)
+        // Those of which nothing else is left have said what they had to say: somebody follows them.
+        for mark in marks where mark != generation && spool(mark) == nil {
+            try delete(SpoolName.mark(mark))
+            marks.remove(mark)
+        }
     }
 
     /// A file that begins with a record, and what stands in front of it.
@@ -179,6 +199,8 @@ package struct SpoolShelf<Storage: SpoolStorage>: Sendable {
         guard let index = spools.firstIndex(where: { $0.generation == generation }) else { return }
         for name in spools[index].fileNames { try delete(name) }
         if spools[index].substituteBytes > 0 { try delete(SpoolName.substitutes(generation)) }
+        if marks.contains(generation) { try delete(SpoolName.mark(generation)) }
+        marks.remove(generation)
         spools.remove(at: index)
     }
 

@@ -1,7 +1,7 @@
 /// When a spool is synchronised: once when it begins, then never while the collector persists promptly, every second when it does not.
 ///
-/// The first time leaves a name on the disk: after a power cut the next life knows by it that there was one before, and says in the
-/// ledger that something is missing.
+/// The first time leaves the spool's mark on the disk: after a power cut the next life knows by it that there was one before, and says
+/// in the ledger that something is missing.
 ///
 /// Records that are deleted within seconds need not reach the flash at all; those that stay must survive a power cut.
 /// Instead of an age for every record, one number is watched at a time: is it persisted soon after it was the newest?

@@ -50,6 +50,11 @@ struct Shelf {
         }
     }
 
+    /// Its files' names, in their order, without the mark.
+    func files() throws(SpoolError) -> [String] {
+        try disk.names().filter { !$0.contains("begun") }.sorted()
+    }
+
     mutating func synchronize() throws(SpoolError) {
         try disk.synchronize(shelf.takeUnsynced())
     }
