@@ -85,6 +85,7 @@ package struct SoundEncoder: ~Copyable {
     private var framesIn: Int64 = 0
     private var framesSent: Int64 = 0
     private var packetsOut: Int64 = 0
+    private var quiet = QuietStretch()
     private var meter: SoundMeter
 
     /// Opens the encoder.
@@ -210,10 +211,25 @@ package struct SoundEncoder: ~Copyable {
     private mutating func sendFullPackets(
         emit: (EncodedSample) -> Void
     ) throws(EncodingError) {
-        while queue.count >= settings.codec.packetFrames {
-            try send(frames: settings.codec.packetFrames)
+        let frames = settings.codec.packetFrames
+        while queue.count >= frames {
+            let isQuiet = queue.isSilent(frames: frames)
+            if isQuiet, let packet = quiet.packet {
+                pass(frames: frames)
+                if let sample = sample(packet) { emit(sample) }
+                continue
+            }
+            quiet.willEncode(isQuiet: isQuiet)
+            try send(frames: frames)
             try drain(emit: emit)
         }
+    }
+
+    /// Takes silent frames off the queue that are not encoded.
+    private mutating func pass(frames: Int) {
+        queue.drop(frames: frames)
+        meter.addSilence(frames: frames)
+        framesSent += Int64(frames)
     }
 
     private mutating func send(frames: Int) throws(EncodingError) {
@@ -263,13 +279,16 @@ package struct SoundEncoder: ~Copyable {
             let result = avcodec_receive_packet(handle.context, packet.packet)
             if result == CFFmpeg_ERROR_EAGAIN || result == CFFmpeg_ERROR_EOF { return }
             try check(result)
-            if let sample = sample(packet.packet.pointee) { emit(sample) }
+            let out = packet.packet.pointee
+            let data = Array(UnsafeBufferPointer(start: out.data, count: Int(out.size)))
             av_packet_unref(packet.packet)
+            if settings.codec == .aac { quiet.didEncode(data) }
+            if let sample = sample(data) { emit(sample) }
         }
     }
 
     /// Packet k, or nil when it lies behind the last captured frame.
-    private mutating func sample(_ packet: AVPacket) -> EncodedSample? {
+    private mutating func sample(_ data: [UInt8]) -> EncodedSample? {
         let first =
             packetsOut * Int64(settings.codec.packetFrames)
             - Int64(handle.context.pointee.initial_padding)
@@ -284,7 +303,7 @@ package struct SoundEncoder: ~Copyable {
             track: .audio, ptsNanoseconds: start, dtsNanoseconds: start,
             durationNanoseconds: time(ofFrame: shown) - start,
             flags: isPriming ? [.keyframe, .priming] : .keyframe,
-            data: Array(UnsafeBufferPointer(start: packet.data, count: Int(packet.size))))
+            data: data)
     }
 
     private func check(_ result: Int32) throws(EncodingError) {

@@ -46,6 +46,9 @@ package struct SoundMeter: Sendable {
         frames += count
     }
 
+    /// Takes so many frames of silence.
+    mutating func addSilence(frames count: Int) { frames += count }
+
     /// What was measured since the last look, and begins anew; nil if there was no sound.
     package mutating func take() -> [SoundLevel]? {
         guard frames > 0 else { return nil }

@@ -3,6 +3,8 @@ import Media
 /// Planar floats that wait until there are enough of them for a packet. Belongs to one thread.
 final class SoundQueue {
     private(set) var count = 0
+    /// Where the first frame is.
+    private var head = 0
     private let channels: Int
     private var capacity = 4096
     private var planes: [UnsafeMutablePointer<Float>]
@@ -17,21 +19,30 @@ final class SoundQueue {
 
     /// Where up to `frames` more may be written, one pointer per channel; ``didAppend(frames:)`` follows.
     func room(for frames: Int) -> [UnsafeMutablePointer<Float>] {
-        if count + frames > capacity {
-            capacity = max(2 * capacity, count + frames)
-            planes = planes.map { old in
-                let new = UnsafeMutablePointer<Float>.allocate(capacity: capacity)
-                new.update(from: old, count: count)
-                old.deallocate()
-                return new
+        if head + count + frames > capacity {
+            if 2 * (count + frames) > capacity {
+                grow(to: max(2 * capacity, count + frames))
+            } else {
+                for plane in planes { plane.update(from: plane + head, count: count) }
             }
+            head = 0
         }
-        return planes.map { $0 + count }
+        return planes.map { $0 + head + count }
+    }
+
+    private func grow(to size: Int) {
+        planes = planes.map { old in
+            let new = UnsafeMutablePointer<Float>.allocate(capacity: size)
+            new.update(from: old + head, count: count)
+            old.deallocate()
+            return new
+        }
+        capacity = size
     }
 
     /// So many frames were written.
     func didAppend(frames: Int) {
-        precondition(count + frames <= capacity)
+        precondition(head + count + frames <= capacity)
         count += frames
     }
 
@@ -55,9 +66,23 @@ final class SoundQueue {
     func take(frames: Int, into targets: [UnsafeMutablePointer<Float>]) {
         precondition(frames <= count && targets.count == channels)
         for (target, plane) in zip(targets, planes) {
-            target.update(from: plane, count: frames)
-            plane.update(from: plane + frames, count: count - frames)
+            target.update(from: plane + head, count: frames)
         }
+        drop(frames: frames)
+    }
+
+    /// Lets go of the first `frames` frames.
+    func drop(frames: Int) {
+        precondition(frames <= count)
         count -= frames
+        // Nothing is ever moved for what was taken: a minute of silence may stand here.
+        head = count == 0 ? 0 : head + frames
+    }
+
+    /// Whether the first `frames` frames are digital silence.
+    func isSilent(frames: Int) -> Bool {
+        planes.allSatisfy { plane in
+            UnsafeBufferPointer(start: plane + head, count: frames).allSatisfy { $0 == 0 }
+        }
     }
 }

@@ -1,7 +1,8 @@
 import Devices
-import Encoding
 import Media
 import Testing
+
+@testable import Encoding
 
 /// The test sound through the encoder and back through the decoder.
 @Suite struct SoundRoundTripTests {
@@ -116,6 +117,46 @@ import Testing
         let onset = try decode(encoder.format, samples).onset(
             inSecond: 2_000_000_000, rate: 48_000)
         #expect(abs((onset ?? 0) - 2_000_000_000) < 1_000_000)
+    }
+
+    @Test func `sound after a long silence is as if all of that had been encoded`() throws {
+        var encoder = try SoundEncoder(SoundEncoderSettings(sampleRate: 48_000, channels: 2))
+        var samples: [EncodedSample] = []
+        var sound = TestSound(sampleRate: 48_000, channels: 2, startNanoseconds: 0)
+        try encoder.encode(sound.next(48_000)) { samples.append($0) }
+        // 29 seconds are missing.
+        _ = sound.next(29 * 48_000)
+        for _ in 0..<100 { try encoder.encode(sound.next(960)) { samples.append($0) } }
+        try encoder.finish { samples.append($0) }
+        #expect(samples.count == 1 + (32 * 48_000 + 1_023) / 1_024)
+        for (index, sample) in samples.enumerated() {
+            #expect(sample.ptsNanoseconds / 1_000 == Int64(index - 1) * 64_000 / 3)
+        }
+        let silent = samples.dropFirst(60).prefix(1_300).map(\.data)
+        #expect(Set(silent).count == 1)
+        let decoded = try decode(encoder.format, samples)
+        let onset = try #require(decoded.onset(inSecond: 31_000_000_000, rate: 48_000))
+        #expect(abs(onset - 31_000_000_000) < 1_000_000, "off by \(onset - 31_000_000_000) ns")
+        let start = try #require(decoded.start)
+        let quiet = decoded.samples[Int((2_000_000_000 - start) * 48 / 1_000_000)...].prefix(
+            27 * 48_000)
+        #expect(quiet.allSatisfy { abs($0) < 1e-4 })
+    }
+
+    @Test func `silence is encoded until it is always the same, and again after any sound`() {
+        var quiet = QuietStretch()
+        func encode(_ isQuiet: Bool, _ packet: [UInt8]) {
+            quiet.willEncode(isQuiet: isQuiet)
+            quiet.didEncode(packet)
+        }
+        for _ in 0..<10 { encode(false, [1]) }
+        #expect(quiet.packet == nil)
+        for packet in [[1], [2], [3], [3], [3]] as [[UInt8]] { encode(true, packet) }
+        #expect(quiet.packet == nil)
+        encode(true, [3])
+        #expect(quiet.packet == [3])
+        encode(false, [3])
+        #expect(quiet.packet == nil)
     }
 
     @Test func `an overlap is cut`() throws {
