@@ -117,13 +117,13 @@ class Site:
         self.say(f"two machines up in {time.monotonic() - started:.0f} s")
         # The recording is to have several segments, and a picture that an emulated processor can encode.
         started = time.monotonic()
-        self.server.do(f"{INSTALL} /share/files/*.deb", 120)
+        self.server.do(f"{INSTALL} /share/files/*.deb", 300)
         self.server.until("the collector waits", f"{STATUS} tributary-collector",
                           lambda text: "waiting for agents at tcp://0.0.0.0:5550" in text)
         self.server.do("sed -i 's/^#segment: .*/segment: 20s/' /etc/tributary/collector.yaml; "
                        "systemctl restart tributary-collector")
         line = self.server.do(f"tributary keys enrol camera1 --server {self.address} 2> /dev/null").strip()
-        self.box.do(f"{INSTALL} /share/files/*.deb", 120)
+        self.box.do(f"{INSTALL} /share/files/*.deb", 300)
         self.box.do("systemctl start tributary-agent", accept=range(256))
         status = self.box.do(f"{STATUS} tributary-agent").strip()
         doctor = self.box.do("tributary-agent doctor --config /etc/tributary/agent.yaml", accept=range(256)).strip()
@@ -214,7 +214,7 @@ class Site:
         print("== an upgrade of both, while they record", flush=True)
         for target, unit in ((self.server, "tributary-collector"), (self.box, "tributary-agent")):
             pid = target.do(f"systemctl show -P MainPID {unit}").strip()
-            target.do(f"{INSTALL} /share/later/*.deb", 120)
+            target.do(f"{INSTALL} /share/later/*.deb", 300)
             target.until("it runs again", f"systemctl show -P MainPID {unit}",
                          lambda text, pid=pid: text.strip() not in ("0", pid))
         versions = {t.do("dpkg-query -W -f '${Version}\\n' 'tributary*'").strip().replace("\n", " ")
