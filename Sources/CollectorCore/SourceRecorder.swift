@@ -15,7 +15,9 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
     private(set) var progress: SourceProgress
     /// The session it has a place in.
     private var session: (name: String, zeroUTC: UTCTime, zero: Int64)?
-    private var isComplete = false
+    /// Its files are closed: nothing more of it comes in this session.
+    private var isClosed = false
+    private var hasSaidGoodbye = false
     /// It had its place in the session before the collector was started.
     private var isResumed = false
     /// Somebody sends it now.
@@ -54,8 +56,9 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
             zeroErrorNanoseconds: manifest.clock?.zeroErrorNanoseconds ?? 0)
         progress = SourceProgress(name: source.entry.name)
         session = (manifest.session, manifest.zeroTime, manifest.zeroMonotonicNanoseconds)
-        isComplete = source.entry.isComplete
-        progress.isComplete = isComplete
+        hasSaidGoodbye = source.entry.isComplete
+        isClosed = hasSaidGoodbye
+        progress.isComplete = isClosed
         isConnected = false
         isResumed = true
         for recorded in spools where source.spools.contains(recorded.spool) {
@@ -87,12 +90,12 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
     /// One of its files has failed, and what of it is on disk is being found out.
     var isFailing = false
     /// It has said goodbye, or will never come back.
-    var hasEnded: Bool { isComplete && !isFailing }
+    var hasEnded: Bool { isClosed && !isFailing }
 
     var manifestEntry: SessionManifest.Source {
         SessionManifest.Source(
             name: name, agent: introduction.agent, address: introduction.address,
-            tracks: segmenter.tracks.map(\.summary), isComplete: isComplete)
+            tracks: segmenter.tracks.map(\.summary), isComplete: hasSaidGoodbye)
     }
 
     /// Its spools, and how far each has come.
@@ -104,7 +107,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
 
     /// The same source before it has a place in a session; nil for one that nobody sends any more.
     var renewed: SourceRecorder? {
-        guard isConnected, !isComplete else { return nil }
+        guard isConnected, !isClosed else { return nil }
         var introduction = introduction
         introduction.tracks = segmenter.upcomingTracks
         return SourceRecorder(introduction, settings: settings)
@@ -123,11 +126,16 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         }
         introduction = new
         isConnected = true
-        isComplete = false
-        progress.isComplete = false
+        open()
         segmenter.setFormats(new.tracks)
         intake.resume(spool: new.spool, epochs: new.epochs)
         return [opened(durable: durable, "back from \(new.agent) at \(new.address)", at: now)]
+    }
+
+    private mutating func open() {
+        isClosed = false
+        hasSaidGoodbye = false
+        progress.isComplete = false
     }
 
     private func opened(durable: UInt64, _ text: String, at now: Instant) -> Action {
@@ -154,8 +162,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         intake.goBack(to: source.ends, formats: segmenter.upcomingTracks)
         through = durable
         isFailing = false
-        isComplete = false
-        progress.isComplete = false
+        open()
         isConnected = false
         isResumed = true
         return waiting
@@ -251,6 +258,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         _ goodbye: Goodbye, isKnown: Bool = false, clocks: AgentClocks, at now: Instant
     ) -> [Action] {
         through = goodbye.sequence
+        hasSaidGoodbye = true
         let actions = close(clocks: clocks, at: now)
         return actions + [
             ledger(
@@ -275,7 +283,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
 
     /// Finishes the source's files.
     mutating func close(clocks: AgentClocks, at now: Instant) -> [Action] {
-        isComplete = true
+        isClosed = true
         progress.isComplete = true
         let last = actions(segmenter.end(), clocks: clocks, at: now)
         guard isEnrolled else { return last }

@@ -74,6 +74,15 @@ struct SimulatedCollector {
         follow(now)
     }
 
+    /// Ends the session, as somebody asks for it.
+    /// - Returns: its name; nil where there is none.
+    mutating func stop(at now: Instant) -> String? {
+        guard let name = conductor.recorder.sessionName else { return nil }
+        conductor.end(.stopped, at: now)
+        follow(now)
+        return name
+    }
+
     /// Lets the disk thread do so much, and hears what it has done.
     mutating func work(_ most: Int, at now: Instant) {
         for _ in 0..<min(most, jobs.count) {

@@ -23,6 +23,8 @@ struct SystemSimulation {
         static let fullDisk = Trouble(rawValue: 32)
         static let faultyDisk = Trouble(rawValue: 64)
         static let all = Trouble(rawValue: 127)
+        /// Somebody ends the session while it is recorded; the next begins with the next sample.
+        static let stops = Trouble(rawValue: 128)
     }
 
     /// How long the cameras run.
@@ -38,6 +40,7 @@ struct SystemSimulation {
     let disk: FaultyDisk
     let layout: ArchiveLayout
     private var random: SeededGenerator
+    private var stopRandom: SeededGenerator
     private(set) var now: Int64 = 5_000_000_000
     private(set) var agents: [SimulatedAgent] = []
     private var network = SimulatedNetwork()
@@ -69,6 +72,7 @@ struct SystemSimulation {
         self.sabotage = sabotage
         self.killAt = killAt
         random = SeededGenerator(seed: seed)
+        stopRandom = SeededGenerator(seed: ~seed)
         disk = FaultyDisk(root: root, seed: random.next())
         disk.setIgnoresSynchronization(sabotage == .skipsSynchronization)
         layout = ArchiveLayout(root: root, on: disk)
@@ -157,9 +161,23 @@ extension SystemSimulation {
         if trouble.contains(.faultyDisk), chance(40) {
             disk.setFaults(oneIn: chance(3) ? Int.random(in: 3...30, using: &random) : nil)
         }
+        makeStops()
         guard killAt == nil else { return }
         if !trouble.isDisjoint(with: [.collectorKills, .collectorPowerCuts]), chance(70) {
             disk.stop(afterOperations: Int.random(in: 1...12, using: &random))
+        }
+    }
+
+    /// Ends the session at times, and at times the collector within what has to be written of its end.
+    private mutating func makeStops() {
+        let instant = instant
+        guard trouble.contains(.stops), Int.random(in: 0..<80, using: &stopRandom) == 0,
+            let name = collector?.stop(at: instant)
+        else { return }
+        note("\(name) is stopped")
+        let mayDie = !trouble.isDisjoint(with: [.collectorKills, .collectorPowerCuts])
+        if mayDie, killAt == nil, Bool.random(using: &stopRandom) {
+            disk.stop(afterOperations: Int.random(in: 1...20, using: &stopRandom))
         }
     }
 

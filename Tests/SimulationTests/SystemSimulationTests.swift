@@ -37,6 +37,10 @@ private let seeds: Range<UInt64> = {
     }
 
     private func trouble(of seed: UInt64) -> SystemSimulation.Trouble {
+        seed / 8 % 3 == 1 ? failures(of: seed).union(.stops) : failures(of: seed)
+    }
+
+    private func failures(of seed: UInt64) -> SystemSimulation.Trouble {
         switch seed % 8 {
         case 0: []
         case 1: [.lostConnections, .agentKills]
