@@ -47,7 +47,7 @@ package func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
 
 /// Bytes out of an even number of hexadecimal digits.
 /// Lower-case only, as ``hexadecimal(_:)`` writes them.
-func bytes(hexadecimal text: String) -> [UInt8]? {
+package func bytes(hexadecimal text: String) -> [UInt8]? {
     let digits = text.utf8.map { digit -> UInt8? in
         switch digit {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")

@@ -11,6 +11,11 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
         case goodbye
         /// A track's format changed.
         case format
+        /// Records that were not on disk when the session ended, behind others that were: what their agent still has of them comes
+        /// in a later session.
+        case later
+        /// Records among this session's that an earlier one has.
+        case earlier
         /// Times could not be kept as they came.
         case time
         /// Samples of one run of the box's clock begin or end; `cause` says which.

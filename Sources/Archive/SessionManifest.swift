@@ -69,10 +69,31 @@ package struct SessionManifest: Codable, Hashable, Sendable {
         package var spool: String
         /// Every record up to this one is recorded or explained.
         package var through: UInt64
+        /// First and last of each range beyond that that is recorded or explained, too; none where there is nothing.
+        package var beyond: [[UInt64]]?
 
-        package init(spool: String, through: UInt64) {
+        /// - Parameter sequences: all of the spool that is recorded or explained.
+        package init(spool: String, sequences: SequenceSet) {
             self.spool = spool
-            self.through = through
+            through = sequences.watermark
+            let ranges = sequences.ranges.filter { $0.lowerBound > sequences.watermark }
+            beyond = ranges.isEmpty ? nil : ranges.map { [$0.lowerBound, $0.upperBound] }
+        }
+
+        /// The same with what else is known to be there.
+        package func joined(with other: SequenceSet) -> SpoolEnd {
+            var all = sequences
+            all.formUnion(other)
+            return SpoolEnd(spool: spool, sequences: all)
+        }
+
+        /// All of the spool that is recorded or explained.
+        var sequences: SequenceSet {
+            var all = SequenceSet(upTo: through)
+            for range in beyond ?? [] where range.count == 2 && range[0] <= range[1] {
+                all.insert(range[0]...range[1])
+            }
+            return all
         }
     }
 

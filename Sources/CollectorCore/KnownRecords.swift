@@ -16,17 +16,38 @@ struct KnownRecords: Sendable {
     }
 
     private var spools: [String: [RecordedSpool]]
+    /// By source and spool: what of it the present session has, or says of it that an earlier one has it.
+    private var told: [String: [[UInt8]: SequenceSet]] = [:]
 
-    init(_ spools: [String: [RecordedSpool]] = [:]) {
+    /// - Parameter session: the session that goes on; its ledgers speak of everything that is known of its own spools.
+    init(_ spools: [String: [RecordedSpool]] = [:], session: RecoveredSession? = nil) {
         // Where everything up to the last record is there, agents go on behind it.
         self.spools = spools.compactMapValues { own in
             let open = own.filter { $0.sequences.highest > 0 }
             return open.isEmpty ? nil : open
         }
+        for source in session?.sources ?? [] {
+            let name = source.entry.name
+            for known in self.spools[name] ?? [] where source.spools.contains(known.spool) {
+                told[name, default: [:]][known.spool] = known.sequences
+            }
+        }
     }
 
     /// A source goes on behind what is on disk of it, as if the collector had just been started.
-    mutating func add(_ recorded: [RecordedSpool], of source: String) {
+    /// - Parameters:
+    ///   - recorded: all that is on disk.
+    ///   - own: what of it is in the present session.
+    mutating func add(_ recorded: [RecordedSpool], own: [RecordedSpool], of source: String) {
+        for known in recorded {
+            // Where nothing was to be looked up any more, everything was told.
+            let before = index(of: source, known.spool) == nil ? known.sequences : nil
+            var all = before ?? told[source]?[known.spool] ?? SequenceSet()
+            if let own = own.first(where: { $0.spool == known.spool }) {
+                all.formUnion(own.sequences)
+            }
+            told[source, default: [:]][known.spool] = all
+        }
         let open = recorded.filter { $0.sequences.highest > 0 }
         spools[source] = open.isEmpty ? nil : open
     }
@@ -58,14 +79,46 @@ struct KnownRecords: Sendable {
         return known.sequences.missing(in: sequences)
     }
 
+    /// Parts of a record that are on disk, and of which the present session says nothing yet: an earlier one has them.
+    mutating func takeUntold(
+        _ sequences: ClosedRange<UInt64>, of source: String, spool: [UInt8]
+    ) -> [ClosedRange<UInt64>] {
+        guard let index = index(of: source, spool), let known = spools[source]?[index] else {
+            return []
+        }
+        var said = told[source]?[spool] ?? SequenceSet()
+        for missing in known.sequences.missing(in: sequences) { said.insert(missing) }
+        let untold = said.missing(in: sequences)
+        for range in untold {
+            told[source, default: [:]][spool, default: SequenceSet()].insert(range)
+        }
+        return untold
+    }
+
+    /// What the present session lacks of a spool in front of something that it has.
+    func holes(of source: String, spool: [UInt8], behind last: UInt64) -> [ClosedRange<UInt64>] {
+        guard index(of: source, spool) != nil, let own = told[source]?[spool], own.highest > last
+        else { return [] }
+        return own.missing(in: last + 1...own.highest)
+    }
+
+    /// All that is known of a spool.
+    func sequences(of source: String, spool: [UInt8]) -> SequenceSet {
+        index(of: source, spool).flatMap { spools[source]?[$0].sequences } ?? SequenceSet()
+    }
+
+    /// The next session has nothing yet.
+    mutating func sessionEnded() { told = [:] }
+
     private func index(of source: String, _ spool: [UInt8]) -> Int? {
         guard !spools.isEmpty else { return nil }
         return spools[source]?.firstIndex { $0.spool == spool }
     }
 
     private mutating func forget(_ index: Int, of source: String) {
-        spools[source]?.remove(at: index)
+        let spool = spools[source]?.remove(at: index).spool ?? []
         if spools[source]?.isEmpty == true { spools[source] = nil }
+        told[source]?[spool] = nil
     }
 
     private func ends(in samples: Samples, after known: RecordedSpool) -> [TrackKind: TrackEnd] {

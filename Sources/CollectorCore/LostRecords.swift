@@ -31,7 +31,7 @@ extension SessionRecorder {
                 watermarks.durable(source: name, spool: recorded.spool))
             return recorded
         }
-        known.add(recorded, of: name)
+        known.add(recorded, own: rescued.spools, of: name)
         let waiting =
             sources[name]?.value.goBack(
                 to: rescued.source, durable: watermarks.persisted(source: name, spool: spool),
@@ -100,6 +100,25 @@ extension SessionRecorder {
                         "never came again after the collector was started anew: the box had lost "
                             + "it, too", in: session, at: now)
                 }
+            }
+        }
+    }
+
+    /// Lines for what a session lacks at its end in front of what it has: an earlier collector had not got it on disk, and its
+    /// agent, who still has it, has not come to it.
+    func comesLater(than session: String, at now: Instant) -> [Action] {
+        sources.keys.sorted().flatMap { name -> [Action] in
+            guard let source = sources[name]?.value, source.isEnrolled else { return [] }
+            return known.holes(of: name, spool: source.spool, behind: source.through).map {
+                var entry = LedgerEntry(kind: .later, at: now.utc)
+                entry.firstSequence = $0.lowerBound
+                entry.lastSequence = $0.upperBound
+                entry.spool = hexadecimal(source.spool)
+                entry.text = "had not come again when the session ended"
+                return .job(
+                    .ledger(
+                        source: name, path: settings.layout.ledger(session, name),
+                        Ledger.line(entry), records: nil))
             }
         }
     }

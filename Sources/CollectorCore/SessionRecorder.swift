@@ -40,6 +40,8 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         case gap(GapRecord)
         case format(TrackUpdate, isKnown: Bool)
         case goodbye(Goodbye, isKnown: Bool)
+        /// Records that an earlier session has.
+        case earlier(ClosedRange<UInt64>)
     }
 
     private enum State: Sendable {
@@ -88,7 +90,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     mutating func resume(_ archive: RecoveredArchive, at now: Instant) -> [Action] {
         precondition(sources.isEmpty, "what was left is taken over before anything else")
         watermarks = Watermarks(archive.spools)
-        known = KnownRecords(archive.spools)
+        known = KnownRecords(archive.spools, session: archive.session)
         guard let session = archive.session else { return [] }
         var manifest = session.manifest
         let moved = manifest.findZero(host, at: now)
@@ -216,7 +218,8 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         case .new:
             return take(.samples(samples, payload), of: source, at: now)
         case .partlyKnown(let parts, let bytes):
-            var actions: [Action] = []
+            var actions = noteEarlier(
+                samples.firstSequence...samples.lastSequence, of: source, at: now)
             for (part, rest) in parts {
                 actions += take(.samples(part, payload, rest), of: source, at: now)
             }
@@ -226,21 +229,24 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     }
 
     mutating func gap(_ gap: GapRecord, of source: String, at now: Instant) -> [Action] {
-        missing(gap.sequences, of: source).flatMap { sequences in
+        let earlier = noteEarlier(gap.sequences, of: source, at: now)
+        return missing(gap.sequences, of: source).reduce(into: earlier) { actions, sequences in
             var part = gap
             part.sequences = sequences
-            return take(.gap(part), of: source, at: now)
+            actions += take(.gap(part), of: source, at: now)
         }
     }
 
     mutating func format(_ update: TrackUpdate, of source: String, at now: Instant) -> [Action] {
         let isKnown = missing(update.sequence...update.sequence, of: source).isEmpty
-        return take(.format(update, isKnown: isKnown), of: source, at: now)
+        return noteEarlier(update.sequence...update.sequence, of: source, at: now)
+            + take(.format(update, isKnown: isKnown), of: source, at: now)
     }
 
     mutating func goodbye(_ goodbye: Goodbye, of source: String, at now: Instant) -> [Action] {
         let isKnown = missing(goodbye.sequence...goodbye.sequence, of: source).isEmpty
-        return take(.goodbye(goodbye, isKnown: isKnown), of: source, at: now)
+        return noteEarlier(goodbye.sequence...goodbye.sequence, of: source, at: now)
+            + take(.goodbye(goodbye, isKnown: isKnown), of: source, at: now)
     }
 
     /// Numbers that are not on disk from before.
@@ -248,6 +254,15 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         _ sequences: ClosedRange<UInt64>, of source: String
     ) -> [ClosedRange<UInt64>] {
         known.missing(sequences, of: source, spool: spool(of: source) ?? [])
+    }
+
+    /// Says in the ledger which of these numbers an earlier session has.
+    private mutating func noteEarlier(
+        _ sequences: ClosedRange<UInt64>, of source: String, at now: Instant
+    ) -> [Action] {
+        known.takeUntold(sequences, of: source, spool: spool(of: source) ?? []).flatMap {
+            take(.earlier($0), of: source, at: now)
+        }
     }
 
     /// A source will not come back: it was refused for good.
@@ -325,7 +340,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         case .idle:
             switch event {
             case .samples, .opened: break
-            case .gap, .format:
+            case .gap, .format, .earlier:
                 // No sample, so no session begins; but the next one's ledger and description must have it.
                 hold(event, of: source)
                 return []
@@ -390,6 +405,10 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
                 ?? []
         case .gap(let gap):
             actions += sources[source]?.value.record(gap, at: now) ?? []
+        case .earlier(let sequences):
+            if let line = sources[source]?.value.recordEarlier(sequences, at: now) {
+                actions.append(line)
+            }
         case .format(let update, let isKnown):
             actions += sources[source]?.value.record(update, isKnown: isKnown, at: now) ?? []
         case .goodbye(let goodbye, let isKnown):
@@ -411,6 +430,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
                 spools[source] = introduction.spool
                 return nil
             case .gap(let gap): sequences = gap.sequences
+            case .earlier(let known): sequences = known
             case .format(let update, _): sequences = update.sequence...update.sequence
             case .goodbye(let goodbye, _): sequences = goodbye.sequence...goodbye.sequence
             }
@@ -428,7 +448,12 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         else { return [] }
         let actions = acknowledgeUnrecorded(held)
         // Formats stay in force.
-        held.removeAll { if case .gap = $0.event { true } else { false } }
+        held.removeAll {
+            switch $0.event {
+            case .gap, .earlier: true
+            case .opened, .samples, .format, .goodbye: false
+            }
+        }
         lastRecordNanoseconds = now
         return actions
     }
@@ -496,7 +521,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
                 if let video, let first = first(video) {
                     earliestVideo = min(earliestVideo ?? first, first)
                 }
-            case .gap, .format, .goodbye: continue
+            case .gap, .format, .goodbye, .earlier: continue
             }
         }
         return earliestVideo ?? earliest ?? replayed
@@ -525,10 +550,17 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         endedSessions = endedSessions.suffix(Self.endedSessionsKept)
         manifest.sources = manifestEntries
         for index in manifest.sources.indices {
-            manifest.sources[index].spools = sources[manifest.sources[index].name]?.value.spoolEnds
+            let name = manifest.sources[index].name
+            manifest.sources[index].spools = sources[name]?.value.spoolEnds.map {
+                $0.joined(
+                    with: known.sequences(of: name, spool: bytes(hexadecimal: $0.spool) ?? []))
+            }
         }
         manifest.end = SessionManifest.End(reason: reason, at: now.utc)
-        let lost = neverReturned(to: manifest.session, at: now)
+        let lost =
+            neverReturned(to: manifest.session, at: now)
+            + comesLater(than: manifest.session, at: now)
+        known.sessionEnded()
         let path = settings.layout.manifest(manifest.session)
         let ending = Action.job(.manifest(path: path, manifest.encoded()))
         manifest.state = .finished

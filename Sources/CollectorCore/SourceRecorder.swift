@@ -67,7 +67,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
             } else {
                 earlierSpools.append(
                     SessionManifest.SpoolEnd(
-                        spool: hexadecimal(recorded.spool), through: recorded.sequences.watermark))
+                        spool: hexadecimal(recorded.spool), sequences: recorded.sequences))
             }
         }
         // What it recorded in before; a segmenter with an open file has it as its first.
@@ -102,7 +102,10 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
     var spoolEnds: [SessionManifest.SpoolEnd] {
         guard through > 0 else { return earlierSpools }
         return earlierSpools
-            + [SessionManifest.SpoolEnd(spool: hexadecimal(spool), through: through)]
+            + [
+                SessionManifest.SpoolEnd(
+                    spool: hexadecimal(spool), sequences: SequenceSet(upTo: through))
+            ]
     }
 
     /// The same source before it has a place in a session; nil for one that nobody sends any more.
@@ -268,6 +271,18 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
             },
             note(.info, "complete (\(goodbye.text)): \(progress.summary)"),
         ]
+    }
+
+    /// Records have come that an earlier session has: they are no hole in this one.
+    mutating func recordEarlier(_ sequences: ClosedRange<UInt64>, at now: Instant) -> Action {
+        through = max(through, sequences.upperBound)
+        // They are on disk: the line stands for itself.
+        return ledger(.earlier, at: now) {
+            $0.firstSequence = sequences.lowerBound
+            $0.lastSequence = sequences.upperBound
+            $0.spool = hexadecimal(spool)
+            $0.text = "recorded in an earlier session"
+        }
     }
 
     /// A line about the session as a whole.

@@ -1,4 +1,5 @@
 import Archive
+import Foundation
 import Glibc
 import Media
 import Timing
@@ -32,6 +33,7 @@ private struct Left {
                 name: "camera", agent: "box", address: "here", tracks: [], isComplete: false))
         source.formats = [SteadyCamera.format]
         source.spool = camera.spool.bytes
+        source.spools = [camera.spool.bytes]
         source.ends = [.video: TrackEnd(dtsTicks: 19 * 9_000, durationTicks: 9_000)]
         source.origins = [0]
         source.open = UnfinishedSegment(
@@ -160,6 +162,61 @@ private struct Left {
         left.camera.sequence = 25
         harness.goodbye(&left.camera, at: 75 * second)
         #expect(harness.ended.count == 1)
+    }
+
+    @Test func `records that an earlier session has are no hole in the next one`() throws {
+        var left = Left()
+        left.spool.sequences.insert(24...24)
+        // The session has ended: records 21 and 22 come into the next one, and 23 and 24 are known.
+        var archive = left.archive
+        archive.session = nil
+        var harness = SessionHarness()
+        harness.apply(harness.recorder.resume(archive, at: SessionHarness.instant(60 * second)))
+        harness.apply(
+            harness.recorder.open(
+                left.camera.introduction, received: 20, at: SessionHarness.instant(61 * second)))
+        for number in UInt64(21)...26 {
+            harness.picture(&left.camera, capturedAt: Left.time(number), arriving: 61 * second)
+        }
+        harness.goodbye(&left.camera, at: 75 * second)
+        harness.tick(75 * second)
+        let lines = harness.lines("camera").filter { $0.kind == .earlier }
+        #expect(lines.map(\.firstSequence) == [23, 24] && lines.map(\.lastSequence) == [23, 24])
+        #expect(lines.allSatisfy { $0.spool == hexadecimal(left.camera.spool.bytes) })
+        #expect(
+            harness.fragments("camera").flatMap(\.sequences) == [
+                21...21, 22...22, 25...25, 26...26,
+            ])
+    }
+
+    @Test func `what had not come again when a session ended is said, and known to be elsewhere`()
+        throws
+    {
+        var left = Left()
+        left.spool.sequences.insert(25...26)
+        var harness = resumed(left)
+        harness.apply(
+            harness.recorder.open(
+                left.camera.introduction, received: 20, at: SessionHarness.instant(61 * second)))
+        harness.picture(&left.camera, capturedAt: Left.time(21), arriving: 61 * second)
+        harness.apply(harness.recorder.end(.stopped, at: SessionHarness.instant(62 * second)))
+        let later = harness.lines("camera").filter { $0.kind == .later }
+        #expect(later.map(\.firstSequence) == [22, 24] && later.map(\.lastSequence) == [22, 24])
+        let written = harness.jobs.compactMap { job -> [UInt8]? in
+            if case .endSession(_, _, let bytes) = job { bytes } else { nil }
+        }
+        let manifest = try JSONDecoder().decode(
+            SessionManifest.self, from: Data(try #require(written.last)))
+        let source = try #require(manifest.sources.first)
+        #expect(source.spools?.first?.beyond == [[23, 23], [25, 26]])
+        #expect(!source.isComplete)
+        // All of it comes, into the next session; of what is known, that has a line.
+        for number in UInt64(22)...27 {
+            harness.picture(&left.camera, capturedAt: Left.time(number), arriving: 63 * second)
+        }
+        harness.tick(64 * second)
+        let earlier = harness.lines("camera").filter { $0.kind == .earlier }
+        #expect(earlier.map(\.firstSequence) == [23, 25, 26])
     }
 
     @Test func `what nobody has any more is a gap, and does not keep an agent waiting`() {

@@ -137,11 +137,11 @@ package struct ArchiveRecovery {
     /// What agents that missed the end of a finished session need not send again.
     private mutating func remember(_ manifest: SessionManifest) {
         for source in manifest.sources {
-            for end in source.spools ?? [] where end.through > 0 {
+            for end in source.spools ?? [] where end.sequences.highest > 0 {
                 guard let spool = bytes(hexadecimal: end.spool), spool.count == 16 else { continue }
                 add(
                     RecordedSpool(
-                        spool: spool, sequences: SequenceSet(upTo: end.through),
+                        spool: spool, sequences: end.sequences,
                         goodbye: source.isComplete ? end.through : nil), of: source.name)
             }
         }
@@ -169,6 +169,7 @@ package struct ArchiveRecovery {
                 layout: layout, session: manifest.session, name: name, zero: manifest.zeroTime,
                 purpose: goesOn ? .goOn : .finish, now: now)
             if found.contains(name) {
+                recovery.elsewhere = archive.spools[name] ?? []
                 sources.append(
                     try recovery.run(manifest.sources.first { $0.name == name }))
                 for spool in recovery.spools { add(spool, of: name) }
@@ -193,7 +194,7 @@ package struct ArchiveRecovery {
             let name = manifest.sources[index].name
             manifest.sources[index].spools = archive.spools[name]?.map {
                 SessionManifest.SpoolEnd(
-                    spool: hexadecimal($0.spool), through: $0.sequences.watermark)
+                    spool: hexadecimal($0.spool), sequences: $0.sequences)
             }
         }
         manifest.state = .finished

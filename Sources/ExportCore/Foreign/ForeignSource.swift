@@ -282,7 +282,7 @@ private struct ImportRecorder {
         }
         try FileSystem.replace(
             source.layout.ledger(source.session, source.name), with: ledger)
-        return SessionManifest.SpoolEnd(spool: spool, through: sequence)
+        return SessionManifest.SpoolEnd(spool: spool, sequences: SequenceSet(upTo: sequence))
     }
 
     private mutating func note(_ kind: LedgerEntry.Kind, _ fill: (inout LedgerEntry) -> Void) {
