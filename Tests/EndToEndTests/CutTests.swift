@@ -111,5 +111,66 @@ extension EndToEnd {
                 #expect(sound[sound.count - 1] > Self.seconds - 0.2)
             }
         }
+
+        /// What the page below says when it can say no more.
+        private struct Played: Decodable {
+            var event: String
+            var duration: Double
+            var currentTime: Double
+            var width: Int
+            var pictures: Int
+            var corrupted: Int
+            var soundBytes: Int
+            var error: String?
+        }
+
+        /// Plays the cut beside it, four times as fast, and tells on the console what came of it.
+        private static let page = """
+            <!doctype html><video id=v src="cut.mp4"></video><script>
+            const v = document.getElementById('v'); v.playbackRate = 4
+            const tell = event => console.log('PLAYED ' + JSON.stringify({
+                event, duration: v.duration || 0, currentTime: v.currentTime, width: v.videoWidth,
+                pictures: v.getVideoPlaybackQuality().totalVideoFrames,
+                corrupted: v.getVideoPlaybackQuality().corruptedVideoFrames,
+                soundBytes: v.webkitAudioDecodedByteCount, error: v.error && v.error.message
+            }).replaceAll('"', "'") + ' END')
+            v.onended = () => tell('ended'); v.onerror = () => tell('error')
+            v.play().catch(problem => tell('' + problem))
+            </script>
+            """
+
+        @Test(.enabled(if: Foreign.chromium != nil, "Chromium is not installed"))
+        func `Chromium plays it to its end, with its sound`() async throws {
+            let browser = try #require(Foreign.chromium)
+            let media = try MediaFiles()
+            try await Stage.with { stage in
+                _ = try await cut(on: stage, media)
+                let page = stage.directory.appending(path: "page.html")
+                try Data(Self.page.utf8).write(to: page)
+                let running = try stage.start(
+                    at: browser,
+                    [
+                        "--headless=new", "--no-sandbox", "--disable-gpu", "--mute-audio",
+                        "--user-data-dir=\(stage.directory.appending(path: "browser").path)",
+                        "--autoplay-policy=no-user-gesture-required", "--enable-logging=stderr",
+                        page.absoluteString,
+                    ])
+                try await running.says(" END")
+                let said = try #require(try running.complaints.firstMatch(of: /PLAYED (.*?) END/))
+                running.signal(SIGTERM)
+                _ = try await running.outcome()
+                let played = try JSONDecoder().decode(
+                    Played.self, from: Data(said.output.1.replacing("'", with: "\"").utf8))
+                #expect(played.event == "ended" && played.error == nil)
+                // It heeds where an edit list begins, not where it ends: what is only there to be decoded it shows.
+                let later = played.duration - Self.seconds
+                #expect((-0.05..<4.5 * Self.picture).contains(later), "\(later)")
+                #expect(abs(played.currentTime - played.duration) < 0.05)
+                #expect(played.width == 320 && played.corrupted == 0)
+                // A busy machine leaves out some, at four times the speed.
+                #expect(played.pictures > 250)
+                #expect(played.soundBytes > 200_000)
+            }
+        }
     }
 }

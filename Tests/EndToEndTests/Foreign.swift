@@ -7,6 +7,10 @@ enum Foreign {
     static let hasGStreamer = path(of: "gst-launch-1.0") != nil
     static let hasMediaInfo = path(of: "mediainfo") != nil
 
+    /// Chromium, by one of its names.
+    static let chromium =
+        path(of: "chromium") ?? path(of: "chromium-browser") ?? path(of: "google-chrome")
+
     private static func path(of name: String) -> URL? {
         (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
             .map { URL(filePath: "\($0)/\(name)") }
