@@ -14,7 +14,7 @@ import Testing
 
     /// A copy of the session whose last file is cut somewhere.
     private func cut(
-        to size: (_ whole: Int, _ index: Int) -> Int
+        to size: (_ whole: Int, _ index: Int, _ fragment: Int) -> Int
     ) throws -> (session: String, file: String) {
         let session = archive.media.directory.appending(path: "\(UUID())").path
         try FileManager.default.copyItem(
@@ -23,7 +23,10 @@ import Testing
         let file = "\(session)/stage/\(URL(filePath: last.path).lastPathComponent)"
         let bytes = try Data(contentsOf: URL(filePath: file))
         let index = try #require(bytes.range(of: Data("moov".utf8), options: .backwards))
-        #expect(truncate(file, size(bytes.count, index.lowerBound - 4)) == 0)
+        // Its last fragment begins there.
+        let fragment = try #require(bytes.range(of: Data("moof".utf8), options: .backwards))
+        let place = size(bytes.count, index.lowerBound - 4, fragment.lowerBound - 4)
+        #expect(truncate(file, place) == 0)
         return (session, file)
     }
 
@@ -66,11 +69,11 @@ import Testing
     @Test func `a finished one that ends too soon is refused in a line, and nothing is left`()
         throws
     {
-        let places: [(_ whole: Int, _ index: Int) -> Int] = [
-            { _, _ in 0 }, { _, _ in 10 }, { _, _ in 40 }, { _, _ in 100 },
-            { whole, _ in whole / 10 }, { whole, _ in whole / 2 }, { _, index in index - 1 },
-            { _, index in index + 4 }, { whole, index in (whole + index) / 2 },
-            { whole, _ in whole - 1 },
+        let places: [(_ whole: Int, _ index: Int, _ fragment: Int) -> Int] = [
+            { _, _, _ in 0 }, { _, _, _ in 10 }, { _, _, _ in 40 }, { _, _, _ in 100 },
+            { whole, _, _ in whole / 10 }, { whole, _, _ in whole / 2 }, { $2 }, { $2 + 20 },
+            { _, index, _ in index - 1 }, { _, index, _ in index + 4 },
+            { whole, index, _ in (whole + index) / 2 }, { whole, _, _ in whole - 1 },
         ]
         for (number, place) in places.enumerated() {
             let (session, file) = try cut(to: place)
@@ -90,7 +93,7 @@ import Testing
     @Test func `one that lost its index alone has all of its media, and verify says what is wrong`()
         throws
     {
-        let (session, file) = try cut { _, index in index }
+        let (session, file) = try cut { _, index, _ in index }
         let (directory, attempts) = try attempts(session)
         for attempt in attempts { try attempt() }
         for words in ["-map 0:v -c copy", "-map 0:a -c copy"] {
