@@ -21,6 +21,8 @@ final class WireLine {
 
     let socket: Socket
     private(set) var state = State.open
+    /// One of its sources was complete.
+    var hasSaidGoodbye = false
     private var accounts: [Int: Account] = [:]
 
     init(in context: Context, endpoint: String, options: SocketOptions) throws {

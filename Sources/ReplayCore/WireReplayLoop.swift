@@ -152,7 +152,10 @@ extension WireReplayLoop {
                 return
             }
             let message = Self.message(header)
-            if case .hello? = message { line.greets() }
+            if case .hello? = message {
+                try awaitEnded()
+                line.greets()
+            }
             let record = message.flatMap { Record($0, payloadBytes: payload?.count ?? 0) }
             if let record {
                 while !line.allows(source: record.source, cost: record.cost), !line.isRefused {
@@ -160,6 +163,7 @@ extension WireReplayLoop {
                     try serve(milliseconds: 20)
                 }
                 line.sent(source: record.source, cost: record.cost, newest: record.newest)
+                if case .goodbye? = message { line.hasSaidGoodbye = true }
             }
             var parts = [OutgoingPart.bytes(message.map { moved($0, header) } ?? header)]
             if let payload { parts.append(.bytes(payload)) }
@@ -197,6 +201,17 @@ extension WireReplayLoop {
             return WireMessage.heartbeat(heartbeat).encoded()
         default:
             return header
+        }
+    }
+
+    /// Who greets behind somebody's goodbye may be the same source again, which is free when all of it is durable: faster than it
+    /// was recorded, that would be later.
+    private func awaitEnded() throws {
+        let giveUp = ReplayClock.now() + Self.patienceNanoseconds
+        while lines.values.contains(where: { $0.hasSaidGoodbye && $0.unpersisted > 0 }),
+            ReplayClock.now() < giveUp, !isStopping()
+        {
+            try serve(milliseconds: 20)
         }
     }
 

@@ -170,6 +170,42 @@ extension EndToEnd {
             }
         }
 
+        @Test func `a source that came twice comes twice from a recorded wire, faster too`()
+            async throws
+        {
+            let media = try MediaFiles()
+            let clip = try media.make("clip.mp4", "\(MediaFiles.inputs) \(MediaFiles.h264)")
+            try await Stage.with { stage in
+                let source = stage.directory.appending(path: "imported").path
+                let tape = stage.directory.appending(path: "site.wire").path
+                try await stage.start(.archive, ["import", clip, "--archive", source]).succeeds()
+                let collector = try await stage.collector("--record-wire", tape)
+                for time in 1...2 {
+                    try await stage.start(
+                        .archive,
+                        [
+                            "replay", "latest", "--archive", source, "--to", stage.endpoint,
+                            "--speed", "max",
+                        ]
+                    ).succeeds()
+                    try await collector.says("is finished", times: time)
+                }
+                collector.signal(SIGTERM)
+                try await collector.succeeds()
+                try await Stage.with { other in
+                    let again = try await other.collector()
+                    let outcome = try await other.start(
+                        .archive, ["replay", tape, "--to", other.endpoint, "--speed", "max"]
+                    ).succeeds()
+                    #expect(!outcome.output.contains("refused"), "\(outcome.output)")
+                    try await again.says("is finished", times: 2)
+                    again.signal(SIGTERM)
+                    try await again.succeeds()
+                    #expect(try await payloads("clip", on: other) == payloads("clip", on: stage))
+                }
+            }
+        }
+
         private func size(of directory: String) throws -> Int {
             try FileManager.default.contentsOfDirectory(atPath: directory).reduce(0) { sum, name in
                 let file = URL(filePath: "\(directory)/\(name)")
