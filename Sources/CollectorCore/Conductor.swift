@@ -287,11 +287,15 @@ extension Conductor {
     }
 
     private mutating func persisted(_ records: PersistedRecords) {
-        guard let watermark = recorder.persisted(records),
-            let spool = Identity(records.spool)
-        else { return }
-        link.persisted(source: records.source, spool: spool, sequence: watermark)
-        tallies.persisted(records.source, spool: records.spool, upTo: watermark, at: latest)
+        guard let watermark = recorder.persisted(records) else { return }
+        durable(records.source, spool: records.spool, through: watermark)
+    }
+
+    /// Everything of a spool is on disk up to a record.
+    private mutating func durable(_ source: String, spool: [UInt8], through watermark: UInt64) {
+        guard let identity = Identity(spool) else { return }
+        link.persisted(source: source, spool: identity, sequence: watermark)
+        tallies.persisted(source, spool: spool, upTo: watermark, at: latest)
     }
 
     /// A source's files are in order again after one of them failed: its agent sends what is not in them.
@@ -426,6 +430,8 @@ extension Conductor {
                 log(level, note.text, of: note.source)
             case .lost(let source, let cause):
                 tallies.missed(0, of: source, cause: cause)
+            case .durable(let source, let spool, let through):
+                durable(source, spool: spool, through: through)
             case .unrecorded(let records):
                 persisted(records)
             case .released(let source, let size):

@@ -31,13 +31,13 @@ struct DiskWorker<Payload: MediaPayload> {
     var dirtyLedgers: Set<String> = []
     var stuck: [String: Backlog] = [:]
     /// By path of the description that they wait for.
-    private var undescribed: [String: [DiskJob<Payload>]] = [:]
+    var undescribed: [String: [DiskJob<Payload>]] = [:]
     /// Sources of which a file failed.
     var rescues: [SourceID: Rescue] = [:]
     /// How often in a row that has happened.
     var failures: [SourceID: Int] = [:]
     /// Ends of sessions that wait for files.
-    private var ends: [DiskJob<Payload>] = []
+    var ends: [DiskJob<Payload>] = []
     var events: [DiskEvent] = []
     /// What could not be made durable, or not be replaced, and of which nothing better has been heard.
     private var complaints: Set<String> = []

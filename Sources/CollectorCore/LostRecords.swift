@@ -24,11 +24,15 @@ extension SessionRecorder {
         guard let manifest, let spool = sources[name]?.value.spool else {
             return []
         }
-        learn(rescued)
+        let found = learn(rescued)
         let recorded = rescued.spools.map { recorded in
             var recorded = recorded
             recorded.sequences.formUnion(
                 watermarks.durable(source: name, spool: recorded.spool))
+            // Explained, though the line may not be durable yet.
+            for range in writtenOff[name]?[recorded.spool]?.ranges ?? [] {
+                recorded.sequences.insert(range)
+            }
             return recorded
         }
         known.add(recorded, own: rescued.spools, of: name)
@@ -38,7 +42,7 @@ extension SessionRecorder {
                 in: manifest) ?? 0
         // An agent that was waiting for the last acknowledgement has to come back.
         lastRecordNanoseconds = now.monotonic
-        return [
+        return found + [
             .job(.goOn(rescued.id)), .released(source: name, sizeBytes: waiting), writeManifest(),
         ]
     }
@@ -47,26 +51,30 @@ extension SessionRecorder {
     /// it, but there is no session left that it belongs to.
     mutating func writeOff(_ rescued: RescuedSource, at now: Instant) -> [Action] {
         let id = rescued.id
-        learn(rescued)
-        guard let session = endedSessions.last(where: { $0.name == id.session }),
-            let (spool, last) = session.through[id.name], last > 0
-        else { return [.job(.goOn(id))] }
-        let lost = watermarks.durable(source: id.name, spool: spool).missing(in: 1...last)
+        var actions = learn(rescued)
+        let session = endedSessions.last { $0.name == id.session }
+        for end in session?.spools[id.name] ?? [] where end.through > 0 {
+            guard let spool = bytes(hexadecimal: end.spool) else { continue }
+            let durable = watermarks.durable(source: id.name, spool: spool)
+            for lost in durable.missing(in: 1...end.through) {
+                writtenOff[id.name, default: [:]][spool, default: SequenceSet()].insert(lost)
+                actions += gap(
+                    lost, of: id.name, spool, cause: LostRecords.writeFailed,
+                    "a file failed when the session had ended already", in: id.session, at: now)
+            }
+        }
         // The session's end waits for the source to go on: the lines come first.
-        return lost.flatMap {
-            gap(
-                $0, of: id.name, spool, cause: LostRecords.writeFailed,
-                "a file failed when the session had ended already", in: id.session, at: now)
-        } + [.job(.goOn(id))]
+        return actions + [.job(.goOn(id))]
     }
 
-    /// Takes note of what is durable of a source.
-    private mutating func learn(_ rescued: RescuedSource) {
-        for recorded in rescued.spools {
-            _ = watermarks.insert(
+    /// Takes note of what is durable of a source: nobody else tells its agent.
+    private mutating func learn(_ rescued: RescuedSource) -> [Action] {
+        let name = rescued.id.name
+        return rescued.spools.compactMap { recorded in
+            watermarks.insert(
                 PersistedRecords(
-                    source: rescued.id.name, spool: recorded.spool,
-                    sequences: recorded.sequences.ranges))
+                    source: name, spool: recorded.spool, sequences: recorded.sequences.ranges)
+            ).map { .durable(source: name, spool: recorded.spool, through: $0) }
         }
     }
 

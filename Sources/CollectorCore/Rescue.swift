@@ -100,6 +100,7 @@ extension DiskWorker {
             rescues[id]?.pauseRounds -= 1
             return
         }
+        guard settleEarlierSessions(of: id) else { return }
         do throws(ArchiveError) {
             let rescued = try recover(id, rescue)
             if rescue.droppedBytes > 0 {
@@ -114,6 +115,44 @@ extension DiskWorker {
             rescues[id]?.hasComplained = true
             rescues[id]?.attempts += 1
         }
+    }
+
+    /// Finds out what is on disk of a source's sessions that have ended: what comes again comes into the present one, and what one of
+    /// those has would be there twice.
+    /// - Returns: whether that is known; otherwise it is tried again.
+    private mutating func settleEarlierSessions(of id: SourceID) -> Bool {
+        for session in sessionsEnded(before: id.session) {
+            let other = SourceID(session: session, name: id.name)
+            if let rescue = rescues[other] {
+                guard rescue.isDone else { return false }
+                continue
+            }
+            guard stuck[other.description] == nil,
+                undescribed[layout.manifest(session)] == nil
+            else { return false }
+            do throws(ArchiveError) {
+                try prepareToPersist(other)
+            } catch {
+                return false
+            }
+            for segment in segments.keys where segment.origin == other {
+                do throws(ArchiveError) {
+                    try synchronizeSegment(segment)
+                } catch {
+                    fail(other, error)
+                    return false
+                }
+            }
+        }
+        return true
+    }
+
+    /// Sessions whose end has still to be written, and that were over before another.
+    private func sessionsEnded(before session: String) -> [String] {
+        let ended = ends.compactMap { job -> String? in
+            if case .endSession(let name, _, _) = job { name } else { nil }
+        }
+        return Array(ended.prefix { $0 != session })
     }
 
     private mutating func recover(

@@ -14,6 +14,8 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         case note(Note)
         /// Records of a source are lost for good, and its ledger says so; nobody knows how many samples they were.
         case lost(source: String, cause: String)
+        /// All of a source's records up to one are on disk, as has been found out.
+        case durable(source: String, spool: [UInt8], through: UInt64)
         /// Records of which nothing needs to be kept.
         case unrecorded(PersistedRecords)
         /// Payload bytes of a source that leave memory without being written: they are on disk already, or come again.
@@ -66,11 +68,12 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     var watermarks = Watermarks()
     var known = KnownRecords()
     /// The last sessions that ended, and how far each source had come: files may fail after their session's end.
-    private(set) var endedSessions:
-        [(name: String, through: [String: (spool: [UInt8], last: UInt64)])] =
-            []
+    private(set) var endedSessions: [(name: String, spools: [String: [SessionManifest.SpoolEnd]])] =
+        []
     /// Their files are final within seconds.
     private static var endedSessionsKept: Int { 4 }
+    /// By source and spool: what files lost that failed when their session had ended already.
+    var writtenOff: [String: [[UInt8]: SequenceSet]] = [:]
     private var clocks = AgentClocks()
     private var host: HostClock
     /// When something was recorded last, on the collector's monotonic clock.
@@ -544,8 +547,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         endedSessions.append(
             (
                 manifest.session,
-                sources.filter(\.value.value.isEnrolled)
-                    .mapValues { ($0.value.spool, $0.value.through) }
+                sources.filter(\.value.value.isEnrolled).mapValues(\.value.spoolEnds)
             ))
         endedSessions = endedSessions.suffix(Self.endedSessionsKept)
         manifest.sources = manifestEntries

@@ -364,6 +364,37 @@ private struct Left {
         #expect(harness.fragments("one").map(\.sequences) == [[1...1], [2...2]])
     }
 
+    @Test func `an agent hears what was on disk when a file failed after its session's end`() throws
+    {
+        var harness = SessionHarness()
+        var camera = SteadyCamera("camera")
+        harness.open(camera, at: 0)
+        for number in 0..<3 as Range<Int64> {
+            harness.picture(&camera, capturedAt: number * second, arriving: number * second)
+        }
+        harness.tick(4 * second)
+        harness.apply(harness.recorder.end(.stopped, at: SessionHarness.instant(5 * second)))
+        let id = SourceID(session: try #require(harness.ended.first), name: "camera")
+        let source = RecoveredSource(
+            entry: .init(name: "camera", agent: "", address: "", tracks: [], isComplete: false))
+        func found(_ records: UInt64) -> RescuedSource {
+            RescuedSource(
+                id: id, source: source,
+                spools: [
+                    RecordedSpool(spool: camera.spool.bytes, sequences: SequenceSet(upTo: records))
+                ], notes: [])
+        }
+        // The first time, one of its three records is there; all are, when it is looked at again.
+        let now = SessionHarness.instant(6 * second)
+        harness.apply(harness.recorder.writeOff(found(1), at: now))
+        #expect(harness.durable == [1])
+        let gaps = harness.lines("camera").filter { $0.kind == .gap }
+        #expect(gaps.map(\.firstSequence) == [2] && gaps.map(\.lastSequence) == [3])
+        harness.apply(harness.recorder.writeOff(found(3), at: now))
+        #expect(harness.durable == [1, 3])
+        #expect(harness.lines("camera").filter { $0.kind == .gap }.count == 1)
+    }
+
     @Test func `a source that was away when its session ended comes back to a new one`() {
         var harness = SessionHarness(idleTimeoutNanoseconds: 30 * second)
         var camera = SteadyCamera("camera")

@@ -101,6 +101,8 @@ struct SessionHarness {
     var resumed: [String] = []
     var reasons: [SessionManifest.EndReason] = []
     var unrecorded: [PersistedRecords] = []
+    /// How far sources were found to be on disk.
+    var durable: [UInt64] = []
     var releasedBytes = 0
 
     init(
@@ -126,6 +128,7 @@ struct SessionHarness {
             switch action {
             case .job(let job): jobs.append(job)
             case .note, .lost: break
+            case .durable(_, _, let through): durable.append(through)
             case .unrecorded(let records): unrecorded.append(records)
             case .released(_, let size): releasedBytes += size
             case .sessionStarted(let name): started.append(name)

@@ -31,7 +31,7 @@ struct SimulatedCollector {
 
     init(
         layout: ArchiveLayout, space: FreeSpace, recovered: RecoveredArchive, host: HostClock,
-        sabotage: Sabotage?, segmentNanoseconds: Int64, at now: Instant
+        takenNames: Set<String>, sabotage: Sabotage?, segmentNanoseconds: Int64, at now: Instant
     ) {
         self.layout = layout
         self.sabotage = sabotage
@@ -48,7 +48,8 @@ struct SimulatedCollector {
         conductor = Conductor(
             settings: SessionSettings(
                 layout: layout, segmentNanoseconds: segmentNanoseconds,
-                idleTimeoutNanoseconds: Self.idleNanoseconds, software: "collector"),
+                idleTimeoutNanoseconds: Self.idleNanoseconds, takenNames: takenNames,
+                software: "collector"),
             recovered: recovered, host: host, at: now)
         let utc = now.utc
         worker = DiskWorker(layout: layout, space: space, now: { utc })
@@ -104,6 +105,11 @@ struct SimulatedCollector {
             nextCommit = now.monotonic + Self.commitNanoseconds
             worker.commit()
         }
+    }
+
+    /// Sources of which a file has failed and is not in order yet: until then its disk shows of it what it likes.
+    var failing: Set<String> {
+        Set(worker.rescues.filter { !$0.value.isDone }.map { "\($0.key.session)/\($0.key.name)/" })
     }
 
     /// Whether everything is done.

@@ -31,11 +31,11 @@ package struct SourceRecovery {
     let now: UTCTime
 
     package private(set) var notes: [RecoveryNote] = []
-    private var entries: [LedgerEntry] = []
-    private var written: [LedgerEntry] = []
-    private var surveys: [SegmentSurvey] = []
+    var entries: [LedgerEntry] = []
+    var written: [LedgerEntry] = []
+    var surveys: [SegmentSurvey] = []
     /// What of the source's spools is here.
-    package private(set) var spools: [RecordedSpool] = []
+    package internal(set) var spools: [RecordedSpool] = []
     /// Spools of which finished files were not read: the number before which everything of them is on disk.
     private var settledBefore: [[UInt8]: UInt64] = [:]
     /// What is in files whose removal was cut short.
@@ -152,13 +152,13 @@ package struct SourceRecovery {
 
 extension SourceRecovery {
     /// A line of the ledger that stands for records.
-    private struct Numbered {
+    struct Numbered {
         var spool: [UInt8]
         var sequences: ClosedRange<UInt64>
         var isGoodbye: Bool
     }
 
-    private func numbered(_ entry: LedgerEntry) -> Numbered? {
+    func numbered(_ entry: LedgerEntry) -> Numbered? {
         guard entry.kind != .later, let first = entry.firstSequence,
             let last = entry.lastSequence, first <= last, first > 0,
             let spool = entry.spool.flatMap(bytes(hexadecimal:)), spool.count == 16
@@ -357,60 +357,6 @@ extension SourceRecovery {
     private mutating func addLine(_ kind: LedgerEntry.Kind, _ text: String) {
         var entry = LedgerEntry(kind: kind, at: now)
         entry.text = withinSource(text)
-        written.append(entry)
-    }
-
-    /// The session has ended with holes: what is not on disk may still come, but no longer here.
-    private mutating func sayWhatComesLater(of spool: RecordedSpool) {
-        var said = spool.sequences
-        let identity = hexadecimal(spool.spool)
-        for entry in entries where entry.kind == .later && entry.spool == identity {
-            guard let first = entry.firstSequence, let last = entry.lastSequence, first <= last
-            else { continue }
-            said.insert(first...last)
-        }
-        let lowest = lowestNumber(of: spool.spool)
-        for hole in said.holes where hole.lowerBound > lowest {
-            addLine(
-                .later, "not on disk when the session ended in a crash", records: hole,
-                of: spool.spool)
-        }
-    }
-
-    /// The session goes on, and agents will not send again what earlier ones have: it is no hole in this one.
-    private mutating func sayWhatCameEarlier(of spool: RecordedSpool) {
-        guard let other = elsewhere.first(where: { $0.spool == spool.spool }) else { return }
-        let lowest = lowestNumber(of: spool.spool)
-        var own = spool.sequences
-        for range in other.sequences.ranges where range.upperBound > lowest {
-            let part = max(range.lowerBound, lowest)...range.upperBound
-            for missing in own.missing(in: part) {
-                addLine(
-                    .earlier, "recorded in an earlier session", records: missing, of: spool.spool)
-            }
-            own.insert(part)
-        }
-        guard let index = spools.firstIndex(where: { $0.spool == spool.spool }) else { return }
-        spools[index].sequences = own
-    }
-
-    /// The lowest number of a spool that is recorded or explained here; 0 where there is none.
-    private func lowestNumber(of spool: [UInt8]) -> UInt64 {
-        let recorded = surveys.lazy.flatMap(\.fragments).filter { $0.spool == spool }
-            .flatMap(\.runs).map(\.sequences.lowerBound).min()
-        let explained = entries.lazy.compactMap(numbered).filter { $0.spool == spool }
-            .map(\.sequences.lowerBound).min()
-        return min(recorded ?? .max, explained ?? recorded ?? 0)
-    }
-
-    private mutating func addLine(
-        _ kind: LedgerEntry.Kind, _ text: String, records: ClosedRange<UInt64>, of spool: [UInt8]
-    ) {
-        var entry = LedgerEntry(kind: kind, at: now)
-        entry.firstSequence = records.lowerBound
-        entry.lastSequence = records.upperBound
-        entry.spool = hexadecimal(spool)
-        entry.text = text
         written.append(entry)
     }
 
