@@ -69,10 +69,14 @@ extension Segmenter {
         if !pieces.isEmpty {
             setDurations(&pieces, next: carried + (next.map { [$0] } ?? []))
             if !current.isOpen {
-                settle(&current, with: pieces + (next.map { [$0] } ?? []))
+                let known = pieces + (next.map { [$0] } ?? [])
+                settle(&current, with: known)
+                let hasSound = known.contains { $0.runs.contains { $0.track == .audio } }
+                let isImported = settings.presentedFromNanoseconds != nil
+                current.primingRoom = hasSound || isImported ? 0 : Self.primingRoomTicks
                 let plan = plan(current, pieces, next: next)
                 current.isOpen = true
-                current.earliest = Self.earliest(plan)
+                current.earliest = Self.earliest(plan, primingRoom: current.primingRoom)
                 segment = current
                 actions.append(.open(segment: current.number, plan))
             }
@@ -103,18 +107,24 @@ extension Segmenter {
             let later = next.flatMap(first).flatMap { $0 >= origin - patience ? $0 : nil }
             let first = (pieces.compactMap(first) + [later].compactMap(\.self)).min()
             let start = first ?? hidden.map { ticks($0, format.timescale) }
-            let shift = max(0, origin - (start ?? origin))
+            let room = format.kind == .audio ? segment.primingRoom : 0
+            let shift = max(0, origin - (start ?? origin)) + room
             return SegmentPlan.Track(format: format, originTicks: origin, shiftTicks: shift)
         }
         return SegmentPlan(originNanoseconds: segment.originNanoseconds, tracks: tracks)
     }
 
-    static func earliest(_ plan: SegmentPlan) -> [TrackKind: Int64] {
+    static func earliest(_ plan: SegmentPlan, primingRoom: Int64 = 0) -> [TrackKind: Int64] {
         Dictionary(
             uniqueKeysWithValues: plan.tracks.map {
-                ($0.format.kind, $0.originTicks - $0.shiftTicks)
+                let room = $0.format.kind == .audio ? primingRoom : 0
+                return ($0.format.kind, $0.originTicks - $0.shiftTicks + room)
             })
     }
+
+    /// Encoders give up to 2112 frames before their first sound (libavcodec's AAC 1024): that much room has a file of which no sound
+    /// is known yet when it opens. Without it, they would be alone in a file of their own.
+    private static var primingRoomTicks: Int64 { 3 * 1024 }
 
     /// Sets each sample's duration to its distance from the next one, where that is known.
     private func setDurations(

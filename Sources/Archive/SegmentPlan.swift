@@ -10,8 +10,11 @@ package struct SegmenterSettings: Hashable, Sendable {
     package var fragmentBytes = 2 << 20
     /// A fragment that nothing has been added to for so long is written as it is.
     package var idleNanoseconds: Int64 = 1_500_000_000
-    /// How long a file stays open after its last picture for sound that belongs before the cut.
+    /// How long a file for what came too late stays open, and how far sound may be before the first pictures of all.
     package var stragglerNanoseconds: Int64 = 2_000_000_000
+    /// How long a file stays open after its last picture for sound that belongs before the cut: a box that has too much to do may
+    /// encode its sound seconds behind its pictures.
+    package var soundPatienceNanoseconds: Int64 = 10_000_000_000
     /// How far sound goes past a boundary before it is cut without waiting for a picture any longer.
     package var videoPatienceNanoseconds: Int64 = 10_000_000_000
     /// What is presented so little before a boundary is at it: two clocks agree to within their bounds.

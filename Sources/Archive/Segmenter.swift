@@ -12,7 +12,7 @@ package import Media
 ///
 /// Sound arrives a little before or after the picture of the same instant. Two rules keep the cut exact: close to a
 /// boundary, sound ahead of the picture waits for the next fragment; and after a cut the old file stays open until sound has
-/// passed it (or ``SegmenterSettings/stragglerNanoseconds`` have).
+/// passed it (or ``SegmenterSettings/soundPatienceNanoseconds`` have).
 package struct Segmenter<Payload: Sendable>: Sendable {
     package enum Action: Sendable {
         /// A file begins.
@@ -33,6 +33,20 @@ package struct Segmenter<Payload: Sendable>: Sendable {
         var isOpen = false
         /// Per track, the earliest decoding time that the open file can hold: its media timeline begins there.
         var earliest: [TrackKind: Int64] = [:]
+        /// So much earlier there is room for what an encoder gives before its first sound: ticks of the sound's timescale.
+        var primingRoom: Int64 = 0
+
+        func isEarly(_ sample: PlannedSample, _ track: TrackKind) -> Bool {
+            guard let earliest = earliest[track] else { return false }
+            let room = track == .audio && sample.flags.contains(.priming) ? primingRoom : 0
+            return sample.dts < earliest - room
+        }
+
+        func isEarly(_ piece: PlannedPiece<Payload>) -> Bool {
+            piece.runs.contains { run in
+                run.samples.first.map { isEarly($0, run.track) } ?? false
+            }
+        }
     }
 
     /// A segment whose pictures are complete, waiting for the last sound before its cut.
@@ -180,7 +194,7 @@ package struct Segmenter<Payload: Sendable>: Sendable {
     /// Closes what has waited too long: an agent that went silent must not leave a second of media in memory.
     package mutating func tick(now: Int64) -> [Action] {
         var actions: [Action] = []
-        if let closing, now - closing.sinceNanoseconds >= settings.stragglerNanoseconds {
+        if let closing, now - closing.sinceNanoseconds >= settings.soundPatienceNanoseconds {
             actions.append(.finish(segment: closing.number))
             self.closing = nil
         }
@@ -421,15 +435,13 @@ extension Segmenter {
     /// Puts samples that are earlier than the open file can hold into a file of their own, and returns the rest.
     ///
     /// A file's media timeline begins where its first fragment made it begin. What comes later and lies before that
-    /// (sound that was more than ``SegmenterSettings/stragglerNanoseconds`` late, or that a crash had kept back) must
+    /// (sound that was more than ``SegmenterSettings/soundPatienceNanoseconds`` late, or that a crash had kept back) must
     /// neither be lost nor stop the file.
     private mutating func setAside(
         _ pieces: [PlannedPiece<Payload>], from file: Segment?, now: Int64,
         to actions: inout [Action]
     ) -> [PlannedPiece<Payload>] {
-        guard let earliest = file?.earliest, !earliest.isEmpty, let context,
-            pieces.contains(where: { Self.isEarly($0, for: earliest) })
-        else {
+        guard let file, let context, pieces.contains(where: file.isEarly) else {
             if aside != nil, pieces.contains(where: { $0.runs.contains { $0.track == .audio } }) {
                 finishAside(into: &actions)
             }
@@ -438,13 +450,11 @@ extension Segmenter {
         var early: [PlannedPiece<Payload>] = []
         var rest: [PlannedPiece<Payload>] = []
         for piece in pieces {
-            let parts = piece.divided { track, sample in
-                sample.dts >= earliest[track, default: .min]
-            }
+            let parts = piece.divided { track, sample in !file.isEarly(sample, track) }
             early += parts.before
             rest += parts.after
         }
-        if let aside, early.contains(where: { Self.isEarly($0, for: aside.segment.earliest) }) {
+        if let aside, early.contains(where: aside.segment.isEarly) {
             finishAside(into: &actions)
         }
         var own =
@@ -462,15 +472,6 @@ extension Segmenter {
             .append(
                 segment: own.segment.number, FragmentPlan(context: context, pieces: early)))
         return rest
-    }
-
-    private static func isEarly(
-        _ piece: PlannedPiece<Payload>, for earliest: [TrackKind: Int64]
-    ) -> Bool {
-        piece.runs.contains { run in
-            guard let first = run.samples.first else { return false }
-            return first.dts < earliest[run.track, default: .min]
-        }
     }
 
     private mutating func finishAside(into actions: inout [Action]) {

@@ -181,7 +181,8 @@ private struct Files {
         let files = record(&camera, batches: 0..<65)
         #expect(files.sequences == Array(1..<camera.sequence))
         #expect(files.finished.sorted() == files.plans.keys.sorted())
-        if lag <= 1_050 { #expect(files.samples(1, .audio).first?.dts == -1024) }
+        #expect(files.samples(1, .audio).first?.dts == -1024)
+        if lag <= 1_950 { #expect(files.plans.count == 4) }
     }
 
     @Test func `a file ends at the first keyframe at or after the boundary, not before`() {
