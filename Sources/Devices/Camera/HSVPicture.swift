@@ -6,7 +6,7 @@ import Media
 struct HSVPicture: Hashable, Sendable {
     /// How the hue's whole circle is counted (`enum v4l2_hsv_encoding`).
     enum HueEncoding: Int, Hashable, Sendable {
-        /// 0 to 179, in steps of two degrees: what the default is.
+        /// 0 to 179, in steps of two degrees.
         case twoDegrees = 180
         /// 0 to 255.
         case wholeByte = 256

@@ -10,22 +10,27 @@ final class HSVConverter: CameraPictureConverter {
         let pixels = format.fmt.pix
         let code = CameraPixelCode(rawValue: pixels.pixelformat)
         let size = PictureSize(width: Int(pixels.width), height: Int(pixels.height))
-        let hues: HSVPicture.HueEncoding
-        switch v4l2_hsv_encoding(pixels.hsv_enc) {
-        case V4L2_HSV_ENC_256: hues = .wholeByte
-        default: hues = .twoDegrees
-        }
-        guard
+        guard let hues = Self.hues(of: format),
             let picture = HSVPicture(code, hues, size: size, bytesPerRow: Int(pixels.bytesperline))
         else {
             throw MissingConversion(
                 reason:
-                    "nothing here can read its format \(code); choose another with --video-format")
+                    "its driver does not say how its format \(code) counts hues; choose another with --video-format"
+            )
         }
         self.picture = picture
         // What is not Y′CbCr becomes it, by this matrix.
         layout = CameraPictureLayout(
             coding: CameraCoding(.rgb24), size: size, bytesPerRow: 3 * size.width, colour: .bt709)
+    }
+
+    /// As the driver says; nil: it does not.
+    static func hues(of format: v4l2_format) -> HSVPicture.HueEncoding? {
+        switch v4l2_hsv_encoding(format.fmt.pix.hsv_enc) {
+        case V4L2_HSV_ENC_180: .twoDegrees
+        case V4L2_HSV_ENC_256: .wholeByte
+        default: nil
+        }
     }
 
     func converted(_ picture: CameraPicture) -> CameraPicture {

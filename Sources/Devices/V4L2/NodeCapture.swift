@@ -47,6 +47,13 @@ extension VideoNode {
         format.fmt.pix.pixelformat = choice.code.rawValue
         format.fmt.pix.field = V4L2_FIELD_NONE.rawValue
         try call("S_FMT", UInt(CV4L2_S_FMT), &format)
+        if choice.coding == .hsv, HSVConverter.hues(of: format) == nil {
+            // A driver that does not say how it counts hues may count them as it is told to.
+            format.fmt.pix.priv = UInt32(V4L2_PIX_FMT_PRIV_MAGIC)
+            format.fmt.pix.flags |= UInt32(V4L2_PIX_FMT_FLAG_SET_CSC)
+            format.fmt.pix.hsv_enc = V4L2_HSV_ENC_180.rawValue
+            try call("S_FMT", UInt(CV4L2_S_FMT), &format)
+        }
         let rate = setRate(choice.rate ?? choice.recordedRate)
         if let needs = choice.h264 {
             do throws(ControlFault) {
