@@ -16,6 +16,7 @@ extension Segmenter {
 
     mutating func append(_ piece: PlannedPiece<Payload>, now: Int64) {
         pending.pieces.append(piece)
+        segment?.note(piece)
         pending.sizeBytes += piece.range.count
         pending.add(context)
         if pending.sinceNanoseconds == nil { pending.sinceNanoseconds = now }
@@ -84,6 +85,16 @@ extension Segmenter {
             actions.append(.append(segment: current.number, fragment))
         }
         for piece in carried { append(piece, now: since ?? 0) }
+    }
+
+    /// A fragment of these pieces at once, in a file that is not the one that is being filled.
+    func appendNow(
+        _ pieces: [PlannedPiece<Payload>], to segment: Int, into actions: inout [Action]
+    ) {
+        guard !pieces.isEmpty, let context else { return }
+        var pieces = pieces
+        setDurations(&pieces, next: [])
+        actions.append(.append(segment: segment, FragmentPlan(context: context, pieces: pieces)))
     }
 
     /// The file's description: tracks, and how far each media timeline must be shifted so that no DTS is negative.

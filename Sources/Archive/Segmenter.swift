@@ -35,8 +35,30 @@ package struct Segmenter<Payload: Sendable>: Sendable {
         var earliest: [TrackKind: Int64] = [:]
         /// So much earlier there is room for what an encoder gives before its first sound: ticks of the sound's timescale.
         var primingRoom: Int64 = 0
+        /// Per track, the decoding time of the last sample that it was given: no file goes back in time.
+        private var latest: [TrackKind: Int64] = [:]
+
+        init(
+            number: Int, originNanoseconds: Int64, isOffGrid: Bool, endNanoseconds: Int64
+        ) {
+            self.number = number
+            self.originNanoseconds = originNanoseconds
+            self.isOffGrid = isOffGrid
+            self.endNanoseconds = endNanoseconds
+        }
+
+        mutating func note(_ piece: PlannedPiece<Payload>) {
+            for run in piece.runs {
+                if let last = run.samples.last { note(run.track, dts: last.dts) }
+            }
+        }
+
+        mutating func note(_ track: TrackKind, dts: Int64) {
+            latest[track] = max(latest[track] ?? dts, dts)
+        }
 
         func isEarly(_ sample: PlannedSample, _ track: TrackKind) -> Bool {
+            if let latest = latest[track], sample.dts <= latest { return true }
             guard let earliest = earliest[track] else { return false }
             let room = track == .audio && sample.flags.contains(.priming) ? primingRoom : 0
             return sample.dts < earliest - room
@@ -69,10 +91,15 @@ package struct Segmenter<Payload: Sendable>: Sendable {
         package var usedOrigins: [Int64]
         /// The file that goes on, as the first segment.
         package var open: SegmentPlan?
+        /// Where the tracks stand in it.
+        package var ends: [TrackKind: TrackEnd]
 
-        package init(usedOrigins: [Int64], open: SegmentPlan?) {
+        package init(
+            usedOrigins: [Int64], open: SegmentPlan?, ends: [TrackKind: TrackEnd] = [:]
+        ) {
             self.usedOrigins = usedOrigins
             self.open = open
+            self.ends = ends
         }
     }
 
@@ -109,10 +136,13 @@ package struct Segmenter<Payload: Sendable>: Sendable {
         self.formats = Dictionary(
             uniqueKeysWithValues: plan.tracks.map { ($0.format.kind, $0.format) })
         segmentCount = Self.resumedSegment
-        segment = Segment(
+        var open = Segment(
             number: segmentCount, originNanoseconds: plan.originNanoseconds, isOffGrid: false,
-            endNanoseconds: gridEnd(after: plan.originNanoseconds), isOpen: true,
-            earliest: Self.earliest(plan))
+            endNanoseconds: gridEnd(after: plan.originNanoseconds))
+        open.isOpen = true
+        open.earliest = Self.earliest(plan)
+        for (track, end) in resuming.ends { open.note(track, dts: end.dtsTicks) }
+        segment = open
     }
 
     /// Payload bytes that wait for their fragment to be complete.
@@ -307,11 +337,8 @@ extension Segmenter {
             after += parts.after
         }
         let own = setAside(before, from: closing.segment, now: now, to: &actions)
-        if !own.isEmpty, let context {
-            actions.append(
-                .append(
-                    segment: closing.number, FragmentPlan(context: context, pieces: own)))
-        }
+        for piece in own { self.closing?.segment.note(piece) }
+        appendNow(own, to: closing.number, into: &actions)
         if after.contains(where: { $0.runs.contains { $0.track == .audio } }) {
             actions.append(.finish(segment: closing.number))
             self.closing = nil
@@ -434,14 +461,14 @@ extension Segmenter {
 
     /// Puts samples that are earlier than the open file can hold into a file of their own, and returns the rest.
     ///
-    /// A file's media timeline begins where its first fragment made it begin. What comes later and lies before that
-    /// (sound that was more than ``SegmenterSettings/soundPatienceNanoseconds`` late, or that a crash had kept back) must
-    /// neither be lost nor stop the file.
+    /// A file's media timeline begins where its first fragment made it begin, and goes on from there. What comes later and lies
+    /// before that (sound that was more than ``SegmenterSettings/soundPatienceNanoseconds`` late, or that a crash had kept
+    /// back) must neither be lost nor stop the file.
     private mutating func setAside(
         _ pieces: [PlannedPiece<Payload>], from file: Segment?, now: Int64,
         to actions: inout [Action]
     ) -> [PlannedPiece<Payload>] {
-        guard let file, let context, pieces.contains(where: file.isEarly) else {
+        guard let file, pieces.contains(where: file.isEarly) else {
             if aside != nil, pieces.contains(where: { $0.runs.contains { $0.track == .audio } }) {
                 finishAside(into: &actions)
             }
@@ -467,10 +494,9 @@ extension Segmenter {
             own.segment.earliest = Self.earliest(plan)
             actions.append(.open(segment: own.segment.number, plan))
         }
+        for piece in early { own.segment.note(piece) }
         aside = own
-        actions.append(
-            .append(
-                segment: own.segment.number, FragmentPlan(context: context, pieces: early)))
+        appendNow(early, to: own.segment.number, into: &actions)
         return rest
     }
 

@@ -18,6 +18,8 @@ struct KnownRecords: Sendable {
     private var spools: [String: [RecordedSpool]]
     /// By source and spool: what of it the present session has, or says of it that an earlier one has it.
     private var told: [String: [[UInt8]: SequenceSet]] = [:]
+    /// By source and spool: the newest sample of each track that was given out to be recorded.
+    private var recorded: [String: [[UInt8]: [TrackKind: UInt64]]] = [:]
 
     /// - Parameter session: the session that goes on; its ledgers speak of everything that is known of its own spools.
     init(_ spools: [String: [RecordedSpool]] = [:], session: RecoveredSession? = nil) {
@@ -48,6 +50,8 @@ struct KnownRecords: Sendable {
             }
             told[source, default: [:]][known.spool] = all
         }
+        // All that was given out is on disk, or comes again.
+        self.recorded[source] = nil
         let open = recorded.filter { $0.sequences.highest > 0 }
         spools[source] = open.isEmpty ? nil : open
     }
@@ -62,11 +66,13 @@ struct KnownRecords: Sendable {
         }
         guard samples.firstSequence <= known.sequences.highest else {
             // The first that is past all of it; from here on nothing has to be looked up.
+            let rest = MessageRest(
+                ends: ends(of: TrackKind.allCases, before: samples.firstSequence, of: source, known)
+            )
             forget(index, of: source)
-            let rest = MessageRest(ends: ends(in: samples, after: known))
             return .partlyKnown([(samples, rest)], knownBytes: 0)
         }
-        return Self.divide(samples, by: known)
+        return divide(samples, by: known, of: source)
     }
 
     /// The numbers of a record that are not on disk.
@@ -119,17 +125,25 @@ struct KnownRecords: Sendable {
         let spool = spools[source]?.remove(at: index).spool ?? []
         if spools[source]?.isEmpty == true { spools[source] = nil }
         told[source]?[spool] = nil
+        recorded[source]?[spool] = nil
     }
 
-    private func ends(in samples: Samples, after known: RecordedSpool) -> [TrackKind: TrackEnd] {
+    /// Where tracks stand before a record, if that is on disk: a track of which something was recorded since goes on behind it.
+    private func ends(
+        of tracks: [TrackKind], before sequence: UInt64, of source: String, _ known: RecordedSpool
+    ) -> [TrackKind: TrackEnd] {
         var ends: [TrackKind: TrackEnd] = [:]
-        for track in TrackKind.allCases {
-            ends[track] = known.end(of: track, before: samples.firstSequence)
+        for track in tracks {
+            guard let (end, number) = known.end(of: track, before: sequence) else { continue }
+            let newest = recorded[source]?[known.spool]?[track] ?? 0
+            if newest < number || newest >= sequence { ends[track] = end }
         }
         return ends
     }
 
-    private static func divide(_ samples: Samples, by known: RecordedSpool) -> Verdict {
+    private mutating func divide(
+        _ samples: Samples, by known: RecordedSpool, of source: String
+    ) -> Verdict {
         var parts: [(Samples, MessageRest)] = []
         var knownBytes = samples.payloadSizeBytes
         var offset = 0
@@ -144,8 +158,9 @@ struct KnownRecords: Sendable {
                 part.runs = [run.part(range)]
                 let rest = MessageRest(
                     offsetBytes: offset + run.sizes[..<start].reduce(0) { $0 + Int($1) },
-                    ends: known.end(of: run.track, before: missing.lowerBound)
-                        .map { [run.track: $0] } ?? [:])
+                    ends: ends(of: [run.track], before: missing.lowerBound, of: source, known))
+                recorded[source, default: [:]][known.spool, default: [:]][run.track] =
+                    missing.upperBound
                 parts.append((part, rest))
                 knownBytes -= part.payloadSizeBytes
             }

@@ -50,7 +50,8 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         segmenter = Segmenter(
             settings: SegmenterSettings(segmentNanoseconds: manifest.segmentNanoseconds),
             formats: source.formats,
-            resuming: .init(usedOrigins: source.origins, open: source.open?.plan))
+            resuming: .init(
+                usedOrigins: source.origins, open: source.open?.plan, ends: source.ends))
         intake = SourceIntake(
             resuming: source, zero: manifest.zeroMonotonicNanoseconds,
             zeroErrorNanoseconds: manifest.clock?.zeroErrorNanoseconds ?? 0)

@@ -26,7 +26,7 @@ private typealias Scene = RecoveryScene
         // Numbers 31 to 100 are nowhere.
         #expect(scene.watermark(archive) == 30)
         #expect(archive.spools["camera"]?.first?.sequences.highest == 120)
-        let end = archive.spools["camera"]?.first?.end(of: .video, before: 101)
+        let end = archive.spools["camera"]?.first?.end(of: .video, before: 101)?.end
         #expect(end?.dtsTicks == Int64(29 * 9_000))
     }
 

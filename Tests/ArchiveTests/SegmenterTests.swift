@@ -93,6 +93,11 @@ private struct Files {
                     let start = track.map { $0.originTicks - $0.shiftTicks } ?? .max
                     #expect(
                         run.samples.allSatisfy { $0.dts >= start }, "no decoding time is negative")
+                    // A run's first decoding time is written, and of the others how far they are apart.
+                    #expect(
+                        zip(run.samples, run.samples.dropFirst()).allSatisfy {
+                            $0.duration == $1.dts - $0.dts
+                        }, "each lasts until the next one")
                 }
                 fragments[segment, default: []].append(fragment)
             case .finish(let segment):
@@ -438,6 +443,34 @@ private struct Files {
         let files = record(&camera, batches: 0..<30, segmentSeconds: 600)
         for sample in files.samples(1, .video) { #expect(sample.duration == 9_000) }
         for sample in files.samples(1, .audio) { #expect(sample.duration == 1_024) }
+    }
+
+    /// Sound whose stamps went back is placed a tick apart, whatever it says of its length: in the file that is open, in the one
+    /// that waits for it, and in one of its own.
+    @Test(arguments: [0, 150, 2_500] as [Int64])
+    func `how long late sound lasts is told by its places`(lag: Int64) {
+        var camera = Camera(soundLagMilliseconds: lag)
+        var segmenter = Segmenter<ArrayPayload>(
+            settings: SegmenterSettings(segmentNanoseconds: 2_000_000_000), formats: Camera.formats)
+        var files = Files()
+        var placed: [Int64] = []
+        for index in 0..<65 {
+            var piece = camera.batch(index)
+            for run in piece.runs.indices where piece.runs[run].track == .audio {
+                for sample in piece.runs[run].samples.indices {
+                    let packet = piece.runs[run].samples[sample].dts / 1_024
+                    let dts = packet < 85 ? packet * 1_024 : 85 * 1_024 + packet - 85
+                    piece.runs[run].samples[sample].dts = dts
+                    piece.runs[run].samples[sample].pts = dts
+                    placed.append(dts)
+                }
+            }
+            files.apply(
+                segmenter.add(piece, context: Camera.context, now: Int64(index) * 100_000_000))
+        }
+        files.apply(segmenter.end())
+        let written = files.plans.keys.flatMap { files.samples($0, .audio).map(\.dts) }
+        #expect(written.sorted() == placed)
     }
 
     @Test func `what comes a hair before a boundary is presented all the same`() {

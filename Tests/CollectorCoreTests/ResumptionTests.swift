@@ -140,6 +140,21 @@ private struct Left {
         #expect(harness.releasedBytes == 1 + 2 + 16 + 32)
     }
 
+    /// Their stamps do not say where: they went back by more than is believed.
+    @Test func `what comes again goes on behind what came again before it`() {
+        var left = Left()
+        var harness = resumed(left)
+        harness.apply(
+            harness.recorder.open(
+                left.camera.introduction, received: 20, at: SessionHarness.instant(61 * second)))
+        for number in UInt64(1)...2 {
+            harness.picture(&left.camera, capturedAt: Left.time(number), arriving: 61 * second)
+        }
+        harness.apply(harness.recorder.end(.stopped, at: SessionHarness.instant(62 * second)))
+        #expect(harness.openedPaths.isEmpty)
+        #expect(harness.starts("camera") == [20 * 9_000, 21 * 9_000])
+    }
+
     @Test func `a gap that is in the ledger is not written twice`() {
         var left = Left()
         var harness = resumed(left)

@@ -38,9 +38,12 @@ package struct RecordedSpool: Hashable, Sendable {
     /// Whether the goodbye is here, and everything before it.
     package var hasGoodbye: Bool { goodbye.map { $0 <= sequences.watermark } ?? false }
 
-    /// Where a track stands before a record.
-    package func end(of track: TrackKind, before sequence: UInt64) -> TrackEnd? {
-        runs.last { $0.track == track && $0.sequences.upperBound < sequence }?.end
+    /// Where a track stands before a record, and the number of its sample there.
+    package func end(
+        of track: TrackKind, before sequence: UInt64
+    ) -> (end: TrackEnd, sequence: UInt64)? {
+        runs.last { $0.track == track && $0.sequences.upperBound < sequence }
+            .map { ($0.end, $0.sequences.upperBound) }
     }
 
     /// Takes in what another session has of the same spool.
