@@ -1,8 +1,13 @@
-package import ArgumentParser
+import ArgumentParser
 import Media
+package import Terminal
 package import Wire
 
-extension PictureSize: ExpressibleByArgument {
+extension PictureSize: HintedArgument {
+    package static var valueHint: String {
+        "a size such as 1280x720, even numbers from 16 to 8192"
+    }
+
     /// `1280x720`: both sides even (4:2:0 chroma), 16 … 8192.
     public init?(argument: String) {
         let parts = argument.split(separator: "x", omittingEmptySubsequences: false)
@@ -14,7 +19,9 @@ extension PictureSize: ExpressibleByArgument {
     }
 }
 
-extension FrameRate: ExpressibleByArgument {
+extension FrameRate: HintedArgument {
+    package static var valueHint: String { "a rate such as 30, 12.5 or 30000/1001, at most 1000" }
+
     /// `30`, `12.5` or `30000/1001`: more than 0.001, so that a picture's time can be counted in nanoseconds, at most 1000.
     public init?(argument: String) {
         let parts = argument.split(separator: "/", omittingEmptySubsequences: false)
@@ -44,7 +51,9 @@ extension PictureOrientation.Rotation: ExpressibleByArgument {
 }
 
 /// A value, or `own` for what the source has by itself.
-package struct OwnOr<Value: ExpressibleByArgument & Hashable & Sendable>: ExpressibleByArgument {
+package struct OwnOr<Value: HintedArgument & Hashable>: HintedArgument {
+    package static var valueHint: String { "\(Value.valueHint), or own" }
+
     package let choice: CaptureChange.Choice<Value>
 
     package init?(argument: String) {
@@ -58,7 +67,9 @@ package struct OwnOr<Value: ExpressibleByArgument & Hashable & Sendable>: Expres
     }
 }
 
-extension PictureCrop: ExpressibleByArgument {
+extension PictureCrop: HintedArgument {
+    package static var valueHint: String { "a part such as 640x360+10+20, even numbers" }
+
     /// `640x360+10+20`.
     public init?(argument: String) { self.init(argument[...]) }
 }
@@ -69,7 +80,11 @@ package enum OnOff: String, ExpressibleByArgument, CaseIterable {
 }
 
 /// `NAME=VALUE`, a control of a camera.
-struct ControlArgument: ExpressibleByArgument {
+struct ControlArgument: HintedArgument {
+    static var valueHint: String {
+        "a control and its value, such as brightness=128 or focus_auto=off"
+    }
+
     let setting: CaptureChange.Setting
 
     init?(argument: String) {

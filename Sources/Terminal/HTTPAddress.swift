@@ -1,7 +1,9 @@
 import ArgumentParser
 
 /// Where something answers HTTP, as people write it: `127.0.0.1:5580`, `[::1]:5580`, `server:5580`, or a port of this machine, `5580`.
-package struct HTTPAddress: ExpressibleByArgument, Hashable, Sendable, CustomStringConvertible {
+package struct HTTPAddress: HintedArgument, Hashable, CustomStringConvertible {
+    package static var valueHint: String { "host:port, or a port of this machine, such as 5580" }
+
     /// A name or an address, without brackets.
     package let host: String
     /// 0: any that is free.

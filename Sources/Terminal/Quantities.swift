@@ -1,7 +1,7 @@
 import ArgumentParser
 
 /// A length of time as people write it: `500ms`, `10s`, `10m`, `1h`, `2d`.
-package struct TimeSpan: ExpressibleByArgument, Hashable, Sendable, CustomStringConvertible {
+package struct TimeSpan: HintedArgument, Hashable, CustomStringConvertible {
     package let nanoseconds: Int64
 
     package init(nanoseconds: Int64) {
@@ -40,7 +40,7 @@ package struct TimeSpan: ExpressibleByArgument, Hashable, Sendable, CustomString
 }
 
 /// Bits per second as people write them: `96k`, `4M`, `2500k`.
-package struct Bitrate: ExpressibleByArgument, Hashable, Sendable, CustomStringConvertible {
+package struct Bitrate: HintedArgument, Hashable, CustomStringConvertible {
     package let bitsPerSecond: Int64
 
     private static let units: [String: Int64] = ["": 1, "k": 1_000, "K": 1_000, "M": 1_000_000]
@@ -57,6 +57,8 @@ package struct Bitrate: ExpressibleByArgument, Hashable, Sendable, CustomStringC
         bitsPerSecond = value
     }
 
+    package static var valueHint: String { "bits per second, such as 96k or 2.5M" }
+
     package var description: String {
         if bitsPerSecond >= 1_000_000 { return "\(decimal(Double(bitsPerSecond) / 1e6)) Mbit/s" }
         return "\(decimal(Double(bitsPerSecond) / 1e3)) kbit/s"
@@ -64,7 +66,7 @@ package struct Bitrate: ExpressibleByArgument, Hashable, Sendable, CustomStringC
 }
 
 /// A number of bytes as people write it: `500MB`, `2GB`, `1GiB`.
-package struct ByteCount: ExpressibleByArgument, Hashable, Sendable, CustomStringConvertible {
+package struct ByteCount: HintedArgument, Hashable, CustomStringConvertible {
     package let bytes: Int64
 
     package init(_ bytes: Int64) {
@@ -82,6 +84,8 @@ package struct ByteCount: ExpressibleByArgument, Hashable, Sendable, CustomStrin
         else { return nil }
         bytes = value
     }
+
+    package static var valueHint: String { "a number of bytes such as 500MB, 2GB or 1GiB" }
 
     package var description: String {
         for (unit, size) in [("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)]

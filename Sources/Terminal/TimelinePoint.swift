@@ -2,7 +2,7 @@ import ArgumentParser
 import Glibc
 
 /// A moment of a session as people write it: session time (`1:23.5`, `1:02:03`, `90s`, `500ms`) or UTC (`2026-11-20T22:40:00.5Z`).
-package enum TimelinePoint: ExpressibleByArgument, Hashable, Sendable, CustomStringConvertible {
+package enum TimelinePoint: HintedArgument, Hashable, CustomStringConvertible {
     /// Nanoseconds from the session's zero.
     case session(nanoseconds: Int64)
     /// Nanoseconds since 1970-01-01T00:00:00Z.

@@ -98,7 +98,9 @@ struct RecordedInput: ParsableArguments {
 }
 
 /// `1280x720`.
-struct SizeArgument: ExpressibleByArgument {
+struct SizeArgument: HintedArgument {
+    static var valueHint: String { "a size such as 1280x720, even numbers from 64x64 to 7680x4320" }
+
     let size: PictureSize
 
     init?(argument: String) {

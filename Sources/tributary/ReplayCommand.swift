@@ -138,7 +138,9 @@ struct ReplayCommand: ParsableCommand {
     var pace: ReplaySpeed { speed ?? .normal }
 }
 
-extension ReplaySpeed: ExpressibleByArgument {
+extension ReplaySpeed: HintedArgument {
+    package static var valueHint: String { "how many times as fast, such as 0.5, 1 or 8, or max" }
+
     /// Reads `1`, `0.25`, `max`.
     package init?(argument: String) {
         if argument == "max" {

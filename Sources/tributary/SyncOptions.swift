@@ -32,7 +32,11 @@ struct SyncOptions: ParsableArguments {
 }
 
 /// `stage=-500s@12.5`: a source, and how its clock differs from the reference.
-struct ClockOption: ExpressibleByArgument {
+struct ClockOption: HintedArgument {
+    static var valueHint: String {
+        "a source and its clock, such as stage=-500s or stage=1.5ms@12.5"
+    }
+
     let source: String
     let clock: ReferenceClock
 

@@ -1,3 +1,4 @@
+import ArgumentParser
 import Logging
 import Testing
 
@@ -31,6 +32,42 @@ import Testing
         #expect(ByteCount(argument: "2GB")?.bytes == 2_000_000_000)
         #expect(ByteCount(argument: "16MiB")?.bytes == 16 << 20)
         #expect(ByteCount(argument: "2XB") == nil)
+    }
+}
+
+private struct HintedOptions: ParsableArguments {
+    @Option var required: TimeSpan
+    @Option var usual = Bitrate(bitsPerSecond: 1_000)
+    @Option var point: TimelinePoint?
+    @Option var many: [ByteCount] = []
+}
+
+@Suite struct HintTests {
+    @Test(arguments: [
+        (["--required", "2"], "write a time such as 500ms, 10s, 5m or 1h"),
+        (["--required", "2s", "--usual", "4Q"], "write bits per second, such as 96k or 2.5M"),
+        (["--required", "2s", "--point", "5"], "write a time such as 1:23.5, 90s or 2026-"),
+        (["--required", "2s", "--many", "1GB", "--many", "x"], "write a number of bytes such as"),
+    ])
+    func `what cannot be read is answered with examples`(words: [String], hint: String) {
+        do {
+            _ = try HintedOptions.parse(words)
+            Issue.record("it was read")
+        } catch {
+            let message = HintedOptions.message(for: error)
+            #expect(message.hasPrefix("The value '\(words[words.count - 1])' is invalid for '--"))
+            #expect(message.contains(hint), "\(message)")
+        }
+    }
+
+    @Test func `what can be read is read`() throws {
+        let options = try HintedOptions.parse([
+            "--required", "2s", "--point", "1:00", "--many", "1kB", "--many", "2kB",
+        ])
+        #expect(options.required.nanoseconds == 2_000_000_000)
+        #expect(options.usual.bitsPerSecond == 1_000)
+        #expect(options.point == .session(nanoseconds: 60_000_000_000))
+        #expect(options.many.map(\.bytes) == [1_000, 2_000])
     }
 }
 
