@@ -8,19 +8,45 @@ import Glibc
 package struct ArchiveLayout: Sendable {
     /// The archive's directory.
     package let root: String
+    /// The directory that holds the sessions'.
+    package let sessions: String
     /// What it is written through.
     package let disk: any Disk
 
     package init(root: String, on disk: any Disk = SystemDisk()) {
         self.root = root.count > 1 && root.hasSuffix("/") ? String(root.dropLast()) : root
+        sessions = "\(self.root)/sessions"
         self.disk = disk
+    }
+
+    /// Where one session's directory is, wherever that is: to read it.
+    private init(holding directory: String) {
+        root = directory
+        sessions = directory
+        disk = SystemDisk()
+    }
+
+    /// A session that is called by its directory, and the layout in which it has that name; nil when there is no session's
+    /// description in it.
+    package static func session(
+        directory: String
+    ) -> (layout: ArchiveLayout, name: String)? {
+        guard FileSystem.exists("\(directory)/\(manifestName)") else { return nil }
+        var parts = directory.split(separator: "/", omittingEmptySubsequences: false)
+        while parts.count > 1, parts.last == "" { parts.removeLast() }
+        guard let name = parts.popLast().map(String.init), name != ".", name != ".." else {
+            guard let path = realpath(directory, nil) else { return nil }
+            defer { free(path) }
+            let whole = String(cString: path)
+            return whole == "/" ? nil : session(directory: whole)
+        }
+        let parent = parts.isEmpty ? "." : parts.joined(separator: "/")
+        return (ArchiveLayout(holding: parent.isEmpty ? "/" : parent), name)
     }
 
     package static let manifestName = "session.json"
     package static let ledgerName = "ledger.jsonl"
     package static let segmentSuffix = ".mp4"
-
-    package var sessions: String { "\(root)/sessions" }
 
     /// Locked by the collector that records into the archive.
     package var lock: String { "\(root)/collector.lock" }

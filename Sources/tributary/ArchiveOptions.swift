@@ -36,6 +36,30 @@ struct ArchiveOptions: ParsableArguments {
     }
 }
 
+extension ArchiveOptions {
+    /// What a command reads: a recording by its path, or a session by its name, its directory, or `latest`.
+    enum Subject {
+        case file(String)
+        case session(String, in: ArchiveLayout)
+    }
+
+    func subject(_ what: String) throws -> Subject {
+        let isPath = what.contains("/") || what.hasSuffix(ArchiveLayout.segmentSuffix)
+        guard isPath || what == "." else {
+            return .session(try session(named: what), in: layout)
+        }
+        if let (layout, name) = ArchiveLayout.session(directory: what) {
+            return .session(name, in: layout)
+        }
+        guard FileSystem.exists(what) else { throw Failure("no file '\(what)'") }
+        if FileSystem.isDirectory(what) {
+            throw Failure(
+                "'\(what)' is no session's directory (no \(ArchiveLayout.manifestName) in it)")
+        }
+        return .file(what)
+    }
+}
+
 /// Runs work on an archive with its errors as one line.
 func withArchiveErrors<Result>(_ body: () throws -> Result) throws -> Result {
     do {

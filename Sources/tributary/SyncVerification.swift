@@ -34,13 +34,10 @@ struct SyncVerification {
         if wanted.isEmpty { throw Failure("no session in \(archive.archive)") }
         var files: [String] = []
         for name in wanted {
-            if name.contains("/") || name.hasSuffix(ArchiveLayout.segmentSuffix) {
-                guard FileSystem.exists(name), !FileSystem.isDirectory(name) else {
-                    throw Failure("no file '\(name)'")
-                }
-                files.append(name)
-            } else {
-                measured.append(try measure(session: archive.session(named: name)))
+            switch try archive.subject(name) {
+            case .file(let path): files.append(path)
+            case .session(let session, let layout):
+                measured.append(try measure(session: session, in: layout))
             }
         }
         if !files.isEmpty { measured.append(try measure(files: files)) }
@@ -60,8 +57,7 @@ struct SyncVerification {
     }
 
     /// A session's sources lie on its timeline: a file's zero is where its segment begins.
-    private func measure(session: String) throws -> Measured {
-        let layout = archive.layout
+    private func measure(session: String, in layout: ArchiveLayout) throws -> Measured {
         let zero = try SessionManifest.read(layout.manifest(session)).zeroTime
         var sources: [ObservedSource] = []
         for name in try layout.sourceNames(session) {

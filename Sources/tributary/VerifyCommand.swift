@@ -8,7 +8,7 @@ struct VerifyCommand: ParsableCommand {
         commandName: "verify",
         abstract: "Checks recordings: boxes, tables, digests, order, NAL units, sequence numbers.",
         discussion: """
-            WHAT is a session, 'latest', or an MP4 file. Exit status 1 means damage. A file that is still growing, or that \
+            WHAT is a session, its directory, 'latest', or an MP4 file. Exit status 1 means damage. A file that is still growing, or that \
             a crash left behind, is sound as far as it goes.
 
             With --sync the recordings of the test pattern are decoded instead, and time is measured: each source against \
@@ -57,14 +57,10 @@ struct VerifyCommand: ParsableCommand {
         let wanted = what.isEmpty ? try archive.openLayout().sessionNames() : what
         if wanted.isEmpty { throw Failure("no session in \(archive.archive)") }
         for name in wanted {
-            if name.contains("/") || name.hasSuffix(ArchiveLayout.segmentSuffix) {
-                guard FileSystem.exists(name), !FileSystem.isDirectory(name) else {
-                    throw Failure("no file '\(name)'")
-                }
-                files.append(FileVerifier.verify(name).report)
-            } else {
-                let session = try archive.session(named: name)
-                sessions.append(try SessionVerifier.verify(session, in: archive.layout))
+            switch try archive.subject(name) {
+            case .file(let path): files.append(FileVerifier.verify(path).report)
+            case .session(let session, let layout):
+                sessions.append(try SessionVerifier.verify(session, in: layout))
             }
         }
         let sound = sessions.allSatisfy(\.isSound) && files.allSatisfy(\.isSound)

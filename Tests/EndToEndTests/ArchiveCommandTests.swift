@@ -65,6 +65,28 @@ extension EndToEnd.TwoCameraTests {
             #expect(report["sound"] as? Bool == true)
         }
 
+        /// As shells complete it; the archive is not named then, and may be somewhere else.
+        @Test(arguments: ["", "/", "/door/.."])
+        func `verify takes a session's directory`(_ ending: String) async throws {
+            let session = try #require(
+                FileManager.default.contentsOfDirectory(
+                    atPath: "\(cameras.stage.archive)/sessions"
+                ).first)
+            let directory = "\(cameras.stage.archive)/sessions/\(session)"
+            let text = try await tributary("verify", directory + ending)
+            #expect(text.contains("session \(session): sound; 2 sources"))
+        }
+
+        @Test func `verify says of a directory without a session what it is`() async throws {
+            let outcome = try await cameras.stage.start(
+                .archive, ["verify", cameras.stage.archive]
+            )
+            .outcome()
+            #expect(outcome.status == 1)
+            #expect(outcome.complaints.contains("is no session's directory"))
+            #expect(outcome.complaints.filter(\.isNewline).count == 1)
+        }
+
         @Test func `inspect shows a file's boxes`() async throws {
             let file = try #require(cameras.files["door"])
             let text = try await tributary("inspect", file.path)
