@@ -4,8 +4,9 @@
     Tests/Benchmarks/replay_pacing.py --binaries .build/release SESSION_DIRECTORY_OR_FILE...
 
 Replays the input at its own speed into a collector with --record-wire, and compares each message's arrival (the collector's
-CLOCK_MONOTONIC) with the decoding time of its newest sample (the same machine's clock). Prints the lateness: median, 99 of 100,
-greatest. Connections are over loopback, so what they take is in it.
+CLOCK_MONOTONIC) with the decoding time of the newest sample that its source had to send until then (the same machine's clock):
+a source's messages keep their order, so that sound behind a picture is not due before it. Prints the lateness: median, 99 of
+100, greatest. Connections are over loopback, so what they take is in it.
 """
 
 import argparse
@@ -56,12 +57,14 @@ def packed(data):
 
 
 def newest(header):
-    """The newest decoding time of a Samples message, nanoseconds; None for another message."""
-    latest = None
+    """A Samples message's source and newest decoding time, nanoseconds; None for another message."""
+    source, latest = 0, None
     for number, message in fields(header):
         if number != 2:
             continue
         for kind, value in fields(message):
+            if kind == 1:
+                source = value
             if kind != 5:
                 continue
             time = 0
@@ -71,7 +74,7 @@ def newest(header):
                 elif field == 4:
                     time += sum(signed(step) for step in packed(content))
             latest = time if latest is None else max(latest, time)
-    return latest
+    return None if latest is None else (source, latest)
 
 
 def lateness(tape):
@@ -79,17 +82,19 @@ def lateness(tape):
         if file.read(8) != b"TRIBWIRE":
             sys.exit(f"{tape} is no recorded wire")
         file.read(24)
-        late = []
+        late, due = [], {}
         while len(head := file.read(8)) == 8:
             size, _ = struct.unpack("<II", head)
             body = file.read(size)
-            kind, _, arrived = struct.unpack_from("<BIq", body)
+            kind, connection, arrived = struct.unpack_from("<BIq", body)
             if kind != 1:
                 continue
             length, = struct.unpack_from("<I", body, 13)
-            due = newest(body[17:17 + length])
-            if due is not None:
-                late.append(arrived - due)
+            found = newest(body[17:17 + length])
+            if found is not None:
+                source = connection, found[0]
+                due[source] = max(due.get(source, 0), found[1])
+                late.append(arrived - due[source])
         return sorted(late)
 
 

@@ -233,8 +233,8 @@ class Site:
             file = f"/etc/tributary/{unit.removeprefix('tributary-')}.yaml"
             target.do(f"cp -p {file} /var/tmp/kept.yaml; echo '{line}' >> {file}; systemctl restart {unit}",
                       120, accept=range(256))
-            status = target.do(f"systemctl show -P ActiveState -P StatusText {unit}").split("\n", 1)
-            self.expect(status[0] == "failed" and f"'{option}'" in status[1], f"{unit}: {' '.join(status).strip()}")
+            status = [target.do(f"systemctl show -P {name} {unit}").strip() for name in ("ActiveState", "StatusText")]
+            self.expect(status[0] == "failed" and f"'{option}'" in status[1], f"{unit}: {' '.join(status)}")
             shown = target.do(f"systemctl status --no-pager {unit}", accept=range(256))
             self.expect(f"'{option}'" in self.line(shown, "Status:"), "systemctl status shows it")
             for command in [f"{unit} --check-config"] + ["tributary-agent doctor"] * (target is self.box):

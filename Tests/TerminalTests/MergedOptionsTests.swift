@@ -109,6 +109,7 @@ import Testing
             "\nvideo_bitrate: 4M",
             "FILE, line 2: there is no option 'video_bitrate'; did you mean 'video-bitrate'?"
         ),
+        ("onec: yes", "FILE, line 1: there is no option 'onec'; did you mean 'once'?"),
         ("colour: red", "FILE, line 1: there is no option 'colour'; '--help' names them all"),
         ("config: x", "FILE, line 1: 'config' belongs on the command line, not into a file"),
         ("once: 3", "'once' is either yes or no, not '3' (FILE, line 1)"),

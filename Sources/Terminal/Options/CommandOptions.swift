@@ -58,18 +58,23 @@ package struct CommandOptions: Hashable, Sendable {
     }
 }
 
-/// How many letters have to be inserted, removed or exchanged to make one word of the other (Levenshtein's distance).
+/// How many letters have to be inserted, removed or exchanged, or neighbours swapped, to make one word of the other (optimal string
+/// alignment).
 private func distance(_ one: String, _ other: String) -> Int {
-    let other = Array(other)
+    let (one, other) = (Array(one), Array(other))
+    var before: [Int] = []
     var row = Array(0...other.count)
-    for (i, letter) in one.enumerated() {
-        var diagonal = row[0]
-        row[0] = i + 1
+    for i in one.indices {
+        var next = [i + 1]
         for j in other.indices {
-            let exchanged = diagonal + (letter == other[j] ? 0 : 1)
-            diagonal = row[j + 1]
-            row[j + 1] = min(exchanged, row[j] + 1, row[j + 1] + 1)
+            let exchanged = row[j] + (one[i] == other[j] ? 0 : 1)
+            var least = min(exchanged, row[j + 1] + 1, next[j] + 1)
+            if i > 0, j > 0, one[i] == other[j - 1], one[i - 1] == other[j] {
+                least = min(least, before[j - 1] + 1)
+            }
+            next.append(least)
         }
+        (before, row) = (row, next)
     }
     return row[other.count]
 }
