@@ -202,7 +202,15 @@ package struct Segmenter<Payload: Sendable>: Sendable {
         _ pieces: [PlannedPiece<Payload>], now: Int64, to actions: inout [Action]
     ) {
         var pieces = pieces
-        if let closing { pieces = feed(closing, pieces, now: now, to: &actions) }
+        if let closing {
+            if pieces.contains(where: hasChangedSound) {
+                // All sound in the old format has come.
+                actions.append(.finish(segment: closing.number))
+                self.closing = nil
+            } else {
+                pieces = feed(closing, pieces, now: now, to: &actions)
+            }
+        }
         pieces = setAside(pieces, from: segment, now: now, to: &actions)
         guard let first = pieces.first else { return }
         if segment == nil {
@@ -261,12 +269,9 @@ extension Segmenter {
     /// The instant where this piece begins another file, if it does.
     private func cut(at piece: PlannedPiece<Payload>) -> Int64? {
         guard let segment else { return nil }
-        if let nextFormats {
-            let changed = TrackKind.allCases.filter { nextFormats[$0] != formats[$0] }
-            guard let run = piece.runs.first(where: { changed.contains($0.track) }) else {
-                return nil
-            }
-            return run.samples.first.map { nanoseconds($0.pts, run.track) }
+        if nextFormats != nil {
+            guard let run = piece.runs.first(where: { isChanging($0.track) }) else { return nil }
+            return run.samples.first.map { upcomingNanoseconds($0.pts, run.track) }
         }
         if let video = piece.runs.first(where: { $0.track == .video })?.samples.first {
             guard video.flags.contains(.keyframe) else { return nil }
@@ -294,7 +299,7 @@ extension Segmenter {
         let origin = place(of: cut, offGrid: startsAnew)
         let soundCut = max(cut, min(origin, cut + settings.toleranceNanoseconds))
         // Sound in one format cannot be in a file with another; sound that goes on as it was is cut, however late it comes.
-        let isSoundNew = nextFormats.map { $0[.audio] != formats[.audio] } ?? false
+        let isSoundNew = isChanging(.audio)
         let carried = isSoundNew ? [] : takeSound(from: soundCut)
         var after: [PlannedPiece<Payload>] = []
         for piece in pieces {
@@ -304,7 +309,7 @@ extension Segmenter {
             for straggler in parts.before { append(straggler, now: now) }
             after += parts.after
         }
-        closePending(next: after.first, into: &actions)
+        closePending(next: after.first.flatMap(inPresentFormats), into: &actions)
         if let closing { actions.append(.finish(segment: closing.number)) }
         closing = nil
         if let old = segment, old.isOpen {
@@ -344,6 +349,22 @@ extension Segmenter {
             self.closing = nil
         }
         return after
+    }
+
+    /// Whether the open file cannot hold what comes of a track, whose times are in ticks of another timescale perhaps.
+    private func isChanging(_ track: TrackKind) -> Bool {
+        nextFormats.map { $0[track] != formats[track] } ?? false
+    }
+
+    private func hasChangedSound(_ piece: PlannedPiece<Payload>) -> Bool {
+        isChanging(.audio) && piece.runs.contains { $0.track == .audio }
+    }
+
+    /// What of a piece is in the open file's formats, for its times alone; nil when nothing is.
+    private func inPresentFormats(_ piece: PlannedPiece<Payload>) -> PlannedPiece<Payload>? {
+        var present = piece
+        present.runs.removeAll { isChanging($0.track) }
+        return present.runs.isEmpty ? nil : present
     }
 
     /// Pictures go on in the open file's format, and sound does not: the next file begins with a picture from which decoding can
@@ -468,7 +489,14 @@ extension Segmenter {
         _ pieces: [PlannedPiece<Payload>], from file: Segment?, now: Int64,
         to actions: inout [Action]
     ) -> [PlannedPiece<Payload>] {
-        guard let file, pieces.contains(where: file.isEarly) else {
+        let changing = TrackKind.allCases.filter(isChanging)
+        func isEarly(_ sample: PlannedSample, _ track: TrackKind) -> Bool {
+            !changing.contains(track) && (file?.isEarly(sample, track) ?? false)
+        }
+        let hasEarly = pieces.contains { piece in
+            piece.runs.contains { run in run.samples.first.map { isEarly($0, run.track) } ?? false }
+        }
+        guard hasEarly else {
             if aside != nil, pieces.contains(where: { $0.runs.contains { $0.track == .audio } }) {
                 finishAside(into: &actions)
             }
@@ -477,7 +505,7 @@ extension Segmenter {
         var early: [PlannedPiece<Payload>] = []
         var rest: [PlannedPiece<Payload>] = []
         for piece in pieces {
-            let parts = piece.divided { track, sample in !file.isEarly(sample, track) }
+            let parts = piece.divided { track, sample in !isEarly(sample, track) }
             early += parts.before
             rest += parts.after
         }

@@ -51,7 +51,8 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
             settings: SegmenterSettings(segmentNanoseconds: manifest.segmentNanoseconds),
             formats: source.formats,
             resuming: .init(
-                usedOrigins: source.origins, open: source.open?.plan, ends: source.ends))
+                usedOrigins: source.origins, open: source.open?.plan, ends: source.open?.ends ?? [:]
+            ))
         intake = SourceIntake(
             resuming: source, zero: manifest.zeroMonotonicNanoseconds,
             zeroErrorNanoseconds: manifest.clock?.zeroErrorNanoseconds ?? 0)

@@ -45,7 +45,7 @@ extension ArchiveOptions {
 
     func subject(_ what: String) throws -> Subject {
         let isPath = what.contains("/") || what.hasSuffix(ArchiveLayout.segmentSuffix)
-        guard isPath || what == "." else {
+        guard isPath || what == "." || what == ".." else {
             return .session(try session(named: what), in: layout)
         }
         if let (layout, name) = ArchiveLayout.session(directory: what) {

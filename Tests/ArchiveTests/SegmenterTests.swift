@@ -445,6 +445,73 @@ private struct Files {
         for sample in files.samples(1, .audio) { #expect(sample.duration == 1_024) }
     }
 
+    /// Packets of one second of sound, in ticks of their own rate.
+    private func second(
+        _ second: Int64, rate: Int64, firstSequence: inout UInt64
+    ) -> PlannedPiece<ArrayPayload> {
+        let first = second * rate / 1_024
+        let samples = (first..<(second + 1) * rate / 1_024).map {
+            PlannedSample(
+                sizeBytes: 4, dts: $0 * 1_024, pts: $0 * 1_024, duration: 1_024, flags: .keyframe,
+                agentDTSNanoseconds: 0, appliedOffsetNanoseconds: 0)
+        }
+        defer { firstSequence += UInt64(samples.count) }
+        return PlannedPiece(
+            payload: ArrayPayload([UInt8](repeating: 0, count: 4 * samples.count)),
+            range: 0..<4 * samples.count, digest: .zero,
+            runs: [PlannedRun(track: .audio, firstSequence: firstSequence, samples: samples)])
+    }
+
+    /// At another rate the same instant has other ticks, which must not be compared.
+    @Test(arguments: [(48_000, 16_000), (16_000, 48_000)] as [(UInt32, UInt32)], [false, true])
+    func `sound at another rate has a file of its own, where it belongs`(
+        rates: (before: UInt32, after: UInt32), withPictures: Bool
+    ) {
+        func sound(_ rate: UInt32) -> TrackFormat {
+            .aac(AACFormat(configuration: [0x11, 0x88], sampleRate: rate, channels: 1))
+        }
+        let pictures = withPictures ? [Camera.formats[0]] : []
+        let others = withPictures ? [Camera.otherPicture] : []
+        var segmenter = Segmenter<ArrayPayload>(
+            settings: SegmenterSettings(segmentNanoseconds: 60_000_000_000),
+            formats: pictures + [sound(rates.before)])
+        var files = Files()
+        var (sequence, pictured) = (UInt64(1), UInt64(10_000))
+        for time in 0..<40 as Range<Int64> {
+            if time == 30 { segmenter.setFormats(others + [sound(rates.after)]) }
+            var pieces: [PlannedPiece<ArrayPayload>] = []
+            if withPictures {
+                let picture = PlannedSample(
+                    sizeBytes: 4, dts: time * 90_000, pts: time * 90_000, duration: 90_000,
+                    flags: .keyframe, agentDTSNanoseconds: 0, appliedOffsetNanoseconds: 0)
+                pieces.append(
+                    PlannedPiece(
+                        payload: ArrayPayload([0, 0, 0, 0]), range: 0..<4, digest: .zero,
+                        runs: [
+                            PlannedRun(track: .video, firstSequence: pictured, samples: [picture])
+                        ]))
+                pictured += 1
+            }
+            let rate = Int64(time < 30 ? rates.before : rates.after)
+            pieces.append(second(time, rate: rate, firstSequence: &sequence))
+            for piece in pieces {
+                files.apply(
+                    segmenter.add(piece, context: Camera.context, now: time * 1_000_000_000))
+            }
+            files.apply(segmenter.tick(now: time * 1_000_000_000))
+        }
+        files.apply(segmenter.end())
+        #expect(files.sequences.filter { $0 < 10_000 } == Array(1..<sequence))
+        #expect(files.plans.count == 2 && files.finished.sorted() == [1, 2])
+        #expect(files.plans[1]?.tracks.last?.format == sound(rates.before))
+        #expect(files.plans[2]?.tracks.last?.format == sound(rates.after))
+        let begins = files.plans[2]?.originNanoseconds ?? 0
+        #expect((29_900_000_000...30_000_000_000).contains(begins))
+        for file in 1...2 {
+            #expect(files.samples(file, .audio).allSatisfy { $0.duration <= 2_048 })
+        }
+    }
+
     /// Sound whose stamps went back is placed a tick apart, whatever it says of its length: in the file that is open, in the one
     /// that waits for it, and in one of its own.
     @Test(arguments: [0, 150, 2_500] as [Int64])

@@ -41,7 +41,7 @@ private struct Left {
             plan: SegmentPlan(
                 originNanoseconds: 0,
                 tracks: [.init(format: SteadyCamera.format, originTicks: 0, shiftTicks: 0)]),
-            sessionZero: zeroUTC, fragments: 2, chain: .zero, sizeBytes: 1_000)
+            sessionZero: zeroUTC, fragments: 2, chain: .zero, sizeBytes: 1_000, ends: source.ends)
         source.clock = RecordedClock(
             epoch: camera.epoch.bytes,
             clock: .init(

@@ -1,6 +1,7 @@
 import CLinux
 import Glibc
 import MP4
+import Media
 
 /// Puts one file of an interrupted session in order.
 ///
@@ -55,6 +56,8 @@ enum SegmentRecovery {
             try FileSystem.remove(path, on: disk)
             return .empty
         }
+        var ends: [TrackKind: TrackEnd] = [:]
+        for run in survey.fragments.flatMap(\.runs) { ends[run.track] = run.end }
         let cut = survey.sizeBytes - survey.validEnd
         if cut > 0 { try file.cut(to: UInt64(survey.validEnd)) }
         // What is told to agents as durable has to be so.
@@ -64,7 +67,7 @@ enum SegmentRecovery {
             UnfinishedSegment(
                 path: path, plan: plan, sessionZero: zero,
                 fragments: UInt32(survey.fragments.count), chain: survey.chain,
-                sizeBytes: UInt64(survey.validEnd)), cutBytes: cut)
+                sizeBytes: UInt64(survey.validEnd), ends: ends), cutBytes: cut)
     }
 
     /// Makes a recovered file an ordinary MP4.

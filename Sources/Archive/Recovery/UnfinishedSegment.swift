@@ -1,3 +1,5 @@
+package import Media
+
 /// A segment that an earlier collector left open, and that can be gone on with: its torn tail is cut, and everything in it
 /// is durable.
 package struct UnfinishedSegment: Hashable, Sendable {
@@ -9,10 +11,12 @@ package struct UnfinishedSegment: Hashable, Sendable {
     /// The digest of the last fragment's `moof`: the next fragment's link to it.
     package var chain: Digest
     package var sizeBytes: UInt64
+    /// Where its tracks stand.
+    package var ends: [TrackKind: TrackEnd]
 
     package init(
         path: String, plan: SegmentPlan, sessionZero: UTCTime, fragments: UInt32, chain: Digest,
-        sizeBytes: UInt64
+        sizeBytes: UInt64, ends: [TrackKind: TrackEnd]
     ) {
         self.path = path
         self.plan = plan
@@ -20,6 +24,7 @@ package struct UnfinishedSegment: Hashable, Sendable {
         self.fragments = fragments
         self.chain = chain
         self.sizeBytes = sizeBytes
+        self.ends = ends
     }
 }
 

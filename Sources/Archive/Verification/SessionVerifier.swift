@@ -11,7 +11,6 @@ package struct SessionVerifier {
     package static func verify(
         _ session: String, in layout: ArchiveLayout
     ) throws(ArchiveError) -> SessionReport {
-        guard ArchiveLayout.isValidName(session) else { throw .badName(session) }
         var verifier = SessionVerifier(layout: layout, session: session)
         return try verifier.run()
     }
