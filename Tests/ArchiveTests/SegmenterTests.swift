@@ -66,11 +66,16 @@ private struct Camera {
             runs.append(PlannedRun(track: .audio, firstSequence: sequence, samples: packets))
             sequence += UInt64(packets.count)
         }
-        let size = runs.reduce(0) { $0 + $1.sizeBytes }
-        return PlannedPiece(
-            payload: ArrayPayload([UInt8](repeating: 0, count: size)), range: 0..<size,
-            digest: .zero, runs: runs)
+        return piece(runs)
     }
+}
+
+/// A message of zeros.
+private func piece(_ runs: [PlannedRun]) -> PlannedPiece<ArrayPayload> {
+    let size = runs.reduce(0) { $0 + $1.sizeBytes }
+    return PlannedPiece(
+        payload: ArrayPayload([UInt8](repeating: 0, count: size)), range: 0..<size, digest: .zero,
+        runs: runs)
 }
 
 /// What a segmenter asked for, per file.
@@ -411,11 +416,9 @@ private struct Files {
             }
             let run = PlannedRun(
                 track: .audio, firstSequence: UInt64(index * 5 + 1), samples: packets)
-            let piece = PlannedPiece(
-                payload: ArrayPayload([UInt8](repeating: 0, count: 20)), range: 0..<20,
-                digest: .zero, runs: [run])
             files.apply(
-                segmenter.add(piece, context: Camera.context, now: Int64(index) * 100_000_000))
+                segmenter.add(
+                    piece([run]), context: Camera.context, now: Int64(index) * 100_000_000))
         }
         files.apply(segmenter.end())
         #expect(files.sequences == Array(1...100))
@@ -445,6 +448,24 @@ private struct Files {
         for sample in files.samples(1, .audio) { #expect(sample.duration == 1_024) }
     }
 
+    @Test func `no file goes back in time, and what does has one of its own`() {
+        var segmenter = Segmenter<ArrayPayload>(
+            settings: SegmenterSettings(segmentNanoseconds: 60_000_000_000),
+            formats: [Camera.formats[1]])
+        var (files, sequence) = (Files(), UInt64(1))
+        for time in [0, 1, 2, 1, 3, 4] as [Int64] {
+            let piece = second(time, rate: 48_000, firstSequence: &sequence)
+            files.apply(segmenter.add(piece, context: Camera.context, now: time * 1_000_000_000))
+        }
+        files.apply(segmenter.end())
+        #expect(files.sequences == Array(1..<sequence))
+        #expect(files.plans.count == 2 && files.finished.sorted() == [1, 2])
+        for file in 1...2 {
+            let times = files.samples(file, .audio).map(\.dts)
+            #expect(zip(times, times.dropFirst()).allSatisfy { $0 < $1 })
+        }
+    }
+
     /// Packets of one second of sound, in ticks of their own rate.
     private func second(
         _ second: Int64, rate: Int64, firstSequence: inout UInt64
@@ -456,10 +477,7 @@ private struct Files {
                 agentDTSNanoseconds: 0, appliedOffsetNanoseconds: 0)
         }
         defer { firstSequence += UInt64(samples.count) }
-        return PlannedPiece(
-            payload: ArrayPayload([UInt8](repeating: 0, count: 4 * samples.count)),
-            range: 0..<4 * samples.count, digest: .zero,
-            runs: [PlannedRun(track: .audio, firstSequence: firstSequence, samples: samples)])
+        return piece([PlannedRun(track: .audio, firstSequence: firstSequence, samples: samples)])
     }
 
     /// At another rate the same instant has other ticks, which must not be compared.
@@ -475,8 +493,7 @@ private struct Files {
         var segmenter = Segmenter<ArrayPayload>(
             settings: SegmenterSettings(segmentNanoseconds: 60_000_000_000),
             formats: pictures + [sound(rates.before)])
-        var files = Files()
-        var (sequence, pictured) = (UInt64(1), UInt64(10_000))
+        var (files, sequence, pictured) = (Files(), UInt64(1), UInt64(10_000))
         for time in 0..<40 as Range<Int64> {
             if time == 30 { segmenter.setFormats(others + [sound(rates.after)]) }
             var pieces: [PlannedPiece<ArrayPayload>] = []
@@ -484,12 +501,8 @@ private struct Files {
                 let picture = PlannedSample(
                     sizeBytes: 4, dts: time * 90_000, pts: time * 90_000, duration: 90_000,
                     flags: .keyframe, agentDTSNanoseconds: 0, appliedOffsetNanoseconds: 0)
-                pieces.append(
-                    PlannedPiece(
-                        payload: ArrayPayload([0, 0, 0, 0]), range: 0..<4, digest: .zero,
-                        runs: [
-                            PlannedRun(track: .video, firstSequence: pictured, samples: [picture])
-                        ]))
+                let run = PlannedRun(track: .video, firstSequence: pictured, samples: [picture])
+                pieces.append(piece([run]))
                 pictured += 1
             }
             let rate = Int64(time < 30 ? rates.before : rates.after)
@@ -519,8 +532,7 @@ private struct Files {
         var camera = Camera(soundLagMilliseconds: lag)
         var segmenter = Segmenter<ArrayPayload>(
             settings: SegmenterSettings(segmentNanoseconds: 2_000_000_000), formats: Camera.formats)
-        var files = Files()
-        var placed: [Int64] = []
+        var (files, placed) = (Files(), [Int64]())
         for index in 0..<65 {
             var piece = camera.batch(index)
             for run in piece.runs.indices where piece.runs[run].track == .audio {
