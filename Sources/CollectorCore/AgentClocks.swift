@@ -2,13 +2,21 @@ import Archive
 import Timing
 import Wire
 
-/// What is known of the agents' clocks, each by its epoch's identity.
+/// One clock as one agent measures it. What another agent says of the same clock is another word on it.
+struct ClockID: Hashable, Sendable {
+    /// Nil: of a source that nobody has introduced since the collector was started.
+    var owner: ClockOwner?
+    var epoch: Identity
+}
+
+/// What is known of the agents' clocks.
 struct AgentClocks: Sendable {
     /// Exchanges kept until they are in a recording: half a minute of fast probing. Of a clock whose sources record
     /// nothing, the oldest go: leaving an exchange out makes a bound wider, never wrong.
     static let maximumUnrecorded = FragmentRecord.maximumExchanges
-    /// Enough for every box of a large site to reboot a few times; the one heard of longest ago goes first.
-    private static let maximumEpochs = 4_096
+    /// Enough for every box of a large site to reboot a few times; the one heard of longest ago goes first, which is never one that
+    /// is still heard of every second.
+    private static let maximumClocks = 4_096
 
     /// What is known of one clock.
     private struct Clock: Sendable {
@@ -18,10 +26,12 @@ struct AgentClocks: Sendable {
         var latest: [ClockExchange] = []
         /// How many such exchanges there have been.
         var possible = 0
+        /// How many times exchanges of any clock had come when some of this one came last.
+        var lastHeard: UInt64 = 0
     }
 
-    private var clocks: [Identity: Clock] = [:]
-    private var order: [Identity] = []
+    private var clocks: [ClockID: Clock] = [:]
+    private var count: UInt64 = 0
 
     /// What exchanges have changed.
     struct Change: Sendable {
@@ -39,14 +49,17 @@ struct AgentClocks: Sendable {
     ///
     /// Only exchanges that the estimator believes say when the model is to be applied: a reply that lies must not move a
     /// timeline.
-    mutating func add(_ exchanges: [ReportedExchange], epoch: Identity) {
-        if clocks[epoch] == nil {
-            order.append(epoch)
-            if order.count > Self.maximumEpochs { clocks[order.removeFirst()] = nil }
+    mutating func add(_ exchanges: [ReportedExchange], of id: ClockID) {
+        count += 1
+        if clocks[id] == nil, clocks.count >= Self.maximumClocks,
+            let oldest = clocks.min(by: { $0.value.lastHeard < $1.value.lastHeard })
+        {
+            clocks[oldest.key] = nil
         }
         // Taken out, so that it is changed in place.
-        var clock = clocks.removeValue(forKey: epoch) ?? Clock()
-        defer { clocks[epoch] = clock }
+        var clock = clocks.removeValue(forKey: id) ?? Clock()
+        clock.lastHeard = count
+        defer { clocks[id] = clock }
         var jumps = clock.change?.jumps ?? 0
         var jump = clock.change?.jumpNanoseconds ?? 0
         var jumpedAt = clock.change?.jumpedAtNanoseconds
@@ -85,20 +98,20 @@ struct AgentClocks: Sendable {
     /// The exchanges of a clock after the first `known` ones, as far as they are still kept, and how many there have been in
     /// all.
     func exchanges(
-        of epoch: Identity, after known: Int
+        of id: ClockID, after known: Int
     ) -> (exchanges: ArraySlice<ClockExchange>, count: Int) {
-        guard let clock = clocks[epoch] else { return ([], known) }
+        guard let clock = clocks[id] else { return ([], known) }
         return (clock.latest.suffix(max(0, clock.possible - known)), clock.possible)
     }
 
     /// What has become of a clock's exchanges; nil when there were none.
-    func counts(of epoch: Identity) -> ClockEstimator.Counts? { clocks[epoch]?.estimator.counts }
+    func counts(of id: ClockID) -> ClockEstimator.Counts? { clocks[id]?.estimator.counts }
 
     /// The newest change of a clock.
-    func change(of epoch: Identity) -> Change? { clocks[epoch]?.change }
+    func change(of id: ClockID) -> Change? { clocks[id]?.change }
 
     /// The best model for an instant of an agent's clock.
-    func model(of epoch: Identity, at agentNanoseconds: Int64) -> ClockModel? {
-        clocks[epoch]?.estimator.model(at: agentNanoseconds)
+    func model(of id: ClockID, at agentNanoseconds: Int64) -> ClockModel? {
+        clocks[id]?.estimator.model(at: agentNanoseconds)
     }
 }

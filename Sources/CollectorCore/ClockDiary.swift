@@ -14,8 +14,9 @@ struct ClockDiary: Sendable {
 
     /// What is known of one epoch's page.
     private struct Page: Sendable {
-        /// Exchanges that have been written down.
+        /// Exchanges that have been written down, of those that `owner` has made.
         var recorded = 0
+        var owner: ClockOwner?
         var zeroNanoseconds: Int64
         var noted: (model: ClockModel, atNanoseconds: Int64)?
         var doubtful = 0
@@ -32,16 +33,20 @@ struct ClockDiary: Sendable {
         var notices: [IntakeNotice] = []
         if let present { notices.append(.epochClosed(epoch: present)) }
         present = epoch
+        // A box has a few boots in a session; one that claims more has its earlier exchanges in its fragments only.
+        if pages.count > 2 * WireLimits.epochsPerAgent { pages.removeAll() }
         if pages[epoch] == nil { pages[epoch] = Page(zeroNanoseconds: zero) }
         notices.append(.epochOpened(epoch: epoch, collectorZeroNanoseconds: zero))
         return notices
     }
 
     /// The exchanges that the next fragment of an epoch is to hold.
-    mutating func takeExchanges(of epoch: Identity, _ clocks: AgentClocks) -> [ClockExchange] {
-        guard let page = pages[epoch] else { return [] }
-        let (exchanges, count) = clocks.exchanges(of: epoch, after: page.recorded)
-        pages[epoch]?.recorded = count
+    mutating func takeExchanges(of id: ClockID, _ clocks: AgentClocks) -> [ClockExchange] {
+        guard let page = pages[id.epoch] else { return [] }
+        let recorded = page.owner == id.owner ? page.recorded : 0
+        let (exchanges, count) = clocks.exchanges(of: id, after: recorded)
+        pages[id.epoch]?.recorded = count
+        pages[id.epoch]?.owner = id.owner
         return Array(exchanges)
     }
 
@@ -51,16 +56,17 @@ struct ClockDiary: Sendable {
     ///   - stamp: the present on the agent's clock, nanoseconds.
     ///   - session: the same on the session's timeline.
     mutating func notices(
-        of epoch: Identity, _ clocks: AgentClocks, at stamp: Int64, session: Int64
+        of id: ClockID, _ clocks: AgentClocks, at stamp: Int64, session: Int64
     ) -> [IntakeNotice] {
+        let epoch = id.epoch
         guard var page = pages[epoch] else { return [] }
         defer { pages[epoch] = page }
         var notices: [IntakeNotice] = []
-        if let model = clocks.model(of: epoch, at: stamp), isNoteworthy(model, page, at: stamp) {
+        if let model = clocks.model(of: id, at: stamp), isNoteworthy(model, page, at: stamp) {
             page.noted = (model, stamp)
             notices.append(.model(epoch: epoch, model, sessionNanoseconds: session))
         }
-        if let counts = clocks.counts(of: epoch) {
+        if let counts = clocks.counts(of: id) {
             let rejected = counts.rejected.values.reduce(0, +)
             let isDue = page.doubtfulNotedNanoseconds.map {
                 distance(stamp, $0) >= Self.leastIntervalNanoseconds
@@ -79,10 +85,11 @@ struct ClockDiary: Sendable {
     }
 
     /// The source ends: what is not in a fragment yet, as lines.
-    mutating func close(_ clocks: AgentClocks) -> [IntakeNotice] {
+    mutating func close(_ clocks: AgentClocks, of owner: ClockOwner?) -> [IntakeNotice] {
         var notices: [IntakeNotice] = []
         for (epoch, page) in pages.sorted(by: { $0.key.description < $1.key.description }) {
-            let rest = takeExchanges(of: epoch, clocks)
+            let rest = takeExchanges(
+                of: ClockID(owner: page.owner ?? owner, epoch: epoch), clocks)
             if !rest.isEmpty {
                 notices.append(
                     .exchanges(

@@ -22,6 +22,8 @@ package final class Collector: Sendable {
     private let changeable: SharedSettings
     private let wakeUp: WakeUp
     private let isStopping = Atomic(false)
+    /// Who was refused; and whether anybody can still be let in.
+    let refusals = RefusalTally()
     /// How it does, from when it listens.
     package let board: StatusBoard
 
@@ -75,22 +77,25 @@ package final class Collector: Sendable {
         let changeable = changeable
         let space = FreeSpace(
             reserveBytes: changeable.current.reserveBytes, directory: layout.sessions)
-        let meters = CollectorLoop.Meters()
+        let meters = CollectorLoop.Meters(refusals: refusals)
         meters.disk.measure(layout.sessions)
         let disk = DiskWriter<ReceivedPart>(
             layout: layout, space: space, catalog: openCatalog(layout), meter: meters.disk
         ) { wakeUp.signal() }
         let context = try makeContext()
-        let door = try openDoor(in: context, tally: meters.refusals)
+        let door = try openDoor(in: context, tally: refusals)
         defer { door?.close() }
         let tape = try settings.wireRecording.map { path throws(CollectorError) in
             try WireRecorder(path: path, logger: logger)
         }
         tape?.start()
         defer { tape?.stop() }
+        let watch = IntakeWatch(tally: refusals, logger: logger) { wakeUp.signal() }
+        watch.start()
+        defer { watch.stop() }
         var receiver = try Receiver(
-            settings: settings, context: context, door: door, tape: tape,
-            tally: meters.refusals, wakeUp: wakeUp, logger: logger)
+            settings: settings, context: context, door: door, tape: tape, tally: refusals,
+            watch: watch, wakeUp: wakeUp, logger: logger)
         disk.start()
         let retention = Retention(
             layout: layout, policy: { changeable.current.retention }, logger: logger,
@@ -108,7 +113,7 @@ package final class Collector: Sendable {
         var inbox = Inbox()
         do throws(MessagingError) {
             while !loop.isDone {
-                if isStopping.load(ordering: .acquiring) {
+                if isStopping.load(ordering: .acquiring) || refusals.shutReason != nil {
                     loop.stop()
                 } else {
                     let wasWoken = try receiver.wait(milliseconds: loop.millisecondsToNextTick())
@@ -126,6 +131,7 @@ package final class Collector: Sendable {
             disk.stop()
             throw .cannotListen(endpoint: settings.endpoint, reason: "\(error)")
         }
+        if let reason = refusals.shutReason { throw .cannotAdmitAnyMore(reason: reason) }
         return CollectorOutcome(failures: loop.failures)
     }
 

@@ -40,7 +40,7 @@ struct CollectorLoop {
     /// Where other threads count what happens to them.
     struct Meters {
         let disk = DiskMeter()
-        let refusals = RefusalTally()
+        let refusals: RefusalTally
     }
 
     init(
@@ -172,7 +172,7 @@ extension CollectorLoop {
                 reserveBytes: settings.reserveBytes,
                 removesOldSegments: !settings.retention.keepsEverything,
                 refusedConnections: meters.refusals.counts,
-                isEntranceShut: meters.refusals.isShut), now: now.monotonic)
+                isEntranceShut: meters.refusals.shutReason != nil), now: now.monotonic)
         // Before a session there is nothing yet that could not be written.
         if status.trouble == nil, status.session == nil { status.trouble = space.trouble() }
         return status
@@ -316,7 +316,7 @@ extension SessionManifest.EndReason {
     /// A few words for people.
     var text: String {
         switch self {
-        case .complete: "every source has said goodbye"
+        case .complete: "every source has ended"
         case .idle: "no source has sent anything for long enough"
         case .stopped: "it was stopped"
         case .collectorStopped: "the collector is stopping"

@@ -65,6 +65,8 @@ package enum CollectorError: Error, Hashable, CustomStringConvertible {
     case cannotListen(endpoint: String, reason: String)
     /// Nobody could be let in.
     case cannotAdmit(reason: String)
+    /// What says who may connect has ended; every file is finished.
+    case cannotAdmitAnyMore(reason: String)
     case cannotRecord(archive: String, reason: String)
     /// The socket for commands could not be made.
     case cannotControl(path: String, reason: String)
@@ -79,6 +81,9 @@ package enum CollectorError: Error, Hashable, CustomStringConvertible {
             "cannot listen on \(endpoint): \(reason)"
         case .cannotAdmit(let reason):
             "cannot admit agents: \(reason)"
+        case .cannotAdmitAnyMore(let reason):
+            "ended, with every file finished, because no agent could be admitted any more: \(reason); start the collector "
+                + "again"
         case .cannotRecord(let archive, let reason):
             "cannot record into \(archive): \(reason); choose another directory with --archive"
         case .cannotControl(let path, let reason):

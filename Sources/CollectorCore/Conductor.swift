@@ -29,14 +29,18 @@ struct Conductor<Payload: MediaPayload> {
     private var outgoing: [(peer: PeerID, header: [UInt8])] = []
     private var dismissed: [PeerID] = []
     private var lines: [LinkLog] = []
+    private var logBudget = LogBudget()
     private var notices: [Notice] = []
     /// The protocol's time never goes back.
     private var latest: Int64 = 0
     /// Files that cannot be written: for want of room, or for another reason.
     private var stuckPaths: Set<String> = []
     private var pathsWithoutRoom: Set<String> = []
-    /// What could not be recorded, for the program's end.
+    /// What could not be recorded, for the program's end; the first of it.
     private(set) var failures: [String] = []
+    private static var failuresKept: Int { 64 }
+    /// Sources whose agents were refused while they sent, since the session began, and what became of them in a word.
+    private var shutOut: [String: String] = [:]
     /// For people who watch.
     private(set) var tallies = SourceTallies()
     private(set) var counts = Counts()
@@ -77,7 +81,9 @@ struct Conductor<Payload: MediaPayload> {
         settings: SessionSettings, recovered: RecoveredArchive, host: HostClock, at now: Instant
     ) {
         let archived = Self.archived(recovered)
-        link = CollectorLink(settings: CollectorLinkSettings(software: settings.software)) {
+        var linkSettings = CollectorLinkSettings(software: settings.software)
+        linkSettings.budgets = settings.agentBudgets
+        link = CollectorLink(settings: linkSettings) {
             archived[$0]?[$1] ?? ArchivedRecords()
         }
         recorder = SessionRecorder(settings: settings, host: host)
@@ -214,15 +220,15 @@ extension Conductor {
     /// Follows what the disk has done.
     mutating func follow(_ event: DiskEvent, at now: Instant) {
         switch event {
-        case .written(let source, let size):
-            link.released(bytes: size, source: source)
-            tallies.wrote(size, of: source)
+        case .written(let source, let amount):
+            link.released(amount, source: source)
+            tallies.wrote(amount.sizeBytes, of: source)
         case .persisted(let records):
             persisted(records)
         case .finished(let id, let path, let size, let duration):
             tallies.segmentFinished(of: id.source)
             let milliseconds = Int((duration / .milliseconds(1)).rounded())
-            log(.info, "finished \(path), \(size) bytes, in \(milliseconds) ms", of: id.source)
+            log(.info, "finished \(path), \(byteText(size)), in \(milliseconds) ms", of: id.source)
         case .ended(let session):
             log(.info, "session \(session) is finished")
             notices.append(.sessionFinished(session))
@@ -255,7 +261,7 @@ extension Conductor {
             for problem in problems { log(.warning, "not in the catalog: \(problem)") }
             log(.info, "made the catalog again from the files")
         case .abandoned(let path, let error):
-            failures.append("\(path): \(error.reason)")
+            fail("\(path): \(error.reason)")
             log(.error, "gave up: \(error)")
         }
     }
@@ -341,8 +347,8 @@ extension Conductor {
                 record(recorder.format(update, of: source, at: now))
             case .goodbye(let source, let goodbye):
                 record(recorder.goodbye(goodbye, of: source, at: now))
-            case .clockExchanges(let epoch, let exchanges):
-                recorder.exchanges(exchanges, epoch: epoch)
+            case .clockExchanges(let owner, let epoch, let exchanges):
+                recorder.exchanges(exchanges, by: owner, epoch: epoch)
             case .health(let source, let health):
                 tallies.reported(health, of: source, at: latest)
             case .report(let ticket, let reply):
@@ -364,7 +370,8 @@ extension Conductor {
 
     private mutating func open(_ source: OpenedSource, at now: Instant) {
         tallies.opened(source, at: latest)
-        lines.append(
+        shutOut[source.name] = nil
+        log(
             LinkLog(
                 .info, "connected from \(source.address)",
                 metadata: ["source": source.name, "agent": source.agent]))
@@ -405,8 +412,12 @@ extension Conductor {
         case .silent:
             log(.warning, "\(reason); waiting for it", of: source)
             record(recorder.disconnected(source, at: now))
-        case .refused:
-            failures.append("\(source): \(reason)")
+        case .throttled:
+            record(recorder.disconnected(source, at: now))
+        case .refused(let refusal):
+            fail("\(source): \(reason)")
+            // A key that was good when it came is so no more.
+            shutOut[source] = refusal == .unauthorized ? "revoked" : "refused"
             record(recorder.giveUp(source, at: now))
         }
     }
@@ -415,7 +426,7 @@ extension Conductor {
         for action in actions {
             switch action {
             case .job(let job):
-                jobs.append(job)
+                append(job)
                 if case .append(_, let fragment) = job { pendingBytes += fragment.sizeBytes }
                 if case .open(let id, let path, _, _) = job {
                     tallies.segmentBegan(of: id.source)
@@ -428,14 +439,14 @@ extension Conductor {
                     case .warning: .warning
                     }
                 log(level, note.text, of: note.source)
-            case .lost(let source, let cause):
-                tallies.missed(0, of: source, cause: cause)
+            case .lost(let source, let cause, let samples):
+                tallies.missed(samples, of: source, cause: cause)
             case .durable(let source, let spool, let through):
                 durable(source, spool: spool, through: through)
             case .unrecorded(let records):
                 persisted(records)
-            case .released(let source, let size):
-                link.released(bytes: size, source: source)
+            case .released(let source, let amount):
+                link.released(amount, source: source)
             case .sessionStarted(let name):
                 counts.sessionsBegun += 1
                 link.sessionBegan(name)
@@ -447,7 +458,12 @@ extension Conductor {
                 notices.append(.sessionEnded)
                 counts.sessionsEnded += 1
                 link.sessionBegan("")
-                log(.info, "session \(name) has ended (\(reason.text))")
+                let ends = shutOut.sorted { $0.key < $1.key }.map { "\($0.key) was \($0.value)" }
+                let text =
+                    reason == .complete && !ends.isEmpty
+                    ? ends.joined(separator: ", ") : reason.text
+                shutOut.removeAll()
+                log(.info, "session \(name) has ended (\(text))")
             }
         }
     }
@@ -456,7 +472,27 @@ extension Conductor {
         log(LinkLog(level, text, metadata: source.map { ["source": $0] } ?? [:]))
     }
 
-    private mutating func log(_ line: LinkLog) { lines.append(line) }
+    private mutating func log(_ line: LinkLog) {
+        guard let line = logBudget.pass(line, now: latest) else { return }
+        lines.append(line)
+    }
+
+    private mutating func fail(_ text: String) {
+        guard failures.count < Self.failuresKept, !failures.contains(text) else { return }
+        failures.append(text)
+    }
+
+    /// Hands the disk a job. Of a session's descriptions between two that are handed over together, only the first is written, before
+    /// all that belongs to the session, and the last: a hundred sources that come at once cost no more than one.
+    private mutating func append(_ job: DiskJob<Payload>) {
+        if case .manifest(let path, _) = job {
+            let places = jobs.indices.filter {
+                if case .manifest(path, _) = jobs[$0] { true } else { false }
+            }
+            if places.count > 1, let last = places.last { jobs.remove(at: last) }
+        }
+        jobs.append(job)
+    }
 }
 
 extension LinkLog {
@@ -475,7 +511,7 @@ extension LinkLog {
 extension SourceIntroduction {
     init(_ source: OpenedSource) {
         self.init(
-            name: source.name, agent: source.agent, address: source.address,
+            name: source.name, agent: source.agent, address: source.address, owner: source.owner,
             spool: source.spool.bytes, epochs: source.epochs, tracks: source.tracks)
     }
 }

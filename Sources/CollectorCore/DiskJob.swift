@@ -1,4 +1,5 @@
 import Archive
+import Media
 
 /// A source's part of a session.
 struct SourceID: Hashable, Sendable, CustomStringConvertible {
@@ -86,7 +87,7 @@ struct RescuedSource: Sendable {
 /// What the disk has done.
 enum DiskEvent: Sendable {
     /// Payload bytes of a source have left memory.
-    case written(source: String, sizeBytes: Int)
+    case written(source: String, MediaAmount)
     /// Records are durable.
     case persisted(PersistedRecords)
     /// A file is an ordinary MP4 now.

@@ -1,4 +1,5 @@
 import Archive
+import Media
 import Operations
 
 /// What the disk thread owns: open files, what of them is not durable yet, and what is stuck.
@@ -65,7 +66,7 @@ struct DiskWorker<Payload: MediaPayload> {
     /// Payload bytes that have been written since events were taken.
     var writtenBytes: Int {
         events.reduce(0) { sum, event in
-            if case .written(_, let sizeBytes) = event { sum + sizeBytes } else { sum }
+            if case .written(_, let amount) = event { sum + amount.sizeBytes } else { sum }
         }
     }
 
@@ -213,16 +214,10 @@ struct DiskWorker<Payload: MediaPayload> {
         space.forget()
         let ids = dirty.sorted { $0.description < $1.description }
         for id in ids { segments[id]?.writer.startWriteback() }
-        // Ledgers first: where a source begins, its ledger says what is not expected here, and nothing of the source counts as
-        // durable without that.
-        do throws(ArchiveError) {
-            try synchronizeDirectories()
-        } catch {
-            complain(of: layout.sessions, error)
-            return
-        }
-        takeBackComplaint(of: layout.sessions)
-        for path in dirtyLedgers.sorted() {
+        // Directories, then ledgers: where a source begins, its ledger says what is not expected here, and nothing of the source
+        // counts as durable without that. What fails of one source stops that one alone.
+        for directory in newDirectories.sorted() { synchronize(directory: directory) }
+        for path in dirtyLedgers.sorted() where !isDirectoryBehind(of: path) {
             do throws(ArchiveError) {
                 try synchronize(ledger: path)
             } catch {
@@ -232,15 +227,67 @@ struct DiskWorker<Payload: MediaPayload> {
         for id in ids where !isLedgerBehind(of: id.origin) { synchronize(id) }
     }
 
+    private mutating func synchronize(directory: String) {
+        // Restoring another one may have dealt with it.
+        guard newDirectories.contains(directory) else { return }
+        do throws(ArchiveError) {
+            do throws(ArchiveError) {
+                try FileSystem.synchronizeDirectory(directory, on: layout.disk)
+            } catch {
+                guard error.isForAbsence else { throw error }
+                try restore(directory, error)
+            }
+            newDirectories.remove(directory)
+            takeBackComplaint(of: directory)
+        } catch {
+            complain(of: directory, error)
+        }
+    }
+
+    /// Makes a directory again that somebody has removed while it was recorded into. Lines of a ledger that were not durable are
+    /// written again; what else was not comes again from its agent.
+    private mutating func restore(
+        _ directory: String, _ error: ArchiveError
+    ) throws(ArchiveError) {
+        let own = segments.keys.filter {
+            let source = layout.source($0.session, $0.source)
+            return source == directory || source.hasPrefix(directory + "/")
+        }
+        // What is in files that have no name any more is gone, whatever their descriptors say.
+        for id in own { segments[id]?.unsynchronised = [] }
+        for id in Set(own.map(\.origin)) { fail(id, error) }
+        try FileSystem.makeDirectories(directory, on: layout.disk)
+        for (path, ledger) in ledgers where path.hasPrefix(directory + "/") {
+            // Should the next steps fail: its lines are not durable, and are not called so.
+            ledgers[path] = nil
+            try FileSystem.makeDirectories(parent(path), on: layout.disk)
+            let anew = try LedgerFile(path: path, on: layout.disk)
+            try anew.takeOver(ledger)
+            ledgers[path] = anew
+            dirtyLedgers.insert(path)
+        }
+        try FileSystem.synchronizeDirectory(parent(directory), on: layout.disk)
+        try FileSystem.synchronizeDirectory(directory, on: layout.disk)
+    }
+
+    /// Whether the name of a directory on the way to a file is not durable.
+    private func isDirectoryBehind(of path: String) -> Bool {
+        !newDirectories.isEmpty
+            && newDirectories.contains { $0 != layout.root && path.hasPrefix($0 + "/") }
+    }
+
     /// Whether the source's ledger has lines that are not durable.
     private func isLedgerBehind(of id: SourceID) -> Bool {
         let path = layout.ledger(id.session, id.name)
-        return dirtyLedgers.contains(path) || stuck[path] != nil
+        return dirtyLedgers.contains(path) || stuck[path] != nil || isDirectoryBehind(of: path)
     }
 
     /// Makes durable what has to be so before anything of a source is called durable.
     mutating func prepareToPersist(_ id: SourceID) throws(ArchiveError) {
         let own = layout.source(id.session, id.name)
+        if rescues[id] != nil, !FileSystem.isDirectory(own) {
+            try restore(own, .system(operation: "find", path: own, errno: 2))
+        }
         try synchronizeDirectories { own == $0 || own.hasPrefix($0 + "/") }
         let path = layout.ledger(id.session, id.name)
         if let backlog = stuck[path] { throw backlog.error }
@@ -249,7 +296,7 @@ struct DiskWorker<Payload: MediaPayload> {
 
     /// Makes names of new files and directories durable.
     mutating func synchronizeDirectories(
-        where isMeant: (String) -> Bool = { _ in true }
+        where isMeant: (String) -> Bool
     ) throws(ArchiveError) {
         for directory in newDirectories.sorted() where isMeant(directory) {
             try FileSystem.synchronizeDirectory(directory, on: layout.disk)
@@ -327,7 +374,7 @@ struct DiskWorker<Payload: MediaPayload> {
             // A file has its name from its first fragment on.
             if segment.writer.sizeBytes == 0 { newDirectories.insert(parent(segment.writer.path)) }
             try segment.writer.append(fragment)
-            events.append(.written(source: id.source, sizeBytes: fragment.sizeBytes))
+            events.append(.written(source: id.source, fragment.amount))
             segments[id]?.unsynchronised.append(
                 PersistedRecords(
                     source: id.source, spool: fragment.context.spool, sequences: fragment.sequences)

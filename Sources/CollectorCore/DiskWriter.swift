@@ -2,6 +2,7 @@ import Archive
 import CLinux
 import Dispatch
 import Glibc
+import Media
 import Synchronization
 import Threads
 
@@ -135,11 +136,11 @@ final class DiskWriter<Payload: MediaPayload>: Sendable {
     /// there is credit for a while: waking a thread for every fragment would cost more than writing it.
     private func isUrgent(_ events: [DiskEvent], _ unannouncedBytes: inout Int) -> Bool {
         for event in events {
-            guard case .written(_, let size) = event else {
+            guard case .written(_, let amount) = event else {
                 unannouncedBytes = 0
                 return true
             }
-            unannouncedBytes += size
+            unannouncedBytes += amount.sizeBytes
         }
         guard unannouncedBytes >= Self.urgentBytes else { return false }
         unannouncedBytes = 0

@@ -18,6 +18,8 @@ final class Door: Sendable {
         /// Whether the register has changed since it was last taken.
         var isChanged = false
         var opening: Result<Void, MessagingError>?
+        /// See ``Door/fail(with:)``.
+        var fault: MessagingError?
         /// Boxes whose own keys are to be authorised, one for each connection at most; and what became of those before.
         var enrolments: [Enrolment] = []
         var enrolled: [(peer: PeerID, outcome: CollectorLink.EnrolmentOutcome)] = []
@@ -65,6 +67,9 @@ final class Door: Sendable {
         let watching = watch
         NamedThread.start("door") { [self] in
             run(in: context, watching)
+            // Whatever has ended it: without it nobody is admitted.
+            if !isClosing.load(ordering: .acquiring) { tally.shut("its thread has ended") }
+            changed()
             closed.signal()
         }
         opened.wait()
@@ -80,6 +85,12 @@ final class Door: Sendable {
         isClosing.store(true, ordering: .releasing)
         wakeUp.signal()
         closed.wait()
+    }
+
+    /// Has the thread end as if libzmq had reported this: for tests, which cannot make libzmq do so.
+    func fail(with fault: MessagingError) {
+        state.withLock { $0.fault = fault }
+        wakeUp.signal()
     }
 
     /// The register, if it has changed since the last call.
@@ -136,6 +147,7 @@ final class Door: Sendable {
             while !isClosing.load(ordering: .acquiring) {
                 _ = try poller.wait(milliseconds: Self.lookMilliseconds)
                 wakeUp.drain()
+                if let fault = state.withLock({ $0.fault }) { throw fault }
                 while try authenticator.answerNext({ answer($0, &gate) }) {}
                 enrolAll(&watch)
                 let now = Instant.now().monotonic
@@ -144,9 +156,8 @@ final class Door: Sendable {
                 look(&watch)
             }
         } catch {
-            // Nobody is admitted from here on: handshakes wait for an answer in vain.
-            tally.shut()
-            logger.critical("no agent can connect any more: \(error); start the collector again")
+            // Nobody is admitted from here on: the collector ends, so that whoever watches over it starts it again.
+            tally.shut("\(error)")
         }
     }
 

@@ -10,9 +10,16 @@ struct Entrance: ~Copyable {
     private static let maximumConnections = 2 * 4_096 + 512
     /// Connections take this part of the descriptors at most: the rest is for files.
     private static let shareOfDescriptors = 0.5
+    /// Connections of a key for each source that it may write: an agent has two.
+    private static let connectionsPerSource = 2
+    /// And besides: those of before a reconnect, which end later than the new ones come.
+    private static let spareConnectionsPerKey = 8
+    /// Sources that are counted for a name with `*`: a studio's boxes behind one key, or a benchmark's.
+    private static let sourcesPerPattern = 512
 
     private let monitor: ConnectionMonitor
     private var doorkeeper: Doorkeeper<PeerSocket?>
+    private let watch: IntakeWatch
     private var gate = LogGate()
     private var nextLook: Int64 = 0
     /// A greeting has failed; which connection's it was says the end of that connection, which comes next.
@@ -20,10 +27,13 @@ struct Entrance: ~Copyable {
     private let tally: RefusalTally
     private let logger: Logger
 
+    /// - Parameter watch: is told of every connection.
     init(
-        of socket: borrowing Socket, in context: Context, tally: RefusalTally, logger: Logger
+        of socket: borrowing Socket, in context: Context, tally: RefusalTally, watch: IntakeWatch,
+        logger: Logger
     ) throws(MessagingError) {
         self.tally = tally
+        self.watch = watch
         monitor = try ConnectionMonitor(of: socket, in: context)
         self.logger = logger
         let descriptors = DescriptorLimit.raise(to: 4 * Self.maximumConnections)
@@ -34,22 +44,45 @@ struct Entrance: ~Copyable {
 
     func watch(with poller: inout Poller) -> Poller.Token { poller.add(monitor) }
 
-    /// A connection has said something.
-    mutating func heard(_ descriptor: Int32) { doorkeeper.spoke(descriptor) }
+    /// A connection has said something other than what the time is asked with.
+    mutating func heard(_ descriptor: Int32, now: Int64) { doorkeeper.spoke(descriptor, now: now) }
+
+    /// A connection has asked for the time.
+    mutating func askedForTime(_ descriptor: Int32, now: Int64) {
+        let (isNew, ending) = doorkeeper.askedForTime(descriptor, now: now)
+        if isNew { watch.settled(descriptor) }
+        end(ending, now: now)
+    }
+
+    /// An agent has been welcomed on a connection.
+    mutating func welcomed(_ descriptor: Int32) {
+        doorkeeper.welcomed(descriptor)
+        watch.settled(descriptor)
+    }
+
+    /// A connection has proved to hold a key, which may write these.
+    mutating func proved(_ descriptor: Int32, key: String, right: WritingRight, now: Int64) {
+        let sources = right.sources.reduce(0) { $0 + ($1.isWhole ? 1 : Self.sourcesPerPattern) }
+        let limit = Self.connectionsPerSource * sources + Self.spareConnectionsPerKey
+        end(doorkeeper.proved(descriptor, key: key, limit: limit), now: now)
+    }
 
     /// Takes note of what has happened.
-    mutating func follow() throws(MessagingError) {
+    /// - Parameter most: how many events at most; what is left over is there the next time.
+    mutating func follow(atMost most: Int = .max) throws(MessagingError) {
         let now = Instant.now().monotonic
-        while let event = try monitor.nextEvent() {
+        var count = 0
+        while count < most, let event = try monitor.nextEvent() {
+            count += 1
             switch event {
             case .accepted(_, let descriptor):
                 let socket = PeerSocket(descriptor: descriptor)
                 let address = socket?.address ?? "an address that is gone"
-                let reason = doorkeeper.accepted(descriptor, socket, from: address, now: now)
-                guard let reason else { continue }
-                socket?.shutDown()
-                tally.add(.tooMany)
-                warn(address, "refused a connection: \(reason)", now: now)
+                if let socket { watch.add(ConnectionAccount(socket)) }
+                end(
+                    doorkeeper.accepted(
+                        descriptor, socket, from: address, origin: socket?.origin ?? address,
+                        now: now), now: now)
             case .handshakeFailed(_, let failure):
                 self.failure = failure
             case .disconnected(_, let descriptor):
@@ -60,21 +93,32 @@ struct Entrance: ~Copyable {
         }
     }
 
-    /// Ends connections that have said nothing for too long.
+    /// Ends connections whose time is over.
     mutating func cutOff(now: Int64) {
         guard now >= nextLook else { return }
         nextLook = now + 1_000_000_000
-        for (socket, address) in doorkeeper.overdue(now: now) {
-            socket?.shutDown()
-            tally.add(.silent)
-            warn(address, "cut off a connection that said nothing", now: now)
-        }
+        for ending in doorkeeper.overdue(now: now) { end(ending, now: now) }
+    }
+
+    /// A connection sends more than it may, and has been ended.
+    mutating func overflowed(_ address: String, _ text: String, now: Int64) {
+        tally.add(.flood)
+        warn(address, text, now: now)
+    }
+
+    private mutating func end(_ ending: Doorkeeper<PeerSocket?>.Ending?, now: Int64) {
+        guard let ending else { return }
+        ending.connection?.shutDown()
+        tally.add(ending.reason.isForRoom ? .tooMany : .silent)
+        warn(ending.address, "\(ending.reason)", now: now)
     }
 
     private mutating func left(_ descriptor: Int32, now: Int64) {
+        let wasCut = watch.remove(descriptor)
         let guest = doorkeeper.closed(descriptor)
         defer { failure = nil }
-        guard let guest, guest.wasSilent else { return }
+        // Whoever cut it off has said so.
+        guard let guest, guest.wasSilent, !wasCut else { return }
         switch failure {
         case .refused:
             // Whoever refused it has said so.

@@ -1,4 +1,5 @@
 import Archive
+import Media
 
 /// Keeps a part of the disk free: media is never written into it.
 ///
@@ -40,8 +41,7 @@ struct FreeSpace: Sendable {
             let reserve = reserveBytes() ?? Self.defaultReserve(ofDiskWith: size)
             guard free <= reserve else { return nil }
             return
-                "there is no room on the disk: less than the \(reserve / 1_000_000) MB that stay "
-                + "free (--reserve)"
+                "there is no room on the disk: \(byteText(free)) are free, and \(byteText(reserve)) stay so (--reserve)"
         } catch {
             return error.description
         }

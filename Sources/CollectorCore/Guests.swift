@@ -19,22 +19,38 @@ final class Guest {
     let socket: PeerSocket?
     /// When the connection is to be cut; what it says meanwhile counts for nothing.
     fileprivate(set) var endsAt: Int64?
+    /// Where what it sends is counted; nil where that cannot be known.
+    fileprivate(set) var account: ConnectionAccount?
+    /// What it may still send while it is leaving.
+    fileprivate var farewellBytes = 0
+    fileprivate var probes: TokenBucket
+    fileprivate var welcomes: TokenBucket
 
-    fileprivate init(_ header: ReceivedPart, peer: PeerID, number: UInt32) {
+    /// - Parameter hasKeys: whether connections prove keys here. Where they do not, a peer may call itself anything, "User-Id" included.
+    fileprivate init(
+        _ header: ReceivedPart, peer: PeerID, number: UInt32, hasKeys: Bool, now: Int64
+    ) {
+        welcomes = TokenBucket(
+            perSecond: Guests.welcomesPerSecond, burst: Guests.welcomeBurst, now: now)
+        probes = TokenBucket(
+            perSecond: WireLimits.clockProbesPerSecond, burst: WireLimits.clockProbeBurst, now: now)
         self.number = number
         // What is larger gets its sender refused, who is not heard then: nobody could profit from the mix-up.
         kept = header.count <= WireLimits.headerBytes ? header : nil
         connection = header.connection
         self.peer = peer
         address = PeerAddress.of(header)
-        key = header.metadata("User-Id").flatMap { text in
-            do throws(TrustError) {
-                return try PublicKey(text: text)
-            } catch {
-                preconditionFailure("the door gives every connection its key for a name: \(error)")
-            }
-        }
+        key = hasKeys ? header.metadata("User-Id").flatMap(Self.key) : nil
         socket = header.descriptor.flatMap { PeerSocket(descriptor: $0) }
+    }
+
+    /// What the door has called a connection; nil when that is no key, so that the connection is not admitted.
+    private static func key(_ text: String) -> PublicKey? {
+        do throws(TrustError) {
+            return try PublicKey(text: text)
+        } catch {
+            return nil
+        }
     }
 }
 
@@ -54,6 +70,9 @@ struct Guests {
 
     /// A peer that was refused has this long to read why.
     private static let farewellNanoseconds: Int64 = 2_000_000_000
+    /// Welcomes of one connection in a second, and at once: an agent greets once, and each greeting is a line in the log.
+    static let welcomesPerSecond: Int64 = 1
+    static let welcomeBurst: Int64 = 10
 
     private var byPeer: [PeerID: Guest] = [:]
     private var byDescriptor: [Int32: Guest] = [:]
@@ -70,12 +89,17 @@ struct Guests {
     func key(of peer: PeerID) -> PublicKey? { byPeer[peer]?.key }
 
     /// Makes the acquaintance of the sender of a message.
+    /// - Parameters:
+    ///   - hasKeys: whether connections prove keys here.
+    ///   - account: of the connection at a descriptor.
     /// - Returns: it, and peers that are gone, because it has their identity or their descriptor.
     mutating func welcome(
-        _ header: ReceivedPart, peer: PeerID
+        _ header: ReceivedPart, peer: PeerID, hasKeys: Bool, now: Int64,
+        account: (Int32) -> ConnectionAccount?
     ) -> (guest: Guest, gone: [PeerID]) {
         count &+= 1
-        let guest = Guest(header, peer: peer, number: count)
+        let guest = Guest(header, peer: peer, number: count, hasKeys: hasKeys, now: now)
+        guest.account = guest.socket.flatMap { account($0.descriptor) }
         var gone: [PeerID] = []
         if byPeer.updateValue(guest, forKey: peer) != nil { gone.append(peer) }
         if let descriptor = guest.socket?.descriptor {
@@ -122,9 +146,46 @@ struct Guests {
 
     /// A connection is not heard any more, and cut soon.
     mutating func dismiss(_ peer: PeerID, now: Int64) {
-        guard let guest = byPeer[peer], guest.endsAt == nil else { return }
-        guest.endsAt = now + Self.farewellNanoseconds
+        guard let guest = byPeer[peer] else { return }
+        dismiss(guest, at: now + Self.farewellNanoseconds)
+    }
+
+    /// A connection is to be cut at a time.
+    private mutating func dismiss(_ guest: Guest, at time: Int64) {
+        guard guest.endsAt == nil else { return }
+        guest.endsAt = time
+        // What it has sent already, its credit's worth at most, is read for as long as it has to read why.
+        guest.farewellBytes =
+            max(1, guest.account?.sources ?? 0) * Int(WireLimits.creditWindowBytes)
         leaving.append(guest)
+    }
+
+    /// A message of so many bytes has come over a connection.
+    mutating func took(_ bytes: Int, from guest: Guest) {
+        guest.account?.took(bytes)
+        guard guest.endsAt != nil else { return }
+        guest.farewellBytes -= min(bytes, guest.farewellBytes)
+        if guest.farewellBytes == 0 { guest.endsAt = 0 }
+    }
+
+    /// A connection has asked for the time.
+    /// - Returns: whether it may; otherwise it is cut at once.
+    mutating func mayAskForTime(_ guest: Guest, now: Int64) -> Bool {
+        if guest.probes.take(now: now) { return true }
+        dismiss(guest, at: 0)
+        return false
+    }
+
+    /// An agent with so many sources is welcome on the connection of a peer.
+    /// - Returns: the connection, and whether it greets too often, and is cut at once; nil when it is gone.
+    mutating func welcomed(
+        _ peer: PeerID, sources: Int, now: Int64
+    ) -> (guest: Guest, isTooOften: Bool)? {
+        guard let guest = byPeer[peer] else { return nil }
+        guest.account?.welcomed(sources: sources)
+        if guest.welcomes.take(now: now) { return (guest, false) }
+        dismiss(guest, at: 0)
+        return (guest, true)
     }
 
     /// Ends connections whose time has come.

@@ -102,7 +102,11 @@ enum IntakeNotice: Hashable, Sendable {
             entry.exchanges = exchanges.map {
                 [$0.t1Nanoseconds, $0.t2Nanoseconds, $0.t3Nanoseconds, $0.t4Nanoseconds]
             }
-        case .clockUnknown, .badStamps:
+        case .badStamps(let track, let fault, let samples):
+            entry.track = track.description
+            entry.cause = fault.rawValue
+            entry.samples = UInt64(samples)
+        case .clockUnknown:
             break
         }
     }

@@ -11,8 +11,8 @@ struct KnownRecords: Sendable {
     enum Verdict: Sendable {
         /// Nothing of it is known.
         case new
-        /// These parts of it are to be recorded; so many bytes are on disk already.
-        case partlyKnown([(Samples, MessageRest)], knownBytes: Int)
+        /// These parts of it are to be recorded; so much is on disk already.
+        case partlyKnown([(Samples, MessageRest)], known: MediaAmount)
     }
 
     private var spools: [String: [RecordedSpool]]
@@ -70,7 +70,7 @@ struct KnownRecords: Sendable {
                 ends: ends(of: TrackKind.allCases, before: samples.firstSequence, of: source, known)
             )
             forget(index, of: source)
-            return .partlyKnown([(samples, rest)], knownBytes: 0)
+            return .partlyKnown([(samples, rest)], known: MediaAmount())
         }
         return divide(samples, by: known, of: source)
     }
@@ -145,7 +145,7 @@ struct KnownRecords: Sendable {
         _ samples: Samples, by known: RecordedSpool, of source: String
     ) -> Verdict {
         var parts: [(Samples, MessageRest)] = []
-        var knownBytes = samples.payloadSizeBytes
+        var amount = samples.amount
         var offset = 0
         var sequence = samples.firstSequence
         for run in samples.runs {
@@ -162,12 +162,12 @@ struct KnownRecords: Sendable {
                 recorded[source, default: [:]][known.spool, default: [:]][run.track] =
                     missing.upperBound
                 parts.append((part, rest))
-                knownBytes -= part.payloadSizeBytes
+                amount -= part.amount
             }
             offset += run.sizeBytes
             sequence = numbers.upperBound + 1
         }
-        return .partlyKnown(parts, knownBytes: knownBytes)
+        return .partlyKnown(parts, known: amount)
     }
 }
 

@@ -22,6 +22,12 @@ final class LedgerFile {
         if let records { unsynchronised.append(records) }
     }
 
+    /// Writes what another file of the same ledger, which is gone, did not have on disk.
+    func takeOver(_ other: LedgerFile) throws(ArchiveError) {
+        try append(other.unsynchronisedLines, records: nil)
+        unsynchronised += other.unsynchronised
+    }
+
     /// Makes all lines durable; returns the records that are so now.
     func synchronize() throws(ArchiveError) -> [PersistedRecords] {
         try writeAnew()

@@ -1,9 +1,14 @@
 import Archive
+import Media
 
 /// How losses are called that nobody but the collector has.
 enum LostRecords {
     static let writeFailed = "write failed"
     static let restart = "restart"
+    static let tooManyFiles = "too many files"
+    static let impossibleTimes = "impossible times"
+    /// Those that agents have no cause for.
+    static let own = [writeFailed, tooManyFiles, impossibleTimes]
 }
 
 // What was taken in and is not on disk: a source's file failed, or an earlier collector was killed.
@@ -39,11 +44,11 @@ extension SessionRecorder {
         let waiting =
             sources[name]?.value.goBack(
                 to: rescued.source, durable: watermarks.persisted(source: name, spool: spool),
-                in: manifest) ?? 0
+                in: manifest) ?? MediaAmount()
         // An agent that was waiting for the last acknowledgement has to come back.
         lastRecordNanoseconds = now.monotonic
         return found + [
-            .job(.goOn(rescued.id)), .released(source: name, sizeBytes: waiting), writeManifest(),
+            .job(.goOn(rescued.id)), .released(source: name, waiting), writeManifest(),
         ]
     }
 
@@ -84,7 +89,7 @@ extension SessionRecorder {
         _ missing: ClosedRange<UInt64>, of name: String, _ spool: [UInt8], at now: Instant
     ) -> [Action] {
         guard let session = sessionName, let source = sources[name]?.value, source.isEnrolled,
-            source.spool == spool || known.spools(of: name).contains(spool)
+            source.hasRecorded(spool) || known.spools(of: name).contains(spool)
         else {
             return [
                 .unrecorded(PersistedRecords(source: name, spool: spool, sequences: [missing]))

@@ -32,6 +32,8 @@ struct PeerSocket: Hashable, Sendable {
     private let name: [UInt8]
     /// The address for people, without the port.
     let address: String
+    /// What counts as one place: the address, or for IPv6 its network of 64 bits (RFC 4291 §2.5.1), in which one machine may have any.
+    let origin: String
 
     /// - Returns: nil when the connection is gone already.
     init?(descriptor: Int32) {
@@ -39,6 +41,7 @@ struct PeerSocket: Hashable, Sendable {
         self.descriptor = descriptor
         self.name = name
         address = Self.text(of: name)
+        origin = Self.network(of: name) ?? address
     }
 
     /// Ends the connection, if it is still there.
@@ -46,6 +49,35 @@ struct PeerSocket: Hashable, Sendable {
         guard Self.peerName(of: descriptor) == name else { return }
         // Fails only when the peer has gone in this very moment.
         _ = shutdown(descriptor, Int32(SHUT_RDWR))
+    }
+
+    /// Ends the connection at once, if it is still there, and drops what it has sent and libzmq has not read: up to `tcp_rmem`, which
+    /// shutdown(2) would leave to be read. connect(2) to no address does both (`AF_UNSPEC`).
+    func abort() {
+        guard Self.peerName(of: descriptor) == name else { return }
+        var nobody = sockaddr()
+        nobody.sa_family = sa_family_t(AF_UNSPEC)
+        // Where it cannot be had (`ipc://`), the orderly end remains.
+        guard connect(descriptor, &nobody, socklen_t(MemoryLayout<sockaddr>.size)) != 0 else {
+            return
+        }
+        _ = shutdown(descriptor, Int32(SHUT_RDWR))
+    }
+
+    /// The network of an IPv6 address; nil for other addresses, and for IPv4 ones that are written as such.
+    private static func network(of name: [UInt8]) -> String? {
+        guard name.count >= MemoryLayout<sockaddr_in6>.size else { return nil }
+        return name.withUnsafeBytes { memory -> String? in
+            let address = memory.loadUnaligned(as: sockaddr_in6.self)
+            guard address.sin6_family == sa_family_t(AF_INET6) else { return nil }
+            return withUnsafeBytes(of: address.sin6_addr) { bytes -> String? in
+                // RFC 4291 §2.5.5.2: ::ffff:0:0/96.
+                if bytes[..<10].allSatisfy({ $0 == 0 }), bytes[10] == 0xFF, bytes[11] == 0xFF {
+                    return nil
+                }
+                return bytes[..<8].map { String($0, radix: 16) }.joined(separator: ".") + "/64"
+            }
+        }
     }
 
     private static func peerName(of descriptor: Int32) -> [UInt8]? {

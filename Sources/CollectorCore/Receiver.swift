@@ -13,6 +13,8 @@ struct Receiver: ~Copyable {
     private static let queuedMessages: Int32 = 64
     /// After so many messages other work gets its turn.
     static let messagesPerTurn = 256
+    /// Of connections that come and go: each costs tens of microseconds while thousands do.
+    private static let eventsPerTurn = 256
 
     private let socket: Socket
     private var poller = Poller()
@@ -22,6 +24,7 @@ struct Receiver: ~Copyable {
     private let tape: WireRecorder?
     private var entrance: Entrance
     private let entranceToken: Poller.Token
+    private let watch: IntakeWatch
     private var guests = Guests()
     /// Where it really listens.
     let endpoint: String
@@ -30,11 +33,13 @@ struct Receiver: ~Copyable {
     ///   - door: where agents prove who they are, open in `context`; nil: anybody may come.
     ///   - tape: is given everything that comes; nil: nobody is.
     ///   - tally: counts who is refused.
+    ///   - watch: ends connections that send too much.
     init(
         settings: CollectorSettings, context: Context, door: Door?, tape: WireRecorder?,
-        tally: RefusalTally, wakeUp: WakeUp, logger: Logger
+        tally: RefusalTally, watch: IntakeWatch, wakeUp: WakeUp, logger: Logger
     ) throws(CollectorError) {
         self.wakeUp = wakeUp
+        self.watch = watch
         self.door = door
         self.tape = tape
         do throws(MessagingError) {
@@ -50,7 +55,7 @@ struct Receiver: ~Copyable {
             if let keys = settings.keys { options.security = .server(keys.key) }
             let socket = try Socket(.router, in: context, options: options)
             let entrance = try Entrance(
-                of: socket, in: context, tally: tally, logger: logger)
+                of: socket, in: context, tally: tally, watch: watch, logger: logger)
             try socket.bind(settings.endpoint)
             endpoint = PeerAddress.withoutMapping(try socket.lastEndpoint())
             _ = poller.add(socket)
@@ -67,7 +72,7 @@ struct Receiver: ~Copyable {
     /// - Returns: whether another thread has asked for attention.
     mutating func wait(milliseconds: Int) throws(MessagingError) -> Bool {
         guard try poller.wait(milliseconds: milliseconds) else { return false }
-        if poller.isReadable(entranceToken) { try entrance.follow() }
+        if poller.isReadable(entranceToken) { try entrance.follow(atMost: Self.eventsPerTurn) }
         return poller.isReadable(wakeUpToken) && wakeUp.drain()
     }
 
@@ -76,15 +81,37 @@ struct Receiver: ~Copyable {
     mutating func takeIn(_ inbox: inout Inbox) throws(MessagingError) {
         for _ in 0..<Self.messagesPerTurn where !inbox.isLarge {
             guard let received = try socket.receive(maximumParts: Self.partsPerMessage) else {
+                watch.drained()
                 return
             }
             guard let message = try message(received, &inbox) else { continue }
             tape?.take(message)
             if let reply = message.clockReply() {
-                _ = try send(reply, to: message.guest.peer)
+                try answer(message, reply)
             } else {
+                if let socket = message.guest.socket {
+                    entrance.heard(socket.descriptor, now: message.arrivedNanoseconds)
+                }
                 inbox.append(message)
             }
+        }
+    }
+
+    /// Tells the sender of a probe the time, unless it asks too often.
+    private mutating func answer(
+        _ probe: AgentMessage, _ reply: [UInt8]
+    ) throws(MessagingError) {
+        let now = probe.arrivedNanoseconds
+        guard guests.mayAskForTime(probe.guest, now: now) else {
+            entrance.overflowed(
+                probe.guest.address,
+                "cut off a connection that asked for the time more than \(WireLimits.clockProbesPerSecond) times a second",
+                now: now)
+            return
+        }
+        _ = try socket.send(.bytes(probe.guest.peer.bytes), .bytes(reply))
+        if let socket = probe.guest.socket {
+            entrance.askedForTime(socket.descriptor, now: now)
         }
     }
 
@@ -97,27 +124,30 @@ struct Receiver: ~Copyable {
         guard parts.count > 1 else { return nil }
         let peer = PeerID(parts[0].bytes)
         let known = guests.known(sending: parts[1], peer: peer)
-        let guest = if let known { known } else { try welcome(parts[1], peer, &inbox) }
+        let now = Instant.nanoseconds(CLOCK_MONOTONIC)
+        let guest = if let known { known } else { try welcome(parts[1], peer, &inbox, now: now) }
+        guests.took(received.wireBytes, from: guest)
         guard guest.endsAt == nil else { return nil }
         return AgentMessage(
             guest: guest, header: parts[1], payload: parts.count > 2 ? parts[2] : nil,
-            extraParts: received.droppedParts,
-            arrivedNanoseconds: Instant.nanoseconds(CLOCK_MONOTONIC))
+            extraParts: received.droppedParts, arrivedNanoseconds: now)
     }
 
     /// A connection says something for the first time.
     private mutating func welcome(
-        _ header: ReceivedPart, _ peer: PeerID, _ inbox: inout Inbox
+        _ header: ReceivedPart, _ peer: PeerID, _ inbox: inout Inbox, now: Int64
     ) throws(MessagingError) -> Guest {
-        let (guest, gone) = guests.welcome(header, peer: peer)
+        // It may have come since the last look: it has to be known before it can be known to have spoken.
+        try entrance.follow()
+        let (guest, gone) = guests.welcome(
+            header, peer: peer, hasKeys: door != nil, now: now, account: watch.account)
         for peer in gone { inbox.appendGone(peer) }
-        if let descriptor = guest.socket?.descriptor {
-            // It may have come since the last look: it has to be known before it can be known to have spoken.
-            try entrance.follow()
-            entrance.heard(descriptor)
-        }
         // Between the handshake and now the key may have been revoked.
-        if let door { guests.judge(guest, door.standing(of:)) }
+        guard let door else { return guest }
+        guests.judge(guest, door.standing(of:))
+        if let socket = guest.socket, let key = guests.key(of: peer), let right = guest.right {
+            entrance.proved(socket.descriptor, key: key.text, right: right, now: now)
+        }
         return guest
     }
 
@@ -155,10 +185,30 @@ struct Receiver: ~Copyable {
 
     /// Sends a header to an agent.
     /// - Returns: whether the agent is still there.
-    func send(_ header: [UInt8], to peer: PeerID) throws(MessagingError) -> Bool {
+    mutating func send(_ header: [UInt8], to peer: PeerID) throws(MessagingError) -> Bool {
+        if WireMessage.mayWelcome(header) { noteWelcome(header, to: peer) }
         switch try socket.send(.bytes(peer.bytes), .bytes(header)) {
-        case .sent, .wouldBlock: true
-        case .unreachable: false
+        case .sent, .wouldBlock: return true
+        case .unreachable: return false
+        }
+    }
+
+    /// From its Welcome on, an agent may have its credit's worth on its way.
+    private mutating func noteWelcome(_ header: [UInt8], to peer: PeerID) {
+        do throws(WireError) {
+            let now = Instant.nanoseconds(CLOCK_MONOTONIC)
+            guard case .welcome(let welcome) = try WireMessage(decoding: header),
+                let (guest, isTooOften) = guests.welcomed(
+                    peer, sources: welcome.sources.count, now: now)
+            else { return }
+            if isTooOften {
+                entrance.overflowed(
+                    guest.address, "cut off an agent that greets again and again", now: now)
+            } else if let socket = guest.socket {
+                entrance.welcomed(socket.descriptor)
+            }
+        } catch {
+            // Our own message: what cannot be read is none, and its peer stays a stranger.
         }
     }
 }

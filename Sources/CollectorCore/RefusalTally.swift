@@ -5,7 +5,7 @@ import Synchronization
 final class RefusalTally: Sendable {
     private struct State: Sendable {
         var counts: [ConnectionRefusal: UInt64] = [:]
-        var isShut = false
+        var shutReason: String?
     }
 
     private let state = Mutex(State())
@@ -18,8 +18,11 @@ final class RefusalTally: Sendable {
 
     var counts: [ConnectionRefusal: UInt64] { state.withLock { $0.counts } }
 
-    /// Nobody answers any more who may come in.
-    func shut() { state.withLock { $0.isShut = true } }
+    /// Nobody answers any more who may come in: no agent can.
+    func shut(_ reason: String) {
+        state.withLock { $0.shutReason = $0.shutReason ?? reason }
+    }
 
-    var isShut: Bool { state.withLock { $0.isShut } }
+    /// Why no agent can come in any more; nil: they can.
+    var shutReason: String? { state.withLock { $0.shutReason } }
 }

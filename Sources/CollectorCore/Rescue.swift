@@ -1,4 +1,5 @@
 import Archive
+import Media
 
 /// A source of which a file failed, with anything but a lack of room: an I/O error ends the file, not the recording.
 ///
@@ -14,9 +15,9 @@ struct Rescue: Sendable {
     let zero: UTCTime
     /// Rounds of retrying that pass before the next attempt.
     var pauseRounds: Int
-    /// Payload bytes of jobs in vain that have left memory; told when the rescue is done, so that an agent does not send what
+    /// Media of jobs in vain that has left memory; told when the rescue is done, so that an agent does not send what
     /// would be thrown away.
-    var droppedBytes = 0
+    var dropped = MediaAmount()
     /// The files are in order; the receiving thread has been told.
     var isDone = false
     var hasComplained = false
@@ -69,7 +70,7 @@ extension DiskWorker {
         switch job {
         case .append(let id, let fragment):
             guard rescues[id.origin] != nil else { return false }
-            drop(fragment.sizeBytes, of: id.origin)
+            drop(fragment.amount, of: id.origin)
             return true
         case .open(let id, _, _, _), .reopen(let id, _), .finish(let id):
             return rescues[id.origin] != nil
@@ -85,11 +86,11 @@ extension DiskWorker {
         }
     }
 
-    private mutating func drop(_ sizeBytes: Int, of id: SourceID) {
+    private mutating func drop(_ amount: MediaAmount, of id: SourceID) {
         if rescues[id]?.isDone == true {
-            events.append(.written(source: id.name, sizeBytes: sizeBytes))
+            events.append(.written(source: id.name, amount))
         } else {
-            rescues[id]?.droppedBytes += sizeBytes
+            rescues[id]?.dropped += amount
         }
     }
 
@@ -103,8 +104,8 @@ extension DiskWorker {
         guard settleEarlierSessions(of: id) else { return }
         do throws(ArchiveError) {
             let rescued = try recover(id, rescue)
-            if rescue.droppedBytes > 0 {
-                events.append(.written(source: id.name, sizeBytes: rescue.droppedBytes))
+            if rescue.dropped != MediaAmount() {
+                events.append(.written(source: id.name, rescue.dropped))
             }
             rescue.isDone = true
             rescues[id] = rescue

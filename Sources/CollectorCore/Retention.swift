@@ -20,6 +20,7 @@ final class Retention: Sendable {
     private let wake = DispatchSemaphore(value: 0)
     private let ended = DispatchSemaphore(value: 0)
     private let isStopping = Atomic(false)
+    private let clock = Mutex(RetentionClock())
 
     /// - Parameters:
     ///   - policy: what holds at the moment; asked on the retention's thread.
@@ -66,12 +67,30 @@ final class Retention: Sendable {
             meter.note(space)
             let now = Instant.now().utc
             var removals = survey.staged.map(Removal.rest)
-            removals += policy.expired(of: survey.segments, freeBytes: space.free, now: now)
+            removals += expired(of: survey.segments, policy, free: space.free, now: now)
                 .map(Removal.segment)
             if !policy.keepsEverything { removals += survey.emptySessions.map(Removal.session) }
             if !removals.isEmpty { remove(removals) }
         } catch {
             logger.error("cannot look for what is no longer kept: \(error)")
         }
+    }
+
+    /// What has to go now; by age only while the wall clock is believed.
+    private func expired(
+        of segments: [ArchivedSegment], _ policy: RetentionPolicy, free: UInt64, now: UTCTime
+    ) -> [ExpiredSegment] {
+        let reading = RetentionClock.Reading(
+            wall: now, bootNanoseconds: Instant.nanoseconds(CLOCK_BOOTTIME))
+        let (verdict, dated) = clock.withLock { clock in
+            let verdict = clock.look(at: reading, ended: segments.lazy.map(\.ended))
+            return (verdict, clock.dated(segments, now: verdict.isBelieved ? now : nil))
+        }
+        if let line = verdict.line, policy.maximumAgeNanoseconds != nil {
+            if verdict.isBelieved { logger.notice("\(line)") } else { logger.warning("\(line)") }
+        }
+        var policy = policy
+        if !verdict.isBelieved { policy.maximumAgeNanoseconds = nil }
+        return policy.expired(of: dated, freeBytes: free, now: now)
     }
 }

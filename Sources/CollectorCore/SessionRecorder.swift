@@ -1,5 +1,6 @@
 import Archive
 import Media
+import Timing
 import Wire
 
 /// Turns what agents send into one session: decides its zero, places every sample on its timeline, and says what is to be
@@ -12,14 +13,15 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     enum Action: Sendable {
         case job(DiskJob<Payload>)
         case note(Note)
-        /// Records of a source are lost for good, and its ledger says so; nobody knows how many samples they were.
-        case lost(source: String, cause: String)
+        /// Records of a source are lost for good, and its ledger says so.
+        /// - samples: 0: nobody knows how many they were.
+        case lost(source: String, cause: String, samples: UInt64 = 0)
         /// All of a source's records up to one are on disk, as has been found out.
         case durable(source: String, spool: [UInt8], through: UInt64)
         /// Records of which nothing needs to be kept.
         case unrecorded(PersistedRecords)
-        /// Payload bytes of a source that leave memory without being written: they are on disk already, or come again.
-        case released(source: String, sizeBytes: Int)
+        /// Media of a source that leaves memory without being written: it is on disk already, comes again, or is left out.
+        case released(source: String, MediaAmount)
         case sessionStarted(name: String)
         case sessionResumed(name: String)
         /// All jobs of the session have been given.
@@ -44,6 +46,13 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         case goodbye(Goodbye, isKnown: Bool)
         /// Records that an earlier session has.
         case earlier(ClosedRange<UInt64>)
+        /// Records that nobody has any more.
+        case gone(ClosedRange<UInt64>, spool: [UInt8])
+    }
+
+    private struct FormatPlace: Hashable {
+        var source: String
+        var track: TrackKind
     }
 
     private enum State: Sendable {
@@ -58,6 +67,12 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     private var state = State.idle
     /// What waits for zero, in its order.
     private var held: [(source: String, event: Event)] = []
+    /// A source has come into the session, which its description does not say yet; and when that was written last.
+    private var isDescriptionDue = false
+    private var describedNanoseconds: Int64 = .min / 2
+    private static var descriptionNanosecondsEach: Int64 { 2_000_000 }
+    /// Since when something has waited.
+    private var heldSinceNanoseconds: Int64?
     /// How sources introduced themselves last whose return is held.
     private var heldIntroductions: [String: SourceIntroduction] = [:]
     /// Sources whose goodbye is held.
@@ -75,6 +90,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     /// By source and spool: what files lost that failed when their session had ended already.
     var writtenOff: [String: [[UInt8]: SequenceSet]] = [:]
     private var clocks = AgentClocks()
+    private var begunSessions: Allowance
     private var host: HostClock
     /// When something was recorded last, on the collector's monotonic clock.
     var lastRecordNanoseconds: Int64 = 0
@@ -86,6 +102,9 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     init(settings: SessionSettings, host: HostClock = HostClock()) {
         self.settings = settings
         takenNames = settings.takenNames
+        begunSessions = Allowance(
+            burst: settings.budgets.sessionBurst,
+            nanosecondsEach: settings.budgets.sessionNanoseconds)
         self.host = host
     }
 
@@ -108,7 +127,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
                 settings: settings)
             sources[recorder.name] = InPlace(recorder)
             if let reopening = recorder.reopening { actions.append(reopening) }
-            if let moved { actions.append(recorder.noted(moved, at: now)) }
+            if let moved { actions += sources[recorder.name]?.value.noted(moved, at: now) ?? [] }
         }
         if let moved { actions.append(.note(Note(level: .warning, source: nil, text: moved))) }
         actions.append(writeManifest())
@@ -181,7 +200,11 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         var actions: [Action] = []
         if let missing, durable < missing.upperBound {
             // Waiting for them would keep the agent from ever being done.
-            actions += neverCame(missing, of: name, spool, at: now)
+            if isHeld(name) {
+                hold(.gone(missing, spool: spool), of: name)
+            } else {
+                actions += neverCame(missing, of: name, spool, at: now)
+            }
         }
         guard sources[name]?.value.isEnrolled == true else {
             if sources[name] != nil, isHeld(name) {
@@ -207,8 +230,10 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     }
 
     /// Agents of one boot of a box have measured our clock. Sources follow when they record next.
-    mutating func exchanges(_ exchanges: [ReportedExchange], epoch: Identity) {
-        clocks.add(exchanges, epoch: epoch)
+    mutating func exchanges(
+        _ exchanges: [ReportedExchange], by owner: ClockOwner, epoch: Identity
+    ) {
+        clocks.add(exchanges, of: ClockID(owner: owner, epoch: epoch))
     }
 
     mutating func samples(
@@ -220,13 +245,13 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         switch known.judge(samples, of: source, spool: spool) {
         case .new:
             return take(.samples(samples, payload), of: source, at: now)
-        case .partlyKnown(let parts, let bytes):
+        case .partlyKnown(let parts, let known):
             var actions = noteEarlier(
                 samples.firstSequence...samples.lastSequence, of: source, at: now)
             for (part, rest) in parts {
                 actions += take(.samples(part, payload, rest), of: source, at: now)
             }
-            if bytes > 0 { actions.append(.released(source: source, sizeBytes: bytes)) }
+            if known != MediaAmount() { actions.append(.released(source: source, known)) }
             return actions
         }
     }
@@ -282,7 +307,9 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         if let wallErrorNanoseconds { host.wallErrorNanoseconds = wallErrorNanoseconds }
         var actions: [Action] = []
         if case .gathering(let deadline) = state,
-            now.monotonic >= deadline || sources.keys.allSatisfy(heldGoodbyes.contains)
+            now.monotonic >= deadline
+                || (begunSessions.pauseNanoseconds(now: now.monotonic) == 0
+                    && sources.keys.allSatisfy(heldGoodbyes.contains))
         {
             actions += start(at: now)
         }
@@ -300,8 +327,13 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
             return end(.idle, at: now)
         }
         var actions: [Action] = []
-        if manifest.follow(host, at: now) {
-            state = .recording(manifest)
+        let hasMoved = manifest.follow(host, at: now)
+        if hasMoved { state = .recording(manifest) }
+        // Of a great many sources less often: each time all of them are written.
+        let pause = Int64(sources.count) * Self.descriptionNanosecondsEach
+        if hasMoved || (isDescriptionDue && now.monotonic - describedNanoseconds >= pause) {
+            isDescriptionDue = false
+            describedNanoseconds = now.monotonic
             actions.append(writeManifest())
         }
         // Only a resumed session can be complete without anything having happened.
@@ -339,11 +371,12 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     ) -> [Action] {
         precondition(sources[source] != nil, "a source introduces itself before it sends")
         lastRecordNanoseconds = now.monotonic
+        if held.isEmpty { heldSinceNanoseconds = now.monotonic }
         switch state {
         case .idle:
             switch event {
             case .samples, .opened: break
-            case .gap, .format, .earlier:
+            case .gap, .format, .earlier, .gone:
                 // No sample, so no session begins; but the next one's ledger and description must have it.
                 hold(event, of: source)
                 return []
@@ -357,7 +390,10 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
                 }
                 return acknowledgeUnrecorded(nothing)
             }
-            state = .gathering(deadline: now.monotonic + settings.startWindowNanoseconds)
+            // Whoever begins one session after the other waits; so do those who come meanwhile, and lose nothing.
+            let pause = begunSessions.pauseNanoseconds(now: now.monotonic)
+            state = .gathering(
+                deadline: now.monotonic + max(settings.startWindowNanoseconds, pause))
             hold(event, of: source)
             return []
         case .gathering:
@@ -395,7 +431,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
             let spool = sources[source]?.value.spool ?? []
             let durable = watermarks.persisted(source: source, spool: spool)
             actions += sources[source]?.value.enroll(in: manifest, durable: durable, at: now) ?? []
-            actions.append(writeManifest())
+            isDescriptionDue = true
         }
         // Changed in place: a copy of a recorder would copy what it is collecting.
         switch event {
@@ -408,10 +444,10 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
                 ?? []
         case .gap(let gap):
             actions += sources[source]?.value.record(gap, at: now) ?? []
+        case .gone(let sequences, let spool):
+            actions += neverCame(sequences, of: source, spool, at: now)
         case .earlier(let sequences):
-            if let line = sources[source]?.value.recordEarlier(sequences, at: now) {
-                actions.append(line)
-            }
+            actions += sources[source]?.value.recordEarlier(sequences, at: now) ?? []
         case .format(let update, let isKnown):
             actions += sources[source]?.value.record(update, isKnown: isKnown, at: now) ?? []
         case .goodbye(let goodbye, let isKnown):
@@ -428,6 +464,9 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         return events.compactMap { source, event in
             let sequences: ClosedRange<UInt64>
             switch event {
+            case .gone(let gone, let spool):
+                return .unrecorded(
+                    PersistedRecords(source: source, spool: spool, sequences: [gone]))
             case .samples: preconditionFailure("samples begin a session")
             case .opened(let introduction, _):
                 spools[source] = introduction.spool
@@ -447,17 +486,24 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     /// has waited long for a session is known to belong to none.
     private mutating func letGoOfLosses(now: Int64) -> [Action] {
         guard case .idle = state, !held.isEmpty,
-            now - lastRecordNanoseconds >= Self.returnNanoseconds
+            now - (heldSinceNanoseconds ?? now) >= Self.returnNanoseconds
         else { return [] }
         let actions = acknowledgeUnrecorded(held)
-        // Formats stay in force.
-        held.removeAll {
-            switch $0.event {
-            case .gap, .earlier: true
-            case .opened, .samples, .format, .goodbye: false
+        // Formats stay in force: of each track the last one.
+        var seen: Set<FormatPlace> = []
+        var kept: [(source: String, event: Event)] = []
+        for (source, event) in held.reversed() {
+            switch event {
+            case .gap, .earlier, .gone: continue
+            case .format(let update, _):
+                guard seen.insert(FormatPlace(source: source, track: update.format.kind)).inserted
+                else { continue }
+                kept.append((source, event))
+            case .opened, .samples, .goodbye: kept.append((source, event))
             }
         }
-        lastRecordNanoseconds = now
+        held = kept.reversed()
+        heldSinceNanoseconds = now
         return actions
     }
 
@@ -477,6 +523,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         state = .recording(manifest)
         sessionZero = zero
         mayEndNanoseconds = .min
+        begunSessions.use(1, now: now.monotonic)
         var actions: [Action] = [
             .job(.makeDirectory(settings.layout.session(manifest.session))),
             .sessionStarted(name: manifest.session),
@@ -502,6 +549,15 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     /// only where there are no others.
     private func earliestPresented(at now: Instant) -> Int64? {
         let video: TrackKind? = settings.startAt == .firstVideo ? .video : nil
+        // A stamp from before the day before, or from the future, is no beginning of a session: all others would lie behind it.
+        let earliestBelieved = now.monotonic.clampedSubtracting(
+            settings.budgets.zeroReachNanoseconds)
+        let believable =
+            earliestBelieved...now.monotonic.clampedAdding(
+                settings.budgets.zeroReachNanoseconds == .max
+                    ? .max : TrackClock.aheadLimitNanoseconds)
+        let earliestReplayed = now.monotonic.clampedSubtracting(
+            settings.budgets.replayedReachNanoseconds)
         var intakes = sources.mapValues(\.value.intake)
         var earliest: Int64?
         var earliestVideo: Int64?
@@ -510,21 +566,25 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
             switch event {
             case .opened(let introduction, _):
                 intakes[source] = SourceIntake(
-                    spool: introduction.spool, epochs: introduction.epochs)
+                    spool: introduction.spool, owner: introduction.clockOwner,
+                    epochs: introduction.epochs)
             case .samples(let samples, _, _):
                 if let zero = intakes[source]?.replayedZero(of: samples, at: now) {
-                    replayed = min(replayed ?? zero, zero)
+                    if zero >= earliestReplayed, zero <= believable.upperBound {
+                        replayed = min(replayed ?? zero, zero)
+                    }
                     continue
                 }
                 func first(_ kind: TrackKind?) -> Int64? {
                     intakes[source]?.firstPresented(
-                        in: samples, of: kind, clocks: clocks, now: now.monotonic)
+                        in: samples, of: kind, clocks: clocks, now: now.monotonic,
+                        believable: believable)
                 }
                 if let first = first(nil) { earliest = min(earliest ?? first, first) }
                 if let video, let first = first(video) {
                     earliestVideo = min(earliestVideo ?? first, first)
                 }
-            case .gap, .format, .goodbye, .earlier: continue
+            case .gap, .format, .goodbye, .earlier, .gone: continue
             }
         }
         return earliestVideo ?? earliest ?? replayed
@@ -553,7 +613,9 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         manifest.sources = manifestEntries
         for index in manifest.sources.indices {
             let name = manifest.sources[index].name
-            manifest.sources[index].spools = sources[name]?.value.spoolEnds.map {
+            manifest.sources[index].spools = sources[name]?.value.spoolEnds.suffix(
+                settings.budgets.spoolsPerSource
+            ).map {
                 $0.joined(
                     with: known.sequences(of: name, spool: bytes(hexadecimal: $0.spool) ?? []))
             }

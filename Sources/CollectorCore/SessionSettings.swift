@@ -21,6 +21,10 @@ struct SessionSettings: Sendable {
     /// Names of sessions that are there: another one gets another name, even if it has the same zero.
     var takenNames: Set<String> = []
     var software: String
+    /// What one source may have written.
+    var budgets = SourceBudgets()
+    /// What one agent may ask for.
+    var agentBudgets = CollectorBudgets()
 }
 
 /// A source as it introduced itself.
@@ -28,7 +32,12 @@ struct SourceIntroduction: Sendable {
     var name: String
     var agent: String
     var address: String
+    /// Whose key it came with; without keys, where it comes from.
+    var owner = ""
     var spool: [UInt8]
     var epochs: [Epoch]
     var tracks: [TrackFormat]
+
+    /// Whose word on its clock counts.
+    var clockOwner: ClockOwner? { Identity(spool).map { ClockOwner(owner: owner, spool: $0) } }
 }

@@ -14,6 +14,12 @@ struct SourceIntake: Sendable {
     /// Sound follows on itself as long as its stamps say so to within this many ticks (a tick is one sampling
     /// interval): rounding between clocks is not a gap.
     private static let soundToleranceTicks: Int64 = 2
+    /// How far a live source's track may have got ahead of the present, and how far from zero a recording that is played again may
+    /// have its samples (thirty years): there a file's name and all sums are still right, and readers believe them (``RecordLimits``).
+    private static let leadNanoseconds: Int64 = 3_600_000_000_000
+    private static let replayedNanoseconds: Int64 = 30 * 365 * 86_400_000_000_000
+    /// Epochs that are remembered, with those that a greeting names at most.
+    private static let epochsKept = 2 * WireLimits.epochsPerAgent
     /// What a sample lasts when nobody says: a picture at 25 Hz, an AAC packet.
     private static let nominalPictureTicks: Int64 = 3_600
     private static let nominalSoundTicks: Int64 = 1_024
@@ -25,6 +31,8 @@ struct SourceIntake: Sendable {
     }
 
     private var spool: [UInt8]
+    /// Whose word on the clocks counts.
+    private var owner: ClockOwner?
     private var epochs: [UInt32: Identity]
     /// Epochs that are timelines played again, and their zero: nanoseconds since 1970, UTC.
     private var replayed: [Identity: Int64] = [:]
@@ -43,8 +51,9 @@ struct SourceIntake: Sendable {
     /// How far the session's zero may have moved when the server was started anew, nanoseconds.
     var zeroErrorNanoseconds: Int64 = 0
 
-    init(spool: [UInt8], epochs: [Epoch]) {
+    init(spool: [UInt8], owner: ClockOwner?, epochs: [Epoch]) {
         self.spool = spool
+        self.owner = owner
         self.epochs = Self.byNumber(epochs)
         noteReplayed(epochs)
     }
@@ -58,10 +67,24 @@ struct SourceIntake: Sendable {
     }
 
     /// The agent is back: other epochs perhaps, another spool perhaps. The tracks' times go on.
-    mutating func resume(spool: [UInt8], epochs: [Epoch]) {
+    mutating func resume(spool: [UInt8], owner: ClockOwner?, epochs: [Epoch]) {
         self.spool = spool
+        self.owner = owner
         self.epochs = Self.byNumber(epochs)
         noteReplayed(epochs)
+        forgetOldEpochs()
+    }
+
+    /// Keeps what is known of epochs bounded: a box has a few boots in a session, and its greeting names those that still matter.
+    private mutating func forgetOldEpochs() {
+        guard max(timelines.count, replayed.count) > Self.epochsKept else { return }
+        let present = Set(epochs.values)
+        timelines = timelines.filter { present.contains($0.key) }
+        replayed = replayed.filter { present.contains($0.key) }
+        guessed.formIntersection(present)
+        followedNanoseconds = followedNanoseconds.filter { present.contains($0.key) }
+        begunNanoseconds = begunNanoseconds.filter { present.contains($0.key) }
+        jumpsSeen = jumpsSeen.filter { present.contains($0.key) }
     }
 
     /// A source whose tracks stand where an earlier collector left them.
@@ -69,7 +92,7 @@ struct SourceIntake: Sendable {
     /// Until its agent has made new clock exchanges, its clock is taken to run on as it did: a backlog comes first.
     /// - Parameter zero: session zero on the collector's monotonic clock, nanoseconds.
     init(resuming source: RecoveredSource, zero: Int64, zeroErrorNanoseconds: Int64) {
-        self.init(spool: source.spool ?? [], epochs: [])
+        self.init(spool: source.spool ?? [], owner: nil, epochs: [])
         self.zeroErrorNanoseconds = zeroErrorNanoseconds
         goOn(after: source.ends, formats: source.formats)
         guard let recorded = source.clock, let epoch = Identity(recorded.epoch) else { return }
@@ -116,7 +139,7 @@ struct SourceIntake: Sendable {
         let interval =
             isLearning ? Self.learningIntervalNanoseconds : Self.followIntervalNanoseconds
         guard now - (followedNanoseconds[epoch] ?? .min / 2) >= interval,
-            let change = clocks.change(of: epoch),
+            let change = clocks.change(of: clockID(epoch)),
             var timeline = timelines.removeValue(forKey: epoch)
         else { return }
         defer { timelines[epoch] = timeline }
@@ -152,16 +175,23 @@ struct SourceIntake: Sendable {
 
     /// Where the zero of a timeline that is played again is on the collector's clock; nil for samples of a clock that runs.
     func replayedZero(of samples: Samples, at now: Instant) -> Int64? {
-        replayed[epoch(samples)].map { now.monotonic - (now.utc.nanoseconds - $0) }
+        replayed[epoch(samples)].map {
+            now.monotonic.clampedSubtracting(now.utc.nanoseconds.clampedSubtracting($0))
+        }
     }
 
     /// The collector's time of the first sample that is presented, for the choice of a session's zero; of nothing but
     /// priming, when that is over.
-    /// - Parameter kind: only this track's samples count; none: all.
+    /// - Parameters:
+    ///   - kind: only this track's samples count; none: all.
+    ///   - believable: samples that say that they were captured at another time do not count.
     func firstPresented(
-        in samples: Samples, of kind: TrackKind?, clocks: AgentClocks, now: Int64
+        in samples: Samples, of kind: TrackKind?, clocks: AgentClocks, now: Int64,
+        believable: ClosedRange<Int64>
     ) -> Int64? {
-        let model = clocks.model(of: epoch(samples), at: stamp(samples)) ?? guess(samples, now: now)
+        let model =
+            clocks.model(of: clockID(epoch(samples)), at: stamp(samples))
+            ?? guess(samples, now: now)
         var earliest: Int64?
         for run in samples.runs where kind == nil || run.track == kind {
             let presented = (0..<run.count).filter { !run.flags(at: $0).contains(.priming) }
@@ -169,10 +199,22 @@ struct SourceIntake: Sendable {
             let end = run.ptsNanoseconds(at: last) + run.durationNanoseconds(at: last)
             for stamp in presented.isEmpty ? [end] : presented.map(run.ptsNanoseconds) {
                 let instant = model.collectorNanoseconds(at: stamp)
+                guard believable.contains(instant) else { continue }
                 earliest = min(earliest ?? instant, instant)
             }
         }
         return earliest
+    }
+
+    /// Whether a track of these samples has run so far ahead that no place is left for them that could be true.
+    func isRunAhead(_ samples: Samples, nowNanoseconds: Int64) -> Bool {
+        let limit =
+            replayed[epoch(samples)] == nil
+            ? nowNanoseconds.clampedAdding(Self.leadNanoseconds)
+            : Self.replayedNanoseconds.clampedAdding(Self.leadNanoseconds)
+        return samples.runs.contains { run in
+            trackClocks[run.track]?.endNanoseconds.map { $0 > limit } ?? false
+        }
     }
 
     /// Places a message's samples.
@@ -195,7 +237,7 @@ struct SourceIntake: Sendable {
                     model: Self.fixed(zero &+ (start &- zeroUTC.nanoseconds))))
             begunNanoseconds[epoch] = now
         } else if timelines[epoch] == nil {
-            let model = clocks.model(of: epoch, at: stamp(samples))
+            let model = clocks.model(of: clockID(epoch), at: stamp(samples))
             if model == nil {
                 notices.append(.clockUnknown)
                 guessed.insert(epoch)
@@ -205,7 +247,7 @@ struct SourceIntake: Sendable {
                     sessionZeroNanoseconds: zero, model: model ?? guess(samples, now: now)))
             followedNanoseconds[epoch] = model == nil ? nil : now
             begunNanoseconds[epoch] = now
-            jumpsSeen[epoch] = clocks.change(of: epoch)?.jumps ?? 0
+            jumpsSeen[epoch] = clocks.change(of: clockID(epoch))?.jumps ?? 0
         } else {
             follow(clocks, epoch, now: now)
         }
@@ -255,8 +297,10 @@ struct SourceIntake: Sendable {
                     ptsNanoseconds: timeline.map(run.ptsNanoseconds(at: index)),
                     dtsNanoseconds: mapped,
                     durationNanoseconds: run.durationNanoseconds(at: index)),
-                // What is played again may be of any time.
-                nowNanoseconds: isReplayed ? mapped : nowNanoseconds)
+                // What is played again may be of nearly any time.
+                nowNanoseconds: isReplayed
+                    ? max(-Self.replayedNanoseconds, min(Self.replayedNanoseconds, mapped))
+                    : nowNanoseconds)
             for fault in placement.faults { faults[fault, default: 0] += 1 }
             placed.append(
                 PlannedSample(
@@ -298,6 +342,9 @@ struct SourceIntake: Sendable {
         timelines[epoch]?.timeline(at: stamp).sessionNanoseconds(at: stamp)
     }
 
+    /// Whether what was placed last is played again.
+    var isPlayedAgain: Bool { newest.map { replayed[$0.epoch] != nil } ?? false }
+
     /// How the clock of what was placed last is taken to run; nil before that, and of what is played again.
     var presentClock: FragmentRecord.Clock? {
         guard let (epoch, stamp) = newest, replayed[epoch] == nil else { return nil }
@@ -326,6 +373,8 @@ struct SourceIntake: Sendable {
             boundNanoseconds: Self.guessBoundNanoseconds, boundGrowthPPB: ClockLimits.skewPPB,
             validFromAgentNanoseconds: newest)
     }
+
+    private func clockID(_ epoch: Identity) -> ClockID { ClockID(owner: owner, epoch: epoch) }
 
     private func epoch(_ samples: Samples) -> Identity {
         guard let identity = epochs[samples.epoch] else {

@@ -17,7 +17,7 @@ struct SourceProgress: Hashable, Sendable {
         var parts: [String] = []
         if pictures > 0 { parts.append("\(pictures) pictures") }
         if soundPackets > 0 { parts.append("\(soundPackets) AAC packets") }
-        parts.append("\(payloadBytes) bytes")
+        parts.append(byteText(payloadBytes))
         parts.append(lostSamples == 0 ? "nothing lost" : "\(lostSamples) samples lost")
         return parts.joined(separator: ", ")
     }

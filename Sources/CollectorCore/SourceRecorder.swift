@@ -26,6 +26,12 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
     private(set) var through: UInt64 = 0
     /// The same of the spools before it.
     private var earlierSpools: [SessionManifest.SpoolEnd] = []
+    private var files: Allowance
+    /// Media since a file was begun last.
+    private var bytesSinceOpening = 0
+    private var fold: LedgerFold
+    /// It has begun too many files: its samples are not recorded until it may begin one again, and decoding can start.
+    private var isOverFiles = false
 
     init(_ introduction: SourceIntroduction, settings: SessionSettings) {
         self.settings = settings
@@ -33,7 +39,10 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         segmenter = Segmenter(
             settings: SegmenterSettings(segmentNanoseconds: settings.segmentNanoseconds),
             formats: introduction.tracks)
-        intake = SourceIntake(spool: introduction.spool, epochs: introduction.epochs)
+        files = settings.budgets.files(segmentNanoseconds: settings.segmentNanoseconds)
+        fold = LedgerFold(settings.budgets)
+        intake = SourceIntake(
+            spool: introduction.spool, owner: introduction.clockOwner, epochs: introduction.epochs)
         progress = SourceProgress(name: introduction.name)
     }
 
@@ -44,6 +53,8 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
     ) {
         let present = source.spool ?? []
         self.settings = settings
+        files = settings.budgets.files(segmentNanoseconds: manifest.segmentNanoseconds)
+        fold = LedgerFold(settings.budgets, writtenBytes: source.ledgerBytes)
         introduction = SourceIntroduction(
             name: source.entry.name, agent: source.entry.agent, address: source.entry.address,
             spool: present, epochs: [], tracks: source.formats)
@@ -110,6 +121,12 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
             ]
     }
 
+    /// Whether records of a spool are in its part of the session.
+    func hasRecorded(_ other: [UInt8]) -> Bool {
+        let identity = hexadecimal(other)
+        return other == spool || earlierSpools.contains { $0.spool == identity }
+    }
+
     /// The same source before it has a place in a session; nil for one that nobody sends any more.
     var renewed: SourceRecorder? {
         guard isConnected, !isClosed else { return nil }
@@ -126,15 +143,15 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         _ new: SourceIntroduction, durable: UInt64, at now: Instant
     ) -> [Action] {
         if new.spool != spool {
-            earlierSpools = spoolEnds
+            earlierSpools = spoolEnds.suffix(settings.budgets.spoolsPerSource)
             through = 0
         }
         introduction = new
         isConnected = true
         open()
         segmenter.setFormats(new.tracks)
-        intake.resume(spool: new.spool, epochs: new.epochs)
-        return [opened(durable: durable, "back from \(new.agent) at \(new.address)", at: now)]
+        intake.resume(spool: new.spool, owner: new.clockOwner, epochs: new.epochs)
+        return opened(durable: durable, "back from \(new.agent) at \(new.address)", at: now)
     }
 
     private mutating func open() {
@@ -143,9 +160,10 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         progress.isComplete = false
     }
 
-    private func opened(durable: UInt64, _ text: String, at now: Instant) -> Action {
-        ledger(.opened, at: now) {
-            $0.spool = hexadecimal(spool)
+    private mutating func opened(durable: UInt64, _ text: String, at now: Instant) -> [Action] {
+        let spool = hexadecimal(spool)
+        return ledgerAtOnce(.opened, at: now) {
+            $0.spool = spool
             $0.after = durable
             $0.text = text
         }
@@ -155,11 +173,13 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
     /// - Parameters:
     ///   - source: what is on disk.
     ///   - durable: the last record of its present spool up to which everything is.
-    /// - Returns: payload bytes that were waiting for their fragment.
+    /// - Returns: what was waiting for its fragment.
     mutating func goBack(
         to source: RecoveredSource, durable: UInt64, in manifest: SessionManifest
-    ) -> Int {
-        let waiting = segmenter.pendingBytes
+    ) -> MediaAmount {
+        let waiting = segmenter.pendingAmount
+        // Lines that wait stand for records that come again.
+        fold.forget()
         segmenter = Segmenter(
             settings: SegmenterSettings(segmentNanoseconds: manifest.segmentNanoseconds),
             formats: segmenter.upcomingTracks,
@@ -187,10 +207,10 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
                 formats: segmenter.upcomingTracks)
         }
         let directory = settings.layout.source(manifest.session, name)
-        return [
-            .job(.makeDirectory(directory)),
-            opened(durable: durable, "\(introduction.agent) at \(introduction.address)", at: now),
-            note(.info, "recording \(segmenter.tracks.map(\.summary).joined(separator: ", "))"),
+        let line = opened(
+            durable: durable, "\(introduction.agent) at \(introduction.address)", at: now)
+        return [.job(.makeDirectory(directory))] + line + [
+            note(.info, "recording \(segmenter.tracks.map(\.summary).joined(separator: ", "))")
         ]
     }
 
@@ -201,6 +221,32 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         zero: Int64, at now: Instant
     ) -> [Action] {
         through = samples.lastSequence
+        if isOverFiles {
+            let hasPictures = segmenter.upcomingTracks.contains { $0.kind == .video }
+            let begins =
+                samples.beginsDecodable
+                && (!hasPictures || samples.runs.contains { $0.track == .video })
+            guard files.pauseNanoseconds(now: now.monotonic) == 0, begins else {
+                return leaveOut(
+                    samples, LostRecords.tooManyFiles, "the source begins more files than it may",
+                    at: now)
+            }
+            isOverFiles = false
+        }
+        let longest = settings.budgets.messageNanoseconds(
+            segmentNanoseconds: settings.segmentNanoseconds)
+        guard samples.spanNanoseconds <= longest else {
+            return leaveOut(
+                samples, LostRecords.impossibleTimes,
+                "samples of one message that lie too far apart to have been captured together",
+                at: now)
+        }
+        guard !intake.isRunAhead(samples, nowNanoseconds: now.monotonic.clampedSubtracting(zero))
+        else {
+            return leaveOut(
+                samples, LostRecords.impossibleTimes,
+                "more samples with times that cannot be true than there is time for", at: now)
+        }
         // In another session these are other times.
         if let rest, isResumed { intake.goOn(after: rest.ends, formats: segmenter.upcomingTracks) }
         var placed = intake.place(
@@ -218,9 +264,29 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
                 clocks: clocks, at: now)
     }
 
+    /// Samples that are not recorded: what they would have been goes into the ledger.
+    private mutating func leaveOut(
+        _ samples: Samples, _ cause: String, _ text: String, at now: Instant
+    ) -> [Action] {
+        progress.lostSamples.addClamped(UInt64(samples.count))
+        let stamp = samples.runs.first?.dtsNanoseconds.first ?? 0
+        let start = intake.sessionNanoseconds(stamp, epoch: samples.epoch)
+        return ledger(
+            .gap, at: now, sequences: samples.firstSequence...samples.lastSequence
+        ) {
+            $0.cause = cause
+            $0.startNanoseconds = start
+            $0.samples = UInt64(samples.count)
+            $0.text = text
+        } + [
+            .released(source: name, samples.amount),
+            .lost(source: name, cause: cause, samples: UInt64(samples.count)),
+        ]
+    }
+
     /// Samples are missing, and the agent says why.
     mutating func record(_ gap: GapRecord, at now: Instant) -> [Action] {
-        progress.lostSamples += gap.samples
+        progress.lostSamples.addClamped(gap.samples)
         through = gap.sequences.upperBound
         let start = intake.sessionNanoseconds(gap.startNanoseconds, epoch: gap.epoch)
         let entry = ledger(.gap, at: now, sequences: gap.sequences) {
@@ -232,9 +298,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
             $0.text = gap.text
         }
         let what = gap.samples == 0 ? "samples" : "\(gap.samples) samples"
-        return [
-            entry, note(.warning, "\(what) missing (\(gap.cause)): \(gap.text)"),
-        ]
+        return entry + [note(.warning, "\(what) missing (\(gap.cause)): \(gap.text)")]
     }
 
     /// A track's format changes with the next record.
@@ -246,15 +310,12 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         let others = segmenter.upcomingTracks.filter { $0.kind != update.format.kind }
         segmenter.setFormats(
             (others + [update.format]).sorted { $0.kind.rawValue < $1.kind.rawValue })
-        return [
-            ledger(
-                .format, at: now, sequences: isKnown ? nil : update.sequence...update.sequence
-            ) {
-                $0.track = update.format.kind.description
-                $0.text = update.format.summary
-            },
-            note(.info, "now \(update.format.summary)"),
-        ]
+        return ledger(
+            .format, at: now, sequences: isKnown ? nil : update.sequence...update.sequence
+        ) {
+            $0.track = update.format.kind.description
+            $0.text = update.format.summary
+        } + [note(.info, "now \(update.format.summary)")]
     }
 
     /// The source is complete.
@@ -265,46 +326,51 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         through = goodbye.sequence
         hasSaidGoodbye = true
         let actions = close(clocks: clocks, at: now)
-        return actions + [
-            ledger(
-                .goodbye, at: now, sequences: isKnown ? nil : goodbye.sequence...goodbye.sequence
-            ) {
-                $0.text = goodbye.text
-            },
-            note(.info, "complete (\(goodbye.text)): \(progress.summary)"),
+        let line = ledgerAtOnce(
+            .goodbye, at: now, sequences: isKnown ? nil : goodbye.sequence...goodbye.sequence
+        ) {
+            $0.text = goodbye.text
+        }
+        return actions + line + [
+            note(.info, "complete (\(goodbye.text)): \(progress.summary)")
         ]
     }
 
     /// Records have come that an earlier session has: they are no hole in this one.
-    mutating func recordEarlier(_ sequences: ClosedRange<UInt64>, at now: Instant) -> Action {
+    mutating func recordEarlier(_ sequences: ClosedRange<UInt64>, at now: Instant) -> [Action] {
         through = max(through, sequences.upperBound)
+        let spool = hexadecimal(spool)
         // They are on disk: the line stands for itself.
-        return ledger(.earlier, at: now) {
+        return ledgerAtOnce(.earlier, at: now) {
             $0.firstSequence = sequences.lowerBound
             $0.lastSequence = sequences.upperBound
-            $0.spool = hexadecimal(spool)
+            $0.spool = spool
             $0.text = "recorded in an earlier session"
         }
     }
 
     /// A line about the session as a whole.
-    func noted(_ text: String, at now: Instant) -> Action {
-        ledger(.resumed, at: now) { $0.text = text }
+    mutating func noted(_ text: String, at now: Instant) -> [Action] {
+        ledgerAtOnce(.resumed, at: now) { $0.text = text }
     }
 
     /// Writes what is pending where it has waited too long.
     mutating func tick(clocks: AgentClocks, at now: Instant) -> [Action] {
         guard isEnrolled else { return [] }
-        return actions(segmenter.tick(now: now.monotonic), clocks: clocks, at: now)
+        let waited = fold.isWaiting ? fold.tick(now: now.monotonic).map(line) : []
+        return waited + actions(segmenter.tick(now: now.monotonic), clocks: clocks, at: now)
     }
 
     /// Finishes the source's files.
     mutating func close(clocks: AgentClocks, at now: Instant) -> [Action] {
+        // What is measured behind its goodbye is nothing of its recording.
+        let wasClosed = isClosed
         isClosed = true
         progress.isComplete = true
         let last = actions(segmenter.end(), clocks: clocks, at: now)
-        guard isEnrolled else { return last }
-        return last + noticed(diary.close(clocks), at: now)
+        guard isEnrolled, !wasClosed else { return last }
+        let notices = noticed(diary.close(clocks, of: introduction.clockOwner), at: now)
+        return last + notices + fold.end().map(line)
     }
 }
 
@@ -326,11 +392,13 @@ extension SourceRecorder {
     }
 
     /// What was noticed of clocks and stamps, as lines.
-    private func noticed(_ notices: [IntakeNotice], at now: Instant) -> [Action] {
-        notices.flatMap { notice in
-            let line = ledger(notice.kind, at: now, notice.fill)
-            return notice.isWarning ? [line, note(.warning, notice.text)] : [line]
+    private mutating func noticed(_ notices: [IntakeNotice], at now: Instant) -> [Action] {
+        var actions: [Action] = []
+        for notice in notices {
+            actions += ledger(notice.kind, at: now, notice.fill)
+            if notice.isWarning { actions.append(note(.warning, notice.text)) }
         }
+        return actions
     }
 
     /// Gives a fragment what has been learned of its clock since the one before; what is worth a line comes back.
@@ -340,12 +408,13 @@ extension SourceRecorder {
         guard let epoch = Identity(fragment.context.epoch) else {
             preconditionFailure("an epoch's identity has as many bytes on the wire as on disk")
         }
+        let clock = ClockID(owner: introduction.clockOwner, epoch: epoch)
         var notices = diary.turn(to: epoch, zero: fragment.context.collectorZeroNanoseconds)
-        fragment.context.exchanges = diary.takeExchanges(of: epoch, clocks)
+        fragment.context.exchanges = diary.takeExchanges(of: clock, clocks)
         if let stamp = fragment.pieces.first?.runs.first?.samples.first?.agentDTSNanoseconds,
             let session = intake.sessionNanoseconds(stamp, epoch: epoch)
         {
-            notices += diary.notices(of: epoch, clocks, at: stamp, session: session)
+            notices += diary.notices(of: clock, clocks, at: stamp, session: session)
         }
         return noticed(notices, at: now)
     }
@@ -357,6 +426,14 @@ extension SourceRecorder {
         return steps.flatMap { step -> [Action] in
             switch step {
             case .open(let number, let plan):
+                let isFilled =
+                    intake.isPlayedAgain && bytesSinceOpening >= settings.budgets.fileBytes
+                    && plan.originNanoseconds % settings.segmentNanoseconds == 0
+                if !isFilled {
+                    files.use(1, now: now.monotonic)
+                    if files.pauseNanoseconds(now: now.monotonic) > 0 { isOverFiles = true }
+                }
+                bytesSinceOpening = 0
                 let origin = UTCTime(
                     nanoseconds: session.zeroUTC.nanoseconds + plan.originNanoseconds)
                 let path = settings.layout.segment(session.name, name, origin: origin)
@@ -369,6 +446,7 @@ extension SourceRecorder {
             case .append(let number, var fragment):
                 let id = SegmentID(session: session.name, source: name, number: number)
                 let lines = writeDown(clocks, in: &fragment, at: now)
+                bytesSinceOpening += fragment.sizeBytes
                 return [.job(.append(id, fragment))] + lines
             case .finish(let number):
                 return [
@@ -378,11 +456,31 @@ extension SourceRecorder {
         }
     }
 
-    private func ledger(
+    /// A line for the ledger, now or when there is room for it.
+    private mutating func ledger(
         _ kind: LedgerEntry.Kind, at now: Instant, sequences: ClosedRange<UInt64>? = nil,
         _ fill: (inout LedgerEntry) -> Void
-    ) -> Action {
-        guard let session else { preconditionFailure("a ledger belongs to a session") }
+    ) -> [Action] {
+        fold.add(
+            entry(kind, at: now, sequences: sequences, fill), sequences: sequences,
+            now: now.monotonic
+        ).map(line)
+    }
+
+    /// A line for the ledger that nothing may hold up; none where the ledger is so long that it could not be read any more.
+    private mutating func ledgerAtOnce(
+        _ kind: LedgerEntry.Kind, at now: Instant, sequences: ClosedRange<UInt64>? = nil,
+        _ fill: (inout LedgerEntry) -> Void
+    ) -> [Action] {
+        let entry = entry(kind, at: now, sequences: sequences, fill)
+        guard fold.addAtOnce(entry, now: now.monotonic) else { return [] }
+        return [line(LedgerFold.Line(entry: entry, sequences: sequences.map { [$0] } ?? []))]
+    }
+
+    private func entry(
+        _ kind: LedgerEntry.Kind, at now: Instant, sequences: ClosedRange<UInt64>?,
+        _ fill: (inout LedgerEntry) -> Void
+    ) -> LedgerEntry {
         var entry = LedgerEntry(kind: kind, at: now.utc)
         if let sequences {
             entry.firstSequence = sequences.lowerBound
@@ -390,13 +488,20 @@ extension SourceRecorder {
             entry.spool = hexadecimal(spool)
         }
         fill(&entry)
-        let records = sequences.map {
-            PersistedRecords(source: name, spool: spool, sequences: [$0])
-        }
+        return entry
+    }
+
+    private func line(_ line: LedgerFold.Line) -> Action {
+        guard let session else { preconditionFailure("a ledger belongs to a session") }
+        // A line may have waited, and be of the spool before.
+        let own = line.entry.spool.flatMap(bytes(hexadecimal:)) ?? spool
+        let records =
+            line.sequences.isEmpty
+            ? nil : PersistedRecords(source: name, spool: own, sequences: line.sequences)
         return .job(
             .ledger(
                 source: name, path: settings.layout.ledger(session.name, name),
-                Ledger.line(entry), records: records))
+                Ledger.line(line.entry), records: records))
     }
 
     private func note(_ level: SessionRecorder<Payload>.Note.Level, _ text: String) -> Action {

@@ -35,7 +35,7 @@ struct SourceTallies: Sendable {
 
     /// Every cause there is, so that a count that begins to grow grows from zero.
     private static let noGaps = Dictionary(
-        uniqueKeysWithValues: (GapCause.allCases.map(\.description) + [LostRecords.writeFailed])
+        uniqueKeysWithValues: (GapCause.allCases.map(\.description) + LostRecords.own)
             .map { (label($0), SourceStatus.Gaps()) })
 
     private var tallies: [String: Tally] = [:]
@@ -98,9 +98,9 @@ struct SourceTallies: Sendable {
         guard let index = tallies.index(forKey: name) else { return }
         var gaps = tallies.values[index].gaps[Self.label(cause)] ?? SourceStatus.Gaps()
         gaps.count += 1
-        gaps.samples += samples
+        gaps.samples.addClamped(samples)
         tallies.values[index].gaps[Self.label(cause)] = gaps
-        tallies.values[index].lostSamples += samples
+        tallies.values[index].lostSamples.addClamped(samples)
     }
 
     mutating func reported(_ health: SourceHealth, of name: String, at now: Int64) {

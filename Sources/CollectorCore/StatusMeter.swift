@@ -40,7 +40,7 @@ struct StatusMeter {
             session: recorder.sessionName,
             sources: sources(of: conductor, sessionNow: sessionNow, now: now),
             trouble: surroundings.isEntranceShut
-                ? "no agent can connect any more, start the collector again" : conductor.trouble)
+                ? "no agent can connect any more, the collector is ending" : conductor.trouble)
         status.sessionSeconds = sessionNow.map { Double($0) / 1e9 }
         status.sessionsBegun = conductor.counts.sessionsBegun
         status.sessionsEnded = conductor.counts.sessionsEnded
@@ -115,7 +115,8 @@ struct StatusMeter {
                         offsetNanoseconds: $0.offsetNanoseconds,
                         boundNanoseconds: $0.boundNanoseconds, skewPPB: $0.skewPartsPerBillion)
                 }
-                if let sessionNow, source.isRecorded,
+                // What is stopped on purpose is not late.
+                if let sessionNow, source.isRecorded, !(source.isConnected && source.isStopped),
                     let newest = recorder.progress.newestNanoseconds
                 {
                     source.lagSeconds = Double(sessionNow - newest) / 1e9
@@ -136,6 +137,7 @@ extension SourceStatus {
         agent = tally.agent
         software = tally.software
         isConnected = tally.isConnected
+        isStopped = tally.health?.isStopped ?? false
         lostSamples = tally.lostSamples
         pictures = tally.pictures
         soundPackets = tally.soundPackets

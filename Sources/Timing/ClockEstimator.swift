@@ -1,3 +1,5 @@
+import Media
+
 /// What an agent's clock does, learnt from exchanges with it: one per epoch.
 package struct ClockEstimator: Sendable {
     /// What an exchange said.

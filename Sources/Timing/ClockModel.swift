@@ -1,3 +1,5 @@
+import Media
+
 /// What is known of an agent's clock at one moment: a line through its offset, and how wrong the line may be.
 ///
 /// Plain integers, so that it can be stored in a recording and used again years later with nothing but this

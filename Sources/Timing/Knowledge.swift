@@ -1,3 +1,5 @@
+import Media
+
 /// All that a series of exchanges, each in accord with those before, says of an agent's clock.
 ///
 /// Two statements are kept, one for each assumption. By the skew limit alone the offset is in ``range``, whatever

@@ -1,3 +1,5 @@
+import Media
+
 /// Where the offset is for certain, by the skew limit alone: every exchange gives a range, and a range grows by
 /// the limit as time goes on.
 struct OffsetRange: Hashable, Sendable {

@@ -1,3 +1,5 @@
+import Media
+
 /// Where moments of one epoch of an agent's clock belong, computed when all exchanges are known.
 ///
 /// The offset is known at whole multiples of ``spacingNanoseconds`` of the agent's clock (``SmoothedMoment``) and a straight line

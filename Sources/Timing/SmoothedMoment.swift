@@ -1,3 +1,5 @@
+import Media
+
 /// What all exchanges around one moment of an agent's clock say of the offset there.
 ///
 /// The clock's tangent at the moment is a line in the plane of offset and skew. Every reading, before or after, cuts away the

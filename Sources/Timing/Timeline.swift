@@ -1,3 +1,5 @@
+import Media
+
 /// Puts one source's samples, picture and sound alike, from one epoch of its agent's clock on the session's
 /// timeline.
 ///

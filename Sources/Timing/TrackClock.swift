@@ -50,6 +50,19 @@ package struct TrackClock: Sendable {
         last = (dts, max(1, durationTicks))
     }
 
+    /// Where the next sample would follow on the one before, nanoseconds of session time; nil before the first.
+    ///
+    /// Samples whose stamps cannot be true run on, and get ahead of the present when there are too many of them for the time.
+    package var endNanoseconds: Int64? {
+        guard let last else { return nil }
+        do {
+            return try rescale(
+                last.dtsTicks.clampedAdding(last.durationTicks), from: timescale, to: .nanoseconds)
+        } catch {
+            return last.dtsTicks < 0 ? .min : .max
+        }
+    }
+
     /// The place of the next sample in decoding order; `nowNanoseconds` is the present on the session's
     /// timeline.
     package mutating func place(_ stamps: SampleStamps, nowNanoseconds: Int64) -> Placement {

@@ -5,7 +5,7 @@ package enum WireLimits {
     /// The protocol's major version; another one is refused.
     package static let major: UInt32 = 1
     /// The protocol's minor version: additions that old peers skip.
-    package static let minor: UInt32 = 3
+    package static let minor: UInt32 = 4
     /// The first minor version whose agents take commands.
     package static let commandMinor: UInt32 = 2
 
@@ -80,6 +80,10 @@ package enum WireLimits {
     package static let intervalNanoseconds: Int64 = 3_600_000_000_000
     /// Nanoseconds that a gap may last: ten years.
     package static let gapNanoseconds: Int64 = 315_360_000_000_000_000
+    /// Samples that one gap may stand for: a thousand a second for thirty years.
+    package static let gapSamples: UInt64 = 1 << 40
+    /// The highest count of anything that an agent reports of itself (bytes kept, samples lost).
+    package static let reportedCount: UInt64 = 1 << 62
     /// A sound level, hundredths of a decibel of full scale: from silence to twice what can be heard unclipped.
     package static let levelMillibels: ClosedRange<Int32> = -12_000...600
     /// The highest record number: arithmetic on numbers cannot overflow.
@@ -107,4 +111,8 @@ package enum WireLimits {
     package static let controlMessagesPerSecond: Int64 = 60
     /// How many of those may come at once.
     package static let controlMessageBurst: Int64 = 120
+    /// Clock probes per second that a connection may send: a prober that searches sends 83.
+    package static let clockProbesPerSecond: Int64 = 100
+    /// How many of those may come at once: what an agent sends to a collector that stands still, until it gives the connection up.
+    package static let clockProbeBurst: Int64 = 1_000
 }

@@ -43,7 +43,8 @@ private struct Box {
                 t1: agent + step, t2: collector + step + 10_000, t3: collector + step + 11_000,
                 t4: agent + step + 21_000, epoch: 1)
         }
-        session.recorder.exchanges(exchanges, epoch: epoch)
+        session.recorder.exchanges(
+            exchanges, by: ClockOwner(owner: "", spool: spool), epoch: epoch)
     }
 
     mutating func picture(
@@ -136,7 +137,7 @@ private struct Box {
                                 t1: huge + 2, t2: now + 50_000 * second * Int64(index + 1),
                                 t3: now + 50_000 * second * Int64(index + 1), t4: huge + 3,
                                 epoch: 1),
-                        ], epoch: liar.epoch)
+                        ], by: ClockOwner(owner: "", spool: liar.spool), epoch: liar.epoch)
                 }
                 honest.picture(capturedAt: now, arriving: now, in: &session)
                 liar.picture(capturedAt: now, arriving: now, in: &session)

@@ -39,6 +39,44 @@ import Testing
         #expect(scene.stuckPaths.isEmpty)
     }
 
+    @Test func `a directory that cannot be made durable holds up its own source alone`() throws {
+        let scene = try DiskScene()
+        let directory = scene.layout.source("session", "one")
+        scene.open(2, of: "one")
+        scene.append(3...3, to: 2, of: "one")
+        scene.append(3...3, to: 1, of: "two")
+        scene.disk.setFault(EIO, at: directory)
+        scene.worker.commit()
+        scene.hear()
+        #expect(scene.persisted("two") == [1...2, 3...3])
+        #expect(scene.persisted("one") == [1...2])
+        scene.disk.setFault(nil, at: directory)
+        scene.worker.commit()
+        scene.hear()
+        #expect(scene.persisted("one") == [1...2, 3...3])
+    }
+
+    @Test func `a directory that somebody removes costs its own source alone`() throws {
+        let scene = try DiskScene()
+        let directory = scene.layout.source("session", "one")
+        scene.open(2, of: "one")
+        scene.append(3...3, to: 2, of: "one")
+        scene.append(3...3, to: 1, of: "two")
+        try FileSystem.removeTree(directory)
+        scene.worker.commit()
+        scene.hear()
+        #expect(scene.persisted("two") == [1...2, 3...3])
+        // The source goes on in a directory of its own.
+        for _ in 0..<3 {
+            scene.worker.retry()
+            scene.hear()
+        }
+        #expect(FileSystem.isDirectory(directory))
+        #expect(!scene.worker.rescues.values.contains { !$0.isDone })
+        // What was in the file that is gone is not called durable.
+        #expect(scene.persisted("one") == [1...2])
+    }
+
     @Test func `who was told that a commit failed hears when one has not`() throws {
         let scene = try DiskScene()
         let directory = scene.layout.session("session")
@@ -46,7 +84,7 @@ import Testing
         scene.disk.setFault(EIO, at: directory)
         scene.worker.commit()
         scene.hear()
-        #expect(scene.stuckPaths == [scene.layout.sessions])
+        #expect(scene.stuckPaths == [directory])
         scene.disk.setFault(nil, at: directory)
         let ledger = scene.layout.ledger("session", "one")
         let line = Ledger.line(LedgerEntry(kind: .time, at: DiskScene.zero))

@@ -130,7 +130,7 @@ struct SessionHarness {
             case .note, .lost: break
             case .durable(_, _, let through): durable.append(through)
             case .unrecorded(let records): unrecorded.append(records)
-            case .released(_, let size): releasedBytes += size
+            case .released(_, let amount): releasedBytes += amount.sizeBytes
             case .sessionStarted(let name): started.append(name)
             case .sessionResumed(let name): resumed.append(name)
             case .sessionEnded(let name, let reason):
@@ -142,7 +142,9 @@ struct SessionHarness {
 
     mutating func open(_ camera: SteadyCamera, at now: Int64) {
         if camera.zeroUTCNanoseconds == nil {
-            recorder.exchanges(camera.exchange(at: now), epoch: camera.epoch)
+            recorder.exchanges(
+                camera.exchange(at: now), by: ClockOwner(owner: "", spool: camera.spool),
+                epoch: camera.epoch)
         }
         apply(
             recorder.open(

@@ -166,7 +166,9 @@ struct SimulatedSite {
                 guard !boxes[index].isOffline(time) else { continue }
                 let exchange = boxes[index].exchange(time + 0.1, &random)
                 if let epoch = boxes[index].epochs.last, exchange.epoch == epoch.number {
-                    session.recorder.exchanges([exchange], epoch: epoch.identity)
+                    session.recorder.exchanges(
+                        [exchange], by: ClockOwner(owner: "", spool: boxes[index].spool),
+                        epoch: epoch.identity)
                 }
                 for samples in backlog[index] {
                     session.samples(
@@ -195,7 +197,10 @@ struct SimulatedSite {
     ) {
         let burst = (0..<8).map { box.exchange(time - 0.5 + Double($0) * 0.02, &random) }
             .filter { $0.epoch == box.epochs.count }
-        if let epoch = box.epochs.last { session.recorder.exchanges(burst, epoch: epoch.identity) }
+        if let epoch = box.epochs.last {
+            session.recorder.exchanges(
+                burst, by: ClockOwner(owner: "", spool: box.spool), epoch: epoch.identity)
+        }
         session.apply(
             session.recorder.open(
                 box.introduction, received: box.sequence - 1,

@@ -142,6 +142,63 @@ struct `An agent` {
         #expect(agent.takeSent().count == 1)
     }
 
+    @Test func `a capture that is stopped is told at once, and with every heartbeat`() {
+        func stopped(_ agent: inout AgentHarness) -> [Bool] {
+            agent.takeSent().flatMap { message in
+                if case .heartbeat(let heartbeat) = message {
+                    return heartbeat.health.map(\.isStopped)
+                }
+                return []
+            }
+        }
+        var agent = AgentHarness()
+        agent.connect()
+        agent.welcome()
+        agent.sent.removeAll()
+        agent.perform(agent.link.setStopped(true, of: 0, now: agent.now))
+        #expect(stopped(&agent) == [true])
+        agent.perform(agent.link.setStopped(true, of: 0, now: agent.now))
+        #expect(stopped(&agent) == [])
+        agent.tick(milliseconds: 1_000)
+        #expect(stopped(&agent) == [true])
+        agent.perform(agent.link.setStopped(false, of: 0, now: agent.now))
+        #expect(stopped(&agent) == [false])
+    }
+
+    @Test func `who is refused because another has the source is not told that nobody is there`() {
+        var agent = AgentHarness()
+        for _ in 0..<3 {
+            agent.connect()
+            agent.receive(
+                .refusal(Refusal(reason: .sourceInUse, text: "the source camera1 is sent by box8")))
+            agent.tick(milliseconds: 1_500)
+        }
+        #expect(agent.logs.allSatisfy { !$0.text.contains("no collector") }, "\(agent.logs)")
+        #expect(agent.logs.contains { $0.text.contains("is sent by box8") })
+    }
+
+    @Test func `a collector that does not answer the greeting is not said to be away`() {
+        var agent = AgentHarness()
+        agent.connect()
+        agent.tick(milliseconds: 10_500)
+        agent.tick(milliseconds: 2_000)
+        #expect(
+            agent.logs.last?.text.hasPrefix("the collector at tcp://collector:5550 does not answer")
+                == true, "\(agent.logs)")
+    }
+
+    @Test func `why nothing is heard of the collector is said where its absence is`() {
+        var agent = AgentHarness()
+        agent.perform(agent.link.disconnected(now: agent.now))
+        agent.link.setAbsence("the host name 'collector' cannot be resolved (unknown)")
+        agent.tick(milliseconds: 1_500)
+        #expect(
+            agent.logs.last?.text.hasPrefix(
+                "the host name 'collector' cannot be resolved (unknown) for 1 s; keeping") == true,
+            "\(agent.logs)")
+        #expect(agent.logs.last?.text.contains("in memory (0 B of at most 1 MB)") == true)
+    }
+
     @Test func `tells how the sound does, and tells it once`() {
         var agent = AgentHarness()
         agent.connect()

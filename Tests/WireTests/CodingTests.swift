@@ -38,7 +38,9 @@ private let everyMessage: [WireMessage] = [
         Heartbeat(
             clockExchanges: [Fixtures.exchange(3)],
             health: [
-                SourceHealth(source: 2, keptBytes: 1 << 40, newestSequence: 8, lostSamples: 9),
+                SourceHealth(
+                    source: 2, keptBytes: 1 << 40, newestSequence: 8, lostSamples: 9,
+                    isStopped: true),
                 SourceHealth(
                     source: 3, keptBytes: 0, newestSequence: 8, lostSamples: 0,
                     sound: SoundHealth(

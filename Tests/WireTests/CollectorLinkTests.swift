@@ -15,7 +15,9 @@ struct `A greeting` {
             return
         }
         #expect(
-            events[0] == .clockExchanges(epoch: Fixtures.epoch.identity, [Fixtures.exchange()]))
+            events[0]
+                == .clockExchanges(
+                    Fixtures.clockOwner, epoch: Fixtures.epoch.identity, [Fixtures.exchange()]))
         #expect(source.name == "camera1")
         #expect(source.agent == "box7")
         #expect(source.address == "10.0.0.1")
@@ -274,6 +276,44 @@ struct `A record` {
         #expect(refusal?.text == "the payload has 6499 bytes, its samples 6500 together")
     }
 
+    @Test func `nothing is taken behind a goodbye that the archive knows, however it is cut`() {
+        var collector = CollectorHarness(archived: { _, _ in
+            ArchivedRecords(persisted: 100, goodbye: 100)
+        })
+        collector.send(.hello(Fixtures.hello()))
+        _ = collector.takeEvents()
+        // Nobody was told that the source is here: its samples would belong to nobody.
+        collector.send(
+            .samples(
+                Fixtures.samples(
+                    first: 95, runs: [Fixtures.run(sizes: [1, 1, 1, 1, 1, 1, 1, 1, 1])])))
+        #expect(collector.takeRefusal()?.reason == .sequence)
+        #expect(!collector.takeEvents().contains { if case .samples = $0 { true } else { false } })
+    }
+
+    @Test func `gaps as wide as numbers go come again without an end of the world`() {
+        var collector = CollectorHarness.greeted()
+        let whole = 1...WireLimits.sequence as ClosedRange<UInt64>
+        for _ in 0..<6 {
+            collector.send(.gap(Fixtures.gap(whole)))
+            collector.send(.hello(Fixtures.hello()))
+        }
+        #expect(collector.link.duplicateRecords >= WireLimits.sequence)
+    }
+
+    @Test func `a source that greets all the time is put off, and told to come again`() {
+        var collector = CollectorHarness()
+        var refusal: Refusal?
+        for _ in 0..<40 where refusal == nil {
+            collector.send(.hello(Fixtures.hello()))
+            refusal = collector.takeRefusal()
+        }
+        #expect(refusal?.reason == .unknownConnection)
+        collector.now += 1_000_000_000
+        collector.send(.hello(Fixtures.hello()), from: 2)
+        #expect(collector.takeRefusal() == nil)
+    }
+
     @Test func `can be taken back by who looks into the payload`() {
         var collector = CollectorHarness.greeted()
         collector.send(.samples(Fixtures.samples()))
@@ -284,7 +324,7 @@ struct `A record` {
         #expect(collector.takeRefusal()?.text == "NAL length")
         collector.send(.hello(Fixtures.hello()), from: 2)
         #expect(collector.takeState(of: 2)?.received == 0)
-        #expect(collector.link.sources["camera1"]?.outstandingBytes == 0)
+        #expect(collector.link.sources["camera1"]?.heldBytes == 0)
     }
 }
 
@@ -371,7 +411,8 @@ struct `A connection` {
             .heartbeat(Heartbeat(clockExchanges: [Fixtures.exchange()], health: [health])))
         #expect(
             collector.takeEvents() == [
-                .clockExchanges(epoch: Fixtures.epoch.identity, [Fixtures.exchange()]),
+                .clockExchanges(
+                    Fixtures.clockOwner, epoch: Fixtures.epoch.identity, [Fixtures.exchange()]),
                 .health(source: "camera1", health),
             ])
     }
@@ -437,9 +478,21 @@ struct `Strangers` {
 
     @Test func `cannot fill the memory with addresses`() {
         var gate = LogGate()
-        for number in 0..<5_000 { _ = gate.pass("\(number)", now: Int64(number)) }
-        #expect(gate.pass("0", now: 5_000) == 0)
-        #expect(gate.pass("4999", now: 5_000) == nil)
+        // Far enough apart that their lines are not too many, and soon enough that the last one still has to wait.
+        let step = LogGate.pauseNanoseconds / Int64(LogGate.linesPerPause) + 1
+        for number in 0..<5_000 { _ = gate.pass("\(number)", now: Int64(number) * step) }
+        #expect(gate.pass("0", now: 5_000 * step) == 0)
+        #expect(gate.pass("4999", now: 5_000 * step) == nil)
+    }
+
+    @Test
+    func `share a budget of lines, whatever their addresses, and those held back are counted`() {
+        var gate = LogGate()
+        let passed = (0..<5_000).count { gate.pass("2001:db8::\($0)", now: 0) != nil }
+        #expect(passed == LogGate.linesPerPause)
+        #expect(gate.pass("192.0.2.1", now: LogGate.pauseNanoseconds - 1) == nil)
+        #expect(gate.pass("192.0.2.1", now: LogGate.pauseNanoseconds) == 5_001 - passed)
+        #expect(gate.pass("192.0.2.2", now: LogGate.pauseNanoseconds) == 0)
     }
 
     @Test(arguments: 0..<20 as Range<UInt64>)

@@ -41,6 +41,8 @@ struct `Credit` {
         #expect(collector.link.windowBytes == (64 << 20) / 17)
     }
 
+    private let whole = MediaAmount(sizeBytes: 4 << 20, samples: 1)
+
     @Test func `is enough for the largest record as soon as nothing is on its way`() {
         var collector = CollectorHarness()
         collector.send(.hello(Fixtures.hello()))
@@ -51,7 +53,7 @@ struct `Credit` {
         // What is on its way will bring credit.
         collector.send(.heartbeat(Heartbeat()))
         #expect(announced() == 1 << 20)
-        collector.link.released(bytes: 1_000, source: "camera1")
+        collector.link.released(MediaAmount(sizeBytes: 1_000, samples: 1), source: "camera1")
         collector.send(.heartbeat(Heartbeat()))
         #expect(announced() == 1_256 + (4 << 20) + 256)
     }
@@ -70,7 +72,7 @@ struct `Credit` {
         collector.send(.samples(Fixtures.samples(first: 1, runs: [batch])))
         collector.tick()
         #expect(collector.takeState() == nil)
-        collector.link.released(bytes: 4 << 20, source: "camera1")
+        collector.link.released(whole, source: "camera1")
         collector.tick()
         #expect(collector.takeState()?.creditLimitBytes == (8 << 20) + (4 << 20) + 256)
     }
@@ -79,10 +81,10 @@ struct `Credit` {
         var collector = CollectorHarness.greeted()
         collector.send(.samples(Fixtures.samples(first: 1, runs: [batch])))
         collector.tick()
-        collector.link.released(bytes: 4 << 20 - 512, source: "camera1")
+        collector.link.released(MediaAmount(sizeBytes: 4 << 20 - 512), source: "camera1")
         collector.perform(collector.link.returnCredit(now: collector.now))
         #expect(collector.takeState() == nil)
-        collector.link.released(bytes: 512, source: "camera1")
+        collector.link.released(MediaAmount(sizeBytes: 512, samples: 1), source: "camera1")
         collector.perform(collector.link.returnCredit(now: collector.now))
         #expect(collector.takeState()?.creditLimitBytes == (8 << 20) + (4 << 20) + 256)
         collector.perform(collector.link.returnCredit(now: collector.now))
@@ -94,8 +96,11 @@ struct `Credit` {
         collector.send(.samples(Fixtures.samples(first: 1, runs: [batch])))
         collector.send(.hello(Fixtures.hello()), from: 2)
         collector.tick()
-        #expect(collector.takeState(of: 2)?.creditLimitBytes == 4 << 20)
-        collector.link.released(bytes: 4 << 20, source: "camera1")
+        // What a sample costs of memory besides its bytes comes on top.
+        #expect(
+            collector.takeState(of: 2)?.creditLimitBytes
+                == UInt64(4 << 20 - CollectorBudgets.sampleCostBytes))
+        collector.link.released(whole, source: "camera1")
         collector.tick()
         #expect(collector.takeState(of: 2)?.creditLimitBytes == 8 << 20)
     }
@@ -114,10 +119,44 @@ struct `Credit` {
         #expect(refused)
     }
 
+    @Test func `does not come back for gaps before they are durable`() {
+        var collector = CollectorHarness.greeted()
+        var number: UInt64 = 0
+        var refusal: Refusal?
+        while refusal == nil, number < 100_000 {
+            number += 1
+            collector.send(.gap(Fixtures.gap(number...number)))
+            if number % 1_000 == 0 { collector.tick() }
+            refusal = collector.takeRefusal()
+        }
+        // What was granted at first, and no more.
+        #expect(refusal?.reason == .limit)
+        #expect(number <= (8 << 20) / 256 + 1)
+        collector.link.persisted(
+            source: "camera1", spool: Fixtures.identity(1), sequence: number)
+        #expect(collector.link.sources["camera1"]?.heldBytes == 0)
+    }
+
+    @Test func `puts off who fills the memory with samples of a few bytes`() {
+        var collector = CollectorHarness.greeted()
+        var first: UInt64 = 1
+        var refusal: Refusal?
+        while refusal == nil, first < 4_000_000 {
+            let run = Fixtures.run(sizes: [UInt32](repeating: 1, count: 4_096))
+            collector.send(.samples(Fixtures.samples(first: first, runs: [run])))
+            first += 4_096
+            collector.tick()
+            refusal = collector.takeRefusal()
+        }
+        #expect(refusal?.reason == .unknownConnection)
+        let held = collector.link.sources["camera1"]?.heldBytes ?? 0
+        #expect(held <= (48 << 20) + 4_096 * 200)
+    }
+
     @Test func `is spent by what comes again, and comes back at once`() {
         var collector = CollectorHarness.greeted()
         collector.send(.samples(Fixtures.samples(first: 1, runs: [batch])))
-        collector.link.released(bytes: 4 << 20, source: "camera1")
+        collector.link.released(whole, source: "camera1")
         collector.send(.hello(Fixtures.hello()), from: 2)
         collector.tick()
         _ = collector.takeSent(to: 2)

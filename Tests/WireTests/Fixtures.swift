@@ -45,6 +45,8 @@ enum Fixtures {
     }
 
     static let epoch = Epoch(number: 1, identity: identity(0xE0))
+    /// Of what comes in ``hello(spool:agent:sources:firstSequence:)`` from the harness' first peer, without keys.
+    static let clockOwner = ClockOwner(owner: "10.0.0.1", spool: identity(1))
 
     static func hello(
         spool: UInt8 = 1, agent: String = "box7", sources: [String] = ["camera1"],

@@ -28,7 +28,7 @@ struct LinkSimulation {
         var records: [Record] = []
         var formats: [TrackFormat] = []
         var persisted: UInt64 = 0
-        var unwritten: [Int] = []
+        var unwritten: [MediaAmount] = []
     }
 
     private struct Connection {
@@ -227,15 +227,15 @@ struct LinkSimulation {
             case .samples(let name, let samples):
                 take(
                     action, of: name, samples.firstSequence...samples.lastSequence,
-                    samples.payloadSizeBytes)
+                    samples.amount)
                 #expect(
-                    (collector.sources[name]?.outstandingBytes ?? 0)
+                    (collector.sources[name]?.outstanding.sizeBytes ?? 0)
                         <= WireLimits.creditWindowBytes, "seed \(seed)")
-            case .gap(let name, let gap): take(action, of: name, gap.sequences, 0)
+            case .gap(let name, let gap): take(action, of: name, gap.sequences)
             case .goodbye(let name, let goodbye):
-                take(action, of: name, goodbye.sequence...goodbye.sequence, 0)
+                take(action, of: name, goodbye.sequence...goodbye.sequence)
             case .trackUpdate(let name, let update):
-                take(action, of: name, update.sequence...update.sequence, 0)
+                take(action, of: name, update.sequence...update.sequence)
                 let others =
                     disk.taken[name]?.formats.filter { $0.kind != update.format.kind } ?? []
                 disk.taken[name]?.formats = others + [update.format]
@@ -248,13 +248,15 @@ struct LinkSimulation {
     }
 
     private mutating func take(
-        _ action: CollectorAction, of name: String, _ sequences: ClosedRange<UInt64>, _ size: Int
+        _ action: CollectorAction, of name: String, _ sequences: ClosedRange<UInt64>,
+        _ amount: MediaAmount = MediaAmount()
     ) {
         var taken = disk.taken[name] ?? Taken()
         taken.records.append(
             Taken.Record(
-                sequences: sequences, action: action, formats: taken.formats, payloadBytes: size))
-        if size > 0 { taken.unwritten.append(size) }
+                sequences: sequences, action: action, formats: taken.formats,
+                payloadBytes: amount.sizeBytes))
+        if amount.samples > 0 { taken.unwritten.append(amount) }
         disk.taken[name] = taken
     }
 
@@ -262,7 +264,7 @@ struct LinkSimulation {
         for name in Self.names {
             guard var taken = disk.taken[name], collector.sources[name] != nil else { continue }
             if chance(2) {
-                for size in taken.unwritten { collector.released(bytes: size, source: name) }
+                for amount in taken.unwritten { collector.released(amount, source: name) }
                 taken.unwritten.removeAll()
                 if chance(3), let newest = taken.records.last?.sequences.upperBound {
                     taken.persisted = newest

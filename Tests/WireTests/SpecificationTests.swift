@@ -98,6 +98,8 @@ struct `The protocol's text` {
         "timeNanoseconds": "\(WireLimits.timeNanoseconds)",
         "intervalNanoseconds": "\(WireLimits.intervalNanoseconds)",
         "gapNanoseconds": "\(WireLimits.gapNanoseconds)",
+        "gapSamples": "\(WireLimits.gapSamples)",
+        "reportedCount": "\(WireLimits.reportedCount)",
         "levelMillibels": "\(WireLimits.levelMillibels)",
         "sequence": "\(WireLimits.sequence)",
         "recordCostBytes": "\(WireLimits.recordCostBytes)",
@@ -110,6 +112,8 @@ struct `The protocol's text` {
         "claimMilliseconds": "\(WireLimits.claimMilliseconds)",
         "controlMessagesPerSecond": "\(WireLimits.controlMessagesPerSecond)",
         "controlMessageBurst": "\(WireLimits.controlMessageBurst)",
+        "clockProbesPerSecond": "\(WireLimits.clockProbesPerSecond)",
+        "clockProbeBurst": "\(WireLimits.clockProbeBurst)",
     ]
 }
 

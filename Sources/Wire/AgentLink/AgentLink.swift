@@ -41,6 +41,8 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     private var exchanges = PendingExchanges()
     /// How each source's sound does, since the last heartbeat.
     private var soundHealth: [Int: SoundHealth] = [:]
+    /// Sources whose capture somebody has stopped.
+    private var stopped: Set<Int> = []
     /// Commands of this connection that are not answered yet.
     private var openCommands: Set<UInt64> = []
     private var heartbeatNanoseconds =
@@ -52,6 +54,10 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     private var nextWaitingNotice = 0
     /// Why the collector, which is there, does not let us in.
     private var obstacle: String?
+    /// Why nothing is heard of the collector.
+    private var absence: String?
+    /// A greeting was not answered.
+    private var isUnanswered = false
     private var isDropping = false
     /// The session's name, as the collector says; empty until it has begun.
     package private(set) var session = ""
@@ -107,6 +113,13 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     /// How a source's sound does: told with the next heartbeat.
     package mutating func setSound(_ sound: SoundHealth, of source: Int) {
         soundHealth[source] = sound
+    }
+
+    /// Whether somebody has stopped a source's capture: told at once, and with each heartbeat.
+    package mutating func setStopped(_ isStopped: Bool, of source: Int, now: Int64) -> [Action] {
+        guard stopped.contains(source) != isStopped else { return [] }
+        if isStopped { stopped.insert(source) } else { stopped.remove(source) }
+        return heartbeat(now: now)
     }
 
     /// The source is complete.
@@ -217,7 +230,9 @@ package struct AgentLink<Payload: Sendable>: Sendable {
         case .offline:
             return noticeWaiting(now: now)
         case .greeting(let since):
-            return now - since > Self.greetingNanoseconds ? disconnected(now: now) : []
+            guard now - since > Self.greetingNanoseconds else { return [] }
+            isUnanswered = true
+            return disconnected(now: now)
         case .flowing(let lastHeard, let lastSpoken):
             if now - lastHeard > WireLimits.silentHeartbeats * heartbeatNanoseconds {
                 return disconnected(now: now)
@@ -246,6 +261,10 @@ extension AgentLink {
     package var keptSamples: UInt64 { outboxes.reduce(0) { $0 + $1.keptSamples } }
     /// The last record of a source that is durable at the collector.
     package func persisted(of source: Int) -> UInt64 { outboxes[source].persisted }
+    /// The number behind the last record of a source that is in memory: what follows is on its disk alone.
+    package func windowEnd(of source: Int) -> UInt64 { outboxes[source].windowEnd }
+    /// Why nothing is heard of the collector, in a few words; nil: nobody knows. Said where its absence is mentioned.
+    package mutating func setAbsence(_ reason: String?) { absence = reason }
     /// The number of a source's next record.
     package func nextSequence(of source: Int) -> UInt64 { outboxes[source].nextSequence }
     /// The first number of a source that may be dropped from its disk: behind all that the collector may have.
@@ -281,6 +300,7 @@ extension AgentLink {
         failedAttempts = 0
         inUseRefusals = 0
         obstacle = nil
+        isUnanswered = false
         offlineSince = nil
         nextWaitingNotice = 0
         let connected = log(
@@ -316,6 +336,9 @@ extension AgentLink {
         case .sourceInUse where inUseRefusals < Self.inUsePatience:
             // The one that has it may be an earlier life of this box, of which a last message was still on its way.
             inUseRefusals += 1
+            // The collector has answered: that it is not there is not to be said too.
+            obstacle = "the collector at \(settings.endpoint) refused: \(refusal.text)"
+            nextWaitingNotice = max(nextWaitingNotice, 1)
             return [log(.warning, "\(refusal.text); trying again")] + retry(now: now)
         case .malformed, .version, .name, .sourceInUse, .limit, .sequence, .enrolment, .other:
             state = .failed
@@ -367,7 +390,11 @@ extension AgentLink {
         guard now - since >= due * 1_000_000_000 else { return [] }
         nextWaitingNotice += 1
         let seconds = (now - since) / 1_000_000_000
-        let trouble = obstacle ?? "no collector at \(settings.endpoint)"
+        let trouble =
+            obstacle ?? absence
+            ?? (isUnanswered
+                ? "the collector at \(settings.endpoint) does not answer"
+                : "no collector at \(settings.endpoint)")
         return [
             log(
                 .warning,
@@ -380,10 +407,10 @@ extension AgentLink {
     private var keptText: String {
         if settings.window != nil {
             let bytes = outboxes.reduce(0) { $0 + $1.storedBytes }
-            return "on disk (\(bytes / 1_000_000) MB)"
+            return "on disk (\(byteText(bytes)))"
         }
-        return "in memory (\(memoryBytes / 1_000_000) of "
-            + "\(settings.memoryLimitBytes / 1_000_000) MB)"
+        return
+            "in memory (\(byteText(memoryBytes)) of at most \(byteText(settings.memoryLimitBytes)))"
     }
 
     /// Sends what the credit allows.
@@ -412,7 +439,7 @@ extension AgentLink {
                 source: index,
                 keptBytes: UInt64(settings.window == nil ? outbox.keptBytes : outbox.storedBytes),
                 newestSequence: outbox.newestSequence, lostSamples: outbox.lostSamples,
-                sound: soundHealth[index])
+                sound: soundHealth[index], isStopped: stopped.contains(index))
         }
         soundHealth.removeAll()
         let message = Heartbeat(clockExchanges: exchanges.take(), health: health)
@@ -450,12 +477,11 @@ extension AgentLink {
         }
         guard dropped > 0, !isDropping else { return [] }
         isDropping = true
-        let megabytes = settings.memoryLimitBytes / 1_000_000
         return [
             log(
                 .error,
-                "\(megabytes) MB of samples are kept and the collector has not taken them: the "
-                    + "oldest are dropped from now on")
+                "\(byteText(settings.memoryLimitBytes)) of samples are kept and the collector has not "
+                    + "taken them: the oldest are dropped from now on")
         ]
     }
 

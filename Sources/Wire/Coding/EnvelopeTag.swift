@@ -4,6 +4,7 @@ enum EnvelopeTag {
     static let clockProbe: UInt8 = 6 << 3 | 2
     static let heartbeat: UInt8 = 7 << 3 | 2
     /// Numbers past 15 take two bytes.
+    static let welcome: [UInt8] = [0x82, 0x01]
     static let clockReply: [UInt8] = [0x9A, 0x01]
 
     /// The content of the only message in a header part, if it is of this kind and nothing follows it.

@@ -56,6 +56,16 @@ enum FieldChecks {
         return sequence
     }
 
+    /// A count of samples or bytes.
+    static func count(
+        _ count: UInt64, _ field: String, limit: UInt64 = WireLimits.reportedCount
+    ) throws(WireError) -> UInt64 {
+        guard count <= limit else {
+            throw .limit("\(field) is \(count); \(limit) are allowed")
+        }
+        return count
+    }
+
     /// A point in time.
     static func time(_ nanoseconds: Int64, _ field: String) throws(WireError) -> Int64 {
         guard nanoseconds.magnitude <= WireLimits.timeNanoseconds.magnitude else {

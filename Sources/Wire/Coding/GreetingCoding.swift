@@ -85,8 +85,7 @@ extension SourceOffer {
         guard SourceName.isValid(message.name) else {
             throw .name(
                 "\"\(printable(message.name, limit: WireLimits.nameBytes))\" is no source name: "
-                    + "use letters, digits, dot, underscore and hyphen, a letter or digit first, "
-                    + "\(WireLimits.nameBytes) at most")
+                    + SourceName.rule)
         }
         name = message.name
         try FieldChecks.count(

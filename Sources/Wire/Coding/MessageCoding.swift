@@ -80,6 +80,11 @@ extension WireMessage {
         header.first == EnvelopeTag.samples || header.first == EnvelopeTag.heartbeat
     }
 
+    /// Whether a header can be that of a Welcome, told by its first bytes.
+    package static func mayWelcome(_ header: [UInt8]) -> Bool {
+        header.starts(with: EnvelopeTag.welcome)
+    }
+
     /// The message's name in the protocol's definition.
     var name: String {
         switch self {

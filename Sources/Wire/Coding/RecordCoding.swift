@@ -33,7 +33,8 @@ extension GapRecord {
         startNanoseconds = try FieldChecks.time(message.start, "Gap.start")
         durationNanoseconds = try FieldChecks.interval(
             message.duration, "Gap.duration", limit: WireLimits.gapNanoseconds)
-        samples = message.samples
+        samples = try FieldChecks.count(
+            message.samples, "Gap.samples", limit: WireLimits.gapSamples)
         text = try FieldChecks.text(message.text, "Gap.text")
     }
 }
@@ -80,6 +81,7 @@ extension Heartbeat {
             encoded.keptBytes = health.keptBytes
             encoded.newestSequence = health.newestSequence
             encoded.lostSamples = health.lostSamples
+            encoded.stopped = health.isStopped
             if let sound = health.sound { encoded.sound = sound.encoded() }
             return encoded
         }
@@ -96,11 +98,13 @@ extension Heartbeat {
             health.append(
                 SourceHealth(
                     source: try FieldChecks.sourceIndex(entry.source, "SourceHealth.source"),
-                    keptBytes: entry.keptBytes,
+                    keptBytes: try FieldChecks.count(entry.keptBytes, "SourceHealth.kept_bytes"),
                     newestSequence: try FieldChecks.watermark(
                         entry.newestSequence, "SourceHealth.newest_sequence"),
-                    lostSamples: entry.lostSamples,
-                    sound: entry.hasSound ? try SoundHealth(decoding: entry.sound) : nil))
+                    lostSamples: try FieldChecks.count(
+                        entry.lostSamples, "SourceHealth.lost_samples"),
+                    sound: entry.hasSound ? try SoundHealth(decoding: entry.sound) : nil,
+                    isStopped: entry.stopped))
         }
     }
 }

@@ -39,6 +39,8 @@ extension Samples {
             throw .limit(
                 "a batch of \(count) samples; \(WireLimits.samplesPerBatch) are allowed")
         }
+        _ = try FieldChecks.sequence(
+            firstSequence + UInt64(max(1, count)) - 1, "the number of the last sample")
         runs = []
         var sizeBytes = 0
         runs.reserveCapacity(fields.runs.count)

@@ -11,7 +11,7 @@ package enum CollectorAction: Hashable, Sendable {
     /// last holds.
     case opened(OpenedSource)
     /// The message just given carries these samples; its payload part goes with them. The payload stays on the
-    /// source's account until ``CollectorLink/released(bytes:source:)``.
+    /// source's account until ``CollectorLink/released(_:source:)``.
     case samples(source: String, Samples)
     /// Something is missing.
     case gap(source: String, GapRecord)
@@ -19,8 +19,8 @@ package enum CollectorAction: Hashable, Sendable {
     case trackUpdate(source: String, TrackUpdate)
     /// The source is complete with this record.
     case goodbye(source: String, Goodbye)
-    /// What the agents of one boot of a box measured of our clock, oldest first.
-    case clockExchanges(epoch: Identity, [ReportedExchange])
+    /// What an agent measured of our clock, oldest first.
+    case clockExchanges(ClockOwner, epoch: Identity, [ReportedExchange])
     /// How a source does on its box.
     case health(source: String, SourceHealth)
     /// The answer to a command. A snapshot's JPEG is the payload part of the message just given.
@@ -32,6 +32,20 @@ package enum CollectorAction: Hashable, Sendable {
     case closed(source: String, CloseReason)
     /// Something to write down.
     case log(LinkLog)
+}
+
+/// Whose word on a clock counts for which samples: an agent's for its own, and nobody else's. Two boxes, or one box and whoever has
+/// learned what its boot is called, may claim one clock; what the one says of it must not move the other's samples.
+package struct ClockOwner: Hashable, Sendable {
+    /// The name of the agent's key; without keys, its address.
+    package var owner: String
+    /// Who numbers its records.
+    package var spool: Identity
+
+    package init(owner: String, spool: Identity) {
+        self.owner = owner
+        self.spool = spool
+    }
 }
 
 /// A ZeroMQ routing identity: which connection a message came over.
@@ -52,6 +66,8 @@ package struct OpenedSource: Hashable, Sendable {
     package var software: String
     /// Where it comes from.
     package var address: String
+    /// Whose key it came with; without keys, where it comes from.
+    package var owner: String
     /// Who numbers its records.
     package var spool: Identity
     /// The clock domains that its records refer to.
@@ -72,6 +88,8 @@ package enum CloseReason: Hashable, Sendable, CustomStringConvertible {
     case silent
     /// The same agent came over a new connection, which holds it now.
     case replaced
+    /// It has used up what it may ask for, and comes again later.
+    case throttled
     /// What it sent is lost on the way to the disk: it comes again, and sends it again.
     case rewound
     /// The sender broke a rule.
@@ -85,6 +103,7 @@ package enum CloseReason: Hashable, Sendable, CustomStringConvertible {
         case .complete: "complete"
         case .silent: "not heard of any more"
         case .replaced: "another connection took over"
+        case .throttled: "has used up what it may ask for at once"
         case .rewound: "has to send again what could not be written"
         case .refused(let reason): "refused (\(reason))"
         case .stopping: "the collector is stopping"
@@ -121,6 +140,8 @@ package struct CollectorLinkSettings: Hashable, Sendable {
     package var maximumConnections = 4_096
     /// Sources whose watermarks are remembered while they are away.
     package var maximumSources = 16_384
+    /// What one agent may ask for.
+    package var budgets = CollectorBudgets()
 
     package init(software: String) {
         self.software = software

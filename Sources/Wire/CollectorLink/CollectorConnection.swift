@@ -31,6 +31,8 @@ struct CollectorConnection: Sendable {
     /// The minor version that it speaks.
     let minor: UInt32
     let address: String
+    /// Who answers for it: the name of its key; without keys, its address.
+    let owner: String
     let spool: Identity
     /// Number to identity.
     let epochs: [UInt32: Identity]
@@ -40,12 +42,15 @@ struct CollectorConnection: Sendable {
     /// Whether it is on the list of those that get an Ack at the next tick.
     var isAckDue = false
     var control: TokenBucket
+    /// When its holder was asked last whether it is still there.
+    var lastPing: Int64?
 
-    init(hello: Hello, address: String, now: Int64) {
+    init(hello: Hello, address: String, owner: String, now: Int64) {
         agent = hello.agent
         software = hello.software
         minor = hello.minor
         self.address = address
+        self.owner = owner
         spool = hello.spool
         epochs = Dictionary(
             hello.epochs.map { ($0.number, $0.identity) }, uniquingKeysWith: { first, _ in first })
@@ -65,6 +70,7 @@ struct CollectorConnection: Sendable {
 struct SourceClaim: Sendable {
     let hello: Hello
     let address: String
+    let owner: String
     let since: Int64
     /// The holders that were asked.
     let holders: Set<PeerID>

@@ -24,18 +24,50 @@ extension CollectorLink {
             return refuseIt(
                 .limit, "\(settings.maximumConnections) agents are connected, the most allowed")
         }
+        if let excess = takeBudget(for: hello, owner: message.owner, now: now) {
+            return putOff(peer, excess, address: message.address, now: now)
+        }
         guard makeRoom(for: hello) else {
             return refuseIt(
                 .limit, "\(settings.maximumSources) sources are known, the most allowed")
         }
         let holders = holders(contesting: hello, from: peer)
         guard !holders.isEmpty else {
-            return admit(hello, peer: peer, address: message.address, now: now)
+            return admit(
+                hello, peer: peer, address: message.address, owner: message.owner, now: now)
         }
         claims[peer] = SourceClaim(
-            hello: hello, address: message.address, since: now, holders: holders)
-        let ping = WireMessage.ping.encoded()
-        return holders.map { .send($0, ping) }
+            hello: hello, address: message.address, owner: message.owner, since: now,
+            holders: holders)
+        return holders.compactMap { ask($0, now: now) }
+    }
+
+    /// Asks a holder whether it is still there, unless it has just been asked: each answer counts against its rate of messages, and
+    /// whoever claims its sources over and over must not use that up.
+    private mutating func ask(_ holder: PeerID, now: Int64) -> CollectorAction? {
+        if let last = connections[holder]?.lastPing, now - last < Self.staleNanoseconds {
+            return nil
+        }
+        connections[holder]?.lastPing = now
+        return .send(holder, WireMessage.ping.encoded())
+    }
+
+    /// Takes what a greeting costs off its budgets.
+    /// - Returns: nil, or in one line what is used up.
+    private mutating func takeBudget(for hello: Hello, owner: String, now: Int64) -> String? {
+        // Of whoever asks: others who ask for the same source use up nothing of its own agent's.
+        for source in hello.sources
+        where !greetings.take("\(owner)/\(source.name)", 1, now: now) {
+            return "\(source.name) greets more than \(greetings.rate.perSecond) times a second: "
+                + "say Hello again later"
+        }
+        // All at once, into debt if need be: an agent with many sources must not wait for ever behind those with one.
+        let newcomers = hello.sources.count { sources[$0.name] == nil }
+        guard newcomers == 0 || newSources.take(owner, Int64(newcomers), now: now) else {
+            return "more than \(newSources.rate.perSecond) new sources a second from \(owner): "
+                + "say Hello again later"
+        }
+        return nil
     }
 
     /// A message from `peer` has come: claims of its sources may be decided by it.
@@ -92,7 +124,7 @@ extension CollectorLink {
                 actions += close(holder, .silent)
             }
             actions += admit(
-                claim.hello, peer: newcomer, address: claim.address, now: now)
+                claim.hello, peer: newcomer, address: claim.address, owner: claim.owner, now: now)
         }
         return actions
     }
@@ -154,7 +186,7 @@ extension CollectorLink {
     }
 
     private mutating func admit(
-        _ hello: Hello, peer: PeerID, address: String, now: Int64
+        _ hello: Hello, peer: PeerID, address: String, owner: String, now: Int64
     ) -> [CollectorAction] {
         var actions: [CollectorAction] = []
         // The same agent's earlier connections: what is still on its way through them is sent again.
@@ -168,15 +200,15 @@ extension CollectorLink {
                 actions.append(.closed(source: account.name, .replaced))
             }
         }
-        var connection = CollectorConnection(hello: hello, address: address, now: now)
+        var connection = CollectorConnection(
+            hello: hello, address: address, owner: owner, now: now)
         actions += report(hello.clockExchanges, of: connection)
         var states: [SourceState] = []
         for (index, offer) in hello.sources.enumerated() {
             let (entry, missing) = entry(for: offer, of: hello, holder: peer)
             sources[offer.name] = entry
             let limit = connection.accounts[index].limitBytes(
-                window: WireLimits.smallestCreditWindowBytes,
-                outstanding: entry.outstandingBytes)
+                window: WireLimits.smallestCreditWindowBytes, outstanding: entry.heldBytes)
             connection.accounts[index].announcedBytes = limit
             states.append(
                 SourceState(
@@ -188,7 +220,7 @@ extension CollectorLink {
                 .opened(
                     OpenedSource(
                         name: offer.name, agent: hello.agent, software: hello.software,
-                        address: address, spool: hello.spool, epochs: hello.epochs,
+                        address: address, owner: owner, spool: hello.spool, epochs: hello.epochs,
                         tracks: entry.tracks, received: entry.received, missing: missing)))
         }
         keep(connection, of: peer)
@@ -223,7 +255,8 @@ extension CollectorLink {
             entry = SourceEntry(
                 spool: hello.spool, received: before.received, durable: before.durable,
                 tracks: before.received < offer.firstSequence ? offer.tracks : before.tracks,
-                goodbye: before.goodbye, outstandingBytes: known.outstandingBytes)
+                goodbye: before.goodbye, outstanding: known.outstanding,
+                unpersisted: before.unpersisted)
             entry.earlier = known.spools(but: hello.spool)
         } else {
             let archived = archiveLookup(offer.name, hello.spool)
@@ -232,7 +265,7 @@ extension CollectorLink {
                 tracks: offer.tracks,
                 // An agent that goes on behind its goodbye has heard that it arrived.
                 goodbye: archived.goodbye.flatMap { offer.firstSequence <= $0 ? $0 : nil },
-                outstandingBytes: known?.outstandingBytes ?? 0, resumedAt: archived.persisted)
+                outstanding: known?.outstanding ?? MediaAmount(), resumedAt: archived.persisted)
             entry.earlier = known?.spools(but: hello.spool) ?? []
         }
         entry.holder = holder

@@ -1,3 +1,5 @@
+package import Media
+
 /// The collector's side of the protocol, for all its connections: a value that owns no socket, no clock and no task.
 ///
 /// Feed it every message but clock probes (those are answered at once, ``ClockReply/bytes(answering:receivedAt:now:)``)
@@ -25,6 +27,10 @@ package struct CollectorLink: Sendable {
     /// Peers whose ``Enrol`` is being worked on, and where they come from.
     var enrolling: [PeerID: String] = [:]
     private var strangers: TokenBucket
+    /// By owner and source.
+    var greetings: TokenBuckets<String>
+    /// By owner.
+    var newSources: TokenBuckets<String>
 
     /// Records that came again after a reconnect, and were dropped.
     package internal(set) var duplicateRecords: UInt64 = 0
@@ -50,6 +56,8 @@ package struct CollectorLink: Sendable {
         self.settings = settings
         sessionName = session
         archiveLookup = archived
+        greetings = TokenBuckets(settings.budgets.greetings)
+        newSources = TokenBuckets(settings.budgets.newSources)
         strangers = TokenBucket(
             perSecond: Self.strangerRefusals.perSecond, burst: Self.strangerRefusals.burst, now: 0)
     }
@@ -109,28 +117,31 @@ package struct CollectorLink: Sendable {
     package mutating func persisted(source: String, spool: Identity, sequence: UInt64) {
         if let place = sources[source]?.earlier.firstIndex(where: { $0.identity == spool }) {
             sources[source]?.earlier[place].durable = sequence
+            sources[source]?.earlier[place].unpersisted.persist(through: sequence)
+            if let holder = sources[source]?.holder { markAckDue(holder) }
             return
         }
         guard var entry = sources[source], entry.spool == spool, sequence > entry.durable else {
             return
         }
         entry.durable = sequence
+        entry.unpersisted.persist(through: sequence)
         sources[source] = entry
         if let holder = entry.holder { markAckDue(holder) }
     }
 
-    /// So many payload bytes of a source have left memory: written, or given up.
-    package mutating func released(bytes: Int, source: String) {
+    /// So much media of a source has left memory: written, or given up.
+    package mutating func released(_ amount: MediaAmount, source: String) {
         guard var entry = sources[source] else { return }
-        precondition(bytes >= 0 && entry.outstandingBytes >= UInt64(bytes), "released twice")
-        entry.outstandingBytes -= UInt64(bytes)
+        precondition(entry.outstanding.covers(amount), "released twice")
+        entry.outstanding -= amount
         sources[source] = entry
         guard let holder = entry.holder, let connection = connections[holder],
             let account = connection.accounts.first(where: { $0.name == source })
         else { return }
-        let limit = account.limitBytes(
-            window: windowBytes, outstanding: entry.outstandingBytes)
-        if limit - account.announcedBytes >= windowBytes / 2 {
+        let window = windowBytes(of: connection)
+        let limit = account.limitBytes(window: window, outstanding: entry.heldBytes)
+        if limit - account.announcedBytes >= window / 2 {
             markAckDue(holder)
             isCreditDue = true
         }
@@ -146,9 +157,11 @@ package struct CollectorLink: Sendable {
         entry.durable = persisted
         entry.resumedAt = persisted
         entry.goodbye = nil
+        entry.unpersisted.forget()
         for place in entry.earlier.indices {
             let durable = entry.earlier[place].durable
             entry.earlier[place].received = durable
+            entry.earlier[place].unpersisted.forget()
             if let goodbye = entry.earlier[place].goodbye, goodbye > durable {
                 entry.earlier[place].goodbye = nil
             }
@@ -181,8 +194,8 @@ package struct CollectorLink: Sendable {
             let name = connection.accounts[samples.source].name
             if let entry = sources[name], entry.received == samples.lastSequence {
                 sources[name]?.received = samples.firstSequence - 1
-                sources[name]?.outstandingBytes -= min(
-                    entry.outstandingBytes, UInt64(samples.payloadSizeBytes))
+                let amount = samples.amount
+                if entry.outstanding.covers(amount) { sources[name]?.outstanding -= amount }
             }
         }
         let address = connections[peer]?.address ?? claims[peer]?.address ?? ""
@@ -238,9 +251,18 @@ extension CollectorLink {
             WireLimits.creditWindowBytes, max(WireLimits.smallestCreditWindowBytes, share))
     }
 
+    /// The same of a connection: what has many sources does not have so much more.
+    func windowBytes(of connection: CollectorConnection) -> UInt64 {
+        min(
+            windowBytes,
+            settings.budgets.connectionWindowBytes / UInt64(max(1, connection.accounts.count)))
+    }
+
     /// A connection has been welcomed, in the place of an earlier one under the same number.
     mutating func keep(_ connection: CollectorConnection, of peer: PeerID) {
         let earlier = connections.updateValue(connection, forKey: peer)
+        // Whoever greets anew does not get back what it has used up.
+        if let earlier { connections[peer]?.control = earlier.control }
         accountCount += connection.accounts.count - (earlier?.accounts.count ?? 0)
     }
 
@@ -277,6 +299,28 @@ extension CollectorLink {
         actions += close(peer, .refused(reason))
         actions += admitUncontested(now: now)
         return actions
+    }
+
+    /// Has a peer come again later: it has used up what it may ask for at once. Nothing of it is lost, it keeps its samples.
+    mutating func putOff(
+        _ peer: PeerID, _ text: String, address: String, now: Int64
+    ) -> [CollectorAction] {
+        let text = printable(text)
+        let refusal = Refusal(reason: .unknownConnection, text: text)
+        var actions: [CollectorAction] = [
+            .send(peer, WireMessage.refusal(refusal).encoded()), .dismissed(peer),
+        ]
+        refusals += 1
+        if let suppressed = logGate.pass(address, now: now) {
+            let more = suppressed > 0 ? " (and \(suppressed) refusals before)" : ""
+            actions.append(
+                .log(
+                    LinkLog(
+                        .warning, "put off: \(text)\(more)",
+                        metadata: connections[peer]?.metadata ?? ["address": address])))
+        }
+        claims.removeValue(forKey: peer)
+        return actions + close(peer, .throttled) + admitUncontested(now: now)
     }
 
     /// Forgets a connection and lets go of its sources.
@@ -353,12 +397,13 @@ extension CollectorLink {
         guard var connection = connections[peer] else { return [] }
         connection.isAckDue = false
         connection.lastAck = now
+        let window = windowBytes(of: connection)
         var states: [SourceState] = []
         var isComplete = true
         for index in connection.accounts.indices {
             guard let entry = sources[connection.accounts[index].name] else { continue }
             let limit = connection.accounts[index].limitBytes(
-                window: windowBytes, outstanding: entry.outstandingBytes)
+                window: window, outstanding: entry.heldBytes)
             connection.accounts[index].announcedBytes = limit
             states.append(
                 SourceState(

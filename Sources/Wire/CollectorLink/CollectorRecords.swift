@@ -18,7 +18,7 @@ extension CollectorLink {
                 return .refuse(
                     .malformed("\(name) sends \(run.track) samples without such a track"))
             }
-            link.sources[name]?.outstandingBytes += UInt64(size)
+            link.sources[name]?.outstanding += samples.amount
             return .take(.samples(source: name, samples))
         }
     }
@@ -28,10 +28,11 @@ extension CollectorLink {
     ) -> [CollectorAction] {
         takeRecord(
             gap.sequences, of: gap.source, costBytes: 0, from: message, now: now
-        ) { _, name, connection in
+        ) { link, name, connection in
             guard connection.epochs[gap.epoch] != nil else {
                 return .refuse(unknownEpoch(gap.epoch))
             }
+            link.keep(gap.sequences.upperBound, of: name, message)
             return .take(.gap(source: name, gap))
         }
     }
@@ -45,6 +46,7 @@ extension CollectorLink {
         ) { link, name, _ in
             link.sources[name]?.tracks.removeAll { $0.kind == update.format.kind }
             link.sources[name]?.tracks.append(update.format)
+            link.keep(update.sequence, of: name, message)
             return .take(.trackUpdate(source: name, update))
         }
     }
@@ -57,6 +59,7 @@ extension CollectorLink {
             now: now
         ) { link, name, _ in
             link.sources[name]?.goodbye = goodbye.sequence
+            link.keep(goodbye.sequence, of: name, message)
             return .take(.goodbye(source: name, goodbye))
         }
     }
@@ -102,7 +105,7 @@ extension CollectorLink {
         var hasGranted = false
         for index in connection.accounts.indices {
             let account = connection.accounts[index]
-            let outstanding = sources[account.name]?.outstandingBytes ?? 0
+            let outstanding = sources[account.name]?.heldBytes ?? 0
             guard account.isTooLowForLargest(outstanding: outstanding) else { continue }
             connection.accounts[index].announcedBytes =
                 account.consumedBytes + CollectorConnection.Account.largestRecordBytes
@@ -120,8 +123,27 @@ extension CollectorLink {
         guard !exchanges.isEmpty else { return [] }
         let byEpoch = Dictionary(grouping: exchanges, by: \.epoch)
         return byEpoch.sorted { $0.key < $1.key }.compactMap { number, exchanges in
-            connection.epochs[number].map { .clockExchanges(epoch: $0, exchanges) }
+            connection.epochs[number].map {
+                .clockExchanges(
+                    ClockOwner(owner: connection.owner, spool: connection.spool), epoch: $0,
+                    exchanges)
+            }
         }
+    }
+
+    /// A record without a payload stays in memory until it is durable, and costs credit as long.
+    private mutating func keep(_ sequence: UInt64, of source: String, _ message: IncomingMessage) {
+        sources[source]?.unpersisted.add(
+            sequence,
+            costBytes: UInt64(CollectorBudgets.recordCostBytes + message.header.count))
+    }
+
+    /// Whether a connection's records take more memory than they may.
+    private func isOverMemory(_ connection: CollectorConnection) -> Bool {
+        let held = connection.accounts.reduce(UInt64(0)) {
+            $0.clampedAdding(sources[$1.name]?.heldBytes ?? 0)
+        }
+        return held > settings.budgets.connectionMemoryBytes
     }
 
     /// What is to become of a record whose numbers are the next ones.
@@ -156,10 +178,19 @@ extension CollectorLink {
             preconditionFailure("a connection holds its sources")
         }
         connections[peer]?.accounts[index] = account
+        let window = windowBytes(of: connection)
+        if entry.heldBytes > window, isOverMemory(connection) {
+            return putOff(
+                peer,
+                "\(account.name) has more in the collector's memory than an agent may: its samples "
+                    + "are a few bytes each, or the disk is slow",
+                address: message.address, now: now)
+        }
         var actions: [CollectorAction] = []
         switch entry.placement(first: range.lowerBound, last: range.upperBound) {
         case .duplicate:
-            duplicateRecords += range.upperBound - range.lowerBound + 1
+            duplicateRecords.addClamped(
+                (range.upperBound - range.lowerBound).clampedAdding(1))
         case .violation(let text):
             return refuseIt(.sequence, "\(account.name): \(text)")
         case .next:
@@ -170,9 +201,9 @@ extension CollectorLink {
                 actions.append(action)
             }
         }
-        let limit = account.limitBytes(
-            window: windowBytes, outstanding: sources[account.name]?.outstandingBytes ?? 0)
-        if limit - account.announcedBytes >= windowBytes / 2 { markAckDue(peer) }
+        let held = sources[account.name]?.heldBytes ?? 0
+        let limit = account.limitBytes(window: window, outstanding: held)
+        if limit - account.announcedBytes >= window / 2 { markAckDue(peer) }
         return actions
     }
 

@@ -50,7 +50,8 @@ extension CollectorLink {
         guard let peer = sources[source]?.holder, let connection = connections[peer],
             let index = connection.accounts.firstIndex(where: { $0.name == source })
         else {
-            return refuse(.notConnected, "no agent sends the source \(source) at this moment")
+            return refuse(
+                .notConnected, "no agent sends the source \(source) at this moment; \(senders)")
         }
         guard connection.minor >= WireLimits.commandMinor else {
             return refuse(
@@ -70,6 +71,19 @@ extension CollectorLink {
         let command = Command(id: id, source: index, request: request)
         return [.send(peer, WireMessage.command(command).encoded())]
     }
+
+    /// Sources that can be commanded, for people.
+    private var senders: String {
+        let names = sources.filter { $0.value.holder != nil }.keys.sorted()
+        guard !names.isEmpty else { return "no agent is connected" }
+        let shown = names.prefix(Self.shownSenders).joined(separator: ", ")
+        return names.count > Self.shownSenders
+            ? "connected are \(shown) and \(names.count - Self.shownSenders) more"
+            : "connected: \(shown)"
+    }
+
+    /// A line for people holds no more.
+    private static var shownSenders: Int { 10 }
 
     mutating func take(
         _ report: Report, from message: IncomingMessage, now: Int64

@@ -13,6 +13,9 @@ package struct IncomingMessage: Hashable, Sendable {
     /// Parts behind the second.
     package var extraParts: Int
 
+    /// Who answers for what it asks for: the name of the connection's key; where no keys are asked for, its address.
+    var owner: String { right?.name ?? address }
+
     package init(
         peer: PeerID, address: String, right: WritingRight? = nil, header: [UInt8],
         payloadSizeBytes: Int? = nil, extraParts: Int = 0

@@ -14,8 +14,10 @@ struct SourceEntry: Hashable, Sendable {
     var holder: PeerID?
     /// The number of its Goodbye, once that was taken in.
     var goodbye: UInt64?
-    /// Payload bytes taken in and not yet on disk; survives reconnects, and a change of spool.
-    var outstandingBytes: UInt64
+    /// Media taken in and not yet on disk; survives reconnects, and a change of spool.
+    var outstanding: MediaAmount
+    /// Records without media that are not durable.
+    var unpersisted = UnpersistedRecords()
     /// Where the archive made this link begin, or begin again; 0 where it had nothing. It need not be the end of a message.
     var resumedAt: UInt64 = 0
 
@@ -30,6 +32,7 @@ struct SourceEntry: Hashable, Sendable {
         var durable: UInt64
         var tracks: [TrackFormat]
         var goodbye: UInt64?
+        var unpersisted = UnpersistedRecords()
     }
 
     /// More lives of one box than are on their way at once.
@@ -39,7 +42,7 @@ struct SourceEntry: Hashable, Sendable {
     func spools(but identity: Identity) -> [Spool] {
         let own = Spool(
             identity: spool, received: received, durable: durable, tracks: tracks,
-            goodbye: goodbye)
+            goodbye: goodbye, unpersisted: unpersisted)
         return (earlier + [own]).filter { $0.identity != identity }.suffix(Self.earlierSpools)
     }
 
@@ -55,9 +58,15 @@ struct SourceEntry: Hashable, Sendable {
         return persisted >= goodbye
     }
 
+    /// What its records take of the collector's memory, bytes: what credit is withheld for.
+    var heldBytes: UInt64 {
+        UInt64(outstanding.sizeBytes + outstanding.samples * CollectorBudgets.sampleCostBytes)
+            + earlier.reduce(unpersisted.costBytes) { $0 + $1.unpersisted.costBytes }
+    }
+
     /// Whether forgetting it loses nothing that the archive could not say again.
     var isForgettable: Bool {
-        holder == nil && outstandingBytes == 0 && persisted == received
+        holder == nil && heldBytes == 0 && persisted == received
     }
 
     /// How a record's numbers stand to what is here already.
@@ -70,6 +79,10 @@ struct SourceEntry: Hashable, Sendable {
     /// Whether records `first … last` are the next ones, old news, or against the rules.
     func placement(first: UInt64, last: UInt64) -> Placement {
         if last <= received { return .duplicate }
+        // Before all else: a source that has said goodbye has been introduced to nobody.
+        if let goodbye {
+            return .violation("records up to \(last) came after goodbye, record \(goodbye)")
+        }
         if first <= received {
             // What a killed collector had of a message is not asked for; the rest of the message is.
             if isFresh { return .next }
@@ -79,9 +92,6 @@ struct SourceEntry: Hashable, Sendable {
         }
         if first > received + 1 {
             return .violation("record \(first) came where \(received + 1) was due")
-        }
-        if let goodbye {
-            return .violation("record \(first) came after goodbye, record \(goodbye)")
         }
         return .next
     }

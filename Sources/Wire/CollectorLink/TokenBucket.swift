@@ -1,5 +1,5 @@
 /// Lets so many events per second through, and a burst of so many at once.
-struct TokenBucket: Hashable, Sendable {
+package struct TokenBucket: Hashable, Sendable {
     private let nanosecondsPerToken: Int64
     private let capacityNanoseconds: Int64
     /// The time that has been saved up.
@@ -7,7 +7,7 @@ struct TokenBucket: Hashable, Sendable {
     private var lastRefill: Int64
 
     /// A full bucket.
-    init(perSecond: Int64, burst: Int64, now: Int64) {
+    package init(perSecond: Int64, burst: Int64, now: Int64) {
         nanosecondsPerToken = 1_000_000_000 / perSecond
         capacityNanoseconds = nanosecondsPerToken * burst
         savedNanoseconds = capacityNanoseconds
@@ -15,12 +15,15 @@ struct TokenBucket: Hashable, Sendable {
     }
 
     /// Takes one token; false when there is none.
-    mutating func take(now: Int64) -> Bool {
+    package mutating func take(now: Int64) -> Bool { take(1, now: now) }
+
+    /// Takes so many tokens if there is one, into debt if need be; false when there is none.
+    mutating func take(_ count: Int64, now: Int64) -> Bool {
         savedNanoseconds = min(
             capacityNanoseconds, savedNanoseconds + max(0, now - lastRefill))
         lastRefill = max(now, lastRefill)
         guard savedNanoseconds >= nanosecondsPerToken else { return false }
-        savedNanoseconds -= nanosecondsPerToken
+        savedNanoseconds -= nanosecondsPerToken * count
         return true
     }
 }

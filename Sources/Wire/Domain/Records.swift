@@ -124,7 +124,7 @@ package struct Heartbeat: Hashable, Sendable {
 package struct SourceHealth: Hashable, Sendable {
     /// The source's place in Hello.
     package var source: Int
-    /// Payload bytes kept on the box, not yet persisted.
+    /// Bytes of the records kept on the box that are not yet persisted.
     package var keptBytes: UInt64
     /// Number of the newest record; 0: none yet.
     package var newestSequence: UInt64
@@ -132,16 +132,19 @@ package struct SourceHealth: Hashable, Sendable {
     package var lostSamples: UInt64
     /// Nil: no sound is captured, or it is copied.
     package var sound: SoundHealth?
+    /// Somebody has stopped the capture: nothing is due until it is started again.
+    package var isStopped: Bool
 
     package init(
         source: Int, keptBytes: UInt64, newestSequence: UInt64, lostSamples: UInt64,
-        sound: SoundHealth? = nil
+        sound: SoundHealth? = nil, isStopped: Bool = false
     ) {
         self.source = source
         self.keptBytes = keptBytes
         self.newestSequence = newestSequence
         self.lostSamples = lostSamples
         self.sound = sound
+        self.isStopped = isStopped
     }
 }
 

@@ -34,6 +34,22 @@ package struct Samples: Hashable, Sendable {
     /// Bytes that the second part must have.
     package var payloadSizeBytes: Int { runs.reduce(0) { $0 + $1.sizeBytes } }
 
+    /// From the earliest decoding time to the latest.
+    package var spanNanoseconds: Int64 {
+        var earliest = Int64.max
+        var latest = Int64.min
+        for run in runs {
+            for time in run.dtsNanoseconds {
+                earliest = min(earliest, time)
+                latest = max(latest, time)
+            }
+        }
+        return earliest <= latest ? latest.clampedSubtracting(earliest) : 0
+    }
+
+    /// What it takes of memory: its payload, and its samples.
+    package var amount: MediaAmount { MediaAmount(sizeBytes: payloadSizeBytes, samples: count) }
+
     /// Whether decoding can start with this batch: its video begins with a keyframe, or it has none.
     package var beginsDecodable: Bool {
         guard let video = runs.first(where: { $0.track == .video }) else { return true }

@@ -1,12 +1,22 @@
-/// The rule for names that become directories: `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`.
+/// The rule for names that become directories: `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`, without the endings of the archive's own files.
 package enum SourceName {
+    /// What no name ends in: a session's directory holds `session.json` and `notes.json` beside its sources' directories, and while
+    /// one of those is replaced, or was found damaged, it has another ending.
+    package static let reservedEndings = [".json", ".new", ".damaged"]
+
     /// Whether `name` may be a source's (or a session's) name.
     package static func isValid(_ name: String) -> Bool {
         let bytes = name.utf8
         guard let first = bytes.first, bytes.count <= WireLimits.nameBytes else { return false }
         return isAlphanumeric(first)
             && bytes.allSatisfy { isAlphanumeric($0) || $0 == 0x2E || $0 == 0x5F || $0 == 0x2D }
+            && !reservedEndings.contains(where: name.hasSuffix)
     }
+
+    /// The rule in words, for whoever gave another name.
+    package static let rule =
+        "use letters, digits, dot, underscore and hyphen, a letter or digit first, "
+        + "\(WireLimits.nameBytes) at most, and not \(reservedEndings.joined(separator: ", ")) at the end"
 
     private static func isAlphanumeric(_ byte: UInt8) -> Bool {
         (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte)

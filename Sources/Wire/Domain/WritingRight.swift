@@ -34,7 +34,8 @@ package struct WritingRight: Hashable, Sendable {
 /// A source's name, or the beginning of names and `*`.
 package struct SourcePattern: Hashable, Sendable, CustomStringConvertible {
     private let beginning: String
-    private let isWhole: Bool
+    /// Whether it is one name, not the beginning of many.
+    package let isWhole: Bool
 
     /// Reads `stage`, `door-*` or `*`.
     /// - Returns: nil when no source could have such a name.

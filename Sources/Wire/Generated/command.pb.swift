@@ -454,6 +454,7 @@ nonisolated struct Tributary_V1_CaptureStatus: @unchecked Sendable {
   /// Clears the value of `size`. Subsequent reads from it will return its default value.
   mutating func clearSize() {_uniqueStorage()._size = nil}
 
+  /// As it was asked for; zero: pictures are copied as they come.
   var videoBitrate: UInt64 {
     get {_storage._videoBitrate}
     set {_uniqueStorage()._videoBitrate = newValue}

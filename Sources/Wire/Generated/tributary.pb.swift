@@ -859,7 +859,7 @@ nonisolated struct Tributary_V1_SourceHealth: Sendable {
 
   var source: UInt32 = 0
 
-  /// Payload bytes kept on the box, not yet persisted.
+  /// Bytes of the records kept on the box that are not yet persisted; 0: the collector has all of them on disk.
   var keptBytes: UInt64 = 0
 
   /// Number of the newest record.
@@ -877,6 +877,9 @@ nonisolated struct Tributary_V1_SourceHealth: Sendable {
   var hasSound: Bool {self._sound != nil}
   /// Clears the value of `sound`. Subsequent reads from it will return its default value.
   mutating func clearSound() {self._sound = nil}
+
+  /// Somebody has stopped the capture: nothing is due until it is started again. Since minor 4.
+  var stopped: Bool = false
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -2196,7 +2199,7 @@ nonisolated extension Tributary_V1_Heartbeat: SwiftProtobuf.Message, SwiftProtob
 
 nonisolated extension Tributary_V1_SourceHealth: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".SourceHealth"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}source\0\u{3}kept_bytes\0\u{3}newest_sequence\0\u{3}lost_samples\0\u{1}sound\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}source\0\u{3}kept_bytes\0\u{3}newest_sequence\0\u{3}lost_samples\0\u{1}sound\0\u{1}stopped\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2209,6 +2212,7 @@ nonisolated extension Tributary_V1_SourceHealth: SwiftProtobuf.Message, SwiftPro
       case 3: try { try decoder.decodeSingularUInt64Field(value: &self.newestSequence) }()
       case 4: try { try decoder.decodeSingularUInt64Field(value: &self.lostSamples) }()
       case 5: try { try decoder.decodeSingularMessageField(value: &self._sound) }()
+      case 6: try { try decoder.decodeSingularBoolField(value: &self.stopped) }()
       default: break
       }
     }
@@ -2234,6 +2238,9 @@ nonisolated extension Tributary_V1_SourceHealth: SwiftProtobuf.Message, SwiftPro
     try { if let v = self._sound {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
     } }()
+    if self.stopped != false {
+      try visitor.visitSingularBoolField(value: self.stopped, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2243,6 +2250,7 @@ nonisolated extension Tributary_V1_SourceHealth: SwiftProtobuf.Message, SwiftPro
     if lhs.newestSequence != rhs.newestSequence {return false}
     if lhs.lostSamples != rhs.lostSamples {return false}
     if lhs._sound != rhs._sound {return false}
+    if lhs.stopped != rhs.stopped {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

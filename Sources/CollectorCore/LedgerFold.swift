@@ -1,0 +1,199 @@
+import Archive
+import Media
+
+/// Keeps a source's ledger from growing without bound, without losing a record or a cause: lines are written as they come until their
+/// budget is used up; from then on lines of one kind and cause wait together, and are written as one that stands for them all.
+///
+/// A value. Which records are missing, and why, stays exact; of when and how much, the sum and the earliest beginning remain.
+struct LedgerFold: Sendable {
+    /// What is to be written: one line, and the records that are explained with it.
+    struct Line: Sendable {
+        var entry: LedgerEntry
+        var sequences: [ClosedRange<UInt64>]
+    }
+
+    /// Lines that can be joined.
+    private struct Kind: Hashable {
+        var kind: LedgerEntry.Kind
+        var cause: String?
+        var track: String?
+        var epoch: String?
+        var spool: String?
+    }
+
+    private struct Waiting {
+        var line: Line
+        var count: UInt64 = 1
+    }
+
+    /// Ranges of numbers in one line: twelve thousand bytes.
+    private static let rangesPerLine = 512
+    /// Kinds of lines that wait apart from each other; past it, all clocks are one.
+    private static let maximumKinds = 256
+
+    /// What lines that are written at once may take beyond the most that a ledger has: half a day of a greeting each half second.
+    private static let spareBytes: Int64 = 32 << 20
+
+    private let bytesPerSecond: Int64
+    private let burstBytes: Int64
+    private let maximumBytes: Int64
+    private var savedBytes: Int64
+    private var lastNanoseconds: Int64?
+    private var writtenBytes: Int64
+    private var waiting: [Kind: Waiting] = [:]
+    /// The kinds that wait, longest first.
+    private var order: [Kind] = []
+
+    /// - Parameter writtenBytes: what the ledger had before the collector was started.
+    init(_ budgets: SourceBudgets, writtenBytes: Int64 = 0) {
+        self.writtenBytes = writtenBytes
+        bytesPerSecond = budgets.ledgerBytesPerSecond
+        burstBytes = budgets.ledgerBurstBytes
+        maximumBytes = budgets.ledgerBytes
+        savedBytes = budgets.ledgerBurstBytes
+    }
+
+    var isWaiting: Bool { !order.isEmpty }
+
+    /// Takes in a line that has to be written now, whatever it costs: there are few of its kind.
+    /// - Returns: whether it may be: past all bounds it would make the whole ledger unreadable.
+    mutating func addAtOnce(_ entry: LedgerEntry, now: Int64) -> Bool {
+        refill(now: now)
+        guard writtenBytes < maximumBytes.clampedAdding(Self.spareBytes) else { return false }
+        charge(entry)
+        return true
+    }
+
+    /// Takes in a line.
+    /// - Returns: what is to be written now.
+    mutating func add(
+        _ entry: LedgerEntry, sequences: ClosedRange<UInt64>?, now: Int64
+    ) -> [Line] {
+        refill(now: now)
+        var kind = Kind(
+            kind: entry.kind, cause: entry.cause, track: entry.track, epoch: entry.epoch,
+            spool: entry.spool)
+        if waiting[kind] == nil {
+            if savedBytes > 0, !isFull {
+                charge(entry)
+                return [Line(entry: entry, sequences: sequences.map { [$0] } ?? [])]
+            }
+            if waiting.count >= Self.maximumKinds { kind.epoch = nil }
+        }
+        if waiting[kind] == nil { order.append(kind) }
+        join(entry, sequences, into: kind)
+        return []
+    }
+
+    /// What has waited and may be written now.
+    mutating func tick(now: Int64) -> [Line] {
+        refill(now: now)
+        var lines: [Line] = []
+        while savedBytes > 0, !isFull, let kind = order.first { lines += write(kind) }
+        return lines
+    }
+
+    /// Forgets what waits: it stands for records that come again.
+    mutating func forget() {
+        waiting = [:]
+        order = []
+    }
+
+    /// Everything that waits: nothing more will come.
+    mutating func end() -> [Line] {
+        var lines: [Line] = []
+        while let kind = order.first { lines += write(kind) }
+        return lines
+    }
+
+    private var isFull: Bool { writtenBytes >= maximumBytes }
+
+    private mutating func refill(now: Int64) {
+        guard let last = lastNanoseconds else {
+            lastNanoseconds = now
+            return
+        }
+        // Whole bytes only, so that nothing is lost to rounding.
+        let nanosecondsEach = max(1, 1_000_000_000 / bytesPerSecond)
+        let bytes = max(0, now.clampedSubtracting(last)) / nanosecondsEach
+        guard bytes > 0 else { return }
+        lastNanoseconds = last + bytes * nanosecondsEach
+        savedBytes = min(burstBytes, savedBytes.clampedAdding(bytes))
+    }
+
+    /// About as many bytes as the line will have.
+    private mutating func charge(_ entry: LedgerEntry) {
+        let bytes =
+            Int64(
+                300 + (entry.text?.utf8.count ?? 0) + (entry.exchanges?.count ?? 0) * 96
+                    + (entry.ranges?.count ?? 0) * 24)
+        savedBytes -= bytes
+        writtenBytes += bytes
+    }
+
+    private mutating func join(
+        _ entry: LedgerEntry, _ sequences: ClosedRange<UInt64>?, into kind: Kind
+    ) {
+        guard var all = waiting.removeValue(forKey: kind) else {
+            waiting[kind] = Waiting(
+                line: Line(entry: entry, sequences: sequences.map { [$0] } ?? []))
+            return
+        }
+        defer { waiting[kind] = all }
+        let before = all.line.entry
+        all.count += 1
+        all.line.entry = entry
+        if let start = before.startNanoseconds {
+            all.line.entry.startNanoseconds = min(start, entry.startNanoseconds ?? start)
+        }
+        if let duration = before.durationNanoseconds {
+            all.line.entry.durationNanoseconds = duration.clampedAdding(
+                entry.durationNanoseconds ?? 0)
+        }
+        // Where nobody knows of one how many samples it was, nobody knows of all.
+        all.line.entry.samples = before.samples.flatMap { samples in
+            entry.samples.map { samples.clampedAdding($0) }
+        }
+        guard let sequences else { return }
+        if let last = all.line.sequences.last, last.upperBound + 1 == sequences.lowerBound {
+            all.line.sequences[all.line.sequences.count - 1] =
+                last.lowerBound...sequences.upperBound
+        } else {
+            all.line.sequences.append(sequences)
+        }
+    }
+
+    private mutating func write(_ kind: Kind) -> [Line] {
+        order.removeAll { $0 == kind }
+        guard let all = waiting.removeValue(forKey: kind) else { return [] }
+        var entry = all.line.entry
+        if all.count > 1 {
+            entry.epoch = kind.epoch
+            entry.text = "\(all.count) lines in one; the last: \(entry.text ?? "")"
+        }
+        guard all.line.sequences.count > 1 else {
+            if let only = all.line.sequences.first {
+                entry.firstSequence = only.lowerBound
+                entry.lastSequence = only.upperBound
+            }
+            charge(entry)
+            return [Line(entry: entry, sequences: all.line.sequences)]
+        }
+        var lines: [Line] = []
+        var rest = all.line.sequences[...]
+        while !rest.isEmpty {
+            let part = Array(rest.prefix(Self.rangesPerLine))
+            rest = rest.dropFirst(part.count)
+            entry.firstSequence = nil
+            entry.lastSequence = nil
+            entry.ranges = part.map { [$0.lowerBound, $0.upperBound] }
+            charge(entry)
+            lines.append(Line(entry: entry, sequences: part))
+            // Samples and times stand in the first line.
+            entry.samples = nil
+            entry.startNanoseconds = nil
+            entry.durationNanoseconds = nil
+        }
+        return lines
+    }
+}

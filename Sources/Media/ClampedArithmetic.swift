@@ -1,0 +1,23 @@
+// Sums of numbers that peers and files say: they end at the type's limits, where ordinary sums trap. A hostile number then makes a
+// total wrong, which is its sender's own, and stops nobody.
+extension FixedWidthInteger {
+    /// The sum, or the nearest value that the type can hold.
+    @inlinable package func clampedAdding(_ other: Self) -> Self {
+        let (sum, overflow) = addingReportingOverflow(other)
+        return overflow ? (other < 0 ? .min : .max) : sum
+    }
+
+    /// The difference, or the nearest value that the type can hold.
+    @inlinable package func clampedSubtracting(_ other: Self) -> Self {
+        let (difference, overflow) = subtractingReportingOverflow(other)
+        return overflow ? (other < 0 ? .max : .min) : difference
+    }
+
+    /// Adds in place, up to the type's limits.
+    @inlinable package mutating func addClamped(_ other: Self) { self = clampedAdding(other) }
+}
+
+extension Sequence where Element: FixedWidthInteger {
+    /// The sum of all, up to the type's limits.
+    @inlinable package var clampedSum: Element { reduce(0) { $0.clampedAdding($1) } }
+}

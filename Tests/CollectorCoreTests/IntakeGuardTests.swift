@@ -1,0 +1,130 @@
+import Testing
+import Wire
+
+@testable import CollectorCore
+
+struct `An intake's guard` {
+    private static let mebibyte = 1 << 20
+
+    /// One connection and the process's memory, as they change from look to look.
+    private struct Scene {
+        var intake = IntakeGuard()
+        var reading: IntakeGuard.Reading
+        var residentBytes = 30 << 20
+        var drains = 0
+
+        init(sources: Int) {
+            reading = IntakeGuard.Reading(
+                readBytes: 0, segments: 0, takenBytes: 0, sources: sources)
+        }
+
+        /// The next look, after so much has been read, taken in, and allocated.
+        mutating func look(
+            read: Int = 0, taken: Int = 0, grown: Int = 0, isDrained: Bool = true
+        ) -> IntakeGuard.Excess? {
+            reading.readBytes += read
+            reading.takenBytes += taken
+            // As Ethernet has them.
+            reading.segments += (read + 1_447) / 1_448
+            residentBytes += grown
+            drains += isDrained ? 1 : 0
+            return intake.look(at: [7: reading], residentBytes: residentBytes, drains: drains)[7]
+        }
+    }
+
+    @Test func `lets a stranger have the largest greeting on its way, and no more`() {
+        var scene = Scene(sources: 0)
+        #expect(scene.look(read: 600) == nil)
+        #expect(scene.look(read: WireLimits.headerBytes) == nil)
+        #expect(scene.look(read: IntakeGuard.strangerBytes) != nil)
+    }
+
+    @Test func `counts a stranger's bytes in segments, too: each may keep a buffer alive`() {
+        var scene = Scene(sources: 0)
+        for _ in 0..<IntakeGuard.strangerSegments { #expect(scene.look(read: 36) == nil) }
+        #expect(scene.look(read: 36) == .beforeWelcome(36 * 1_025))
+    }
+
+    @Test func `lets a clock that is asked for years stay, heartbeats of the transport included`() {
+        var scene = Scene(sources: 0)
+        #expect(scene.look(read: 300) == nil)
+        for _ in 0..<20_000 { #expect(scene.look(read: 50 + 11, taken: 50) == nil) }
+    }
+
+    @Test func `does not let heartbeats hide what is not taken in`() {
+        var scene = Scene(sources: 0)
+        var excess: IntakeGuard.Excess?
+        // A message is finished now and then, and much more is begun: the most that is ever unfinished is bounded.
+        for _ in 0..<2_000 where excess == nil {
+            excess = scene.look(read: 4_000 + 50, taken: 50)
+        }
+        #expect(excess == nil, "what was absorbed is not more than a look allows")
+        let most = scene.reading.readBytes - scene.reading.takenBytes
+        #expect(scene.look(taken: most) == nil)
+        #expect(scene.look(read: IntakeGuard.strangerBytes + 1) != nil)
+    }
+
+    @Test func `lets an agent have its credit on its way while the collector stands still`() {
+        var scene = Scene(sources: 2)
+        let credit = 2 * Int(WireLimits.creditWindowBytes)
+        #expect(scene.look(read: credit, grown: credit, isDrained: false) == nil)
+        #expect(scene.look(read: 1_000, isDrained: false) == nil)
+        #expect(scene.look(taken: credit, isDrained: false) == nil)
+        #expect(
+            scene.look(read: credit + IntakeGuard.spareBytes + 1, isDrained: false) != nil)
+    }
+
+    @Test func `ends an agent whose message is not finished while memory grows`() {
+        var scene = Scene(sources: 1)
+        #expect(scene.look(read: 300) == nil)
+        #expect(scene.look(read: 50_000, taken: 50_000) == nil)
+        // Empty parts: two bytes of the wire, 64 of memory.
+        #expect(scene.look(read: Self.mebibyte, grown: 32 << 20, isDrained: false) == nil)
+        #expect(scene.intake.isSuspicious)
+        // Only an empty socket proves that nothing of it is a whole message; one that was found empty just now may have been counted late.
+        #expect(scene.look(isDrained: false) == nil)
+        #expect(scene.look() == nil)
+        #expect(scene.look() == .unfinished(Self.mebibyte))
+    }
+
+    @Test
+    func `leaves an agent alone whose long message comes slowly while memory grows for others`() {
+        var scene = Scene(sources: 1)
+        // A second of pictures over an uplink of a megabit: what it has sent so far cannot be what memory grew by.
+        for _ in 0..<50 { #expect(scene.look(read: 10_000, grown: 1 << 20) == nil) }
+        #expect(scene.look(read: 8 << 20, grown: 16 << 20) == nil)
+        let excesses = (0..<3).compactMap { _ in scene.look() }
+        #expect(!excesses.isEmpty, "by now it can be")
+    }
+
+    @Test func `bounds what an agent of many sources has on its way by the credit of all of them`()
+    {
+        var scene = Scene(sources: 100)
+        #expect(scene.look(read: 32 << 20, grown: 0, isDrained: false) == nil)
+        #expect(
+            scene.look(read: 10 << 20, grown: 0, isDrained: false)
+                == .pastCredit(42 << 20))
+    }
+
+    @Test func `leaves an agent alone whose messages are finished while memory grows for others`() {
+        var scene = Scene(sources: 1)
+        for _ in 0..<100 {
+            #expect(scene.look(read: 400_000, taken: 0, grown: 10 << 20) == nil)
+            #expect(scene.look(taken: 400_000, grown: 10 << 20) == nil)
+        }
+    }
+
+    @Test func `ends those who have most on their way when strangers have too much together`() {
+        var intake = IntakeGuard()
+        var readings: [Int32: IntakeGuard.Reading] = [:]
+        for descriptor in Int32(0)..<100 {
+            readings[descriptor] = IntakeGuard.Reading(
+                readBytes: descriptor < 40 ? 400_000 : 2_000, segments: 1, takenBytes: 0,
+                sources: 0)
+        }
+        let excesses = intake.look(at: readings, residentBytes: 0, drains: 0)
+        #expect(excesses.keys.allSatisfy { $0 < 40 })
+        #expect(40 * 400_000 + 60 * 2_000 - excesses.count * 400_000 <= IntakeGuard.strangersBytes)
+        #expect(excesses.count < 40)
+    }
+}

@@ -1,0 +1,19 @@
+import Testing
+
+@testable import Media
+
+@Suite struct ByteTextTests {
+    @Test(
+        arguments: [
+            (0, "0 B"), (999, "999 B"), (1_000, "1 kB"), (110_000, "110 kB"),
+            (1_500_000, "1.5 MB"), (999_000_000_000_000, "999 TB"), (1_949_999, "1.9 MB"),
+            (1_950_000, "2 MB"), (Int64.max, "9223372 TB"),
+        ] as [(Int64, String)])
+    func `bytes are shown in the unit that fits`(bytes: Int64, text: String) {
+        #expect(byteText(bytes) == text)
+    }
+
+    @Test func `a number that no type of ours holds is shown too`() {
+        #expect(byteText(UInt64.max) == "9223372 TB")
+    }
+}
