@@ -78,4 +78,6 @@ package struct ReceivedMessage: Sendable {
     package var parts: [ReceivedPart]
     /// How many more there were, and are gone.
     package var droppedParts: Int
+    /// What the whole message took of its connection, frames included, before TCP.
+    package var wireBytes: Int
 }

@@ -4,11 +4,21 @@ import CZeroMQ
 package enum SocketSecurity: Hashable, Sendable {
     /// Anybody may connect, and read what is sent.
     case plain
-    /// The listening end: has this key, and admits whom an ``Authenticator`` admits. Bind the authenticator first: libzmq
-    /// asks nobody where there is none.
+    /// The listening end: has this key, and admits whom an ``Authenticator`` admits; nobody where there is none, or none any more.
     case server(SecretKey)
     /// The connecting end: has this key, and talks to the holder of that one only.
     case client(SecretKey, server: PublicKey)
+
+    /// `ZMQ_ZAP_ENFORCE_DOMAIN`: libzmq 4.3 knows it, its header names it for builds with the draft API only.
+    private static let enforceDomain: Int32 = 93
+
+    /// Whether messages travel encrypted.
+    var isEncrypted: Bool {
+        switch self {
+        case .plain: false
+        case .server, .client: true
+        }
+    }
 
     /// Sets it on a new socket.
     func apply(to handle: UnsafeMutableRawPointer) throws(MessagingError) {
@@ -19,6 +29,8 @@ package enum SocketSecurity: Hashable, Sendable {
             try Self.set(ZMQ_CURVE_SERVER, to: Int32(1), on: handle)
             try Self.set(ZMQ_CURVE_SECRETKEY, to: secret, on: handle)
             try Self.set(ZMQ_ZAP_DOMAIN, to: Array("tributary".utf8), on: handle)
+            // Without it, libzmq admits everybody once nobody answers.
+            try Self.set(Self.enforceDomain, to: Int32(1), on: handle)
         case .client(let secret, let server):
             try Self.set(ZMQ_CURVE_SERVERKEY, to: server.bytes, on: handle)
             try Self.set(ZMQ_CURVE_PUBLICKEY, to: secret.publicKey.bytes, on: handle)

@@ -12,10 +12,6 @@ import Synchronization
 /// Answers HTTP/1.1 with what hangs on a ``StatusBoard``. One thread for the network; answers are made on the cooperative pool. Nothing of
 /// it is ever waited for where samples are received or written.
 package final class HTTPStatusServer: Sendable {
-    /// A few scrapers and probes; more wait until one of these goes.
-    private static let maximumConnections = 32
-    /// Scrapers come back within a minute, and connections that say nothing take the place of others.
-    private static let idleTimeout = TimeAmount.seconds(60)
     /// A scraper sends a few hundred bytes.
     private static let maximumHeaderBytes = 8 << 10
     private static let maximumHeaders = 64
@@ -96,15 +92,15 @@ package final class HTTPStatusServer: Sendable {
     private static func service(
         host: String, port: UInt16, board: StatusBoard, bound: @escaping @Sendable (UInt16) -> Void
     ) throws -> any Service {
+        let warden = ConnectionWarden()
         let channel = HTTP1Channel.Configuration(
-            idleTimeout: idleTimeout,
+            additionalChannelHandlers: [warden.handler()],
             httpDecoderConfiguration: .init(
                 maxHeaderFieldSize: maximumHeaderBytes, maxHeaderListSize: maximumHeaderBytes,
                 maxHeaderFieldCount: maximumHeaders))
         return try HTTPServerBuilder.http1(configuration: channel).buildServer(
             configuration: ServerConfiguration(
-                address: .hostname(host, port: Int(port)),
-                availableConnectionsDelegate: MaximumAvailableConnections(maximumConnections)),
+                address: .hostname(host, port: Int(port))),
             eventLoopGroup: MultiThreadedEventLoopGroup(numberOfThreads: 1),
             // What it has to say of connections that break off is nobody's concern here.
             logger: Logger(label: "http") { _ in SwiftLogNoOpLogHandler() },

@@ -99,6 +99,18 @@ extension KeyDirectory {
         }
     }
 
+    /// Removes what is known of an agent: it is shut out, and its name is free.
+    /// - Parameter nameOrKey: its name here, or its key.
+    @discardableResult
+    package func forget(_ nameOrKey: String) throws(TrustError) -> Authorization {
+        _ = try known(nameOrKey)
+        return try withLock { () throws(TrustError) in
+            let authorization = try known(nameOrKey)
+            try remove(authorization.name)
+            return authorization
+        }
+    }
+
     /// An agent by its name here, or by its key. Asked before the lock as well, which makes the directory: a mistaken name leaves
     /// nothing on the disk.
     private func known(_ nameOrKey: String) throws(TrustError) -> Authorization {

@@ -10,6 +10,11 @@ enum PrivateFile {
         case trusted
     }
 
+    /// What a file is called while it is written ends so.
+    private static let temporarySuffix = ".new"
+    /// Nobody writes a file of a few lines for an hour.
+    private static let leftoverSeconds = 3_600
+
     /// A whole file; nil when there is none.
     static func read(
         _ path: String, limit: Int, _ rule: Rule
@@ -74,7 +79,10 @@ enum PrivateFile {
         _ path: String, _ bytes: [UInt8], mode: mode_t, replacing: Bool
     ) throws(TrustError) {
         let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
-        let temporary = "\(path).\(getpid()).new"
+        removeLeftovers(of: path, in: directory)
+        // No number of a process: in a container every one is 1, and one that was killed here would have its name taken for ever.
+        let temporary =
+            "\(path).\(String(UInt64.random(in: 0 ... .max), radix: 36))\(temporarySuffix)"
         let descriptor = open(temporary, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, mode)
         guard descriptor >= 0 else {
             throw .system(operation: "write into", path: directory, errno: errno)
@@ -87,6 +95,27 @@ enum PrivateFile {
             throw .system(operation: "write", path: path, errno: errno)
         }
         try synchronizeDirectory(directory)
+    }
+
+    /// Removes what writers of this file left behind that were killed an hour ago or earlier: what is newer may be another one's that
+    /// is writing now. What cannot be removed does no harm, because its name is not used again.
+    private static func removeLeftovers(of path: String, in directory: String) {
+        guard let handle = opendir(directory) else { return }
+        defer { closedir(handle) }
+        let beginning =
+            (path.lastIndex(of: "/").map { path[path.index(after: $0)...] } ?? path[...]) + "."
+        while let entry = readdir(handle) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            guard name.hasPrefix(beginning), name.hasSuffix(temporarySuffix) else { continue }
+            let leftover = "\(directory)/\(name)"
+            var status = stat()
+            guard lstat(leftover, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+                time(nil) - status.st_mtim.tv_sec >= leftoverSeconds
+            else { continue }
+            unlink(leftover)
+        }
     }
 
     /// Writes a new file's bytes, makes them durable, and closes it.

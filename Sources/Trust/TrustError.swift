@@ -74,7 +74,8 @@ package enum TrustError: Error, Hashable, Sendable, CustomStringConvertible {
         case .malformed(let path, let line, let reason):
             "\(path), line \(line): \(reason)"
         case .nameTaken(let name, let path):
-            "the name \(name) is another key's (\(path)): choose another name, or remove that file first"
+            "the name \(name) is another key's (\(path)): to replace that box, 'tributary keys revoke \(name)' first and then "
+                + "this again; for another box, choose another name"
         case .keyTaken(let name):
             "this key is authorised as \(name) already: 'tributary keys revoke \(name)' first, or "
                 + "authorise it under that name"

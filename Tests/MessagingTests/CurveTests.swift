@@ -138,6 +138,42 @@ struct `A connection with keys` {
         }
     }
 
+    @Test func `gets nowhere once nobody answers for keys any more`() throws {
+        let context = try Context()
+        let key = try SecretKey.generate()
+        let authenticator = try Authenticator(in: context)
+        var options = SocketOptions()
+        options.security = .server(key)
+        let router = try Socket(.router, in: context, options: options)
+        try router.bind("tcp://127.0.0.1:*")
+        _ = consume authenticator
+        let client = try Client(
+            to: try router.lastEndpoint(), .client(try .generate(), server: key.publicKey))
+        _ = try client.dealer.send(.bytes([1]))
+        var messages = 0
+        let failure = try client.failure {
+            if try router.receive(maximumParts: 2) != nil { messages += 1 }
+        }
+        #expect(messages == 0)
+        guard case .brokenOff = failure else {
+            Issue.record("\(String(describing: failure))")
+            return
+        }
+    }
+
+    @Test func `says how much of its connection a message took`() throws {
+        let server = try Server()
+        let client = try Client(
+            to: try server.router.lastEndpoint(),
+            .client(try .generate(), server: server.key.publicKey))
+        // ZMTP 3.1 §4.1, and 33 bytes of CURVE's for each part: the first of these has a short size, the others a long one.
+        _ = try client.dealer.send(
+            .bytes([UInt8](repeating: 0, count: 222)), .bytes([UInt8](repeating: 0, count: 223)),
+            .bytes([UInt8](repeating: 0, count: 5_000)))
+        let message = try server.next { _ in .admitted(userID: "") }
+        #expect(message?.wireBytes == 222 + 33 + 2 + 223 + 33 + 9 + 5_000 + 33 + 9)
+    }
+
     @Test func `hears that the other end has no keys`() throws {
         let router = try Socket(.router, in: Context())
         try router.bind("tcp://127.0.0.1:*")

@@ -74,6 +74,7 @@ struct `A message` {
         let message = try #require(try next(on: pair.router))
         #expect(message.parts.dropFirst().map(\.bytes) == [[0], [1]])
         #expect(message.droppedParts == 5)
+        #expect(message.wireBytes == 7 * 3)
         // The next one is not touched by it.
         #expect(try next(on: pair.router)?.parts.last?.bytes == [42])
     }

@@ -26,6 +26,29 @@ struct `A machine's own key` {
         )
     }
 
+    @Test
+    func `is made whatever a program of the same number left behind, and what is old is removed`()
+        throws
+    {
+        let place = KeyPlace()
+        try place.directory.make()
+        let path = place.directory.ownKeyPath
+        let (stale, old, other) = (
+            "\(path).\(getpid()).new", "\(path).1.new", "\(place.directory.path)/notes.new"
+        )
+        for leftover in [stale, old, other] { try place.write("torn", to: leftover) }
+        for leftover in [old, other] {
+            try FileManager.default.setAttributes(
+                [.modificationDate: Date(timeIntervalSinceNow: -7_200)], ofItemAtPath: leftover)
+        }
+        let key = try place.directory.makeOwnKey()
+        #expect(try place.directory.ownKey() == key)
+        // What is a minute old may be somebody's who is writing now, and what is called otherwise is not ours.
+        #expect(
+            try Set(FileManager.default.contentsOfDirectory(atPath: place.directory.path))
+                == ["own.key", "own.key.\(getpid()).new", "notes.new"])
+    }
+
     @Test func `is refused while others may read it`() throws {
         let place = KeyPlace()
         _ = try place.directory.makeOwnKey()

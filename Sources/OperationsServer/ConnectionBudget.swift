@@ -1,0 +1,77 @@
+/// Which HTTP connections may stay: a value that is told what happens, and says which one must go.
+///
+/// A service manager that gets no answer starts a collector again that records well. So a newcomer always finds a place: the connection that
+/// has waited longest without a whole request goes, which a probe's has not when it asks at once.
+struct ConnectionBudget: Hashable, Sendable {
+    /// A few scrapers and probes, and as many again of those that keep a connection open; each costs a descriptor and some kilobytes.
+    static let maximumConnections = 128
+    /// From the connection to the first whole header: a few hundred bytes, on any network.
+    static let headerNanoseconds: Int64 = 5_000_000_000
+    /// From a header to an answer that has been taken: 200 kB for 64 sources.
+    static let answerNanoseconds: Int64 = 15_000_000_000
+    /// From an answer to the next whole header: scrapers come back within a minute.
+    static let idleNanoseconds: Int64 = 60_000_000_000
+
+    private enum Stage: Hashable {
+        case new, asked, answered
+    }
+
+    private struct Entry: Hashable {
+        var stage = Stage.new
+        var since: Int64
+
+        /// Whether it has no request that is being answered.
+        var isWaiting: Bool { stage != .asked }
+
+        /// Who goes first where one has to.
+        var rank: (Int, Int64) { (isWaiting ? 0 : 1, since) }
+    }
+
+    private var entries: [Int: Entry] = [:]
+    private var nextID = 0
+
+    var count: Int { entries.count }
+
+    /// A connection has come.
+    /// - Returns: what it is called here, and which connection must go for it.
+    mutating func opened(now: Int64) -> (id: Int, displaced: Int?) {
+        var displaced: Int?
+        if entries.count >= Self.maximumConnections {
+            displaced =
+                entries.min { $0.value.rank < $1.value.rank }?.key
+            if let displaced { entries.removeValue(forKey: displaced) }
+        }
+        nextID += 1
+        entries[nextID] = Entry(since: now)
+        return (nextID, displaced)
+    }
+
+    /// A whole header has come, or a part of what follows it: that does not put the answer off.
+    mutating func asked(_ id: Int, now: Int64) {
+        guard entries[id]?.stage != .asked else { return }
+        turn(id, into: .asked, now: now)
+    }
+
+    /// An answer, or a part of one, has been taken.
+    mutating func answered(_ id: Int, now: Int64) { turn(id, into: .answered, now: now) }
+
+    /// A connection is gone.
+    mutating func closed(_ id: Int) { entries.removeValue(forKey: id) }
+
+    /// Whether a connection's time is over; one that is not known any more has to go too.
+    func isOverdue(_ id: Int, now: Int64) -> Bool {
+        guard let entry = entries[id] else { return true }
+        let patience =
+            switch entry.stage {
+            case .new: Self.headerNanoseconds
+            case .asked: Self.answerNanoseconds
+            case .answered: Self.idleNanoseconds
+            }
+        return now - entry.since >= patience
+    }
+
+    private mutating func turn(_ id: Int, into stage: Stage, now: Int64) {
+        guard entries[id] != nil else { return }
+        entries[id] = Entry(stage: stage, since: now)
+    }
+}
