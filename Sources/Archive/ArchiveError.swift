@@ -1,4 +1,5 @@
 import Glibc
+import Media
 
 /// What can go wrong with recordings on disk; every case says where.
 package enum ArchiveError: Error, Hashable, CustomStringConvertible {
@@ -32,7 +33,7 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
         case .badName: "not a name"
         case .malformed(_, let reason): reason
         case .noRoom(_, let free, let reserve):
-            "the disk is full: \(megabytes(free)) are free, and \(megabytes(reserve)) have to stay so"
+            "the disk is full: \(byteText(free)) are free, and \(byteText(reserve)) have to stay so"
         }
     }
 
@@ -45,10 +46,11 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
         }
     }
 
+    /// Whether what was to be worked on is not there.
+    package var isForAbsence: Bool { code == ENOENT }
+
     /// The errno of a failed system call.
     package var code: Int32? {
         if case .system(_, _, let code) = self { code } else { nil }
     }
 }
-
-private func megabytes(_ bytes: UInt64) -> String { "\(bytes / 1_000_000) MB" }

@@ -41,6 +41,11 @@ package struct ArchiveLayout: Sendable {
             return whole == "/" ? nil : session(directory: whole)
         }
         let parent = parts.isEmpty ? "." : parts.joined(separator: "/")
+        if parts.popLast() == "sessions" {
+            // As it is in an archive, with that archive's lock.
+            let root = parts.isEmpty ? "." : parts.joined(separator: "/")
+            return (ArchiveLayout(root: root.isEmpty ? "/" : root), name)
+        }
         return (ArchiveLayout(holding: parent.isEmpty ? "/" : parent), name)
     }
 

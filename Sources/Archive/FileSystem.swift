@@ -43,9 +43,7 @@ package enum FileSystem {
     static func status(_ path: String) -> (sizeBytes: UInt64, modified: UTCTime)? {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
-        let modified =
-            Int64(status.st_mtim.tv_sec) * 1_000_000_000 + Int64(status.st_mtim.tv_nsec)
-        return (UInt64(status.st_size), UTCTime(nanoseconds: modified))
+        return (UInt64(status.st_size), UTCTime(clamping: status.st_mtim))
     }
 
     /// What may still be written to the disk that `path` is on, bytes.
@@ -90,8 +88,7 @@ package enum FileSystem {
         guard stat(path, &status) == 0 else {
             throw .system(operation: "look at", path: path, errno: errno)
         }
-        let time = status.st_mtim
-        return UTCTime(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+        return UTCTime(clamping: status.st_mtim)
     }
 
     /// Makes a directory and those above it.

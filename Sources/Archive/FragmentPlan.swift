@@ -64,6 +64,9 @@ package struct PlannedPiece<Payload: Sendable>: Sendable {
 }
 
 extension PlannedPiece {
+    /// How many samples it has.
+    var samples: Int { runs.reduce(0) { $0 + $1.samples.count } }
+
     /// The piece's samples in two parts, each in as few consecutive ranges of bytes as possible.
     ///
     /// - Parameter isAfter: whether a sample belongs to the second part. In one run, once it is true it stays true: only
@@ -148,10 +151,24 @@ package struct FragmentPlan<Payload: Sendable>: Sendable {
 
     package var sizeBytes: Int { pieces.reduce(0) { $0 + $1.range.count } }
 
+    /// What it takes of memory.
+    package var amount: MediaAmount { pieces.amount() }
+
     /// The sequence numbers it holds.
     package var sequences: [ClosedRange<UInt64>] {
         pieces.flatMap { $0.runs }.filter { !$0.samples.isEmpty }.map {
             $0.firstSequence...$0.firstSequence + UInt64($0.samples.count) - 1
+        }
+    }
+}
+
+extension Sequence {
+    /// What pieces take of memory together.
+    func amount<Payload: Sendable>() -> MediaAmount where Element == PlannedPiece<Payload> {
+        reduce(into: MediaAmount()) { amount, piece in
+            amount += MediaAmount(
+                sizeBytes: piece.range.count,
+                samples: piece.runs.reduce(0) { $0 + $1.samples.count })
         }
     }
 }

@@ -34,6 +34,8 @@ package struct FragmentRecord: Hashable, Sendable {
         0xF1,
     ]
     package static let version: UInt8 = 2
+    /// Most pieces in one record. Each is a `trun` of each track, and readers take twice as many boxes in one; 16 bits count more.
+    package static let maximumPieces = 1 << 13
     /// Most exchanges in one record: what is learned in half a minute of fast probing.
     package static let maximumExchanges = 256
 
@@ -125,6 +127,7 @@ package struct FragmentRecord: Hashable, Sendable {
     ) {
         precondition(spool.count == 16 && epoch.count == 16, "identities are 16 bytes")
         precondition(exchanges.count <= Self.maximumExchanges, "a record's exchanges are bounded")
+        precondition(pieces.count <= Self.maximumPieces, "a record's pieces are bounded")
         self.spool = spool
         self.epoch = epoch
         self.clock = clock

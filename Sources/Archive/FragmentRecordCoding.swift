@@ -1,3 +1,4 @@
+import MP4
 import Media
 import Timing
 
@@ -90,6 +91,26 @@ extension FragmentRecord {
         guard reader.isAtEnd else {
             throw Malformed(description: "a fragment record with bytes after its end")
         }
+        guard hasPossibleTimes else {
+            throw Malformed(description: "a fragment record with times that cannot be")
+        }
+    }
+
+    /// Whether one can reckon with its times: no sum and no difference of some leaves 64 bits. Its exchanges are lies, perhaps: who
+    /// computes with them expects that.
+    private var hasPossibleTimes: Bool {
+        let runs = pieces.lazy.flatMap(\.runs)
+        let times = [
+            clock.offsetNanoseconds, sessionZero.nanoseconds, collectorZeroNanoseconds ?? 0,
+        ]
+        func isPossible(_ time: Int64) -> Bool {
+            time.magnitude <= RecordLimits.timeNanoseconds.magnitude
+        }
+        return times.allSatisfy(isPossible)
+            && segmentOriginNanoseconds.magnitude <= RecordLimits.sessionNanoseconds.magnitude
+            && runs.allSatisfy {
+                isPossible($0.firstDTSNanoseconds) && isPossible($0.appliedOffsetNanoseconds)
+            }
     }
 }
 
@@ -103,9 +124,11 @@ extension RecordReader {
             samples: try integer(UInt32.self), firstSequence: try integer(UInt64.self),
             firstDTSNanoseconds: Int64(bitPattern: try integer(UInt64.self)),
             appliedOffsetNanoseconds: 0)
-        let (_, overflow) = run.firstSequence.addingReportingOverflow(UInt64(run.samples))
-        guard !overflow else {
-            throw FragmentRecord.Malformed(description: "sequence numbers past 64 bits")
+        guard run.firstSequence <= RecordLimits.sequence, run.samples <= FragmentLimits.samples
+        else {
+            throw FragmentRecord.Malformed(
+                description:
+                    "\(run.samples) samples from number \(run.firstSequence) on, past the limit")
         }
         return run
     }

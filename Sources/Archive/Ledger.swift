@@ -42,6 +42,8 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
     /// The records this line stands for, when it takes their numbers.
     package var firstSequence: UInt64?
     package var lastSequence: UInt64?
+    /// In the place of those two, of a line that stands for several ranges of records: first and last of each.
+    package var ranges: [[UInt64]]?
     /// Whose numbers those are, hexadecimal.
     package var spool: String?
     /// With `spool`: records up to this one are not expected here. They were durable before the source began.
@@ -81,6 +83,18 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
     package init(kind: Kind, at: UTCTime) {
         self.kind = kind
         self.at = at.description
+    }
+
+    /// The records that the line stands for, as far as they can be.
+    package var sequences: [ClosedRange<UInt64>] {
+        var sequences: [ClosedRange<UInt64>] = []
+        if let firstSequence, let lastSequence, firstSequence <= lastSequence {
+            sequences.append(firstSequence...lastSequence)
+        }
+        for range in ranges ?? [] where range.count == 2 && range[0] <= range[1] {
+            sequences.append(range[0]...range[1])
+        }
+        return sequences
     }
 }
 
@@ -146,8 +160,9 @@ package enum Ledger {
             return nil
         }
         do {
-            return try JSONDecoder().decode(
+            let entry = try JSONDecoder().decode(
                 LedgerEntry.self, from: Data(body + [UInt8(ascii: "}")]))
+            return entry.limited
         } catch {
             // A newer writer's kind of line: whole, but not for us.
             return nil

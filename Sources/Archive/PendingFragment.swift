@@ -4,6 +4,8 @@ import Media
 struct PendingFragment<Payload: Sendable>: Sendable {
     var pieces: [PlannedPiece<Payload>] = []
     var sizeBytes = 0
+    /// Of all pieces.
+    var samples = 0
     /// First DTS of each track, session time.
     var startNanoseconds: [TrackKind: Int64] = [:]
     /// When its first piece came, on the caller's clock.

@@ -1,4 +1,5 @@
 import Media
+import MP4
 
 // How the pieces of a file become its fragments.
 
@@ -11,6 +12,8 @@ extension Segmenter {
             return true
         }
         return span(with: piece) > settings.fragmentNanoseconds
+            || pending.samples + piece.samples > FragmentLimits.samples
+            || pending.pieces.count >= FragmentRecord.maximumPieces
             || pending.sizeBytes + piece.range.count > settings.fragmentBytes
     }
 
@@ -18,6 +21,7 @@ extension Segmenter {
         pending.pieces.append(piece)
         segment?.note(piece)
         pending.sizeBytes += piece.range.count
+        pending.samples += piece.samples
         pending.add(context)
         if pending.sinceNanoseconds == nil { pending.sinceNanoseconds = now }
         for run in piece.runs {
@@ -45,6 +49,7 @@ extension Segmenter {
         if !taken.isEmpty {
             pending.pieces = kept
             pending.sizeBytes = kept.reduce(0) { $0 + $1.range.count }
+            pending.samples = kept.reduce(0) { $0 + $1.samples }
         }
         return taken
     }
@@ -81,8 +86,9 @@ extension Segmenter {
                 segment = current
                 actions.append(.open(segment: current.number, plan))
             }
-            let fragment = FragmentPlan(context: context, pieces: pieces)
-            actions.append(.append(segment: current.number, fragment))
+            for fragment in fragments(of: pieces, context) {
+                actions.append(.append(segment: current.number, fragment))
+            }
         }
         for piece in carried { append(piece, now: since ?? 0) }
     }
@@ -94,7 +100,33 @@ extension Segmenter {
         guard !pieces.isEmpty, let context else { return }
         var pieces = pieces
         setDurations(&pieces, next: [])
-        actions.append(.append(segment: segment, FragmentPlan(context: context, pieces: pieces)))
+        for fragment in fragments(of: pieces, context) {
+            actions.append(.append(segment: segment, fragment))
+        }
+    }
+
+    /// Pieces as one fragment, or as so many that readers take each: sound that has waited for a picture comes all at once.
+    private func fragments(
+        of pieces: [PlannedPiece<Payload>], _ context: FragmentContext
+    ) -> [FragmentPlan<Payload>] {
+        var plans: [FragmentPlan<Payload>] = []
+        var rest = FragmentPlan<Payload>(context: context, pieces: [])
+        var samples = 0
+        for piece in pieces {
+            if !rest.pieces.isEmpty,
+                samples + piece.samples > FragmentLimits.samples
+                    || rest.pieces.count >= FragmentRecord.maximumPieces
+            {
+                plans.append(rest)
+                rest.pieces.removeAll()
+                // What was learned of the clock is said once.
+                rest.context.exchanges.removeAll()
+                samples = 0
+            }
+            rest.pieces.append(piece)
+            samples += piece.samples
+        }
+        return plans + [rest]
     }
 
     /// The file's description: tracks, and how far each media timeline must be shifted so that no DTS is negative.
@@ -150,7 +182,7 @@ extension Segmenter {
                         for index in samples.indices.reversed() {
                             let dts = samples[index].dts
                             if let following, following > dts,
-                                following - dts <= Int64(UInt32.max)
+                                following - dts <= FragmentLimits.durationTicks
                             {
                                 samples[index].duration = following - dts
                             }

@@ -35,7 +35,8 @@ package final class SegmentWriter {
                 tracks: plan.tracks.map {
                     RecordingTrack(format: $0.format, mediaTimeShift: $0.shiftTicks)
                 },
-                createdUnixSeconds: sessionZero.nanoseconds / 1_000_000_000,
+                createdUnixSeconds: sessionZero.nanoseconds.clampedAdding(plan.originNanoseconds)
+                    / 1_000_000_000,
                 timecode: Timecode(
                     startNanoseconds: sessionZero.nanoseconds + plan.originNanoseconds,
                     tracks: plan.tracks.map(\.format))

@@ -1,4 +1,5 @@
 package import Media
+import MP4
 
 /// Divides one source's samples into segments and fragments. A value: it owns no file, no clock and no bytes.
 ///
@@ -13,6 +14,10 @@ package import Media
 /// Sound arrives a little before or after the picture of the same instant. Two rules keep the cut exact: close to a
 /// boundary, sound ahead of the picture waits for the next fragment; and after a cut the old file stays open until sound has
 /// passed it (or ``SegmenterSettings/soundPatienceNanoseconds`` have).
+///
+/// **What an index can say.** A sample's duration has 32 bits of ticks, and readers take so many samples of a track. A file ends before
+/// a pause that is longer (``FragmentLimits/durationTicks``), and before it has more samples; a fragment is divided where it would have
+/// more than readers take.
 package struct Segmenter<Payload: Sendable>: Sendable {
     package enum Action: Sendable {
         /// A file begins.
@@ -37,6 +42,8 @@ package struct Segmenter<Payload: Sendable>: Sendable {
         var primingRoom: Int64 = 0
         /// Per track, the decoding time of the last sample that it was given: no file goes back in time.
         private var latest: [TrackKind: Int64] = [:]
+        /// How many samples of each track this segmenter has given it.
+        private var counts: [TrackKind: Int] = [:]
 
         init(
             number: Int, originNanoseconds: Int64, isOffGrid: Bool, endNanoseconds: Int64
@@ -50,6 +57,7 @@ package struct Segmenter<Payload: Sendable>: Sendable {
         mutating func note(_ piece: PlannedPiece<Payload>) {
             for run in piece.runs {
                 if let last = run.samples.last { note(run.track, dts: last.dts) }
+                counts[run.track, default: 0] += run.samples.count
             }
         }
 
@@ -69,6 +77,23 @@ package struct Segmenter<Payload: Sendable>: Sendable {
                 run.samples.first.map { isEarly($0, run.track) } ?? false
             }
         }
+
+        /// Whether the pause before a sample is longer than the file's index can say.
+        func isFar(_ sample: PlannedSample, _ track: TrackKind) -> Bool {
+            latest[track].map {
+                sample.dts.clampedSubtracting($0) > FragmentLimits.durationTicks
+            } ?? false
+        }
+
+        /// Whether the file's index has room for a run: nothing of it is far, and there are not too many samples.
+        func holds(_ run: PlannedRun) -> Bool {
+            guard let first = run.samples.first else { return true }
+            return !isFar(first, run.track)
+                && counts[run.track, default: 0] + run.samples.count <= Segmenter.samplesPerFile
+        }
+
+        /// Whether a file is to end at the next picture where decoding can start, before it has too many samples.
+        var isNearlyFull: Bool { counts.values.contains { $0 > Segmenter.samplesPerFile / 8 * 7 } }
     }
 
     /// A segment whose pictures are complete, waiting for the last sound before its cut.
@@ -145,8 +170,12 @@ package struct Segmenter<Payload: Sendable>: Sendable {
         segment = open
     }
 
-    /// Payload bytes that wait for their fragment to be complete.
-    package var pendingBytes: Int { pending.sizeBytes + (waiting?.sizeBytes ?? 0) }
+    /// What waits for its fragment to be complete.
+    package var pendingAmount: MediaAmount {
+        var amount = pending.pieces.amount()
+        if let waiting { amount += waiting.pieces.amount() }
+        return amount
+    }
 
     /// The tracks as they are now.
     package var tracks: [TrackFormat] {
@@ -182,7 +211,7 @@ package struct Segmenter<Payload: Sendable>: Sendable {
             closePending(into: &actions)
         }
         context = new
-        for part in splitAtKeyframes(piece) { addPart(part, now: now, to: &actions) }
+        for part in split(piece) { addPart(part, now: now, to: &actions) }
         return actions
     }
 
@@ -190,6 +219,13 @@ package struct Segmenter<Payload: Sendable>: Sendable {
         _ piece: PlannedPiece<Payload>, now: Int64, to actions: inout [Action]
     ) {
         if let waiting, waiting.formats != nextFormats { beginWithWaiting(into: &actions) }
+        if !isChanging(.audio), formats[.video] != nil, lastVideoEndNanoseconds != nil,
+            let sound = piece.runs.first(where: { $0.track == .audio }),
+            segment?.holds(sound) == false
+        {
+            // As if its format changed: the next file begins with a picture from which decoding can start.
+            nextFormats = nextFormats ?? formats
+        }
         if isOnlySoundChanging {
             changeSound(with: piece, now: now, to: &actions)
         } else {
@@ -269,6 +305,9 @@ extension Segmenter {
     /// The instant where this piece begins another file, if it does.
     private func cut(at piece: PlannedPiece<Payload>) -> Int64? {
         guard let segment else { return nil }
+        if let run = piece.runs.first(where: { !isChanging($0.track) && !segment.holds($0) }) {
+            return run.samples.first.map { nanoseconds($0.pts, run.track) }
+        }
         if nextFormats != nil {
             guard let run = piece.runs.first(where: { isChanging($0.track) }) else { return nil }
             return run.samples.first.map { upcomingNanoseconds($0.pts, run.track) }
@@ -276,7 +315,8 @@ extension Segmenter {
         if let video = piece.runs.first(where: { $0.track == .video })?.samples.first {
             guard video.flags.contains(.keyframe) else { return nil }
             let instant = nanoseconds(video.pts, .video)
-            return instant + settings.toleranceNanoseconds >= segment.endNanoseconds
+            return segment.isNearlyFull
+                || instant + settings.toleranceNanoseconds >= segment.endNanoseconds
                 ? instant : nil
         }
         // Sound alone decides where there are no pictures, or none any more.
@@ -324,7 +364,23 @@ extension Segmenter {
         adoptFormats()
         begin(at: cut, offGrid: startsAnew)
         if let first = after.first { after[0] = settled(first) }
-        for piece in carried + after { append(piece, now: now) }
+        appendAll(carried + after, now: now, into: &actions)
+    }
+
+    /// Adds pieces to the open file; one that it cannot hold begins another.
+    private mutating func appendAll(
+        _ pieces: [PlannedPiece<Payload>], now: Int64, into actions: inout [Action]
+    ) {
+        for piece in pieces {
+            if let segment, !piece.runs.allSatisfy(segment.holds) {
+                closePending(into: &actions)
+                if let segment = self.segment, segment.isOpen {
+                    actions.append(.finish(segment: segment.number))
+                }
+                begin(at: firstPresented(piece), offGrid: true)
+            }
+            append(piece, now: now)
+        }
     }
 
     /// Sound that still belongs to the file before the cut goes there at once; the rest is returned.
@@ -341,7 +397,8 @@ extension Segmenter {
             before += parts.before
             after += parts.after
         }
-        let own = setAside(before, from: closing.segment, now: now, to: &actions)
+        let own = setAside(
+            before, from: closing.segment, orFar: true, now: now, to: &actions)
         for piece in own { self.closing?.segment.note(piece) }
         appendNow(own, to: closing.number, into: &actions)
         if after.contains(where: { $0.runs.contains { $0.track == .audio } }) {
@@ -410,7 +467,7 @@ extension Segmenter {
         if nextFormats == formats { nextFormats = nil }
         let pieces = pictures + sound.pieces
         begin(at: pieces.map(firstPresented).min() ?? 0, offGrid: true)
-        for piece in pieces { append(piece, now: sound.sinceNanoseconds) }
+        appendAll(pieces, now: sound.sinceNanoseconds, into: &actions)
     }
 
     /// Begins a segment with the samples at `instant`.
@@ -485,13 +542,16 @@ extension Segmenter {
     /// A file's media timeline begins where its first fragment made it begin, and goes on from there. What comes later and lies
     /// before that (sound that was more than ``SegmenterSettings/soundPatienceNanoseconds`` late, or that a crash had kept
     /// back) must neither be lost nor stop the file.
+    /// - Parameter orFar: also what comes after a pause that the file's index cannot say: a file that is only waiting for its last
+    ///   sound does not go on with another one.
     private mutating func setAside(
-        _ pieces: [PlannedPiece<Payload>], from file: Segment?, now: Int64,
+        _ pieces: [PlannedPiece<Payload>], from file: Segment?, orFar: Bool = false, now: Int64,
         to actions: inout [Action]
     ) -> [PlannedPiece<Payload>] {
         let changing = TrackKind.allCases.filter(isChanging)
         func isEarly(_ sample: PlannedSample, _ track: TrackKind) -> Bool {
-            !changing.contains(track) && (file?.isEarly(sample, track) ?? false)
+            guard let file, !changing.contains(track) else { return false }
+            return file.isEarly(sample, track) || orFar && file.isFar(sample, track)
         }
         let hasEarly = pieces.contains { piece in
             piece.runs.contains { run in run.samples.first.map { isEarly($0, run.track) } ?? false }
@@ -509,7 +569,11 @@ extension Segmenter {
             early += parts.before
             rest += parts.after
         }
-        if let aside, early.contains(where: aside.segment.isEarly) {
+        if let aside,
+            early.contains(where: { piece in
+                aside.segment.isEarly(piece) || !piece.runs.allSatisfy(aside.segment.holds)
+            })
+        {
             finishAside(into: &actions)
         }
         var own =
@@ -533,16 +597,48 @@ extension Segmenter {
         aside = nil
     }
 
-    /// A piece in parts that have keyframes only at their start.
-    private func splitAtKeyframes(
-        _ piece: PlannedPiece<Payload>
-    ) -> [PlannedPiece<Payload>] {
-        guard let video = piece.runs.first(where: { $0.track == .video }),
-            let later = video.samples.dropFirst().first(where: { $0.flags.contains(.keyframe) })
-        else { return [piece] }
-        let parts = piece.divided { track, sample in track == .video && sample.dts >= later.dts }
-        return parts.before + parts.after.flatMap(splitAtKeyframes)
+    /// A piece in parts that have keyframes, and pauses that no index can say, only at their start.
+    private func split(_ piece: PlannedPiece<Payload>) -> [PlannedPiece<Payload>] {
+        var parts: [PlannedPiece<Payload>] = []
+        var rest = [piece]
+        while let next = rest.popLast() {
+            guard let place = firstBreak(in: next) else {
+                parts.append(next)
+                continue
+            }
+            let divided = next.divided { track, sample in
+                track == place.track && sample.dts >= place.dts
+            }
+            guard !divided.before.isEmpty else {
+                parts.append(next)
+                continue
+            }
+            parts += divided.before
+            rest += divided.after.reversed()
+        }
+        return parts
     }
+
+    /// Where a piece has to be divided first.
+    private func firstBreak(
+        in piece: PlannedPiece<Payload>
+    ) -> (track: TrackKind, dts: Int64)? {
+        for run in piece.runs {
+            var last = run.samples.first?.dts
+            for sample in run.samples.dropFirst() {
+                let isKeyframe = run.track == .video && sample.flags.contains(.keyframe)
+                let pause = sample.dts.clampedSubtracting(last ?? sample.dts)
+                if isKeyframe || pause > FragmentLimits.durationTicks {
+                    return (run.track, sample.dts)
+                }
+                last = sample.dts
+            }
+        }
+        return nil
+    }
+
+    /// The most samples of a track in one file: as many as its index is read with.
+    fileprivate static var samplesPerFile: Int { Int(SampleTable.maximumSamples) }
 
     func firstPresented(_ piece: PlannedPiece<Payload>) -> Int64 {
         var earliest: Int64?
@@ -577,11 +673,12 @@ extension Segmenter {
     }
 }
 
-/// A rescale whose result is kept within 64 bits: times that far away have been refused long before.
+/// A rescale whose result stays so far from the ends of 64 bits that sums and differences of two fit: 73 years in nanoseconds.
 func saturatingRescale(_ value: Int64, from: Timescale, to: Timescale) -> Int64 {
+    let limit: Int64 = 1 << 61
     do {
-        return try rescale(value, from: from, to: to)
+        return max(-limit, min(limit, try rescale(value, from: from, to: to)))
     } catch {
-        return value < 0 ? .min : .max
+        return value < 0 ? -limit : limit
     }
 }

@@ -1,3 +1,5 @@
+import Media
+
 /// Sequence numbers that have been seen, from 1 on: a watermark, and what is known beyond it.
 ///
 /// Numbers come nearly in order, so the part beyond the watermark stays short.
@@ -17,32 +19,37 @@ package struct SequenceSet: Hashable, Sendable {
     @discardableResult
     package mutating func insert(_ range: ClosedRange<UInt64>) -> UInt64 {
         var known: UInt64 = 0
-        var merged = range
         if range.lowerBound <= watermark {
-            known += min(range.upperBound, watermark) - range.lowerBound + 1
+            known = (range.lowerBound...min(range.upperBound, watermark)).count64
         }
-        var rest: [ClosedRange<UInt64>] = []
-        for other in beyond {
-            if other.overlaps(range) { known += other.clamped(to: range).count64 }
-            let touches =
-                other.lowerBound <= merged.upperBound.saturatingSuccessor
-                && merged.lowerBound <= other.upperBound.saturatingSuccessor
-            if touches {
-                let low = min(other.lowerBound, merged.lowerBound)
-                merged = low...max(other.upperBound, merged.upperBound)
-            } else {
-                rest.append(other)
-            }
+        // Those that it overlaps or touches: a file may have a great many ranges, and they come in order.
+        let first = place { $0.upperBound.clampedAdding(1) >= range.lowerBound }
+        let end = place { $0.lowerBound > range.upperBound.clampedAdding(1) }
+        var merged = range
+        for other in beyond[first..<end] {
+            if other.overlaps(range) { known.addClamped(other.clamped(to: range).count64) }
+            let low = min(other.lowerBound, merged.lowerBound)
+            merged = low...max(other.upperBound, merged.upperBound)
         }
-        if merged.lowerBound <= watermark.saturatingSuccessor {
+        if merged.lowerBound <= watermark.clampedAdding(1) {
             watermark = max(watermark, merged.upperBound)
-            beyond = rest
+            beyond.removeSubrange(first..<end)
         } else {
-            let place = rest.firstIndex { $0.lowerBound > merged.lowerBound } ?? rest.count
-            rest.insert(merged, at: place)
-            beyond = rest
+            beyond.replaceSubrange(first..<end, with: [merged])
         }
         return known
+    }
+
+    /// The place of the first range for which something holds that holds for all behind it, too.
+    private func place(where holds: (ClosedRange<UInt64>) -> Bool) -> Int {
+        var places = 0..<beyond.count
+        while !places.isEmpty {
+            let middle = places.lowerBound + places.count / 2
+            places =
+                holds(beyond[middle])
+                ? places.lowerBound..<middle : middle + 1..<places.upperBound
+        }
+        return places.lowerBound
     }
 
     /// Adds all numbers of another set.
@@ -53,9 +60,9 @@ package struct SequenceSet: Hashable, Sendable {
 
     /// The ranges that are missing below the highest number.
     package var holes: [ClosedRange<UInt64>] {
-        var next = watermark.saturatingSuccessor
+        var next = watermark.clampedAdding(1)
         return beyond.map { range in
-            defer { next = range.upperBound.saturatingSuccessor }
+            defer { next = range.upperBound.clampedAdding(1) }
             return next...range.lowerBound - 1
         }
     }
@@ -63,11 +70,11 @@ package struct SequenceSet: Hashable, Sendable {
     /// The parts of `range` that are not in the set, ascending.
     package func missing(in range: ClosedRange<UInt64>) -> [ClosedRange<UInt64>] {
         var missing: [ClosedRange<UInt64>] = []
-        var next = max(range.lowerBound, watermark.saturatingSuccessor)
+        var next = max(range.lowerBound, watermark.clampedAdding(1))
         for known in beyond where next <= range.upperBound && known.upperBound >= next {
             if known.lowerBound > range.upperBound { break }
             if known.lowerBound > next { missing.append(next...known.lowerBound - 1) }
-            next = known.upperBound.saturatingSuccessor
+            next = known.upperBound.clampedAdding(1)
         }
         if next <= range.upperBound, watermark < range.upperBound {
             missing.append(next...range.upperBound)
@@ -83,9 +90,5 @@ package struct SequenceSet: Hashable, Sendable {
 }
 
 extension ClosedRange<UInt64> {
-    fileprivate var count64: UInt64 { upperBound - lowerBound + 1 }
-}
-
-extension UInt64 {
-    fileprivate var saturatingSuccessor: UInt64 { self == .max ? self : self + 1 }
+    fileprivate var count64: UInt64 { (upperBound - lowerBound).clampedAdding(1) }
 }

@@ -5,7 +5,7 @@ package struct SessionManifest: Codable, Hashable, Sendable {
     /// How this session's files are laid out; readers refuse what they do not know.
     package static let formatVersion = 1
     /// A manifest larger than this was not written by us.
-    private static let maximumBytes = 4 << 20
+    private static let maximumBytes = 64 << 20
     /// A hundred days: longer than a collector's segments, its start window and its clock's error are.
     private static let longestNanoseconds: Int64 = 8_640_000_000_000_000
 
@@ -89,9 +89,12 @@ package struct SessionManifest: Codable, Hashable, Sendable {
 
         /// All of the spool that is recorded or explained.
         var sequences: SequenceSet {
-            var all = SequenceSet(upTo: through)
-            for range in beyond ?? [] where range.count == 2 && range[0] <= range[1] {
-                all.insert(range[0]...range[1])
+            var all = SequenceSet(upTo: min(through, RecordLimits.sequence))
+            for range in (beyond ?? []).prefix(RecordLimits.ranges)
+            where range.count == 2 && 0 < range[0] && range[0] <= range[1]
+                && range[0] <= RecordLimits.sequence
+            {
+                all.insert(range[0]...min(range[1], RecordLimits.sequence))
             }
             return all
         }
@@ -186,8 +189,17 @@ package struct SessionManifest: Codable, Hashable, Sendable {
                 path: path,
                 reason: "written in format \(manifest.format), this program knows \(formatVersion)")
         }
-        guard manifest.hasPossibleTimes else { throw .malformed(path: path, reason: unreadable) }
+        guard manifest.hasPossibleTimes, manifest.hasPossibleNames else {
+            throw .malformed(path: path, reason: unreadable)
+        }
         return manifest
+    }
+
+    /// Whether its names can be those of directories, as they will be: none leads out of the archive.
+    private var hasPossibleNames: Bool {
+        ArchiveLayout.isValidName(session)
+            && sources.allSatisfy { ArchiveLayout.isValidName($0.name) }
+            && Set(sources.map(\.name)).count == sources.count
     }
 
     /// Whether one can reckon with its times: no sum and no difference of two leaves 64 bits.

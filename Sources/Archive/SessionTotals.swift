@@ -26,7 +26,7 @@ package struct SessionTotals: Hashable, Sendable {
             let ledger = layout.ledger(session, name)
             if FileSystem.exists(ledger) {
                 for entry in try Ledger.read(ledger).entries where entry.kind == .gap {
-                    source.lostSamples += entry.samples ?? 0
+                    source.lostSamples.addClamped(entry.samples ?? 0)
                 }
             }
             sources.append(source)

@@ -12,6 +12,13 @@ package struct UTCTime: Hashable, Comparable, Sendable, CustomStringConvertible 
         self.nanoseconds = nanoseconds
     }
 
+    /// A file's time, which is what the clock said and what anybody made of it: not farther than ``farthestNanoseconds``.
+    init(clamping time: timespec) {
+        let farthest = Int(Self.farthestNanoseconds / 1_000_000_000)
+        let seconds = min(max(time.tv_sec, -farthest), farthest)
+        self.init(nanoseconds: Int64(seconds) * 1_000_000_000 + Int64(time.tv_nsec))
+    }
+
     /// `2026-11-20T22:40:00.000Z` (RFC 3339), cut to milliseconds.
     package var description: String { text(timeSeparator: ":") }
 

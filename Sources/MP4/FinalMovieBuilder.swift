@@ -5,9 +5,6 @@ package import Media
 /// What is kept of a sample is 16 bytes. Decoding times are those of the fragments, less the media time shift; a
 /// duration is the difference to the next sample, so that only a track's last sample is taken at its word.
 package struct FinalMovieBuilder: Sendable {
-    /// A shift is a few pictures long; this much leaves room for every sum of times.
-    private static let maximumShift: Int64 = 1 << 40
-
     private var tracks: [TrackKind: TrackIndex] = [:]
     private let boxes: MovieBoxes
     private let timecode: RecordedTimecode?
@@ -22,7 +19,7 @@ package struct FinalMovieBuilder: Sendable {
                     box: "trak", offset: initialMovie.header.offset,
                     reason: "track \(track.id) is not one of ours")
             }
-            guard track.mediaTimeShift <= Self.maximumShift else {
+            guard track.mediaTimeShift <= FragmentLimits.mediaTimeShift else {
                 throw .timeOverflow(track: kind)
             }
             tracks[kind] = TrackIndex(
@@ -58,9 +55,6 @@ package struct FinalMovieBuilder: Sendable {
                     priming: primingSamples[track.kind] ?? 0, movieTimescale: timescale))
         }
         let duration = presentations.map(\.duration).max() ?? 0
-        let needsTimecode = RecordedTimecode.isNeeded(
-            waits: presentations.map(\.wait), timescale: timescale)
-        let timecode = needsTimecode ? timecode : nil
         let samples = present.reduce(0) { $0 + $1.count }
         var writer = BoxWriter(reserving: 4_096 + trailingBox.count + 20 * samples)
         writer.box("moov") { writer in

@@ -78,7 +78,7 @@ package struct FragmentBuilder: Sendable {
     ///   - sequenceNumber: of `mfhd`, one more than the fragment before.
     ///   - trailingBox: a whole box that becomes the last child of `moof`; may be empty.
     /// - Returns: `moof` and the eight bytes of the header of `mdat`; the media follow.
-    /// - Throws: when a track's times do not grow, or the media are too large.
+    /// - Throws: when a track's times do not grow, or it is more than readers take (``FragmentLimits``).
     package mutating func finish(
         sequenceNumber: UInt32, trailingBox: [UInt8] = []
     ) throws(MP4Error) -> [UInt8] {
@@ -103,9 +103,10 @@ package struct FragmentBuilder: Sendable {
         writer.end(moof)
 
         let mediaStart = writer.bytes.count + 8
-        guard mediaStart + mediaSizeBytes <= Int(Int32.max) else {
-            throw .fragmentTooLarge(sizeBytes: mediaSizeBytes)
-        }
+        guard mediaSizeBytes + 8 <= FragmentLimits.mediaSizeBytes,
+            samples.count <= FragmentLimits.samples,
+            writer.bytes.count <= FragmentLimits.moofSizeBytes
+        else { throw .fragmentTooLarge(sizeBytes: mediaSizeBytes) }
         for field in offsetFields {
             writer.patch(UInt32(mediaStart + field.mediaOffset), at: field.position)
         }

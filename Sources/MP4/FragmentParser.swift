@@ -2,22 +2,28 @@ import Media
 
 /// Takes a `moof` apart (ISO/IEC 14496-12 §8.8.4).
 struct FragmentParser: Sendable {
-    /// The largest `moof` that is read: a second of media needs a few kilobytes.
-    static let maximumMoofSizeBytes: Int64 = 16 << 20
-    /// The most samples of a fragment; a second has a few hundred.
-    static let maximumSamples = 1 << 18
+    private struct Track {
+        let kind: TrackKind
+        let defaults: FragmentDefaults
+        /// The latest decoding time, ticks.
+        let latestTime: Int64
+    }
 
-    private let tracks: [UInt32: (kind: TrackKind, defaults: FragmentDefaults)]
+    private let tracks: [UInt32: Track]
 
     /// - Throws: when the initial `moov` has no fragment defaults for a track.
     init(movie: Movie) throws(MP4Error) {
-        var tracks: [UInt32: (kind: TrackKind, defaults: FragmentDefaults)] = [:]
+        var tracks: [UInt32: Track] = [:]
         for track in movie.tracks {
             guard let kind = track.kind else { continue }
             guard let defaults = track.fragmentDefaults else {
                 throw .missing("trex", in: "moov", offset: movie.header.offset)
             }
-            tracks[track.id] = (kind, defaults)
+            // Shifts are at most 2⁴⁴ ticks, and ten years of the fastest timescale are 2⁶¹.
+            let ticks = FragmentLimits.seconds * Int64(track.timescale.ticksPerSecond)
+            tracks[track.id] = Track(
+                kind: kind, defaults: defaults,
+                latestTime: ticks + min(track.mediaTimeShift, FragmentLimits.mediaTimeShift))
         }
         self.tracks = tracks
     }
@@ -30,7 +36,7 @@ struct FragmentParser: Sendable {
         var fragment = ScannedFragment(
             sequenceNumber: try fields.u32(), moof: moof.offset..<moof.header.end, media: media,
             runs: [], userBoxes: [])
-        var samplesLeft = Self.maximumSamples
+        var samplesLeft = FragmentLimits.samples
         for child in children {
             if child.type == "traf" {
                 try parseTrack(
@@ -53,28 +59,34 @@ struct FragmentParser: Sendable {
         let children = try traf.children()
         let header = try TrackFragmentHeader(
             parsing: try children.required("tfhd", in: traf), defaults: { tracks[$0]?.defaults })
-        guard let kind = tracks[header.trackID]?.kind else {
+        guard let track = tracks[header.trackID] else {
             throw traf.invalid("track_ID \(header.trackID) is unknown")
         }
-        var time = try Self.parseDecodeTime(try children.required("tfdt", in: traf))
+        var time = try Self.parseDecodeTime(
+            try children.required("tfdt", in: traf), latest: track.latestTime)
         var position = header.baseOffset ?? moofOffset
         for trun in children where trun.type == "trun" {
             let samples = try Self.parseRun(
                 trun, header: header, base: header.baseOffset ?? moofOffset, media: media,
                 time: &time, position: &position, samplesLeft: &samplesLeft)
+            guard time <= track.latestTime + Int64(UInt32.max) else {
+                throw trun.invalid("a decoding time of \(time)")
+            }
             if !samples.isEmpty {
-                fragment.runs.append(ScannedRun(track: kind, samples: samples))
+                fragment.runs.append(ScannedRun(track: track.kind, samples: samples))
             }
         }
     }
 
     /// `tfdt` (§8.8.12).
-    private static func parseDecodeTime(_ tfdt: BoxView) throws(MP4Error) -> Int64 {
+    private static func parseDecodeTime(
+        _ tfdt: BoxView, latest: Int64
+    ) throws(MP4Error) -> Int64 {
         var fields = tfdt.fields
         let (version, _) = try fields.versionAndFlags(newest: 1)
         let time = try fields.time(version: version)
         // So far below the end of 64 bits that no sum of a fragment's durations reaches it.
-        guard time < UInt64(Int64.max) / 2 else { throw fields.invalid("time \(time)") }
+        guard time <= UInt64(latest) else { throw fields.invalid("a decoding time of \(time)") }
         return Int64(time)
     }
 

@@ -126,11 +126,11 @@ package struct FragmentScanner<Source: ByteSource> {
         guard moof.type == "moof" else {
             throw .invalid(box: moof.type, offset: moof.offset, reason: "not a fragment")
         }
-        guard moof.sizeBytes <= FragmentParser.maximumMoofSizeBytes else {
+        guard moof.sizeBytes <= FragmentLimits.moofSizeBytes else {
             throw .overLimit(
                 box: moof.type, offset: moof.offset, what: "size",
                 value: UInt64(moof.sizeBytes),
-                limit: UInt64(FragmentParser.maximumMoofSizeBytes))
+                limit: UInt64(FragmentLimits.moofSizeBytes))
         }
         let wanted = min(moof.sizeBytes + 16, end - validEnd)
         if bytes.count < wanted { bytes = try source.read(at: validEnd, count: Int(wanted)) }
@@ -138,6 +138,11 @@ package struct FragmentScanner<Source: ByteSource> {
         let mdat = try BoxHeader(parsing: bytes[size...], at: moof.end, limit: end)
         guard mdat.type == "mdat" else {
             throw .invalid(box: mdat.type, offset: mdat.offset, reason: "not a fragment's media")
+        }
+        guard mdat.sizeBytes <= FragmentLimits.mediaSizeBytes else {
+            throw .overLimit(
+                box: mdat.type, offset: mdat.offset, what: "size", value: UInt64(mdat.sizeBytes),
+                limit: UInt64(FragmentLimits.mediaSizeBytes))
         }
         return try parser.parse(
             BoxView(Array(bytes[..<size]), at: validEnd), media: mdat.payload)

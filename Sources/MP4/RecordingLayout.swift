@@ -38,16 +38,21 @@ package struct RecordingLayout: Sendable {
                 isCutShort = placeholder.end > source.sizeBytes
             default:
                 throw MP4Error.notARecording(
-                    offset: start, reason: "no placeholder, but \(placeholder.type)")
+                    offset: start,
+                    reason:
+                        "a box '\(placeholder.type)' of \(placeholder.sizeBytes) bytes behind 'ftyp'"
+                )
             }
             placeholderOffset = start
             let inner = start + Int64(FragmentedHeader.placeholderSizeBytes)
             let end = isFinished ? min(placeholder.end, source.sizeBytes) : source.sizeBytes
             var content = BoxReader(source, in: min(inner, end)..<end)
             guard let moov = try content.next(), moov.type == "moov" else {
-                throw MP4Error.notARecording(offset: inner, reason: "no initial moov")
+                throw MP4Error.notARecording(
+                    offset: inner, reason: "no moov at the beginning of its media")
             }
             initialMovie = try Movie(reading: moov, from: source)
+            try Self.check(initialMovie)
             fragments = moov.end..<end
         } catch let error as MP4Error {
             switch error {
@@ -56,6 +61,21 @@ package struct RecordingLayout: Sendable {
             }
         } catch {
             preconditionFailure("only MP4Error is thrown: \(error)")
+        }
+    }
+
+    /// A recording has one track of a kind, and its times are shifted by no more than their sums have room for.
+    private static func check(_ movie: Movie) throws(MP4Error) {
+        let kinds = movie.tracks.compactMap(\.kind)
+        guard Set(kinds).count == kinds.count else {
+            throw .invalid(
+                box: "moov", offset: movie.header.offset, reason: "two tracks of one kind")
+        }
+        for track in movie.tracks where track.mediaTimeShift > FragmentLimits.mediaTimeShift {
+            throw .overLimit(
+                box: "elst", offset: movie.header.offset, what: "media time",
+                value: UInt64(track.mediaTimeShift),
+                limit: UInt64(FragmentLimits.mediaTimeShift))
         }
     }
 }

@@ -1,7 +1,7 @@
 /// A track's samples in decoding order, taken out of `stbl` (ISO/IEC 14496-12 §8.5.1): one array per property.
 package struct SampleTable: Sendable {
     /// The most samples of a track that are read: 38 hours of 60 pictures per second.
-    static let maximumSamples: UInt64 = 1 << 23
+    package static let maximumSamples: UInt64 = 1 << 23
 
     /// Where in the file each sample begins.
     package private(set) var offsets: [Int64] = []

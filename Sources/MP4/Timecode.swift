@@ -2,8 +2,8 @@ package import Media
 
 /// The time of day at which a file begins: what its timecode track says (QuickTime File Format, "Timecode Media").
 ///
-/// The track begins with the file where nothing else does. FFmpeg begins each input with the first track that it has, and so do players
-/// that are made of it: without this one, files of one name would not begin together. Editors align cameras by it.
+/// The track begins with the file, whether something else does or not. FFmpeg begins each input with the first track that it has, and so
+/// do players that are made of it: without this one, files of one name would not begin together. Editors align cameras by it, all or none.
 package struct Timecode: Hashable, Sendable {
     /// What timecodes usually count in; FFmpeg warns of others.
     private static let usualFramesPerSecond: [UInt32] = [24, 25, 30, 48, 50, 60, 100, 120]
@@ -86,23 +86,23 @@ package struct RecordedTimecode: Hashable, Sendable {
     package let timecode: Timecode
     package let sampleOffset: Int64
 
-    /// A file that begins with a picture or sound needs no other track for that; so long after its beginning is at it.
+    /// Version 0.1.0 left the track out of files that begin with a picture or sound; so long after its beginning was at it.
     private static let toleranceMilliseconds: UInt64 = 1
 
     /// Whether none of a file's tracks begins with it.
     /// - Parameter waits: how long after the file each of its tracks begins, ticks.
-    static func isNeeded(waits: [UInt64], timescale: Timescale) -> Bool {
+    private static func isNeeded(waits: [UInt64], timescale: Timescale) -> Bool {
         let tolerance = UInt64(timescale.ticksPerSecond) * toleranceMilliseconds / 1_000
         return waits.min() ?? 0 > tolerance
     }
 
-    /// Whether a final `moov` has its track where it is needed, and only there.
+    /// Whether a final `moov` has its track. One of version 0.1.0 may have none where a picture or sound begins with the file.
     package func isTold(by movie: Movie) -> Bool {
         let waits = movie.tracks.filter { $0.kind != nil }.map { track in
             track.edits.first.map { $0.mediaTime < 0 ? $0.segmentDuration : 0 } ?? 0
         }
         let told = movie.tracks.filter { $0.handler == "tmcd" }
-        guard Self.isNeeded(waits: waits, timescale: movie.timescale) else { return told.isEmpty }
+        if told.isEmpty { return !Self.isNeeded(waits: waits, timescale: movie.timescale) }
         return told.count == 1
             && told.allSatisfy { track in
                 track.samples.offsets == [sampleOffset]
@@ -156,10 +156,17 @@ extension RecordedTimecode {
                     writer.u32(UInt32(Self.sampleSizeBytes))
                     writer.u32(1)
                 }
-                // The front of a file is no further than that.
-                writer.fullBox("stco") { writer in
-                    writer.u32(1)
-                    writer.u32(UInt32(clamping: sampleOffset))
+                // Behind the fourth gigabyte where somebody has moved a file's front there.
+                if let offset = UInt32(exactly: sampleOffset) {
+                    writer.fullBox("stco") { writer in
+                        writer.u32(1)
+                        writer.u32(offset)
+                    }
+                } else {
+                    writer.fullBox("co64") { writer in
+                        writer.u32(1)
+                        writer.i64(sampleOffset)
+                    }
                 }
             }
         }

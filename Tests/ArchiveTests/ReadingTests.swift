@@ -141,7 +141,7 @@ import Testing
         let path = try #require(try recorded.paths.first)
         let bytes = try FileSystem.read(path, limit: 1 << 24)
         for (content, words) in [
-            ([], "it is empty"), (Array("hello, world: nothing".utf8), "no recording"),
+            ([], "it is empty"), (Array("hello, world: nothing".utf8), "not a recorded segment"),
             (Array(bytes[..<2_000]), "ends before"),
         ] {
             try FileSystem.replace(path, with: content)

@@ -21,7 +21,8 @@ import Timing
                         firstDTSNanoseconds: -1, appliedOffsetNanoseconds: -1_000_000),
                     FragmentRecord.Run(
                         track: .audio, primingSamples: 1, samples: 5, firstSequence: 10,
-                        firstDTSNanoseconds: 5, appliedOffsetNanoseconds: .max),
+                        firstDTSNanoseconds: 5,
+                        appliedOffsetNanoseconds: 4_500_000_000_000_000_000),
                 ])
         ],
         exchanges: [
@@ -193,6 +194,35 @@ import Timing
             }
             #expect(try manifest.get().segmentNanoseconds == segment)
         }
+    }
+
+    @Test func `names that lead elsewhere make it unreadable`() throws {
+        func source(_ name: String) -> SessionManifest.Source {
+            .init(name: name, agent: "a", address: "b", tracks: [], isComplete: true)
+        }
+        let changes: [(inout SessionManifest) -> Void] = [
+            { $0.session = "../../elsewhere" }, { $0.sources = [source("../camera")] },
+            { $0.sources = [source("camera"), source("camera")] },
+        ]
+        for (index, change) in changes.enumerated() {
+            guard case .failure(.malformed) = try reading(change) else {
+                Issue.record("change \(index) was read")
+                continue
+            }
+        }
+    }
+
+    @Test func `records that nobody can have are none that need not be sent again`() throws {
+        var end = SessionManifest.SpoolEnd(spool: "01", sequences: SequenceSet(upTo: .max))
+        end.beyond = [[0, .max], [.max, .max], [5, 4], [7]]
+        let camera = SessionManifest.Source(
+            name: "camera", agent: "a", address: "b", tracks: [], isComplete: true)
+        let manifest = try reading {
+            $0.sources = [camera]
+            $0.sources[0].spools = [end]
+        }.get()
+        let read = try #require(manifest.sources.first?.spools?.first)
+        #expect(read.joined(with: SequenceSet()).through == 1 << 62)
     }
 
     @Test func `times that cannot be reckoned with make it unreadable`() throws {

@@ -30,6 +30,27 @@ private typealias Scene = RecoveryScene
         #expect(end?.dtsTicks == Int64(29 * 9_000))
     }
 
+    @Test func `a session that was left open is found behind any number of later ones`() throws {
+        let scene = try Scene()
+        try scene.writeManifest()
+        try scene.write(segment: 0, fragments: 0..<2, finished: false)
+        for index in 0..<1_100 {
+            let zero = UTCTime(
+                nanoseconds: Scene.zero.nanoseconds + Int64(index + 1) * 60_000_000_000)
+            var manifest = SessionManifest(
+                session: zero.fileName, zero: zero, zeroMonotonicNanoseconds: 0,
+                startAt: .firstSample, startWindowNanoseconds: 0,
+                segmentNanoseconds: 10_000_000_000, software: "test")
+            manifest.state = .finished
+            try FileSystem.makeDirectories(scene.layout.session(zero.fileName))
+            try FileSystem.replace(
+                scene.layout.manifest(zero.fileName), with: manifest.encoded())
+        }
+        let archive = try scene.recover()
+        #expect(archive.session?.manifest.session == scene.session)
+        #expect(archive.session?.sources.first?.open?.fragments == 2)
+    }
+
     @Test func `a file that goes on is as if nobody had left it`() throws {
         let scene = try Scene()
         try scene.writeManifest()

@@ -342,6 +342,10 @@ extension FaultyDisk {
             errno = EIO
             return -1
         }
+        guard FileSystem.isDirectory(path) else {
+            errno = ENOENT
+            return -1
+        }
         state.withLock { state in
             state.durableNames = state.names
             state.changes = []

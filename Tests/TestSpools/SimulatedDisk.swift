@@ -89,6 +89,30 @@ package final class SimulatedDisk: SpoolStorage {
         return kept
     }
 
+    /// What is on a disk at some moment: of a machine that is put back to it later.
+    package struct Snapshot: Sendable {
+        fileprivate let files: [Int: File]
+        fileprivate let names: [String: Int]
+    }
+
+    /// The disk as it is now.
+    package func snapshot() -> Snapshot {
+        state.withLock { Snapshot(files: $0.files, names: $0.names) }
+    }
+
+    /// Puts the disk back to what it was.
+    package func restore(_ snapshot: Snapshot) {
+        state.withLock { state in
+            state.stopsAt = nil
+            state.files = snapshot.files.mapValues {
+                File(synced: $0.cached, cached: $0.cached)
+            }
+            state.names = snapshot.names
+            state.durableNames = snapshot.names
+            state.changes = []
+        }
+    }
+
     /// No more than this fits; nil: no end.
     package func setCapacity(_ bytes: Int?) { state.withLock { $0.capacityBytes = bytes } }
 

@@ -1,5 +1,6 @@
 import Glibc
 import GRDB
+import Media
 
 /// The archive's index, `tributary.sqlite`: what is there, found in milliseconds. A copy of what the files say: deleted, it is made
 /// again, and is equal.
@@ -254,8 +255,8 @@ extension Catalog {
                 ON CONFLICT (session, source, file) DO UPDATE SET begins = ?4, ends = ?5, bytes = ?6
                 """
         ).execute(arguments: [
-            row.session, row.source, row.file, zero &+ row.originNanoseconds,
-            row.endNanoseconds.map { zero &+ $0 }, row.sizeBytes,
+            row.session, row.source, row.file, zero.clampedAdding(row.originNanoseconds),
+            row.endNanoseconds.map { zero.clampedAdding($0) }, row.sizeBytes,
         ])
     }
 

@@ -57,7 +57,7 @@ package struct CatalogSegment: Hashable, Sendable {
                 let summary = try MovieSummary(of: index, from: file)
                 let length = try rescale(
                     Int64(clamping: summary.duration), from: summary.timescale, to: .nanoseconds)
-                endNanoseconds = originNanoseconds &+ length
+                endNanoseconds = originNanoseconds.clampedAdding(length)
                 sizeBytes = file.sizeBytes
             }
         } catch {

@@ -94,7 +94,11 @@ package final class RecordedFile: Sendable {
         switch error {
         case .unreadable(_, let code): .system(operation: "read", path: path, errno: code)
         case .notARecording(_, let reason):
-            .malformed(path: path, reason: "is no recording of Tributary's: \(reason)")
+            .malformed(
+                path: path,
+                reason:
+                    "is not a recorded segment (\(reason)); 'tributary import' and 'remux' take other files"
+            )
         default: .malformed(path: path, reason: "\(error)")
         }
     }

@@ -241,10 +241,9 @@ package struct RecordedGap: Hashable, Sendable {
         startNanoseconds = start
         durationNanoseconds = max(0, end - start)
         samples = lines.reduce(0) { sum, line in
-            guard let first = line.firstSequence, let last = line.lastSequence, first <= last else {
-                return sum
+            line.sequences.reduce(sum) {
+                $0.clampedAdding(($1.upperBound - $1.lowerBound).clampedAdding(1))
             }
-            return sum &+ (last - first + 1)
         }
         cause = ""
         text = "removed from the recording: \(lines.first?.cause ?? "nobody says why")"

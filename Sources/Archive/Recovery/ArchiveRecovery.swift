@@ -5,9 +5,13 @@ import Glibc
 /// Open sessions are those whose description does not say that they are finished. Their files are read and their torn tails
 /// cut. The newest session that was not ended goes on: its newest files stay open, and what is on disk is known by number.
 /// All others are finished. Every step can be cut short and done again.
+///
+/// A session may be open whatever its name, which is as right as the clock was: all are looked at. Of those that are finished, the end
+/// of the description tells.
 package struct ArchiveRecovery {
-    /// Sessions that are looked at: older ones were when they were new.
-    private static let maximumSessions = 1_000
+    /// Finished sessions whose description is read whole, the newest by name and the newest by the time of writing: agents that missed
+    /// the end of one are told what need not be sent again. Before a thousand others they have heard of it.
+    private static let rememberedSessions = 1_000
 
     private let layout: ArchiveLayout
     private let now: UTCTime
@@ -23,9 +27,8 @@ package struct ArchiveRecovery {
     ) throws(ArchiveError) -> RecoveredArchive {
         var recovery = ArchiveRecovery(
             layout: layout, now: now, idleTimeoutNanoseconds: idleTimeoutNanoseconds)
-        let sessions = try layout.sessionNames().suffix(maximumSessions)
         var open: [SessionManifest] = []
-        for session in sessions {
+        for session in try recovery.sessionsToRead() {
             guard var manifest = try recovery.manifest(session) else { continue }
             if manifest.state == .recording, manifest.end == nil, try recovery.isIdle(session) {
                 manifest.end = SessionManifest.End(reason: .idle, at: now)
@@ -51,6 +54,24 @@ package struct ArchiveRecovery {
         self.layout = layout
         self.now = now
         self.idleTimeoutNanoseconds = idleTimeoutNanoseconds
+    }
+
+    /// Sessions that are open, or of which nobody can tell at a glance, and the newest that are finished; oldest first.
+    private func sessionsToRead() throws(ArchiveError) -> [String] {
+        let names = try layout.sessionNames()
+        let newest = names.suffix(Self.rememberedSessions).startIndex
+        var finished: [(written: UTCTime, index: Int)] = []
+        var wanted = Array(newest..<names.count)
+        for index in names.indices.prefix(newest) {
+            if let session = FinishedSession(layout.manifest(names[index])) {
+                finished.append((session.written, index))
+            } else {
+                wanted.append(index)
+            }
+        }
+        finished.sort { $0.written > $1.written }
+        wanted += finished.prefix(Self.rememberedSessions).map(\.index)
+        return wanted.sorted().map { names[$0] }
     }
 
     /// Whether nothing has been written into a session for too long, by its files' own times.
@@ -86,7 +107,10 @@ package struct ArchiveRecovery {
             }
             return interrupted(session, zero: zero)
         }
-        guard try isBlank(session, manifest) else { return manifest }
+        // A directory that was copied under another name is recovered where it is.
+        var own = manifest
+        own.session = session
+        guard try isBlank(session, manifest) else { return own }
         try FileSystem.remove(path, on: layout.disk)
         return try orphan(session)
     }

@@ -8,9 +8,7 @@ extension SourceRecovery {
         var said = spool.sequences
         let identity = hexadecimal(spool.spool)
         for entry in entries where entry.kind == .later && entry.spool == identity {
-            guard let first = entry.firstSequence, let last = entry.lastSequence, first <= last
-            else { continue }
-            said.insert(first...last)
+            for range in entry.sequences { said.insert(range) }
         }
         let lowest = lowestNumber(of: spool.spool)
         for hole in said.holes where hole.lowerBound > lowest {
@@ -41,7 +39,7 @@ extension SourceRecovery {
     private func lowestNumber(of spool: [UInt8]) -> UInt64 {
         let recorded = surveys.lazy.flatMap(\.fragments).filter { $0.spool == spool }
             .flatMap(\.runs).map(\.sequences.lowerBound).min()
-        let explained = entries.lazy.compactMap(numbered).filter { $0.spool == spool }
+        let explained = entries.lazy.flatMap(numbered).filter { $0.spool == spool }
             .map(\.sequences.lowerBound).min()
         return min(recorded ?? .max, explained ?? recorded ?? 0)
     }

@@ -40,6 +40,8 @@ package struct RecoveredSource: Sendable {
     package var origins: [Int64]
     /// The file that can be gone on with.
     package var open: UnfinishedSegment?
+    /// What its ledger takes.
+    package var ledgerBytes: Int64 = 0
 
     package init(entry: SessionManifest.Source) {
         self.entry = entry

@@ -93,13 +93,14 @@ package struct SourceRecovery {
         case .rescue: break
         }
         appendLines()
+        source.ledgerBytes = ledgerBytes()
         return source
     }
 
     /// Whether anything of the source is recorded or explained, or could not be read.
     var hasContent: Bool {
         hasDamage || surveys.contains { !$0.fragments.isEmpty }
-            || entries.contains { $0.firstSequence != nil }
+            || entries.contains { !$0.sequences.isEmpty }
     }
 
     /// Up to which record everything of a spool is on disk, where not all of its files were read; nil: all were. Files that were
@@ -118,13 +119,13 @@ package struct SourceRecovery {
             last.kind == .goodbye
         else { return false }
         // A goodbye that a resumed session heard again stands for no number.
-        guard let line = numbered(last) else { return true }
+        guard let line = numbered(last).first else { return true }
         return spools.contains { $0.spool == line.spool && $0.hasGoodbye }
     }
 
     private func joinSpools() -> [RecordedSpool] {
         var found: [RecordedSpool] = []
-        let lines = entries.compactMap(numbered)
+        let lines = entries.flatMap(numbered)
         let fragments = surveys.flatMap(\.fragments)
         for spool in Set(fragments.map(\.spool) + lines.map(\.spool)) {
             let own = fragments.filter { $0.spool == spool }.flatMap(\.runs)
@@ -158,13 +159,13 @@ extension SourceRecovery {
         var isGoodbye: Bool
     }
 
-    func numbered(_ entry: LedgerEntry) -> Numbered? {
-        guard entry.kind != .later, let first = entry.firstSequence,
-            let last = entry.lastSequence, first <= last, first > 0,
-            let spool = entry.spool.flatMap(bytes(hexadecimal:)), spool.count == 16
-        else { return nil }
-        return Numbered(
-            spool: spool, sequences: first...last, isGoodbye: entry.kind == .goodbye)
+    func numbered(_ entry: LedgerEntry) -> [Numbered] {
+        guard entry.kind != .later, let spool = entry.spool.flatMap(bytes(hexadecimal:)),
+            spool.count == 16
+        else { return [] }
+        return entry.sequences.filter { $0.lowerBound > 0 }.map {
+            Numbered(spool: spool, sequences: $0, isGoodbye: entry.kind == .goodbye)
+        }
     }
 
     private func origin(_ path: String) -> Int64? {
@@ -363,6 +364,15 @@ extension SourceRecovery {
     /// A line for the ledger names files as they are beside it, wherever the archive is.
     private func withinSource(_ text: String) -> String {
         text.replacing("\(layout.source(session, name))/", with: "")
+    }
+
+    private func ledgerBytes() -> Int64 {
+        do throws(ArchiveError) {
+            return Int64(clamping: try FileSystem.size(layout.ledger(session, name)))
+        } catch {
+            // There is none, or it cannot be read, which was noted.
+            return 0
+        }
     }
 
     private mutating func appendLines() {

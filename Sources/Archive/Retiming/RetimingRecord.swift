@@ -121,6 +121,9 @@ package struct RetimingRecord: Hashable, Sendable {
         }
     }
 
+    /// Ticks that a place may lie from a file's beginning, either way: past all that a fragment can say.
+    private static let farthest: UInt64 = 1 << 61
+
     private static func track(_ reader: inout RecordReader) throws(MalformedRecord) -> Track {
         guard let kind = TrackKind(rawValue: try reader.integer(UInt8.self)) else {
             throw MalformedRecord(description: "an unknown track")
@@ -135,6 +138,9 @@ package struct RetimingRecord: Hashable, Sendable {
             guard knot.ticks > track.knots.last?.ticks ?? .min else {
                 throw MalformedRecord(description: "knots out of order")
             }
+            guard knot.ticks.magnitude <= farthest, track.startTicks.magnitude <= farthest,
+                knot.shiftNanoseconds.magnitude <= RecordLimits.sessionNanoseconds.magnitude
+            else { throw MalformedRecord(description: "times that cannot be") }
             track.knots.append(knot)
         }
         guard !track.knots.isEmpty else { throw MalformedRecord(description: "no knots") }

@@ -1,3 +1,5 @@
+import Media
+
 /// How a source's clock was mapped, over all of its recording.
 package struct ClockSummary: Codable, Hashable, Sendable {
     /// The least, the median and the greatest of some values.
@@ -67,8 +69,8 @@ package struct ClockSummary: Codable, Hashable, Sendable {
             rejected[epoch] = (entry.rejectedExchanges ?? 0, entry.outlyingExchanges ?? 0)
         }
         for (one, other) in rejected.values {
-            rejectedExchanges &+= one
-            outlyingExchanges &+= other
+            rejectedExchanges.addClamped(one)
+            outlyingExchanges.addClamped(other)
         }
     }
 }

@@ -32,23 +32,37 @@ package struct FileVerifier {
         report = FileReport(path: path, state: .unreadable)
     }
 
-    /// Checks a file.
+    /// Checks a file, with the ledger beside it if there is one.
     /// - Returns: the report, and the sequence numbers of each spool in the file's order.
     package static func verify(
         _ path: String
     ) -> (report: FileReport, sequences: [[UInt8]: [ClosedRange<UInt64>]]) {
-        let verifier = examine(path)
+        let verifier = examine(path, ledger: ledger(beside: path))
         return (verifier.report, verifier.sequences)
     }
 
+    private static func ledger(beside path: String) -> [LedgerEntry]? {
+        let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+        let ledger = "\(directory)/\(ArchiveLayout.ledgerName)"
+        guard FileSystem.exists(ledger) else { return nil }
+        do throws(ArchiveError) {
+            return try Ledger.read(ledger).entries
+        } catch {
+            // It explains nothing; who checks the session is told of it.
+            return nil
+        }
+    }
+
     /// Checks a file; the verifier knows what was found.
-    static func examine(_ path: String) -> FileVerifier {
+    /// - Parameter ledger: its source's; nil: there is none to look at.
+    static func examine(_ path: String, ledger: [LedgerEntry]?) -> FileVerifier {
         var verifier = FileVerifier(path: path)
         do {
             try DescriptorSource.withFile(path) { source in
                 verifier.report.sizeBytes = UInt64(source.sizeBytes)
                 try verifier.run(source)
             }
+            verifier.checkSpacing(ledger)
         } catch let error as MP4Error {
             verifier.damage("\(error)")
         } catch {
@@ -66,9 +80,9 @@ package struct FileVerifier {
         do throws(MP4Error) {
             scanner = try FragmentScanner(source)
         } catch {
-            guard case .notARecording = error, try !beginsLikeARecording(source) else {
-                throw error
-            }
+            guard case .notARecording = error,
+                try !beginsLikeARecording(source) || isExport(source)
+            else { throw error }
             try runForeign(source)
             return
         }
@@ -96,6 +110,20 @@ package struct FileVerifier {
         return fileType.elementsEqual(FragmentedHeader.fileType)
             && [[0, 0, 0, 16] + "free".utf8, [0, 0, 0, 1] + "mdat".utf8].contains(
                 Array(placeholder))
+    }
+
+    /// Whether media begin where a recording has its initial `moov`: only the index of an export says so.
+    private func isExport(_ source: DescriptorSource) -> Bool {
+        do throws(MP4Error) {
+            let movie = try Movie.read(from: source)
+            let first = movie.tracks.compactMap(\.samples.offsets.first).min()
+            return first
+                == FragmentedHeader.placeholderOffset
+                + Int64(FragmentedHeader.placeholderSizeBytes)
+        } catch {
+            // Without an index that can be read it is taken for the recording that its first bytes say.
+            return false
+        }
     }
 
     private mutating func begin(
@@ -288,7 +316,9 @@ extension FileVerifier {
     private mutating func runForeign(_ source: DescriptorSource) throws(MP4Error) {
         let movie = try Movie.read(from: source)
         report.state = .foreign
-        note("not recorded by Tributary: boxes, tables and NAL units are checked")
+        note(
+            "no recorded segment, but an export or a foreign file: boxes, tables and NAL units are checked"
+        )
         for track in movie.tracks {
             let table = track.samples
             let name = track.kind.map { "\($0)" } ?? "\(track.handler)"

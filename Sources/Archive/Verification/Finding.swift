@@ -92,6 +92,8 @@ package struct SessionReport: Codable, Hashable, Sendable {
         package var recordedSamples: UInt64
         /// Samples that the ledger explains.
         package var lostSamples: UInt64
+        /// For how long something was missing, as the ledger explains it.
+        package var missingNanoseconds: Int64
         package var gaps: [LedgerEntry]
         package var clock: ClockSummary
         /// Whether it said goodbye.

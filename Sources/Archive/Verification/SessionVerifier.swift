@@ -52,8 +52,9 @@ package struct SessionVerifier {
         var numbers = RecordNumbers()
         var files: [FileReport] = []
         var clocks: [ClockSummary.Reading] = []
+        let ledger = try ledger(name)
         for path in try layout.segmentPaths(session, name) {
-            let file = FileVerifier.examine(path)
+            let file = FileVerifier.examine(path, ledger: ledger.entries)
             files.append(file.report)
             clocks += file.clocks
             for (spool, ranges) in file.sequences {
@@ -61,12 +62,9 @@ package struct SessionVerifier {
             }
         }
         let recorded = numbers.count
-        let ledger = try ledger(name)
         for entry in ledger.entries {
-            guard let first = entry.firstSequence, let last = entry.lastSequence, first <= last,
-                let spool = entry.spool
-            else { continue }
-            numbers.insert(first...last, spool: spool)
+            guard let spool = entry.spool else { continue }
+            for range in entry.sequences { numbers.insert(range, spool: spool) }
         }
         let directory = layout.source(session, name)
         try noteRemovals(in: directory, ledger, &numbers)
@@ -87,7 +85,8 @@ package struct SessionVerifier {
         let gaps = ledger.entries.filter { $0.kind == .gap }
         return SessionReport.Source(
             name: name, files: files, recordedSamples: recorded,
-            lostSamples: gaps.reduce(0) { $0 + ($1.samples ?? 0) }, gaps: gaps,
+            lostSamples: gaps.lazy.compactMap(\.samples).clampedSum,
+            missingNanoseconds: MissingTime.nanoseconds(gaps), gaps: gaps,
             clock: ClockSummary(clocks, ledger.entries),
             isComplete: ledger.entries.last { $0.kind == .goodbye || $0.kind == .opened }?.kind
                 == .goodbye)
@@ -137,8 +136,8 @@ private struct RecordNumbers {
     mutating func insert(_ range: ClosedRange<UInt64>, spool: String) {
         let known = sets[spool, default: SequenceSet()].insert(range)
         first[spool] = min(first[spool] ?? range.lowerBound, range.lowerBound)
-        repeated += known
-        count += range.upperBound - range.lowerBound + 1 - known
+        repeated.addClamped(known)
+        count.addClamped((range.upperBound - range.lowerBound).clampedAdding(1) - known)
     }
 
     /// What is missing between the first and the last number of each spool.

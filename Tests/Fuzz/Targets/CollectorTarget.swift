@@ -1,3 +1,5 @@
+import Media
+
 @testable import Wire
 
 /// The collector's end of the protocol, under three peers that say what they like while time passes and the disk writes.
@@ -26,8 +28,8 @@ private struct CollectorBed {
         ArchivedRecords()
     }
     private var now: Int64 = 1_000_000_000
-    /// Payload bytes that have been handed on and not released, by source.
-    private var outstanding: [String: Int] = [:]
+    /// Media that has been handed on and not released, by source.
+    private var outstanding: [String: MediaAmount] = [:]
 
     mutating func take(_ step: CollectorTarget.Step, peer: UInt8, _ input: inout InputReader) {
         switch step {
@@ -49,7 +51,7 @@ private struct CollectorBed {
                 link.persisted(source: name, spool: source.spool, sequence: source.received)
             }
         case .release:
-            for (name, bytes) in outstanding { link.released(bytes: bytes, source: name) }
+            for (name, amount) in outstanding { link.released(amount, source: name) }
             outstanding.removeAll()
         case .peerGone:
             perform(link.peerGone(PeerID([peer]), now: now))
@@ -80,7 +82,7 @@ private struct CollectorBed {
         for action in actions {
             switch action {
             case .samples(let source, let samples):
-                outstanding[source, default: 0] += samples.payloadSizeBytes
+                outstanding[source, default: MediaAmount()] += samples.amount
             case .send(_, let header):
                 do throws(WireError) {
                     _ = try WireMessage(decoding: header)
@@ -98,10 +100,13 @@ private struct CollectorBed {
         for (name, source) in link.sources {
             precondition(source.persisted <= source.received, name)
             precondition(
-                source.outstandingBytes == UInt64(outstanding[name, default: 0]),
-                "\(name): \(source.outstandingBytes) bytes outstanding, \(outstanding[name] ?? 0) handed on"
+                source.outstanding == outstanding[name, default: MediaAmount()],
+                "\(name): \(source.outstanding) outstanding, \(outstanding[name] ?? MediaAmount()) handed on"
             )
-            precondition(source.outstandingBytes <= WireLimits.creditWindowBytes, name)
+            precondition(
+                source.outstanding.sizeBytes <= WireLimits.creditWindowBytes, name)
+            let limit = CollectorBudgets().connectionMemoryBytes
+            precondition(source.heldBytes <= limit + 2 * WireLimits.creditWindowBytes, name)
         }
     }
 }

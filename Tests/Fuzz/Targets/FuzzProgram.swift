@@ -19,6 +19,7 @@ enum FuzzProgram {
         "agent": { bytes, count in run(AgentTarget.run, bytes, count) },
         "mp4": { bytes, count in run(MP4Target.run, bytes, count) },
         "ledger": { bytes, count in run(LedgerTarget.run, bytes, count) },
+        "archive": { bytes, count in run(ArchiveTarget.run, bytes, count) },
         "spool": { bytes, count in run(SpoolTarget.run, bytes, count) },
         "keys": { bytes, count in run(KeysTarget.run, bytes, count) },
     ]

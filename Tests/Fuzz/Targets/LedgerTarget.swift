@@ -18,7 +18,7 @@ enum LedgerTarget {
     }
 
     /// A line's beginning, with the checksum that makes it whole.
-    private static func sealed(_ body: [UInt8]) -> [UInt8] {
+    static func sealed(_ body: [UInt8]) -> [UInt8] {
         let sum = Digest(of: body).bytes.prefix(8).map { byte in
             let digits = String(byte, radix: 16)
             return digits.count == 1 ? "0" + digits : digits

@@ -3,6 +3,7 @@ import Glibc
 import MP4
 import Media
 import Messaging
+import TestRecordings
 
 @testable import Trust
 @testable import Wire
@@ -48,6 +49,12 @@ enum Seeds {
             save(try finished(growing), "\(directory)/mp4/finished")
         } catch {
             preconditionFailure("a recording of ours can be written: \(error)")
+        }
+        do {
+            save(try session(isFinished: true), "\(directory)/archive/finished")
+            save(try session(isFinished: false), "\(directory)/archive/growing")
+        } catch {
+            preconditionFailure("a session can be written: \(error)")
         }
     }
 
@@ -242,6 +249,50 @@ enum Seeds {
         let start = Int(finish.headerOffset)
         file.replaceSubrange(start..<start + finish.header.count, with: finish.header)
         return file
+    }
+
+    /// A session of two short files, finished or as a crash leaves it.
+    private static func session(isFinished: Bool) throws -> [UInt8] {
+        let written = try WrittenSession(
+            segments: 2, secondsEach: 2, state: isFinished ? .finished : .recording,
+            finished: isFinished, reordered: true, primed: true, error: { _ in 0 })
+        var content = ArchiveTarget.Content()
+        var manifest = try SessionManifest.read(written.layout.manifest(WrittenSession.name))
+        var camera = SessionManifest.Source(
+            name: ArchiveTarget.source, agent: "box", address: "tcp://a:1", tracks: ["video"],
+            isComplete: isFinished)
+        if isFinished {
+            camera.spools = [
+                SessionManifest.SpoolEnd(
+                    spool: hexadecimal([UInt8](repeating: 1, count: 16)),
+                    sequences: SequenceSet(upTo: 280))
+            ]
+            manifest.end = SessionManifest.End(reason: .complete, at: UTCTime(nanoseconds: second))
+        }
+        manifest.sources = [camera]
+        content.manifest = manifest.encoded()
+        content.notes = Array(#"{"name":"Premiere","tags":["stage"],"note":"x"}"#.utf8)
+        content.ledger = ledgerBodies
+        content.files = try written.bytes().enumerated().map { (UInt8($0.offset), $0.element) }
+        return content.bytes
+    }
+
+    /// A line of every kind without its checksum.
+    private static var ledgerBodies: [UInt8] {
+        let spool = String(repeating: "01", count: 16)
+        let lines = [
+            #"{"after":0,"at":"2026-11-20T22:40:00.000Z","kind":"opened","spool":"\#(spool)""#,
+            #"{"at":"x","cause":"driver-drop","durationNanoseconds":5,"firstSequence":281,"kind":"gap","#
+                + #""lastSequence":283,"samples":3,"spool":"\#(spool)","startNanoseconds":7,"track":"video""#,
+            #"{"agentNanoseconds":5,"at":"x","boundNanoseconds":9,"epoch":"\#(spool)","kind":"clock","#
+                + #""offsetNanoseconds":7,"skewPartsPerBillion":5,"startNanoseconds":0"#,
+            #"{"at":"x","collectorZeroNanoseconds":5,"epoch":"\#(spool)","exchanges":[[1,2,3,4]],"kind":"exchanges""#,
+            #"{"at":"x","cause":"old","firstSequence":1,"kind":"removed","lastSequence":9,"segment":"#
+                + #""2026-11-20T22-40-10.000Z.mp4","spool":"\#(spool)""#,
+            #"{"at":"x","cause":"notAfterPrevious","kind":"time","samples":9,"track":"video""#,
+            #"{"at":"x","firstSequence":284,"kind":"goodbye","lastSequence":284,"spool":"\#(spool)""#,
+        ]
+        return Array(lines.joined(separator: "\n").utf8)
     }
 
     private static var ledger: [UInt8] {

@@ -1,0 +1,39 @@
+/// From when to when one file of a recording has something to be seen or heard, nanoseconds of session time.
+package struct RecordedSpan: Hashable, Sendable {
+    package var startNanoseconds: Int64
+    package var endNanoseconds: Int64
+
+    /// Both tracks begin within so many fragments, if they begin together.
+    private static let leadingFragments = 2
+
+    /// Reads the beginning of a file, and where it ends: of a finished one from its index, of one that grows from its fragments.
+    /// - Returns: nil where it has no samples yet.
+    package init?(of path: String) throws(ArchiveError) {
+        let file = try RecordedFile(opening: path)
+        guard let origin = file.originNanoseconds else { return nil }
+        var cursor = try FileCursor(file)
+        var start: Int64?
+        var end: Int64?
+        if file.isFinished {
+            let segment = CatalogSegment(
+                session: "", source: "", path: path,
+                zeroUTCNanoseconds: file.sessionZero?.nanoseconds ?? 0)
+            // Its name may say something else, where somebody has copied it.
+            end = segment.endNanoseconds.map { origin + ($0 - segment.originNanoseconds) }
+        }
+        let isEndKnown = end != nil
+        var fragments = 0
+        while fragments < Self.leadingFragments || !isEndKnown, let fragment = try cursor.next() {
+            for sample in fragment.samples where !sample.isHidden {
+                if fragments < Self.leadingFragments {
+                    start = min(start ?? sample.ptsNanoseconds, sample.ptsNanoseconds)
+                }
+                if !isEndKnown { end = max(end ?? sample.endNanoseconds, sample.endNanoseconds) }
+            }
+            if start != nil { fragments += 1 }
+        }
+        guard let start, let end else { return nil }
+        startNanoseconds = start
+        endNanoseconds = max(start, end)
+    }
+}

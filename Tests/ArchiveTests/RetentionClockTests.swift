@@ -1,0 +1,142 @@
+import Testing
+
+@testable import Archive
+
+private let second: Int64 = 1_000_000_000
+private let day = 86_400 * second
+/// 2026-11-20.
+private let today: Int64 = 1_795_132_800 * second
+
+/// A machine's clocks, and an archive on it with a recording for each day of the last month.
+private struct Machine {
+    var clock = RetentionClock()
+    var wall: Int64
+    var boot: Int64 = 1_000 * second
+    var ended: [UTCTime]
+    private(set) var lines: [String] = []
+
+    init(wall: Int64 = today, lastRecordingDaysAgo: Int64 = 0) {
+        self.wall = wall
+        ended = (lastRecordingDaysAgo..<lastRecordingDaysAgo + 30).map {
+            UTCTime(nanoseconds: today - $0 * day)
+        }
+    }
+
+    /// Time passes, and the retention looks.
+    /// - Parameter ahead: how much further the wall clock goes than the other one.
+    @discardableResult
+    mutating func look(after elapsed: Int64 = 30 * second, ahead: Int64 = 0) -> Bool {
+        boot += elapsed
+        wall += elapsed + ahead
+        let verdict = clock.look(
+            at: .init(wall: UTCTime(nanoseconds: wall), bootNanoseconds: boot), ended: ended)
+        if let line = verdict.line { lines.append(line) }
+        return verdict.isBelieved
+    }
+}
+
+@Suite struct RetentionClockTests {
+    private func expect(
+        _ isBelieved: Bool, _ wanted: Bool, at location: SourceLocation = #_sourceLocation
+    ) {
+        #expect(isBelieved == wanted, sourceLocation: location)
+    }
+
+    @Test func `a clock that runs as it should is believed`() {
+        var machine = Machine()
+        for _ in 0..<100 { expect(machine.look(), true) }
+        expect(machine.look(after: 40 * day), true)
+        #expect(machine.lines.isEmpty)
+    }
+
+    @Test func `a step forward suspends removal by age for a day, with one line`() {
+        var machine = Machine()
+        machine.look()
+        expect(machine.look(ahead: 3_650 * day), false)
+        for _ in 0..<2_870 { expect(machine.look(), false) }
+        #expect(machine.lines.count == 1 && machine.lines[0].contains("has jumped ahead"))
+        for _ in 0..<20 { machine.look() }
+        expect(machine.look(), true)
+        #expect(machine.lines.count == 2)
+    }
+
+    @Test func `a clock that comes back from a step is believed at once`() {
+        var machine = Machine()
+        machine.look()
+        machine.look(ahead: 3_650 * day)
+        expect(machine.look(ahead: -3_650 * day), true)
+    }
+
+    @Test func `a second step begins the day anew`() {
+        var machine = Machine()
+        machine.look()
+        machine.look(ahead: 100 * day)
+        machine.look(after: day - 60 * second)
+        expect(machine.look(ahead: 100 * day), false)
+        expect(machine.look(after: day - 60 * second), false)
+        expect(machine.look(after: 120 * second), true)
+    }
+
+    @Test func `a step back, and a slow slew, change nothing`() {
+        var machine = Machine()
+        machine.look()
+        expect(machine.look(ahead: -40 * day), true)
+        for _ in 0..<3_000 { expect(machine.look(ahead: second / 60), true) }
+        #expect(machine.lines.isEmpty)
+    }
+
+    @Test func `a clock that is not set is not believed until it is`() {
+        var machine = Machine(wall: 100 * second)
+        expect(machine.look(), false)
+        expect(machine.look(), false)
+        #expect(machine.lines.count == 1 && machine.lines[0].contains("not set"))
+        // The network's time comes.
+        expect(machine.look(ahead: today - machine.wall), true)
+    }
+
+    @Test func `a machine that was off for sixty days waits a day`() {
+        var machine = Machine(lastRecordingDaysAgo: 60)
+        expect(machine.look(), false)
+        #expect(machine.lines[0].contains("far past the newest recording"))
+        expect(machine.look(after: day - second), false)
+        expect(machine.look(after: 2 * second), true)
+    }
+
+    @Test func `what a wrong clock has recorded does not vouch for it after a restart`() {
+        var machine = Machine(wall: today + 3_650 * day)
+        machine.ended.append(UTCTime(nanoseconds: machine.wall - 3_600 * second))
+        expect(machine.look(), false)
+    }
+
+    @Test func `a new archive, and one without recordings, are no reason for doubt`() {
+        var machine = Machine()
+        machine.ended = []
+        expect(machine.look(), true)
+        machine = Machine()
+        machine.ended = [UTCTime(nanoseconds: today - 60 * second)]
+        expect(machine.look(), true)
+    }
+
+    @Test func `a recording of 1970 is as old as a believable clock has known it`() {
+        var clock = RetentionClock()
+        let old = ArchivedSegment(
+            session: "s", source: "camera", path: "a", sizeBytes: 100,
+            ended: UTCTime(nanoseconds: 5 * second), isProtected: false, isOpen: false)
+        var other = old
+        other.path = "b"
+        other.ended = UTCTime(nanoseconds: today - 40 * day)
+        let policy = RetentionPolicy(maximumAgeNanoseconds: 30 * day)
+        func expired(_ daysLater: Int64) -> [String] {
+            let now = UTCTime(nanoseconds: today + daysLater * day)
+            return policy.expired(
+                of: clock.dated([old, other], now: now), freeBytes: 0, now: now
+            ).map(\.segment.path)
+        }
+        // Nobody knows yet what time it is.
+        let undated = clock.dated([old], now: nil)
+        #expect(undated == [old])
+        #expect(expired(0) == ["b"])
+        #expect(expired(29) == ["b"])
+        #expect(expired(31) == ["b", "a"])
+    }
+}

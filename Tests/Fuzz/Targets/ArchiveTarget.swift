@@ -1,0 +1,142 @@
+import Archive
+import Glibc
+import Media
+
+/// A session's directory, as somebody may have left or made it: everything that reads archives, and the recovery that mends them.
+///
+/// The input: a byte that says what is made of it, then description, notes, ledger and a list of files, each a block. Ledger lines
+/// get the checksums that make them whole, so that what they say is read.
+enum ArchiveTarget {
+    static let session = "2026-11-20T22-40-00.000Z"
+    static let source = "camera"
+    /// Names that files may have: segments on their grid, before the session, at the end of time, being removed, unnamed.
+    static let names = [
+        "2026-11-20T22-40-00.000Z.mp4", "2026-11-20T22-40-05.000Z.mp4",
+        "2026-11-20T22-39-50.000Z.mp4", "2112-08-06T00-00-00.000Z.mp4",
+        "2026-11-20T22-40-10.000Z.mp4.removing", "2026-11-20T22-40-15.000Z.mp4.new", "other.mp4",
+        "1827-05-27T00-00-00.000Z.mp4",
+    ]
+    /// After this many files a directory is like one with fewer.
+    private static let maximumFiles = 4
+
+    /// What an input is made of.
+    struct Content {
+        var sealsLedger = true
+        var manifest: [UInt8] = []
+        var notes: [UInt8] = []
+        var ledger: [UInt8] = []
+        var files: [(name: UInt8, bytes: [UInt8])] = []
+
+        var bytes: [UInt8] {
+            var writer = InputWriter()
+            writer.byte(sealsLedger ? 0 : 1)
+            for block in [manifest, notes, ledger] { writer.block(block) }
+            for file in files {
+                writer.byte(file.name)
+                writer.block(file.bytes)
+            }
+            return writer.bytes
+        }
+
+        init() {}
+
+        init(_ bytes: [UInt8]) {
+            var reader = InputReader(bytes)
+            sealsLedger = reader.byte() & 1 == 0
+            manifest = reader.block()
+            notes = reader.block()
+            ledger = reader.block()
+            while !reader.isAtEnd, files.count < maximumFiles {
+                files.append((reader.byte(), reader.block()))
+            }
+        }
+    }
+
+    static func run(_ bytes: [UInt8]) {
+        let layout = ArchiveLayout(root: root)
+        do throws(ArchiveError) {
+            try write(Content(bytes), layout)
+            read(layout)
+            attempt { () throws(ArchiveError) in
+                _ = try ArchiveRecovery.run(
+                    layout, now: UTCTime(nanoseconds: 1_795_300_000_000_000_000),
+                    idleTimeoutNanoseconds: 0)
+            }
+            read(layout)
+            try FileSystem.removeTree(root)
+        } catch {
+            preconditionFailure("the fuzzer's own disk works: \(error)")
+        }
+    }
+
+    /// On a disk that is memory, where there is one.
+    private static let root =
+        (FileSystem.isDirectory("/dev/shm") ? "/dev/shm" : "/tmp") + "/tributary-fuzz-\(getpid())"
+
+    private static func write(
+        _ content: Content, _ layout: ArchiveLayout
+    ) throws(ArchiveError) {
+        let directory = layout.source(session, source)
+        try FileSystem.makeDirectories(directory)
+        try FileSystem.replace(layout.manifest(session), with: content.manifest)
+        if !content.notes.isEmpty {
+            try FileSystem.replace("\(layout.session(session))/notes.json", with: content.notes)
+        }
+        if !content.ledger.isEmpty {
+            try FileSystem.replace(
+                layout.ledger(session, source),
+                with: content.sealsLedger ? sealed(content.ledger) : content.ledger)
+        }
+        for file in content.files {
+            try FileSystem.replace(
+                "\(directory)/\(names[Int(file.name) % names.count])", with: file.bytes)
+        }
+    }
+
+    /// A ledger's lines with the checksums that make them whole.
+    private static func sealed(_ bytes: [UInt8]) -> [UInt8] {
+        bytes.split(separator: UInt8(ascii: "\n")).flatMap { LedgerTarget.sealed(Array($0)) }
+    }
+
+    /// What `ls`, `show`, `verify`, `stop`, `export`, `index`, retention and `retime` do.
+    private static func read(_ layout: ArchiveLayout) {
+        attempt { () throws(ArchiveError) in
+            let catalog = try Catalog.inMemory()
+            _ = try CatalogIndexing.update(catalog, layout, everything: true)
+            _ = try catalog.sessions(from: 0, until: 1_900_000_000_000_000_000)
+        }
+        attempt { () throws(ArchiveError) in
+            let report = try SessionVerifier.verify(session, in: layout)
+            precondition(report.sources.count <= 1)
+        }
+        attempt { () throws(ArchiveError) in _ = try SessionTotals(of: session, in: layout) }
+        attempt { () throws(ArchiveError) in
+            for source in try RecordedSession(session, in: layout).sources {
+                _ = try source.gaps()
+                guard let extent = try source.extent() else { continue }
+                var reader = SampleReader(source, from: extent.startNanoseconds)
+                while let sample = try reader.next() { _ = try sample.read() }
+            }
+        }
+        attempt { () throws(ArchiveError) in
+            let survey = try ArchiveSurvey(of: layout)
+            _ = RetentionPolicy(maximumAgeNanoseconds: 1, maximumBytes: 1)
+                .expired(
+                    of: survey.segments, freeBytes: 0,
+                    now: UTCTime(nanoseconds: 1_795_300_000_000_000_000))
+        }
+        attempt { () throws(ArchiveError) in
+            let retimer = try SessionRetimer(session, in: layout)
+            _ = try retimer.retime(isDryRun: true)
+        }
+    }
+
+    /// Whatever is there may be refused, with a line that says why.
+    private static func attempt(_ body: () throws(ArchiveError) -> Void) {
+        do throws(ArchiveError) {
+            try body()
+        } catch {
+            precondition(!"\(error)".isEmpty)
+        }
+    }
+}
