@@ -13,10 +13,13 @@ struct ArchiveInspection {
     private(set) var fragments: [(path: String, media: Range<Int64>)] = []
 
     /// Reads all files of an archive.
-    /// - Parameter readsMedia: whether samples are identified, or only heads are read.
-    init(_ layout: ArchiveLayout, readsMedia: Bool) throws {
+    /// - Parameters:
+    ///   - readsMedia: whether samples are identified, or only heads are read.
+    ///   - names: the sources that are meant; nil: all.
+    init(_ layout: ArchiveLayout, readsMedia: Bool, of names: Set<String>? = nil) throws {
         for session in try layout.sessionNames() {
-            for source in try layout.sourceNames(session) {
+            for source in try layout.sourceNames(session)
+            where names?.contains(source) ?? true {
                 for path in try layout.segmentPaths(session, source) {
                     try read(path, readsMedia: readsMedia)
                 }

@@ -63,6 +63,11 @@ struct SimulatedAgent {
             makeIdentity: { identities.next() })
     }
 
+    /// Which run of the box's clock it is.
+    var epoch: Identity {
+        Identity([index] + [UInt8](repeating: boot, count: 15)) ?? .random()
+    }
+
     /// What the box's clock shows.
     func clock(_ now: Int64) -> Int64 {
         now + offsetNanoseconds + now / 1_000_000 * skewPPM

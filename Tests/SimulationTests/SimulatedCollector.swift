@@ -11,6 +11,34 @@ enum Sabotage: String, CaseIterable {
     case acknowledgesEarly
     /// A restarted collector does not look for what it has behind the watermark.
     case forgetsWhatItHas
+    /// A session's zero is whatever anybody says.
+    case believesAnyTime
+    /// A source may begin as many files as it likes, and have as many lines written.
+    case countsNoFiles
+    /// An agent may come and ask for as much as it likes.
+    case countsNoGreetings
+
+    /// Those that honest agents alone are enough to find.
+    static let careless: [Sabotage] = [
+        .skipsSynchronization, .acknowledgesEarly, .forgetsWhatItHas,
+    ]
+    /// Those that it takes a hostile agent to find.
+    static let trusting: [Sabotage] = [.believesAnyTime, .countsNoFiles, .countsNoGreetings]
+
+    /// What one source may have written.
+    var budgets: SourceBudgets {
+        var budgets = SourceBudgets()
+        switch self {
+        case .believesAnyTime:
+            budgets.zeroReachNanoseconds = SourceBudgets.unlimited.zeroReachNanoseconds
+        case .countsNoFiles:
+            budgets = .unlimited
+            budgets.zeroReachNanoseconds = SourceBudgets().zeroReachNanoseconds
+        case .skipsSynchronization, .acknowledgesEarly, .forgetsWhatItHas, .countsNoGreetings:
+            break
+        }
+        return budgets
+    }
 }
 
 /// The collector as it is, between its socket and its disk: the conductor, and the disk thread's work one thing at a time.
@@ -28,11 +56,15 @@ struct SimulatedCollector {
     private var nextRetry: Int64
     private(set) var sessionsFinished: [String] = []
     private var log: [String] = []
+    /// Whether what one source has on the disk is made durable when it would be without the others.
+    private let keepsTime: Bool
 
     init(
         layout: ArchiveLayout, space: FreeSpace, recovered: RecoveredArchive, host: HostClock,
-        takenNames: Set<String>, sabotage: Sabotage?, segmentNanoseconds: Int64, at now: Instant
+        takenNames: Set<String>, sabotage: Sabotage?, segmentNanoseconds: Int64, keepsTime: Bool,
+        at now: Instant
     ) {
+        self.keepsTime = keepsTime
         self.layout = layout
         self.sabotage = sabotage
         var recovered = recovered
@@ -45,12 +77,14 @@ struct SimulatedCollector {
                 }
             }
         }
+        var settings = SessionSettings(
+            layout: layout, segmentNanoseconds: segmentNanoseconds,
+            idleTimeoutNanoseconds: Self.idleNanoseconds, takenNames: takenNames,
+            software: "collector")
+        if let sabotage { settings.budgets = sabotage.budgets }
+        if sabotage == .countsNoGreetings { settings.agentBudgets = .unlimited }
         conductor = Conductor(
-            settings: SessionSettings(
-                layout: layout, segmentNanoseconds: segmentNanoseconds,
-                idleTimeoutNanoseconds: Self.idleNanoseconds, takenNames: takenNames,
-                software: "collector"),
-            recovered: recovered, host: host, at: now)
+            settings: settings, recovered: recovered, host: host, at: now)
         let utc = now.utc
         worker = DiskWorker(layout: layout, space: space, now: { utc })
         nextCommit = now.monotonic + Self.commitNanoseconds
@@ -101,7 +135,12 @@ struct SimulatedCollector {
             nextRetry = now.monotonic + Self.commitNanoseconds
             worker.retry()
         }
-        if worker.isDirty, now.monotonic >= nextCommit {
+        guard now.monotonic >= nextCommit else { return }
+        if keepsTime {
+            // At whole seconds, whoever has something to be made durable.
+            nextCommit = (now.monotonic / Self.commitNanoseconds + 1) * Self.commitNanoseconds
+            if worker.isDirty { worker.commit() }
+        } else if worker.isDirty {
             nextCommit = now.monotonic + Self.commitNanoseconds
             worker.commit()
         }

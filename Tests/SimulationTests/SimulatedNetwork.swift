@@ -19,10 +19,17 @@ struct SimulatedNetwork {
         /// The collector does not read it any more.
         var isDismissed = false
         var delayNanoseconds: Int64
+        /// Its own chance, where what happens to one connection is not to change what happens to another.
+        var random: SeededGenerator?
     }
+
+    /// Whether each connection has a chance of its own.
+    var isIsolated = false
 
     private(set) var connections: [PeerID: Connection] = [:]
     private var next: UInt16 = 0
+    /// Connections so far, by agent.
+    private var count: [Int: UInt64] = [:]
 
     var peers: [PeerID] { connections.keys.sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) } }
 
@@ -32,8 +39,27 @@ struct SimulatedNetwork {
 
     mutating func connect(_ agent: Int, using random: inout SeededGenerator) {
         next += 1
-        connections[PeerID([UInt8(next >> 8), UInt8(next & 255)])] = Connection(
-            agent: agent, delayNanoseconds: .random(in: 100_000...120_000_000, using: &random))
+        let peer = PeerID([UInt8(next >> 8), UInt8(next & 255)])
+        if isIsolated {
+            count[agent, default: 0] += 1
+            var own = SeededGenerator(seed: UInt64(agent) << 32 | count[agent, default: 0])
+            let delay = Int64.random(in: 100_000...120_000_000, using: &own)
+            connections[peer] = Connection(agent: agent, delayNanoseconds: delay, random: own)
+        } else {
+            connections[peer] = Connection(
+                agent: agent, delayNanoseconds: .random(in: 100_000...120_000_000, using: &random))
+        }
+    }
+
+    /// Chance, of the connection's own or of everybody's.
+    private mutating func chance(
+        _ range: ClosedRange<Int64>, of peer: PeerID, using random: inout SeededGenerator
+    ) -> Int64 {
+        guard var own = connections[peer]?.random else {
+            return .random(in: range, using: &random)
+        }
+        defer { connections[peer]?.random = own }
+        return .random(in: range, using: &own)
     }
 
     /// The agent lets go: it hears nothing more; a part of what it sent may still arrive.
@@ -41,7 +67,9 @@ struct SimulatedNetwork {
         guard var connection = connections[peer] else { return }
         connection.isAbandoned = true
         connection.toAgent = []
-        let arrives = Int.random(in: 0...connection.toCollector.count, using: &random)
+        let arrives = Int(
+            chance(0...Int64(connection.toCollector.count), of: peer, using: &random))
+        connection.random = connections[peer]?.random
         connection.toCollector.removeLast(connection.toCollector.count - arrives)
         connections[peer] = connection.toCollector.isEmpty ? nil : connection
     }
@@ -65,7 +93,8 @@ struct SimulatedNetwork {
         guard let connection = connections[peer], !connection.isDismissed else { return }
         for (header, payload) in messages {
             let last = connections[peer]?.toCollector.last?.arrives ?? 0
-            let arrives = now + .random(in: 0...connection.delayNanoseconds, using: &random)
+            let arrives =
+                now + chance(0...connection.delayNanoseconds, of: peer, using: &random)
             connections[peer]?.toCollector.append(
                 Message(arrives: max(last, arrives), header: header, payload: payload))
         }
@@ -77,7 +106,7 @@ struct SimulatedNetwork {
     ) -> Bool {
         guard let connection = connections[peer], !connection.isAbandoned else { return false }
         let last = connection.toAgent.last?.arrives ?? 0
-        let arrives = now + .random(in: 0...connection.delayNanoseconds, using: &random)
+        let arrives = now + chance(0...connection.delayNanoseconds, of: peer, using: &random)
         connections[peer]?.toAgent.append(Message(arrives: max(last, arrives), header: header))
         return true
     }

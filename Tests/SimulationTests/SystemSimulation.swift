@@ -32,6 +32,8 @@ struct SystemSimulation {
     /// When all must have arrived, once nothing goes wrong any more.
     private static let peaceNanoseconds: Int64 = 180_000_000_000
     private static let segmentNanoseconds: Int64 = 2_000_000_000
+    /// When a session has its zero, whoever comes first.
+    private static let laterNanoseconds: Int64 = 1_800_000_000
     private static let utc: Int64 = 1_800_000_000_000_000_000
 
     let seed: UInt64
@@ -60,17 +62,41 @@ struct SystemSimulation {
     /// The collector is killed within this many-th change of its disk; nil: by chance.
     private var killAt: Int?
     private var isPeaceful = false
+    /// One that sends what it likes, from then on.
+    private var byzantine: ByzantineAgent?
+    private var byzantineBegins: Int64 = 0
+    /// What happens to one must not change what chance does to another.
+    private let isIsolated: Bool
+
+    /// Whether there is somebody hostile, and from when on.
+    enum Company {
+        /// Nobody; and chance is shared by all.
+        case honest
+        /// Nobody; each has a chance of its own, so that the same happens beside somebody hostile.
+        case alone
+        case byzantine(fromTheBeginning: Bool)
+    }
 
     /// - Parameters:
     ///   - root: an empty directory for the archive.
     ///   - killAt: kills the collector once, within this change of its disk.
     init(
-        seed: UInt64, trouble: Trouble, sabotage: Sabotage? = nil, killAt: Int? = nil, root: String
+        seed: UInt64, trouble: Trouble, sabotage: Sabotage? = nil, killAt: Int? = nil,
+        company: Company = .honest, root: String
     ) throws {
         self.seed = seed
         self.trouble = trouble
         self.sabotage = sabotage
         self.killAt = killAt
+        switch company {
+        case .honest: isIsolated = false
+        case .alone: isIsolated = true
+        case .byzantine(let fromTheBeginning):
+            isIsolated = true
+            byzantine = ByzantineAgent(seed: seed)
+            byzantineBegins = fromTheBeginning ? 0 : now + Self.laterNanoseconds
+        }
+        network.isIsolated = isIsolated
         random = SeededGenerator(seed: seed)
         stopRandom = SeededGenerator(seed: ~seed)
         disk = FaultyDisk(root: root, seed: random.next())
@@ -125,6 +151,14 @@ struct SystemSimulation {
     private mutating func note(_ text: String) {
         history.append("\(now / 1_000_000) ms: \(text)")
     }
+
+    /// What the honest ones have in the end: see ``HonestOutcome``.
+    func outcome() throws -> HonestOutcome {
+        try HonestOutcome(layout, of: agents.map(\.name))
+    }
+
+    /// How long it has lasted, nanoseconds.
+    var elapsedNanoseconds: Int64 { now - 5_000_000_000 }
 
     mutating func violate(_ text: String) {
         violations.append("seed \(seed) at \(now / 1_000_000) ms: \(text)")
@@ -220,11 +254,13 @@ extension SystemSimulation {
     private mutating func stepCollector() throws {
         guard collector != nil else { return }
         let instant = instant
-        let most = isPeaceful ? Int.max : Int.random(in: 0...6, using: &random)
+        var most = isPeaceful ? Int.max : Int.random(in: 0...6, using: &random)
+        if isIsolated { most = .max }
+        annoyCollector(at: instant)
         for peer in network.peers {
             for message in network.takeArrived(at: now, over: peer) {
                 let incoming = IncomingMessage(
-                    peer: peer, address: "box", header: message.header,
+                    peer: peer, address: "box", right: right(of: peer), header: message.header,
                     payloadSizeBytes: message.payload?.memory.count)
                 collector?.receive(incoming, payload: message.payload, at: instant)
             }
@@ -235,7 +271,7 @@ extension SystemSimulation {
         if disk.isDead { return try crash() }
         if chance(25) { try checkPlayable("while it is recorded") }
         // The receiving thread hears of it a little later, or is killed before.
-        if isPeaceful || !chance(4) { collector?.hear(at: instant) }
+        if isPeaceful || !chance(4) || isIsolated { collector?.hear(at: instant) }
         deliver()
     }
 
@@ -243,13 +279,49 @@ extension SystemSimulation {
         let instant = instant
         while let messages = collector?.takeOutgoing(), !messages.isEmpty {
             for (peer, header) in messages {
+                if byzantine?.owns(peer) == true {
+                    byzantine?.received(header, over: peer)
+                    continue
+                }
                 note(header, to: peer)
                 if !network.answer(header, to: peer, now: now, using: &random) {
                     collector?.lost(peer, at: instant)
                 }
             }
         }
-        for peer in collector?.takeDismissed() ?? [] { network.dismiss(peer) }
+        for peer in collector?.takeDismissed() ?? [] {
+            if byzantine?.owns(peer) == true {
+                byzantine?.dismissed(peer)
+            } else {
+                network.dismiss(peer)
+            }
+        }
+    }
+
+    /// Where somebody is hostile there are keys: each may write its own sources, and no others.
+    private func right(of peer: PeerID) -> WritingRight? {
+        guard isIsolated, let agent = network.connections[peer]?.agent else { return nil }
+        let name = agents[agent].name
+        return WritingRight(name: name, sources: SourcePattern(name).map { [$0] } ?? [])
+    }
+
+    private mutating func annoyCollector(at instant: Instant) {
+        guard !isPeaceful, now >= byzantineBegins, byzantine != nil else { return }
+        let victims = agents.compactMap { agent in
+            collector?.conductor.recorder.spool(of: agent.name).flatMap { Identity($0) }.map {
+                ByzantineAgent.Victim(spool: $0, epoch: agent.epoch)
+            }
+        }
+        let time = collectorClock(now)
+        let messages = byzantine?.messages(now: time, victims: victims) ?? []
+        for message in messages {
+            collector?.receive(
+                IncomingMessage(
+                    peer: message.peer, address: "evil", right: ByzantineAgent.right,
+                    header: message.header, payloadSizeBytes: message.payload?.memory.count),
+                payload: message.payload, at: instant)
+            deliver()
+        }
     }
 
     /// Remembers what agents are told to be durable.
@@ -276,6 +348,7 @@ extension SystemSimulation {
     private mutating func crash() throws {
         crashes += 1
         collector = nil
+        byzantine?.lostCollector()
         for index in network.loseCollector() { agents[index].disconnected(now: now) }
         startsAt = now + .random(in: 0...1_500_000_000, using: &random)
         let both: Trouble = [.collectorKills, .collectorPowerCuts]
@@ -324,7 +397,8 @@ extension SystemSimulation {
             layout: layout, space: space, recovered: recovered,
             host: HostClock(boot: "boot \(boots)", wallErrorNanoseconds: 1_000_000),
             takenNames: Set(try layout.sessionNames()),
-            sabotage: sabotage, segmentNanoseconds: Self.segmentNanoseconds, at: instant)
+            sabotage: sabotage, segmentNanoseconds: Self.segmentNanoseconds,
+            keepsTime: isIsolated, at: instant)
         isTorn = false
         try checkPlayable("after recovery")
     }
@@ -349,7 +423,8 @@ extension SystemSimulation {
 
     private mutating func checkPlayable(_ when: String) throws {
         let failing = collector?.failing ?? []
-        for flaw in try ArchiveInspection(layout, readsMedia: false).unplayable
+        let names = byzantine == nil ? nil : Set(agents.map(\.name))
+        for flaw in try ArchiveInspection(layout, readsMedia: false, of: names).unplayable
         where !failing.contains(where: flaw.contains) {
             violate("\(when): \(flaw)")
         }
@@ -357,7 +432,9 @@ extension SystemSimulation {
 
     /// The end: every sample is in the files, once, and verification agrees.
     private mutating func conclude() throws {
-        let inspection = try ArchiveInspection(layout, readsMedia: true)
+        let honest = Set(agents.map(\.name))
+        let inspection = try ArchiveInspection(
+            layout, readsMedia: true, of: byzantine == nil ? nil : honest)
         for flaw in inspection.unplayable { violate(flaw) }
         for (id, count) in inspection.samples.sorted(by: { $0.key < $1.key }) where count > 1 {
             violate("sample \(id) is there \(count) times")
@@ -373,7 +450,9 @@ extension SystemSimulation {
         }
         for session in try layout.sessionNames() {
             let report = try SessionVerifier.verify(session, in: layout)
-            for finding in report.allFindings where finding.severity == .damage {
+            // What a hostile one has of itself only has to be readable.
+            for finding in report.allFindings
+            where finding.severity == .damage && !finding.path.contains("/evil") {
                 violate("verify: \(finding.path): \(finding.text)")
             }
             if !violations.isEmpty { history += try describe() }

@@ -1,0 +1,137 @@
+import Archive
+import Foundation
+import Glibc
+import Testing
+
+@testable import CollectorCore
+
+/// One hostile agent beside honest ones: nothing of theirs may be other than without it.
+@Suite struct ByzantineTests {
+    private static let seeds = SimulationRun.seeds(usually: 16)
+
+    /// What clocks have learned of each other when a session begins half a second sooner or later.
+    private static let learningNanoseconds: Int64 = 5_000_000
+
+    /// What is not as it has to be.
+    private func violations(of seed: UInt64, sabotage: Sabotage? = nil) throws -> [String] {
+        // Of eight seeds with the same habit, half have it from the first moment on, and half with crashes besides.
+        let fromTheBeginning = seed / 8 % 2 == 1
+        let trouble: SystemSimulation.Trouble =
+            switch seed / 16 % 4 {
+            case 1: [.collectorKills]
+            case 3: [.lostConnections, .agentKills, .collectorPowerCuts]
+            default: []
+            }
+        let alone =
+            trouble.isEmpty
+            ? try SimulationRun.inDirectory { root in
+                var simulation = try SystemSimulation(
+                    seed: seed, trouble: [], company: .alone, root: root)
+                #expect(try simulation.run() == [])
+                return try simulation.outcome()
+            } : nil
+        return try SimulationRun.inDirectory { root in
+            var simulation = try SystemSimulation(
+                seed: seed, trouble: trouble, sabotage: sabotage,
+                company: .byzantine(fromTheBeginning: fromTheBeginning), root: root)
+            var violations = try simulation.run()
+            if violations.isEmpty, let alone {
+                let beside = try simulation.outcome()
+                let flaw =
+                    fromTheBeginning
+                    ? alone.shift(
+                        from: beside, toleranceNanoseconds: Self.learningNanoseconds)
+                    : alone.difference(from: beside)
+                if let flaw { violations.append("seed \(seed): \(flaw)") }
+            }
+            violations += try excesses(of: simulation).map { "seed \(seed): \($0)" }
+            violations += try unreadable(simulation.layout).map { "seed \(seed): \($0)" }
+            if !violations.isEmpty, sabotage == nil {
+                print(
+                    (simulation.history.suffix(60) + violations.prefix(5)).joined(separator: "\n"))
+            }
+            return violations
+        }
+    }
+
+    /// What the hostile one has used up that it may not.
+    private func excesses(of simulation: SystemSimulation) throws -> [String] {
+        let layout = simulation.layout
+        let seconds = simulation.elapsedNanoseconds / 1_000_000_000
+        let budgets = SourceBudgets()
+        let lives = Int64(simulation.crashes + 1)
+        var excesses: [String] = []
+        for session in try layout.sessionNames() {
+            for source in try layout.sourceNames(session) where source.hasPrefix("evil") {
+                let paths = try layout.segmentPaths(session, source)
+                let files = Int64(paths.count)
+                let filled = try paths.reduce(0) { $0 + Int64(try FileSystem.size($1)) }
+                // A message may begin a file for each two seconds of two minutes before it is known that it has.
+                let allowed =
+                    budgets.fileBurst * lives + seconds * 10 + 64 * lives + filled
+                    / Int64(budgets.fileBytes)
+                if files > allowed { excesses.append("\(source) has \(files) files") }
+                let ledger = try FileSystem.read(layout.ledger(session, source), limit: 1 << 30)
+                let bytes =
+                    (budgets.ledgerBurstBytes + seconds * budgets.ledgerBytesPerSecond) * lives
+                // Estimated before it is encoded, and what is said at once comes on top.
+                if ledger.count > Int(bytes) * 2 + 100_000 {
+                    excesses.append("\(source) has \(ledger.count) bytes of ledger")
+                }
+            }
+        }
+        let lines = simulation.history.count { $0.contains("evil") }
+        if lines > 400 + Int(seconds) * 20 { excesses.append("\(lines) lines of the log") }
+        return excesses
+    }
+
+    /// What a tool cannot read of what is left.
+    private func unreadable(_ layout: ArchiveLayout) throws -> [String] {
+        var flaws: [String] = []
+        for session in try layout.sessionNames() {
+            do {
+                let manifest = try SessionManifest.read(layout.manifest(session))
+                _ = try SessionTotals(of: session, in: layout)
+                let report = try SessionVerifier.verify(session, in: layout)
+                // It may number its records as it likes: some may be there twice, and some never. And pictures whose times cannot
+                // be true are found for what they are.
+                flaws += report.allFindings.filter {
+                    $0.severity == .damage
+                        && !($0.path.contains("/evil")
+                            && ($0.text.contains("records") || $0.text.contains("closer together")))
+                }.prefix(3).map {
+                    "\($0.path): \($0.text)"
+                }
+                _ = try RecordedSession(session, in: layout)
+                if manifest.state != .finished { flaws.append("\(session) is open") }
+            } catch {
+                flaws.append("\(session): \(error)")
+            }
+        }
+        do {
+            _ = try ArchiveRecovery.run(
+                layout, now: UTCTime(nanoseconds: 1_800_000_000_000_000_000),
+                idleTimeoutNanoseconds: 0)
+            _ = try CatalogIndexing.update(try Catalog.inMemory(), layout)
+        } catch {
+            flaws.append("\(error)")
+        }
+        return flaws
+    }
+
+    @Test func `a hostile agent changes nothing of what honest ones have`() throws {
+        for seed in Self.seeds { #expect(try violations(of: seed) == [], "seed \(seed)") }
+    }
+
+    @Test(arguments: Sabotage.trusting)
+    func `a mend that is taken back is found within two hundred seeds`(sabotage: Sabotage) throws {
+        var found: String?
+        // Beginning where it is found soon, so that it costs seconds as long as it is.
+        let first: UInt64 = sabotage == .believesAnyTime ? 9 : 76
+        for seed in (0..<200 as Range<UInt64>).map({ ($0 + first) % 200 }) where found == nil {
+            found = try violations(of: seed, sabotage: sabotage).first
+        }
+        #expect(found != nil, "\(sabotage.rawValue)")
+        print("\(sabotage.rawValue): \(found ?? "not found")")
+    }
+}
