@@ -38,6 +38,7 @@ package final class Agent: Sendable {
         desk = CommandDesk(
             capture: capture, software: uplinkSettings.software, logger: logger
         ) { uplink.status }
+        uplink.askWhetherStopped { [weak capture] in capture?.isPaused ?? false }
     }
 
     /// Captures and sends until the capture has ended and everything is persisted. Blocks its thread.
@@ -51,6 +52,7 @@ package final class Agent: Sendable {
         try capture.start()
         isCapturing.store(true, ordering: .releasing)
         desk.open()
+        for line in capture.details { logger.debug("\(line)") }
         for line in capture.notes + capture.descriptions { logger.info("\(line)") }
         let outcome = uplink.wait()
         // An uplink that failed leaves nobody to capture for.
@@ -111,10 +113,8 @@ package final class Agent: Sendable {
         }
     }
 
-    /// Asks the capture to end; what it has made is still sent.
-    package func stop() {
-        capture.stop()
-    }
+    /// Asks the capture to end; what it has made is sent, for as long as the settings' linger says.
+    package func stop() { abandon(after: settings.linger) }
 
     /// Gives up what is not persisted by then: ``run()`` ends with how much that was.
     package func abandon(after delay: Duration = .zero) {

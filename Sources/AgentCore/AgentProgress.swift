@@ -1,3 +1,5 @@
+import Media
+
 /// How an agent does at one moment.
 package struct AgentProgress: Hashable, Sendable {
     package var source: String
@@ -104,7 +106,7 @@ package struct ProgressWatch: Sendable {
     }
 
     private func sendingText(_ progress: AgentProgress) -> String {
-        let kept = "\(progress.uplink.keptBytes / 1_000_000) MB kept on this box"
+        let kept = "\(byteText(progress.uplink.keptBytes)) kept on this box"
         if progress.uplink.isConnected {
             return progress.uplink.keptBytes < 10_000_000
                 ? "sent to \(progress.endpoint)" : "sending to \(progress.endpoint), \(kept)"

@@ -28,8 +28,8 @@ package struct ClockProber: Sendable {
     /// a collector cuts connections that have said nothing for ten seconds.
     static let firstAnswerNanoseconds: Int64 = 6_000_000_000
     private static let burstPauseNanoseconds: Int64 = 5_000_000
-    /// Closer together, probes wait behind each other and are as slow as the slowest of them. Three seconds of it are within what a collector
-    /// takes from a connection (`controlMessagesPerSecond` and `controlMessageBurst` in proto/README.md).
+    /// Closer together, probes wait behind each other and are as slow as the slowest of them. It is within what a collector takes from
+    /// a connection (`clockProbesPerSecond` in proto/README.md).
     private static let searchBurstPauseNanoseconds: Int64 = 12_000_000
     /// While the rate of the clocks is learnt.
     private static let learningNanoseconds: Int64 = 2_000_000_000

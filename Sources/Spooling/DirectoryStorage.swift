@@ -39,10 +39,11 @@ package final class DirectoryStorage: SpoolStorage {
         for part in path.split(separator: "/") {
             made += "/\(part)"
             guard mkdir(made, 0o700) == 0 || errno == EEXIST else {
+                let code = errno
                 // A directory above may be there and not be ours to write.
                 var status = stat()
                 if stat(made, &status) == 0 { continue }
-                throw .system(operation: "make the directory", path: path, errno: errno)
+                throw .system(operation: "make the directory", path: path, errno: code)
             }
         }
     }

@@ -57,6 +57,18 @@ package struct Spool: Hashable, Sendable {
     /// Bytes of all its files.
     package var sizeBytes: Int { files.reduce(substituteBytes) { $0 + $1.sizeBytes } }
 
+    /// What the records from a number on take. In the file that holds the number, bytes are taken to be spread evenly over its
+    /// numbers: where in it each record lies is found out only when it is read.
+    package func sizeBytes(from number: UInt64) -> Int {
+        files.reduce(0) { total, file in
+            if file.numbers.lowerBound >= number { return total + file.sizeBytes }
+            guard number < file.numbers.upperBound else { return total }
+            let share =
+                Double(file.numbers.upperBound - number) / Double(file.numbers.count)
+            return total + Int(Double(file.sizeBytes) * share)
+        }
+    }
+
     var fileNames: [String] { files.map { SpoolName.file(generation, $0.number) } }
 
     /// The oldest group that has no number before `number`.

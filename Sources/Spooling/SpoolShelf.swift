@@ -62,10 +62,15 @@ package struct SpoolShelf<Storage: SpoolStorage>: Sendable {
     /// - Parameters:
     ///   - identity: 16 bytes that no other spool has.
     ///   - origin: 16 bytes that say what the records are written under.
+    ///   - firstNumber: of its first record: what came before was never here.
     /// - Returns: its generation.
-    package mutating func begin(identity: [UInt8], origin: [UInt8]) -> UInt32 {
+    package mutating func begin(
+        identity: [UInt8], origin: [UInt8], firstNumber: UInt64 = 1
+    ) -> UInt32 {
         let generation = max(spools.last?.generation ?? 0, newestGenerationFound ?? 0) + 1
-        spools.append(Spool(generation: generation, identity: identity, origin: origin))
+        var spool = Spool(generation: generation, identity: identity, origin: origin)
+        spool.nextNumber = firstNumber
+        spools.append(spool)
         return generation
     }
 
@@ -199,7 +204,11 @@ package struct SpoolShelf<Storage: SpoolStorage>: Sendable {
         guard let index = spools.firstIndex(where: { $0.generation == generation }) else { return }
         for name in spools[index].fileNames { try delete(name) }
         if spools[index].substituteBytes > 0 { try delete(SpoolName.substitutes(generation)) }
-        if marks.contains(generation) { try delete(SpoolName.mark(generation)) }
+        // A file and a mark may be half there, where the disk did not take them.
+        if spools[index].nextFile > 0 {
+            try delete(SpoolName.file(generation, spools[index].nextFile - 1))
+        }
+        try delete(SpoolName.mark(generation))
         marks.remove(generation)
         spools.remove(at: index)
     }

@@ -40,7 +40,7 @@ struct `What an agent says of itself` {
         gone.uplink.isConnected = false
         #expect(
             watch.look(gone, now: Self.second).line
-                == "stage: no pictures (the camera is gone; waiting for it); not sent, 0 MB kept on "
+                == "stage: no pictures (the camera is gone; waiting for it); not sent, 0 B kept on "
                 + "this box: nobody answers at tcp://server:5550")
         gone.uplink.trouble = "the collector does not admit this box's key"
         gone.uplink.spoolTrouble = "no space left on device"
@@ -48,7 +48,7 @@ struct `What an agent says of itself` {
         #expect(
             watch.look(gone, now: 2 * Self.second).line
                 == "stage: neither pictures nor sound (the camera is gone; waiting for it); not sent, "
-                + "0 MB kept on this box: the collector does not admit this box's key; kept in memory "
+                + "0 B kept on this box: the collector does not admit this box's key; kept in memory "
                 + "alone: no space left on device")
         gone.isPaused = true
         #expect(

@@ -45,6 +45,18 @@ struct `A spool` {
         #expect(shelf.shelf.sizeBytes == 0)
     }
 
+    @Test func `what follows a number is counted, and nothing behind the newest`() throws {
+        let shelf = try filled(300)
+        let spool = try #require(shelf.shelf.spools.first)
+        #expect(spool.sizeBytes(from: 1) == spool.sizeBytes)
+        #expect(spool.sizeBytes(from: 301) == 0)
+        // Records are of one size; what a file begins with is spread over them.
+        let half = Double(spool.sizeBytes(from: 151)) / Double(spool.sizeBytes)
+        #expect(abs(half - 0.5) < 0.05, "\(half)")
+        let sizes = (1...301).map { spool.sizeBytes(from: UInt64($0)) }
+        #expect(zip(sizes, sizes.dropFirst()).allSatisfy { $0 > $1 })
+    }
+
     @Test func `begins a file at a group, before it is twice as large as it should be`() throws {
         let shelf = try filled(1_000)
         let spool = try #require(shelf.shelf.spools.first)

@@ -14,6 +14,7 @@ final class CameraLane: CaptureLane, @unchecked Sendable {
         ["\(stage.text) from \(choiceText)"]
     }
     let notes: [String]
+    let details: [String]
     let encoder: String?
     let makesKeyframes = true
     let device: (any ControlledDevice)?
@@ -91,7 +92,8 @@ final class CameraLane: CaptureLane, @unchecked Sendable {
         timeline = CameraTimeline(choice, startNanoseconds: 0)
         formats = [stage.format]
         encoder = stage.encoder
-        notes = choice.notes + (stage.search.map { [$0] } ?? [])
+        notes = choice.notes
+        details = stage.search.map { [$0] } ?? []
         choiceText = "\(input.summary): \(choice.text), because \(choice.reason)"
         self.device = device
     }

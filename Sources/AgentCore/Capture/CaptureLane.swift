@@ -13,6 +13,8 @@ protocol CaptureLane: AnyObject, Sendable {
     var descriptions: [String] { get }
     /// What people may want to know of how it was picked: one line each.
     var notes: [String] { get }
+    /// More of the same, for who wants to know everything: one line each.
+    var details: [String] { get }
     /// libavcodec's name of the encoder of its pictures; nil: there is none.
     var encoder: String? { get }
     /// Whether a keyframe can be asked for: of its encoder, or of a camera that encodes.
@@ -26,6 +28,7 @@ protocol CaptureLane: AnyObject, Sendable {
 
 extension CaptureLane {
     var notes: [String] { [] }
+    var details: [String] { [] }
     var encoder: String? { nil }
     var makesKeyframes: Bool { encoder != nil }
     var device: (any ControlledDevice)? { nil }

@@ -93,6 +93,9 @@ package final class CaptureSession: Sendable {
     /// What people may want to know of how it was picked.
     package var notes: [String] { state.withLock { $0.lanes.flatMap(\.lane.notes) } }
 
+    /// More of the same, for who wants to know everything.
+    package var details: [String] { state.withLock { $0.lanes.flatMap(\.lane.details) } }
+
     /// How often the threads that run have come round, by what they are called: one that stands still hangs.
     var turns: [String: UInt64] {
         let lanes = state.withLock { $0.lanes }

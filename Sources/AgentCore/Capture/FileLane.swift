@@ -11,7 +11,7 @@ final class FileLane: CaptureLane, @unchecked Sendable {
     let name: String
     let formats: [TrackFormat]
     var descriptions: [String] { texts.map { "\($0.text) from \(path)" } }
-    let notes: [String]
+    let details: [String]
     let encoder: String?
 
     private var source: FileSource
@@ -33,7 +33,7 @@ final class FileLane: CaptureLane, @unchecked Sendable {
         formats = stages.map(\.format)
         texts = stages
         self.path = path
-        notes = stages.compactMap(\.note)
+        details = stages.compactMap(\.note)
         encoder = stages.compactMap(\.encoder).first
         self.source = source
     }

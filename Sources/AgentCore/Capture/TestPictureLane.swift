@@ -11,7 +11,7 @@ final class TestPictureLane: CaptureLane, @unchecked Sendable {
     var descriptions: [String] {
         ["\(pictures.description.withLock { $0 }) from test pattern"]
     }
-    let notes: [String]
+    let details: [String]
     let encoder: String?
 
     private let rate: FrameRate
@@ -35,7 +35,7 @@ final class TestPictureLane: CaptureLane, @unchecked Sendable {
             utcOffsetNanoseconds: MonotonicClock().utcOffsetNanoseconds)
         formats = [.h264(pictures.format)]
         encoder = pictures.plan.encoder
-        notes = pictures.search.map { [$0] } ?? []
+        details = pictures.search.map { [$0] } ?? []
     }
 
     func run(startNanoseconds: Int64, output: CaptureOutput) -> CaptureEnd {

@@ -253,7 +253,8 @@ extension CaptureSession {
             ends[kind] = hub.end(of: kind)
         }
         let settings = exchange.settings
-        let words = "now \(settings.video.argument) and \(settings.audio.argument)"
+        let words =
+            "pictures: \(settings.video.argument), sound: \(settings.audio.argument)"
         begin(
             opened, notBefore: now, after: ends,
             text: "not captured while a command was followed; \(words)")

@@ -8,6 +8,9 @@ extension CaptureSession {
     /// How long the next picture is waited for.
     private static let nextPictureMilliseconds = 5_000
 
+    /// Whether somebody has stopped the capture.
+    package var isPaused: Bool { state.withLock { $0.isPaused } }
+
     /// What is captured, and how.
     func status() -> CaptureStatus {
         let state = state.withLock { $0 }
@@ -19,7 +22,9 @@ extension CaptureSession {
         if case .h264(let format) = hub.format(of: .video), !state.isPaused {
             status.size = PictureSize(width: Int(format.width), height: Int(format.height))
         }
-        status.videoBitrate = UInt64(clamping: state.settings.videoBitrate)
+        if state.settings.encoder != .copy {
+            status.videoBitrate = UInt64(clamping: state.settings.videoBitrate)
+        }
         status.crop = state.settings.crop
         status.orientation = state.settings.orientation
         let counts = hub.counts

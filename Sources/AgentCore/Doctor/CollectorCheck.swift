@@ -61,9 +61,12 @@ enum CollectorCheck {
             return [
                 Diagnosis(
                     "collector", .problem,
-                    "what listens at \(settings.endpoint) does not greet as a collector does: check "
-                        + "--collector")
+                    "what listens at \(settings.endpoint) does not answer: the collector there hangs, or it is "
+                        + "another program; look at its log, or check --collector")
             ]
+        }
+        if let trouble = HostCheck.trouble(of: settings.endpoint) {
+            return [Diagnosis("collector", .problem, "\(trouble): check --collector")]
         }
         return [
             Diagnosis(

@@ -52,7 +52,7 @@ package struct Doctor: Sendable {
             do throws(CaptureError) {
                 let lane = try plan.open()
                 lanes.append(lane)
-                let lines = lane.notes + lane.descriptions
+                let lines = lane.notes + lane.details + lane.descriptions
                 found(Diagnosis(subject, .ok, lines.joined(separator: "; ")))
             } catch {
                 // One cause is one finding.

@@ -1,4 +1,5 @@
 import Glibc
+import Media
 
 /// Whether there is room for what the collector does not have yet.
 enum SpoolCheck {
@@ -6,7 +7,7 @@ enum SpoolCheck {
         guard let spool else {
             return Diagnosis(
                 "spool", .warning,
-                "samples are kept in memory alone (\(megabytes(memoryLimitBytes))), where a restart takes "
+                "samples are kept in memory alone (\(byteText(memoryLimitBytes))), where a restart takes "
                     + "them: give --spool a directory")
         }
         guard let directory = existingPart(of: spool.path) else {
@@ -27,14 +28,14 @@ enum SpoolCheck {
             return Diagnosis("spool", .problem, "\(directory): \(reason); choose another --spool")
         }
         let free = Int(clamping: UInt64(space.f_bavail) &* UInt64(space.f_frsize))
-        let room = "\(megabytes(free)) free at \(spool.path)"
+        let room = "\(byteText(free)) free at \(spool.path)"
         if free < spool.limitBytes {
             return Diagnosis(
                 "spool", free < spool.limitBytes / 10 ? .problem : .warning,
-                "\(room), less than --spool-limit (\(megabytes(spool.limitBytes))): make room, lower the limit, "
+                "\(room), less than --spool-limit (\(byteText(spool.limitBytes))): make room, lower the limit, "
                     + "or choose another --spool")
         }
-        return Diagnosis("spool", .ok, "\(room), for at most \(megabytes(spool.limitBytes))")
+        return Diagnosis("spool", .ok, "\(room), for at most \(byteText(spool.limitBytes))")
     }
 
     /// The directory itself, or the nearest above it that is there: the rest is made.
@@ -48,6 +49,4 @@ enum SpoolCheck {
         }
         return path
     }
-
-    private static func megabytes(_ bytes: Int) -> String { "\(bytes / 1_000_000) MB" }
 }

@@ -87,6 +87,7 @@ package struct Enroller: Sendable {
     /// - Returns: nil when messages flow.
     private func connect(_ connection: inout LinkConnection) throws(MessagingError) -> Answer? {
         let deadline = now() + Self.connectNanoseconds
+        var isReached = false
         while now() < deadline {
             try connection.wait(milliseconds: 100)
             while let event = try connection.nextEvent() {
@@ -99,9 +100,18 @@ package struct Enroller: Sendable {
                     return .failed(
                         "\(collector) has another key than this line says, uses no keys, or is none: get a new line "
                             + "from the server that shall record this box")
-                case .connected, .accepted, .retrying, .disconnected, .other: continue
+                case .connected: isReached = true
+                case .accepted, .retrying, .disconnected, .other: continue
                 }
             }
+        }
+        if isReached {
+            return .failed(
+                "\(collector) accepts connections but does not answer: look into its log, and start it again if it hangs"
+            )
+        }
+        if let trouble = HostCheck.trouble(of: line.endpoint) {
+            return .failed("\(trouble): have a line printed with another --server")
         }
         return .failed(
             "nobody answers at \(line.endpoint): start tributary-collector there, let its port through the "

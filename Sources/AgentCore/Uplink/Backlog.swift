@@ -7,31 +7,45 @@ import Wire
 ///
 /// A value without threads, sockets and clocks; its storage may be a simulated disk. The records of one boot of the box make
 /// one spool, with one identity and one clock. What earlier boots left is sent first, oldest first, each over connections of its
-/// own, while new records are already written behind it. Where the disk fails, records go on in memory, as a spool of their own.
+/// own, while new records are already written behind it. Where the disk fails, or cannot be used from the start, records go on in
+/// memory, as a spool of their own, which moves to the disk as soon as that takes it.
 ///
-///     lanes:  spool of an earlier boot ─► spool of this boot        (the disk failed: ─► memory)
+///     lanes:  spool of an earlier boot ─► spool of this boot        (the disk failed: ─► memory, then on the disk again)
 ///             connected                   written
+///
+/// A spool that was put back to an earlier state (a restored snapshot) would give numbers twice. The collector's greeting tells: it has
+/// records that nobody here has sent. What is new here goes on under another identity then.
 struct Backlog<Storage: SpoolStorage, Payload: SpooledPayload>: Sendable {
     typealias Action = AgentAction<Payload>
 
     /// One spool, and the link that sends it.
     private struct Lane: Sendable {
         var link: AgentLink<Payload>
+        /// Who numbers its records.
+        let identity: Identity
         /// Nil: in memory.
         var generation: UInt32?
         let epochs: [Epoch]
+        /// Counted through this life: what is behind an earlier lane is not sent before it.
+        let ordinal: UInt64
+        /// Records before this number are of an earlier life, or were sent over an earlier link: the collector may have them.
+        var firstOwn: UInt64 = 1
     }
 
     private static var memoryWindowBytes: Int { 16 << 20 }
     /// Payload bytes on their way at most: more than the credit that a collector gives.
     private static var largestInFlightBytes: Int { 16 << 20 }
     /// Between attempts to use a disk again that has failed: twice as long after each failure.
-    private static var firstRetryNanoseconds: Int64 { 30_000_000_000 }
-    private static var longestRetryNanoseconds: Int64 { 3_600_000_000_000 }
+    private static var firstRetryNanoseconds: Int64 { 5_000_000_000 }
+    private static var longestRetryNanoseconds: Int64 { 60_000_000_000 }
+    /// Between two times that a spool is given another identity, at least: what was refused again at once is another trouble.
+    private static var renewalNanoseconds: Int64 { 600_000_000_000 }
 
     private let settings: UplinkSettings
     private let epoch: Identity
     private let makeIdentity: @Sendable () -> Identity
+    /// Opens the spool's directory, where that could not be done at the start; nil: there is none, or it is open.
+    private var openShelf: (@Sendable () throws(SpoolError) -> SpoolShelf<Storage>)?
     private var shelf: SpoolShelf<Storage>?
     /// The first is connected, the last is written; never empty.
     private var lanes: [Lane] = []
@@ -42,6 +56,10 @@ struct Backlog<Storage: SpoolStorage, Payload: SpooledPayload>: Sendable {
     private var retryNanoseconds = Self.firstRetryNanoseconds
     /// What this life of the agent has to say of the one before, with its first samples.
     private var restart: (endNanoseconds: Int64?, text: String)?
+    /// When the spool got another identity, last.
+    private var renewedAt: Int64?
+    /// When the collector was asked again because it took exception to the numbers.
+    private var askedAgainAt: Int64?
     /// Formats that are other ones than in the life before, whose spool goes on.
     private var changedFormats: [TrackFormat] = []
     /// Pictures have been dropped whose group goes on: until the next keyframe, more of it is of no use.
@@ -49,21 +67,31 @@ struct Backlog<Storage: SpoolStorage, Payload: SpooledPayload>: Sendable {
     private var isDropping = false
     private var hasDeletionFailed = false
     private var retiredLostSamples: UInt64 = 0
+    private var laneCount: UInt64 = 0
+    private var catchUp = CatchUp()
+    private var wasFlowing = false
+    /// One lane is done, and the next is not connected yet: nothing is lost by that.
+    private var isBetweenLanes = false
     private var notices: [Action] = []
 
     /// - Parameters:
     ///   - shelf: what is on the disk; nil: memory alone.
+    ///   - openShelf: opens it, where it should be there and could not be opened yet; asked again and again.
     ///   - epoch: the present clock.
     ///   - makeIdentity: identities for new spools.
     init(
-        settings: UplinkSettings, shelf: SpoolShelf<Storage>?, formats: [TrackFormat],
-        epoch: Identity, makeIdentity: @escaping @Sendable () -> Identity
+        settings: UplinkSettings, shelf: SpoolShelf<Storage>?,
+        openShelf: (@Sendable () throws(SpoolError) -> SpoolShelf<Storage>)? = nil,
+        formats: [TrackFormat], epoch: Identity,
+        makeIdentity: @escaping @Sendable () -> Identity
     ) {
         self.settings = settings
         self.shelf = shelf
         self.formats = formats
         self.epoch = epoch
         self.makeIdentity = makeIdentity
+        self.openShelf = shelf == nil ? openShelf : nil
+        if self.openShelf != nil { retryAt = .min }
         takeUp()
     }
 
@@ -72,15 +100,21 @@ struct Backlog<Storage: SpoolStorage, Payload: SpooledPayload>: Sendable {
     /// The number by which exchanges with the collector's clock name the present one.
     var presentEpoch: UInt32 { lanes[0].epochs.last?.number ?? SpoolCoding.epoch }
     var isFlowing: Bool { lanes[0].link.isFlowing }
-    /// Bytes that are not durable at the collector.
+    /// Bytes that are not durable at the collector: of records in memory their payload, of those on disk alone what they take
+    /// there. A file that the collector has is not counted, although it may still be there.
     var keptBytes: Int {
-        (shelf?.sizeBytes ?? 0)
-            + lanes.reduce(0) { $0 + ($1.generation == nil ? $1.link.keptBytes : 0) }
+        lanes.reduce(0) { total, lane in
+            let onDisk = lane.generation.flatMap { shelf?.spool($0) }
+                .map { $0.sizeBytes(from: lane.link.windowEnd(of: 0)) }
+            return total + lane.link.keptBytes + (onDisk ?? 0)
+        }
     }
     var keptSamples: UInt64 { lanes.reduce(0) { $0 + $1.link.keptSamples } }
     var lostSamples: UInt64 { lanes.reduce(retiredLostSamples) { $0 + $1.link.lostSamples } }
     /// Whether what is kept outlives the process.
     var isOnDisk: Bool { lanes.allSatisfy { $0.generation != nil } }
+    /// The spool's directory; nil while there is none.
+    var storage: Storage? { shelf?.storage }
 
     // MARK: What the source gives
 
@@ -116,6 +150,15 @@ struct Backlog<Storage: SpoolStorage, Payload: SpooledPayload>: Sendable {
         return perform(actions, now: now)
     }
 
+    /// Whether somebody has stopped the capture: told at once.
+    mutating func setStopped(_ isStopped: Bool, now: Int64) -> [Action] {
+        let actions = lanes[0].link.setStopped(isStopped, of: 0, now: now)
+        return actions.isEmpty ? [] : perform(actions, now: now)
+    }
+
+    /// Why nothing is heard of the collector, where that is known.
+    mutating func setAbsence(_ reason: String?) { lanes[0].link.setAbsence(reason) }
+
     /// How the source's sound does: told with the next heartbeat.
     mutating func setSound(_ sound: SoundHealth) { lanes[0].link.setSound(sound, of: 0) }
 
@@ -132,24 +175,49 @@ struct Backlog<Storage: SpoolStorage, Payload: SpooledPayload>: Sendable {
     }
 
     mutating func disconnected(now: Int64) -> [Action] {
+        isBetweenLanes = false
         let actions = lanes[0].link.disconnected(now: now)
         return perform(actions, now: now)
     }
 
     mutating func notAdmitted(_ why: String, now: Int64) -> [Action] {
+        isBetweenLanes = false
         let actions = lanes[0].link.notAdmitted(why, now: now)
         return perform(actions, now: now)
     }
 
     mutating func received(_ header: [UInt8], now: Int64) -> [Action] {
+        if isPutBack(header, now: now) { return renew(now: now) }
+        if isOutOfOrder(header, now: now) { return disconnected(now: now) }
         let actions = lanes[0].link.received(header, now: now)
         return perform(actions, now: now)
     }
 
     mutating func tick(now: Int64) -> [Action] {
-        if let shelf { lanes[0].link.setStoredBytes(shelf.sizeBytes, of: 0) }
+        returnToDisk(now: now)
+        if shelf != nil { lanes[0].link.setStoredBytes(keptBytes, of: 0) }
         let actions = lanes[0].link.tick(now: now)
-        return perform(actions, now: now)
+        return perform(actions, now: now) + lookBehind(now: now)
+    }
+
+    /// Whether what piled up during an outage has been sent.
+    private mutating func lookBehind(now: Int64) -> [Action] {
+        let newest = CatchUp.Goal(
+            lane: lanes[lanes.count - 1].ordinal,
+            number: lanes[lanes.count - 1].link.nextSequence(of: 0) - 1)
+        if isFlowing {
+            if !wasFlowing { catchUp.resumed(newest: newest, keptBytes: keptBytes, now: now) }
+            isBetweenLanes = false
+        } else if !isBetweenLanes, lanes.count > 1 || lanes[0].link.nextSequence(of: 0) > 1 {
+            catchUp.lost(now: now)
+        }
+        wasFlowing = isFlowing
+        let lanes = lanes
+        let line = catchUp.look(newest: newest, keptBytes: keptBytes, now: now) { goal in
+            guard let lane = lanes.first(where: { $0.ordinal >= goal.lane }) else { return true }
+            return lane.ordinal > goal.lane || lane.link.persisted(of: 0) >= goal.number
+        }
+        return line.map { [.log(LinkLog(.notice, $0))] } ?? []
     }
 
     // MARK: Synchronising
@@ -181,6 +249,30 @@ extension Backlog {
     /// Finds out what earlier lives left, and goes on with it.
     private mutating func takeUp() {
         guard let shelf else { return beginInMemory() }
+        let lives = keptLives()
+        for life in lives { lanes.append(lane(for: life)) }
+        for earlier in lanes.indices.dropLast() { lanes[earlier].link.retire() }
+        guard let last = lives.last else {
+            // Not one record outlived it, but it had not ended.
+            if shelf.newestGenerationFound != nil { restart = (nil, Self.unknownLoss) }
+            return beginOnDisk()
+        }
+        if goesOn(last) {
+            restart = (last.endNanoseconds, "the agent was not running")
+            changedFormats = formats.filter { !last.newestFormats.contains($0) }
+            lanes[lanes.count - 1].firstOwn = last.sequences.upperBound
+            return
+        }
+        lanes[lanes.count - 1].link.retire()
+        if !last.saidGoodbye || shelf.newestGenerationFound ?? 0 > last.generation {
+            restart = (last.epoch == epoch ? last.endNanoseconds : nil, Self.unknownLoss)
+        }
+        beginOnDisk()
+    }
+
+    /// What is on the disk of earlier lives, oldest first; what cannot be read of it is given up, loudly.
+    private mutating func keptLives() -> [KeptLife] {
+        guard let shelf else { return [] }
         for complaint in shelf.complaints { note(.error, complaint) }
         var lives: [KeptLife] = []
         for spool in shelf.spools {
@@ -194,27 +286,11 @@ extension Backlog {
                     + "given up")
             delete(spool.generation)
         }
-        for life in lives { lanes.append(lane(for: life)) }
-        for earlier in lanes.indices.dropLast() { lanes[earlier].link.retire() }
         if !lives.isEmpty {
-            let megabytes = (self.shelf?.sizeBytes ?? 0) / 1_000_000
-            note(.info, "\(megabytes) MB of samples from before this start are sent first")
+            let bytes = byteText(self.shelf?.sizeBytes ?? 0)
+            note(.info, "\(bytes) of samples from before this start are sent first")
         }
-        guard let last = lives.last else {
-            // Not one record outlived it, but it had not ended.
-            if shelf.newestGenerationFound != nil { restart = (nil, Self.unknownLoss) }
-            return beginOnDisk()
-        }
-        if goesOn(last) {
-            restart = (last.endNanoseconds, "the agent was not running")
-            changedFormats = formats.filter { !last.newestFormats.contains($0) }
-            return
-        }
-        lanes[lanes.count - 1].link.retire()
-        if !last.saidGoodbye || shelf.newestGenerationFound ?? 0 > last.generation {
-            restart = (last.epoch == epoch ? last.endNanoseconds : nil, Self.unknownLoss)
-        }
-        beginOnDisk()
+        return lives
     }
 
     /// Whether the spool can be written by this life: same clock, no number that might be given twice, same tracks.
@@ -223,7 +299,7 @@ extension Backlog {
             && Set(life.newestFormats.map(\.kind)) == Set(formats.map(\.kind))
     }
 
-    private func lane(for life: KeptLife) -> Lane {
+    private mutating func lane(for life: KeptLife) -> Lane {
         var epochs = [Epoch(number: SpoolCoding.epoch, identity: life.epoch)]
         if life.epoch != epoch {
             epochs.append(Epoch(number: SpoolCoding.epoch + 1, identity: epoch))
@@ -232,7 +308,14 @@ extension Backlog {
         _ = link.addSource(
             settings.sourceName, formats: life.firstFormats,
             kept: (life.sequences, life.newestFormats))
-        return Lane(link: link, generation: life.generation, epochs: epochs)
+        return Lane(
+            link: link, identity: life.identity, generation: life.generation, epochs: epochs,
+            ordinal: nextOrdinal())
+    }
+
+    private mutating func nextOrdinal() -> UInt64 {
+        laneCount += 1
+        return laneCount
     }
 
     private func linkSettings(
@@ -266,17 +349,20 @@ extension Backlog {
         var link = AgentLink<Payload>(
             settings: linkSettings(identity, epochs, onDisk: generation != nil))
         _ = link.addSource(settings.sourceName, formats: formats)
-        lanes.append(Lane(link: link, generation: generation, epochs: epochs))
+        lanes.append(
+            Lane(
+                link: link, identity: identity, generation: generation, epochs: epochs,
+                ordinal: nextOrdinal()))
         policy = SyncPolicy()
     }
 
     /// The disk has failed: what comes next is kept in memory, under numbers of its own.
     private mutating func leaveDisk(_ error: SpoolError, now: Int64) {
-        let megabytes = settings.memoryLimitBytes / 1_000_000
+        let limit = byteText(settings.memoryLimitBytes)
         let seconds = retryNanoseconds / 1_000_000_000
         note(
             .error,
-            "\(error); samples are kept in memory (\(megabytes) MB) from now on, where a power cut "
+            "\(error); samples are kept in memory (\(limit)) from now on, where a power cut "
                 + "takes them. Make the disk writable: it is tried again in \(seconds) s")
         retryAt = now + retryNanoseconds
         retryNanoseconds = min(2 * retryNanoseconds, Self.longestRetryNanoseconds)
@@ -284,26 +370,78 @@ extension Backlog {
         beginInMemory()
     }
 
-    /// Uses the disk again, if it can be written.
+    /// Uses the disk again, if it takes what is in memory: a power cut must not have it.
     private mutating func returnToDisk(now: Int64) {
-        // What earlier lanes keep in memory would not be bounded if there could be many.
-        guard let retryAt, now >= retryAt, let shelf, lanes.count == 1,
-            lanes.last?.generation == nil
-        else { return }
+        guard let retryAt, now >= retryAt, lanes.last?.generation == nil else { return }
+        self.retryAt = now.clampedAdding(Self.firstRetryNanoseconds)
         do throws(SpoolError) {
-            try shelf.checkWritable()
+            if shelf == nil, let openShelf {
+                let opened = try openShelf()
+                try opened.checkWritable()
+                shelf = opened
+                self.openShelf = nil
+                takeUpEarlierLives(now: now)
+            }
+            try shelf?.checkWritable()
+            try moveToDisk(now: now)
         } catch {
-            self.retryAt = now + Self.firstRetryNanoseconds
+            // It was said when it failed; that it still does is no news.
             return
         }
+        guard let shelf else { return }
         self.retryAt = nil
-        beginOnDisk()
-        if lanes.count > 1 {
-            let disk = lanes.removeLast()
-            retireLast()
-            lanes.append(disk)
-        }
         note(.notice, "samples are kept on disk again, in \(shelf.storage.path)")
+    }
+
+    /// What earlier lives left on a disk that could not be read when this one began: it is sent first.
+    private mutating func takeUpEarlierLives(now: Int64) {
+        let earlier = keptLives()
+        guard !earlier.isEmpty else { return }
+        // What sends at this moment is not the first any more: it greets when its turn comes.
+        _ = lanes[0].link.disconnected(now: now)
+        lanes =
+            earlier.map { life in
+                var lane = lane(for: life)
+                lane.link.retire()
+                return lane
+            } + lanes
+        notices.append(.reconnect(afterMilliseconds: 0))
+    }
+
+    /// Writes the records of the last lane, which is in memory, as a spool on the disk, with the numbers they have.
+    private mutating func moveToDisk(now: Int64) throws(SpoolError) {
+        guard shelf != nil, var lane = lanes.last else { return }
+        let identity = lane.identity
+        let records = lane.link.recordsInMemory(of: 0)
+        let next = lane.link.nextSequence(of: 0)
+        let first = records.first?.sequences.lowerBound ?? next
+        let oldest = lane.link.oldestFormats(of: 0)
+        let origin = epoch.bytes
+        guard
+            let generation = shelf?.begin(
+                identity: identity.bytes, origin: origin, firstNumber: first)
+        else { return }
+        do throws(SpoolError) {
+            var inForce = oldest
+            for record in records {
+                try write(record, to: generation, formats: inForce, now: now)
+                if let format = record.format { inForce = inForce.replacing(format) }
+            }
+        } catch {
+            delete(generation)
+            throw error
+        }
+        var link = AgentLink<Payload>(settings: linkSettings(identity, lane.epochs, onDisk: true))
+        _ = link.addSource(
+            settings.sourceName, formats: oldest, kept: (first..<next, formats))
+        retiredLostSamples += lane.link.lostSamples
+        lane.firstOwn = max(lane.firstOwn, lane.link.highestSent(of: 0) + 1)
+        lane.link = link
+        lane.generation = generation
+        lanes[lanes.count - 1] = lane
+        policy = SyncPolicy()
+        // What was on its way is sent again, from the disk: another link begins with another greeting.
+        if lanes.count == 1 { notices.append(.reconnect(afterMilliseconds: 0)) }
     }
 
     /// No more records go to the last lane; one that never had any, and is not connected, is not worth a connection.
@@ -321,6 +459,7 @@ extension Backlog {
         guard lanes.count > 1 else { return [.finished] }
         retiredLostSamples += lanes[0].link.lostSamples
         lanes.removeFirst()
+        isBetweenLanes = true
         return [.reconnect(afterMilliseconds: 0)]
     }
 
@@ -359,7 +498,7 @@ extension Backlog {
         var record = prepare(lanes[lanes.count - 1].link)
         if let generation = lanes[lanes.count - 1].generation {
             do throws(SpoolError) {
-                try write(record, to: generation, now: now)
+                try write(record, to: generation, formats: formats, now: now)
             } catch {
                 leaveDisk(error, now: now)
                 record = prepare(lanes[lanes.count - 1].link)
@@ -372,7 +511,7 @@ extension Backlog {
     }
 
     private mutating func write(
-        _ record: KeptRecord<Payload>, to generation: UInt32, now: Int64
+        _ record: KeptRecord<Payload>, to generation: UInt32, formats: [TrackFormat], now: Int64
     ) throws(SpoolError) {
         let hasVideo = formats.contains { $0.kind == .video }
         let new = SpoolShelf<Storage>.NewRecord(
@@ -381,7 +520,7 @@ extension Backlog {
             beginsGroup: record.kind == .samples && (!hasVideo || record.beginsWithKeyframe))
         let prefix = SpoolCoding.prefix(of: record.header)
         // A change of format is in force behind its record, not at it; but who begins there may as well know it.
-        let preamble = { [formats] in SpoolCoding.preamble(formats) }
+        let preamble = { SpoolCoding.preamble(formats) }
         try prefix.withUnsafeBufferPointer { prefix throws(SpoolError) in
             let prefix = UnsafeRawBufferPointer(prefix)
             guard let payload = record.payload else {
@@ -475,6 +614,138 @@ extension Backlog {
     }
 }
 
+// MARK: - Put back
+
+extension Backlog {
+    private static var putBack: String {
+        "the box was put back to an earlier state; what it had captured since, and not sent, is lost"
+    }
+
+    /// Whether the collector says that it has records of the spool that is being written which nobody here has sent: the spool, or the
+    /// whole box, is a copy of what it was. Numbers would be given twice.
+    private func isPutBack(_ header: [UInt8], now: Int64) -> Bool {
+        guard lanes.count == 1, let lane = lanes.first,
+            renewedAt.map({ now - $0 >= Self.renewalNanoseconds }) ?? true
+        else { return false }
+        let message: WireMessage
+        do throws(WireError) {
+            message = try WireMessage(decoding: header)
+        } catch {
+            // The link says so.
+            return false
+        }
+        switch message {
+        case .welcome(let welcome):
+            guard let state = welcome.sources.first(where: { $0.source == 0 }) else {
+                return false
+            }
+            return state.received > max(lane.link.highestSent(of: 0), lane.firstOwn - 1)
+        case .hello, .refusal, .samples, .gap, .trackUpdate, .goodbye, .heartbeat, .clockProbe,
+            .clockReply,
+            .acknowledgement, .ping, .command, .report, .enrol, .enrolled, .unknown:
+            return false
+        }
+    }
+
+    /// Whether the collector takes exception to the numbers, for the first time in a while: its next greeting says what it has, and so
+    /// whether the spool was put back. If it was not, the next such refusal is the last.
+    private mutating func isOutOfOrder(_ header: [UInt8], now: Int64) -> Bool {
+        guard lanes.count == 1,
+            askedAgainAt.map({ now - $0 >= Self.renewalNanoseconds }) ?? true
+        else { return false }
+        do throws(WireError) {
+            guard case .refusal(let refusal) = try WireMessage(decoding: header),
+                refusal.reason == .sequence
+            else { return false }
+        } catch {
+            // The link says so.
+            return false
+        }
+        askedAgainAt = now
+        return true
+    }
+
+    /// Goes on under another identity with what the collector cannot have: what this life has captured and not sent.
+    private mutating func renew(now: Int64) -> [Action] {
+        guard let old = lanes.first else { return [] }
+        renewedAt = now
+        let first = max(old.link.highestSent(of: 0) + 1, old.firstOwn)
+        let (records, inForce) = unsent(of: old, from: first)
+        note(
+            .warning,
+            "the collector has records of this spool that were not sent from here: the box was put back to an "
+                + "earlier state. What it has captured since then goes on as a new spool")
+        retiredLostSamples += old.link.lostSamples
+        lanes.removeFirst()
+        formats = inForce
+        changedFormats = []
+        restart = nil
+        if old.generation != nil { beginOnDisk() } else { beginInMemory() }
+        let start = records.lazy.compactMap { $0.samples?.runs.times.lowerBound }.first
+        var actions: [Action] = []
+        if let start {
+            actions += add(
+                Loss(
+                    track: nil, cause: .restart, startNanoseconds: start, durationNanoseconds: 0,
+                    samples: 0, text: Self.putBack), now: now)
+        } else {
+            restart = (nil, Self.putBack)
+        }
+        for record in records { actions += keepAgain(record, now: now) }
+        if let generation = old.generation { delete(generation) }
+        return takeNotices() + actions + [.reconnect(afterMilliseconds: 0)]
+    }
+
+    /// A lane's records from a number on, and the formats in force at the first; those for what comes next, where there are none.
+    private mutating func unsent(
+        of lane: Lane, from first: UInt64
+    ) -> (records: [KeptRecord<Payload>], formats: [TrackFormat]) {
+        guard let generation = lane.generation, let shelf else {
+            let all = lane.link.recordsInMemory(of: 0)
+            let sent = all.prefix { $0.sequences.lowerBound < first }
+            let inForce = sent.compactMap(\.format)
+                .reduce(lane.link.oldestFormats(of: 0)) { $0.replacing($1) }
+            let records = Array(all[sent.endIndex...])
+            return (records, records.isEmpty ? formats : inForce)
+        }
+        var records: [KeptRecord<Payload>] = []
+        var inForce: [TrackFormat]?
+        var number = first
+        while number < lane.link.nextSequence(of: 0) {
+            let reading = SpoolReading<Payload>(generation, from: number, shelf: shelf)
+            for line in reading.complaints { note(.error, line) }
+            guard let last = reading.records.last, last.sequences.upperBound >= number else {
+                break
+            }
+            inForce = inForce ?? reading.formats
+            records += reading.records.filter { $0.sequences.lowerBound >= number }
+            number = last.sequences.upperBound + 1
+        }
+        return (records, inForce ?? formats)
+    }
+
+    /// Numbers a record anew.
+    private mutating func keepAgain(_ record: KeptRecord<Payload>, now: Int64) -> [Action] {
+        if let samples = record.samples, let payload = record.payload {
+            return keep(now: now) {
+                $0.prepare(
+                    runs: samples.runs, digest: samples.payloadDigest, payload: payload, of: 0)
+            }
+        }
+        if let gap = record.gap {
+            let loss = Loss(
+                track: gap.track, cause: gap.cause, startNanoseconds: gap.startNanoseconds,
+                durationNanoseconds: gap.durationNanoseconds, samples: gap.samples, text: gap.text)
+            return keep(now: now) { $0.prepare(loss, of: 0) }
+        }
+        if let format = record.format {
+            formats = formats.replacing(format)
+            return keep(now: now) { $0.prepare(format, of: 0) }
+        }
+        return keep(now: now) { $0.prepareGoodbye(Self.putBack, of: 0) }
+    }
+}
+
 // MARK: - Too much
 
 extension Backlog {
@@ -521,7 +792,7 @@ extension Backlog {
         isDropping = true
         note(
             .error,
-            "the spool \(shelf.storage.path) is full (\(shelf.limitBytes / 1_000_000) MB) and the "
+            "the spool \(shelf.storage.path) is full (\(byteText(shelf.limitBytes))) and the "
                 + "collector has not taken it: the oldest samples are dropped from now on")
     }
 }

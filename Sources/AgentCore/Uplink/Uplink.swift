@@ -81,12 +81,13 @@ package final class Uplink: Sendable {
     let settings: UplinkSettings
     let logger: Logger
     let wakeUp: WakeUp
-    /// What is on the disk; nil: samples are kept in memory alone.
+    /// What is on the disk; nil: it cannot be used yet, or samples are kept in memory alone.
     let shelf: SpoolShelf<DirectoryStorage>?
-    /// Why there is no spool, although there should be one.
+    /// Why there was no spool at the start, although there should have been one.
     let spoolTrouble: String?
     private let inbox: Mutex<Inbox>
     private let commander = Mutex<CommandHandler?>(nil)
+    private let stopQuestion = Mutex<(@Sendable () -> Bool)?>(nil)
     private let statusNow = Mutex(UplinkStatus())
     private let outcome = Mutex<UplinkOutcome?>(nil)
     private let ended = DispatchSemaphore(value: 0)
@@ -123,12 +124,21 @@ package final class Uplink: Sendable {
                 // A camera whose disk has failed must still record.
                 logger.error(
                     """
-                    \(error); samples are kept in memory alone (\(settings.memoryLimitBytes / 1_000_000) MB), where a \
-                    restart or a power cut takes them. Make the directory writable, or choose another --spool, and \
-                    start the agent again
+                    \(error); samples are kept in memory alone (\(byteText(settings.memoryLimitBytes))), where a \
+                    restart or a power cut takes them. Make the directory writable, or choose another --spool: it is \
+                    tried again every few seconds
                     """)
                 return (nil, "\(error)")
             }
+        }
+    }
+
+    /// Opens the spool later than at the start; nil: there is to be none.
+    var shelfOpener: (@Sendable () throws(SpoolError) -> SpoolShelf<DirectoryStorage>)? {
+        guard let spool = settings.spool else { return nil }
+        return { () throws(SpoolError) -> SpoolShelf<DirectoryStorage> in
+            try SpoolShelf(
+                storage: DirectoryStorage(path: spool.path), limitBytes: spool.limitBytes)
         }
     }
 
@@ -140,6 +150,11 @@ package final class Uplink: Sendable {
     /// Says who does what the collector asks; the answer goes to ``answer(_:payload:)``.
     package func obey(with handler: @escaping CommandHandler) {
         commander.withLock { $0 = handler }
+    }
+
+    /// Says who knows whether somebody has stopped the capture; asked on the uplink's thread, must not block it.
+    package func askWhetherStopped(_ question: @escaping @Sendable () -> Bool) {
+        stopQuestion.withLock { $0 = question }
     }
 
     /// Answers a command; a snapshot comes with its JPEG.
@@ -246,6 +261,9 @@ package final class Uplink: Sendable {
             return inbox.reports
         }
     }
+
+    /// Whether somebody has stopped the capture.
+    var isCaptureStopped: Bool { stopQuestion.withLock { $0 }?() ?? false }
 
     /// The collector asks for something.
     func follow(_ command: Command) {

@@ -1,4 +1,5 @@
 import Devices
+import Encoding
 import Logging
 import Media
 import Messaging
@@ -13,6 +14,8 @@ struct UplinkLoop {
     private static let tickMilliseconds = 50
     /// While the clocks are learnt, what was learnt is sent so often: a tenth of what a collector lets one peer send.
     private static let reportNanoseconds: Int64 = 150_000_000
+    /// A name is looked up only where a collector is not there at once: most are, and the resolver takes memory.
+    private static let lookUpAfterNanoseconds: Int64 = 500_000_000
 
     private enum Phase {
         /// No connection until then, on the monotonic clock.
@@ -26,7 +29,7 @@ struct UplinkLoop {
 
     private let uplink: Uplink
     private var backlog: Backlog<DirectoryStorage, SharedBytes>
-    private let synchronizer: SpoolSynchronizer?
+    private var synchronizer: SpoolSynchronizer?
     private var prober: ClockProber
     private var reportedNanoseconds: Int64 = 0
     private var phase = Phase.pausing(until: 0)
@@ -34,15 +37,25 @@ struct UplinkLoop {
     private var turns: UInt64 = 0
     /// What went wrong last, while nothing is sent.
     private var trouble: String?
+    private let hostCheck: HostCheck
+    private var greeting = GreetingWatch()
+    /// Since when the collector is not there.
+    private var absentSince: Int64?
+    /// Why the collector is not heard of.
+    private var absence: String?
+    /// When records last went to the collector, or the source ended: the linger of an end that nobody asked for counts from there.
+    private var progressNanoseconds: Int64 = 0
+    private var hasSaidGoodbye = false
     private var spoolTrouble: String?
     private var outgoing: [(header: [UInt8], payload: SharedBytes?)] = []
 
     init(uplink: Uplink, formats: [TrackFormat]) {
         self.uplink = uplink
+        hostCheck = HostCheck(of: uplink.settings.endpoint)
         backlog = Backlog(
-            settings: uplink.settings, shelf: uplink.shelf, formats: formats,
-            epoch: BootEpoch.identity(), makeIdentity: { .random() })
-        synchronizer = uplink.shelf.map { SpoolSynchronizer($0.storage) }
+            settings: uplink.settings, shelf: uplink.shelf, openShelf: uplink.shelfOpener,
+            formats: formats, epoch: BootEpoch.identity(), makeIdentity: { .random() })
+        synchronizer = backlog.storage.map { SpoolSynchronizer($0) }
         prober = ClockProber(epoch: backlog.presentEpoch, now: 0)
     }
 
@@ -125,6 +138,8 @@ extension UplinkLoop {
                 perform(backlog.setFormat(format, now: now))
             case .goodbye(let text):
                 perform(backlog.sayGoodbye(text, now: now))
+                hasSaidGoodbye = true
+                progressNanoseconds = now
             }
         }
         if let sound = uplink.takeSound() { backlog.setSound(sound) }
@@ -134,13 +149,15 @@ extension UplinkLoop {
                 ? nil : SharedBytes(count: bytes.count) { $0.copyBytes(from: bytes) }
             perform(backlog.report(report, payload: payload, now: now))
         }
+        perform(backlog.setStopped(uplink.isCaptureStopped, now: now))
         synchronize(now: now)
         if prober.isLearning(now: now), now - reportedNanoseconds >= Self.reportNanoseconds {
             reportedNanoseconds = now
             perform(backlog.reportExchanges(now: now))
         }
+        lookForCollector(now: now)
         perform(backlog.tick(now: now))
-        if outcome == nil, let deadline, now >= deadline {
+        if outcome == nil, isOver(deadline, now: now) {
             outcome = isKept ? .kept(givenUp) : .failed(givenUp)
         }
         var status = UplinkStatus()
@@ -150,15 +167,45 @@ extension UplinkLoop {
         status.lostSamples = backlog.lostSamples
         status.roundTripNanoseconds = prober.roundTripNanoseconds
         if backlog.isFlowing { trouble = nil }
-        status.trouble = trouble
-        status.spoolTrouble = uplink.spoolTrouble ?? (backlog.isOnDisk ? nil : spoolTrouble)
+        status.trouble = trouble ?? absence
+        if backlog.isOnDisk { spoolTrouble = nil }
+        let inMemory = spoolTrouble ?? uplink.spoolTrouble
+        status.spoolTrouble = backlog.isOnDisk ? nil : inMemory
         turns &+= 1
         status.turns = turns
         uplink.setStatus(status)
     }
 
+    /// Whether to wait no longer. Where nobody has asked for the end, what is on the box's disk waits for a collector that is not there
+    /// as long as the linger says; what would be lost waits on.
+    private func isOver(_ deadline: Int64?, now: Int64) -> Bool {
+        if let deadline { return now >= deadline }
+        return hasSaidGoodbye && isKept
+            && now - progressNanoseconds >= uplink.settings.linger.nanoseconds
+    }
+
+    /// Finds out why the collector is not heard of.
+    private mutating func lookForCollector(now: Int64) {
+        guard !backlog.isFlowing else {
+            progressNanoseconds = now
+            absence = nil
+            absentSince = nil
+            return backlog.setAbsence(nil)
+        }
+        let since = absentSince ?? now
+        absentSince = since
+        let isEarly = now - since < Self.lookUpAfterNanoseconds
+        absence =
+            greeting.trouble(of: uplink.settings.endpoint, now: now)
+            ?? (isEarly ? nil : hostCheck.trouble(now: now))
+        backlog.setAbsence(absence)
+    }
+
     /// Hands files to the thread that synchronises them, when it is time.
     private mutating func synchronize(now: Int64) {
+        if synchronizer == nil, let storage = backlog.storage {
+            synchronizer = SpoolSynchronizer(storage)
+        }
         guard let synchronizer else { return }
         if let failure = synchronizer.takeFailure() {
             perform(backlog.synchronizationFailed(failure, now: now))
@@ -169,15 +216,18 @@ extension UplinkLoop {
     }
 
     /// Whether what has not been sent outlives this process.
-    private var isKept: Bool { backlog.isOnDisk && uplink.shelf != nil }
+    private var isKept: Bool { backlog.isOnDisk && backlog.storage != nil }
 
     private var givenUp: String {
         let kept =
             isKept
-            ? "; they stay in \(uplink.shelf?.storage.path ?? "") and are sent at the next start"
+            ? "; they stay in \(backlog.storage?.path ?? "") and are sent at the next start"
             : ""
-        return "given up: \(backlog.keptSamples) samples (\(backlog.keptBytes) bytes) had not "
-            + "reached the collector's disk\(kept)"
+        let why =
+            backlog.isFlowing
+            ? "" : " (\(trouble ?? absence ?? "no collector at \(uplink.settings.endpoint)"))"
+        return "given up: \(backlog.keptSamples) samples (\(byteText(backlog.keptBytes))) had not "
+            + "reached the collector's disk\(why)\(kept)"
     }
 
     /// Follows what happens to the connection.
@@ -185,6 +235,7 @@ extension UplinkLoop {
         _ connection: borrowing LinkConnection
     ) throws(MessagingError) {
         while let event = try connection.nextEvent() {
+            if greeting.follow(event, now: MonotonicClock().nowNanoseconds) { continue }
             switch event {
             case .ready:
                 prober = ClockProber(
@@ -272,7 +323,7 @@ extension UplinkLoop {
 
     private mutating func log(_ line: LinkLog) {
         switch line.level {
-        case .error where uplink.shelf != nil && !backlog.isOnDisk && spoolTrouble == nil:
+        case .error where backlog.storage != nil && !backlog.isOnDisk && spoolTrouble == nil:
             spoolTrouble = line.text
         case .error: trouble = line.text
         // The link's warnings are about a collector that is not there.

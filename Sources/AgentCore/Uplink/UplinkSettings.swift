@@ -19,6 +19,11 @@ package struct UplinkSettings: Hashable, Sendable {
     package var spool: SpoolSettings?
     /// Where people on the box give commands, a Unix socket; nil: nowhere.
     package var controlPath: String?
+    /// How long to go on sending once the agent is to end, or the source has ended and there is no collector.
+    package var linger = UplinkSettings.defaultLinger
+
+    /// Well within what a service manager waits (`TimeoutStopSec=30`), which kills the agent then.
+    package static let defaultLinger = Duration.seconds(10)
 
     package init(
         endpoint: String, sourceName: String, agentName: String, software: String,

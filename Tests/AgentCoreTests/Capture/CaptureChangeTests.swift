@@ -41,6 +41,15 @@ import Wire
         return result
     }
 
+    @Test(arguments: [(EncoderChoice.copy, 0), (.auto, 4_000_000)] as [(EncoderChoice, UInt64)])
+    func `what is copied claims no bitrate`(encoder: EncoderChoice, bitrate: UInt64) {
+        var settings = settings()
+        settings.encoder = encoder
+        settings.videoBitrate = 4_000_000
+        let session = CaptureSession(settings: settings, sink: CollectingSink())
+        #expect(session.status().videoBitrate == bitrate)
+    }
+
     private func expectGrowing(_ result: CollectingSink.Result) {
         for samples in [result.video, result.audio] {
             for (sample, next) in zip(samples, samples.dropFirst()) {

@@ -36,6 +36,7 @@ struct BacklogSimulation {
         static let powerCuts = Trouble(rawValue: 2)
         static let fullDisk = Trouble(rawValue: 4)
         static let outages = Trouble(rawValue: 8)
+        static let snapshots = Trouble(rawValue: 16)
     }
 
     static let limitBytes = 600_000
@@ -78,6 +79,10 @@ struct BacklogSimulation {
     private(set) var gaps: [GapRecord] = []
     private var nextTime: Int64 = 0
     private(set) var largestBytes = 0
+    private var snapshot: SimulatedDisk.Snapshot?
+    /// Of samples that had been captured and had not arrived when the box was put back to a snapshot: nobody has them.
+    private(set) var undone: Set<Int64> = []
+    private(set) var timesPutBack = 0
     private(set) var framesSinceKey = 0
 
     init(seed: UInt64, trouble: Trouble) throws {
@@ -139,6 +144,7 @@ struct BacklogSimulation {
             }
             if trouble.contains(.kills), chance(200) { try restart(afterPowerCut: false) }
             if trouble.contains(.powerCuts), chance(250) { try restart(afterPowerCut: true) }
+            if trouble.contains(.snapshots) { try putBackNowAndThen() }
             if trouble.contains(.fullDisk), chance(100) {
                 disk.setCapacity(chance(2) ? 200_000 : nil)
             }
@@ -187,6 +193,23 @@ struct BacklogSimulation {
         let batch = Batch(
             runs: runs, digest: [UInt8](repeating: byte, count: 32), payload: .init(payload))
         perform(backlog.add(batch, payload: TestPayload(payload), now: now))
+    }
+
+    /// A machine's disk is put back to an earlier state within one boot, and the agent goes on with what is there.
+    private mutating func putBackNowAndThen() throws {
+        if snapshot == nil, connection != nil, backlog.isFlowing, chance(30) {
+            snapshot = disk.snapshot()
+        }
+        guard chance(120), let earlier = snapshot else { return }
+        snapshot = nil
+        timesPutBack += 1
+        lives += 1
+        breakConnection()
+        disk.restore(earlier)
+        backlog = try Self.backlog(disk, boot: boot, life: lives, seed: seed)
+        undone.formUnion(made.subtracting(arrived.keys))
+        framesSinceKey = 12
+        reconnectAt = now
     }
 
     private mutating func restart(afterPowerCut: Bool) throws {
@@ -282,7 +305,7 @@ struct BacklogSimulation {
                 for time in samples.runs.flatMap(\.dtsNanoseconds) {
                     arrived[time, default: 0] += 1
                 }
-                unwritten.append(samples.payloadSizeBytes)
+                unwritten.append(samples.amount)
                 taken = samples.lastSequence
             case .gap(_, let gap):
                 gaps.append(gap)
@@ -309,13 +332,13 @@ struct BacklogSimulation {
     }
 
     private let archive = Archive()
-    private var unwritten: [Int] = []
+    private var unwritten: [MediaAmount] = []
     /// The last record that the collector has taken in.
     private var taken: UInt64 = 0
 
     private mutating func useDisk() {
         guard chance(3), taken > 0 else { return }
-        for size in unwritten { collector.released(bytes: size, source: "camera") }
+        for amount in unwritten { collector.released(amount, source: "camera") }
         unwritten.removeAll()
         archive.persist(taken, of: spool)
         collector.persisted(source: "camera", spool: spool, sequence: taken)

@@ -81,6 +81,21 @@ struct `A backlog on a disk` {
         #expect(lost <= (simulation.lives - 1) * 1_000, "seed \(seed): \(lost)")
     }
 
+    @Test(arguments: 0..<12 as Range<UInt64>)
+    func `a spool that was put back to an earlier state goes on as another, and loses nothing new`(
+        seed: UInt64
+    ) throws {
+        let simulation = try run(seed, [.snapshots])
+        // What was kept when the snapshot was made, and not sent until it came back, may be there again.
+        let lost = simulation.made.subtracting(simulation.arrived.keys)
+        #expect(lost.isSubset(of: simulation.undone), "seed \(seed): \(lost.count)")
+        let renewed = simulation.logs.count { $0.contains("put back to an earlier state") }
+        #expect(renewed <= simulation.timesPutBack, "seed \(seed)")
+        if !lost.isEmpty {
+            #expect(simulation.gaps.contains { $0.cause == .restart }, "seed \(seed)")
+        }
+    }
+
     @Test(arguments: 0..<20 as Range<UInt64>)
     func `that the power was cut is said, if anything at all tells of the life before`(
         seed: UInt64

@@ -1,0 +1,92 @@
+import Media
+
+/// Follows what piled up while the collector was away, until it is all on the collector's disk: whoever reads the log then knows
+/// that the outage is over, and not only the connection back.
+///
+/// While that is sent, more is captured. The goal is therefore moved to the newest record each time it is reached, until the way
+/// from one goal to the next is short.
+struct CatchUp: Hashable, Sendable {
+    /// A record: the lane that has it, and its number there.
+    struct Goal: Hashable, Sendable {
+        var lane: UInt64
+        var number: UInt64
+    }
+
+    /// A shorter outage is not worth a line, unless there is much to send: a collector that is started again takes as long.
+    static let shortestOutageNanoseconds: Int64 = 2_000_000_000
+    /// That much is from before an agent's start, or from a fast source: worth a line however short the outage was.
+    static let muchBytes = 1_000_000
+    /// Less than that behind is not behind: a fragment and its commit.
+    static let toleranceNanoseconds: Int64 = 3_000_000_000
+
+    private enum State: Hashable, Sendable {
+        case none
+        /// Nothing is sent, since then.
+        case away(since: Int64)
+        case behind(Way)
+    }
+
+    private struct Way: Hashable, Sendable {
+        var outageNanoseconds: Int64
+        var beganNanoseconds: Int64
+        /// What the collector lacked at the beginning, and was captured until the goal was set.
+        var bytes: Int
+        var goal: Goal
+        var goalNanoseconds: Int64
+    }
+
+    private var state = State.none
+
+    /// Nothing is sent from now on.
+    mutating func lost(now: Int64) {
+        switch state {
+        case .none: state = .away(since: now)
+        case .away: break
+        // It was never over.
+        case .behind(let way): state = .away(since: way.beganNanoseconds - way.outageNanoseconds)
+        }
+    }
+
+    /// The collector takes records again.
+    /// - Parameters:
+    ///   - newest: the newest record there is.
+    ///   - keptBytes: what the collector lacks.
+    mutating func resumed(newest: Goal, keptBytes: Int, now: Int64) {
+        guard case .away(let since) = state else { return }
+        let isLong = now - since >= Self.shortestOutageNanoseconds
+        guard isLong ? keptBytes > 0 : keptBytes >= Self.muchBytes else {
+            state = .none
+            return
+        }
+        state = .behind(
+            Way(
+                outageNanoseconds: now - since, beganNanoseconds: now, bytes: keptBytes,
+                goal: newest, goalNanoseconds: now))
+    }
+
+    /// Looks how far it is.
+    /// - Parameters:
+    ///   - newest: the newest record there is.
+    ///   - isPersisted: whether the collector has a record on disk.
+    /// - Returns: a line for the log when everything has been sent.
+    mutating func look(
+        newest: Goal, keptBytes: Int, now: Int64, isPersisted: (Goal) -> Bool
+    ) -> String? {
+        guard case .behind(var way) = state, isPersisted(way.goal) else { return nil }
+        if now - way.goalNanoseconds > Self.toleranceNanoseconds, way.goal != newest {
+            way.bytes += keptBytes
+            way.goal = newest
+            way.goalNanoseconds = now
+            state = .behind(way)
+            return nil
+        }
+        state = .none
+        return "caught up after \(Self.seconds(way.outageNanoseconds)) without a collector: "
+            + "\(byteText(way.bytes)) sent within \(Self.seconds(now - way.beganNanoseconds))"
+    }
+
+    private static func seconds(_ nanoseconds: Int64) -> String {
+        let tenths = nanoseconds / 100_000_000
+        return tenths >= 100 ? "\(tenths / 10) s" : "\(tenths / 10).\(tenths % 10) s"
+    }
+}
