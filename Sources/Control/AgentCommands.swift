@@ -49,12 +49,12 @@ package enum AgentCommands {
         guard let first = plain.first, !plain.prefix(2).contains(where: names.contains) else {
             return nil
         }
-        let list = list.dropLast().joined(separator: ", ") + " or " + (list.last ?? "")
         if isSourceNamed, plain.count == 1 {
+            let list = list.dropLast().joined(separator: ", ") + " or " + (list.last ?? "")
             return "say what '\(first)' is to do: \(list), behind its name"
         }
         let unknown = isSourceNamed ? plain[1] : first
-        return "there is no command '\(unknown)': it is \(list)"
+        return "there is no command '\(unknown)': \(suggestion(for: unknown, among: list))"
     }
 
     /// Where words are that are neither options nor their values.
@@ -265,17 +265,31 @@ package struct AgentSnapshotCommand<Route: AgentRoute>: ParsableCommand {
 
     @OptionGroup var route: Route
 
-    @Argument(help: "Where to write it; - for standard output. A file that is there is replaced.")
+    @Argument(help: "Where to write it: a file that ends in .jpg or .jpeg; - for standard output.")
     var file: String
+
+    @Flag(help: "Replace the file if it is there already.")
+    var overwrite = false
 
     package init() {}
 
+    package func validate() throws {
+        let name = file.split(separator: "/").last.map(String.init) ?? file
+        guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return }
+        let suffix = name[name.index(after: dot)...].lowercased()
+        guard ["jpg", "jpeg"].contains(suffix) else {
+            throw ValidationError(
+                "'\(oneLine(file))' does not end in .jpg or .jpeg: a snapshot is a JPEG picture")
+        }
+    }
+
     package func run() throws {
+        try OutputFile.check(file, overwrites: overwrite)
         let (reply, jpeg) = try route.answer(to: .snapshot)
         guard case .snapshot(let snapshot) = reply, jpeg.count == snapshot.sizeBytes else {
             throw Failure("the agent answered with something else: use programs of one version")
         }
-        try OutputFile.write(jpeg, to: file)
+        try OutputFile.write(jpeg, to: file, overwrites: overwrite)
         if file != "-" {
             print(
                 "\(file): \(snapshot.width)×\(snapshot.height), \(ByteCount(Int64(jpeg.count)))")

@@ -7,6 +7,10 @@ package import Wire
 package struct ControlClient: Sendable {
     /// Finishing files takes milliseconds, opening a camera some seconds; on a disk that is slow or stuck, as long as that.
     private static let patienceMilliseconds: Int64 = 60_000
+    /// A program that works answers a sign of life at once: its control socket has a thread of its own.
+    private static let silenceMilliseconds: Int64 = 5_000
+    /// How often a sign of life is asked for while the answer has not come.
+    private static let signMilliseconds: Int64 = 1_000
     /// How often the program is looked for while it has not answered.
     private static let lookMilliseconds: Int64 = 500
 
@@ -64,16 +68,35 @@ package struct ControlClient: Sendable {
         var poller = Poller()
         _ = poller.add(socket)
         _ = try socket.send(.bytes(question.encoded()))
-        let deadline = now() + Self.patienceMilliseconds
+        let asked = now()
+        var heard = asked
+        var signAt = asked + Self.signMilliseconds
+        var hasMentioned = false
         while true {
-            let rest = deadline - now()
+            let rest = asked + Self.patienceMilliseconds - now()
             guard rest > 0 else { return nil }
             _ = try poller.wait(milliseconds: Int(min(rest, Self.lookMilliseconds)))
             while let message = try socket.receive(maximumParts: 1) {
+                heard = now()
                 let reply = try ControlReply(decoding: message.parts[0].bytes)
                 if reply.id == question.id { return reply }
             }
             guard try isThere() else { throw Failure("\(name) has ended without an answer") }
+            guard now() - heard < Self.silenceMilliseconds else {
+                throw Failure(
+                    "\(name) does not answer at \(path): it hangs; its log and its disk may show why, and a restart "
+                        + "goes on with what is recorded")
+            }
+            if now() - asked >= Self.silenceMilliseconds, !hasMentioned {
+                hasMentioned = true
+                Program.complain("\(name) answers but has not finished yet; waiting")
+            }
+            if now() >= signAt {
+                signAt = now() + Self.signMilliseconds
+                // Whatever the answer is, "unknown" among them, it is a sign of life.
+                let sign = ControlRequest(id: question.id ^ 1, request: .metrics)
+                _ = try socket.send(.bytes(sign.encoded()))
+            }
         }
     }
 

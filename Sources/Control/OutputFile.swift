@@ -3,14 +3,25 @@ import Terminal
 
 /// Writes a file that a command was asked for: whole or not at all.
 enum OutputFile {
-    /// Writes the bytes to a file beside it, and puts that in its place; `-` is standard output.
-    static func write(_ bytes: [UInt8], to path: String) throws {
-        if path == "-" { return try write(bytes, STDOUT_FILENO, path) }
+    /// Looks whether the file may be written.
+    /// - Parameter overwrites: an ordinary file that is there may be replaced.
+    static func check(_ path: String, overwrites: Bool) throws {
         var status = stat()
+        guard path != "-", stat(path, &status) == 0 else { return }
         // Put in the place of a device, a picture would be all that is left of it.
-        guard stat(path, &status) != 0 || status.st_mode & S_IFMT == S_IFREG else {
+        guard status.st_mode & S_IFMT == S_IFREG else {
             throw Failure("cannot write \(path): it is no ordinary file; - is standard output")
         }
+        guard overwrites else {
+            throw Failure("\(path) is there already; --overwrite replaces it")
+        }
+    }
+
+    /// Writes the bytes to a file beside it, and puts that in its place; `-` is standard output.
+    static func write(_ bytes: [UInt8], to path: String, overwrites: Bool) throws {
+        if path == "-" { return try write(bytes, STDOUT_FILENO, path) }
+        // The picture may have taken its time.
+        try check(path, overwrites: overwrites)
         let temporary = "\(path).part"
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else { throw failure(path) }

@@ -1,4 +1,3 @@
-import FoundationEssentials
 import Media
 import Terminal
 import Wire
@@ -21,7 +20,7 @@ enum StatusText {
         var descriptions: [String]
         var width: Int?
         var height: Int?
-        var videoBitrate: UInt64
+        var videoBitsPerSecond: UInt64
         var crop: Crop?
         var rotation: Int
         var isMirrored: Bool
@@ -40,7 +39,7 @@ enum StatusText {
             descriptions = status.descriptions
             width = status.size?.width
             height = status.size?.height
-            videoBitrate = status.videoBitrate
+            videoBitsPerSecond = status.videoBitrate
             crop = status.crop.map {
                 Crop(x: $0.x, y: $0.y, width: $0.size.width, height: $0.size.height)
             }
@@ -63,14 +62,20 @@ enum StatusText {
         let state = status.isCapturing ? "capturing" : "stopped"
         let link = status.isConnected ? "connected" : "not connected"
         print(
-            "\(oneLine(source)): \(state) \(oneLine(status.video)) and \(oneLine(status.audio)), "
-                + "\(link)")
+            "\(oneLine(source)): \(state) (pictures: \(oneLine(status.video)), sound: "
+                + "\(oneLine(status.audio))), \(link)")
         for line in status.descriptions { print("  \(oneLine(line))") }
         if status.isCapturing, status.size != nil {
-            let rate = Bitrate(bitsPerSecond: Int64(clamping: status.videoBitrate))
+            // What is copied has no bitrate that was asked for.
+            let rate =
+                status.videoBitrate == 0
+                ? "" : " at \(Bitrate(bitsPerSecond: Int64(clamping: status.videoBitrate)))"
             let part = status.crop.map { ", the part \($0)" } ?? ""
             let turned = status.orientation == .upright ? "" : ", \(status.orientation)"
-            print("  pictures at \(rate)\(part)\(turned)")
+            if !(rate + part + turned).isEmpty {
+                let words = "pictures\(rate)\(part)\(turned)"
+                print("  \(words.replacing("pictures,", with: "pictures:"))")
+            }
         }
         let lost = status.lostSamples == 0 ? "nothing lost" : "\(status.lostSamples) samples lost"
         print(
@@ -139,8 +144,6 @@ enum ControlsText {
 /// JSON for scripts.
 package enum JSONText {
     package static func print(_ value: some Encodable) throws {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        Swift.print(String(decoding: try encoder.encode(value), as: UTF8.self))
+        try JSONOutput.print(value)
     }
 }

@@ -53,6 +53,8 @@ package enum ConnectionRefusal: String, CaseIterable, Hashable, Sendable {
     case tooMany = "too_many"
     /// It ended before it said anything as an agent does.
     case brokenOff = "broken_off"
+    /// It sent more than it may: parts of a message without end, or clock probes.
+    case flood
 }
 
 /// How the archive's disk does.

@@ -24,6 +24,8 @@ package struct SiteView: Hashable, Sendable, Encodable {
         package var agent: String
         package var isConnected: Bool
         package var isRecorded: Bool
+        /// Somebody has stopped the capture.
+        package var isStopped: Bool
         package var picturesPerSecond: Double
         package var bitsPerSecond: Double
         package var lagSeconds: Double?
@@ -86,6 +88,7 @@ package struct SiteView: Hashable, Sendable, Encodable {
             return Source(
                 name: name, agent: agent, isConnected: value("connected", of: name) == 1,
                 isRecorded: value("recorded", of: name) == 1,
+                isStopped: value("stopped", of: name) == 1,
                 picturesPerSecond: value("pictures_per_second", of: name) ?? 0,
                 bitsPerSecond: (value("bytes_per_second", of: name) ?? 0) * 8,
                 lagSeconds: value("lag_seconds", of: name),
@@ -167,14 +170,19 @@ extension SiteView.Source {
     /// A word for what it does.
     package var state: String {
         switch (isConnected, isRecorded) {
-        case (true, true):
-            if let lagSeconds, lagSeconds > Self.lateSeconds { return "late" }
-            return persistedAgeSeconds > Self.undurableSeconds ? "unsaved" : "live"
+        case (true, _) where lagSeconds ?? 0 > Self.lateSeconds: return "late"
+        // Also what has no place in a session yet: without room on the disk none begins.
+        case (true, _) where persistedAgeSeconds > Self.undurableSeconds: return "unsaved"
+        case (true, _) where isStopped: return "stopped"
+        case (true, true): return "live"
         case (true, false): return "idle"
         case (false, true): return "away"
         case (false, false): return "gone"
         }
     }
+
+    /// Whether its clock was compared with the collector's: a bound of nothing at all is that of a replay, whose times are given.
+    var isClockMeasured: Bool { clockBoundSeconds ?? 0 > 0 }
 
     /// Whether somebody should look at it.
     package var isTroubled: Bool { ["late", "unsaved", "away"].contains(state) }

@@ -76,6 +76,10 @@ enum SourceMetrics {
                 "tributary_source_recorded",
                 "Whether it has a place in the session, and has not said goodbye."
             ) { $0.isRecorded ? 1 : 0 },
+            gauge(
+                "tributary_source_stopped",
+                "Whether somebody has stopped its capture; no samples are due then."
+            ) { $0.isStopped ? 1 : 0 },
             counter("tributary_source_connections_total", "How often it has come, or come back.") {
                 $0.connections
             },
@@ -91,7 +95,7 @@ enum SourceMetrics {
             ) { $0.persistedAgeSeconds },
             gauge(
                 "tributary_source_spool_bytes",
-                "What the agent keeps because it is not durable here."
+                "What the agent keeps because it is not durable here; 0: everything is."
             ) { $0.report.map { Double($0.keptBytes) } },
             gauge("tributary_source_report_age_seconds", "Since the agent has told of itself.") {
                 $0.report?.ageSeconds
@@ -113,7 +117,7 @@ enum SourceMetrics {
             },
             gauge(
                 "tributary_source_lag_seconds",
-                "From capture to the collector, of the newest sample."
+                "From capture to the collector, of the newest sample; none while the capture is stopped."
             ) { $0.lagSeconds },
             counter("tributary_source_pictures_total", "Pictures received.") { $0.pictures },
             counter("tributary_source_sound_packets_total", "AAC packets received.") {

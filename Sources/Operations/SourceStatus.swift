@@ -8,11 +8,13 @@ package struct SourceStatus: Hashable, Sendable {
     package var isConnected = false
     /// It has a place in the session, and has not said goodbye.
     package var isRecorded = false
+    /// Somebody has stopped its capture: nothing is due.
+    package var isStopped = false
     /// Pictures per second over the last interval.
     package var picturesPerSecond = 0.0
     /// Payload bits per second over the last interval.
     package var bitsPerSecond = 0.0
-    /// From capture to the collector, seconds; none before the first sample, and after the last.
+    /// From capture to the collector, seconds; none before the first sample, after the last, and while the capture is stopped.
     package var lagSeconds: Double?
     /// Samples that are known to be missing from the session.
     package var lostSamples: UInt64 = 0
@@ -51,7 +53,7 @@ package struct SourceStatus: Hashable, Sendable {
 
     /// An agent's account of itself.
     package struct Report: Hashable, Sendable {
-        /// Payload bytes on the box that are not durable here.
+        /// Bytes on the box that are not durable here.
         package var keptBytes: UInt64
         /// Since the agent started.
         package var lostSamples: UInt64

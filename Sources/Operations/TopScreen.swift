@@ -29,7 +29,7 @@ package struct TopScreen {
     ///   - columns: the terminal's width; nil: as wide as need be.
     ///   - rows: its height; nil: as high as need be.
     package func lines(columns: Int? = nil, rows: Int? = nil) -> [Line] {
-        var lines = heading
+        var lines = heading(columns)
         let room = rows.map { max(1, $0 - lines.count - 1) }
         let (sources, rest) = chosen(room)
         let table = table(sources, columns: columns)
@@ -58,8 +58,9 @@ package struct TopScreen {
         return (Array(ordered.prefix(shown)), ordered.count - shown)
     }
 
-    private var heading: [Line] {
-        var lines = [Line(text: summary, emphasis: .strong), Line(text: diskSummary)]
+    private func heading(_ columns: Int?) -> [Line] {
+        var lines = Self.folded(summary, to: columns).map { Line(text: $0, emphasis: .strong) }
+        lines += Self.folded(diskSummary, to: columns).map { Line(text: $0) }
         if let complaint {
             lines.append(Line(text: "no answer: \(oneLine(complaint))", emphasis: .alarming))
         }
@@ -69,15 +70,32 @@ package struct TopScreen {
         return lines
     }
 
-    private var summary: String {
+    /// Parts on one line, or on more where there is not room for all: a part is not cut while it fits a line.
+    private static func folded(_ parts: [String], to columns: Int?) -> [String] {
+        guard let columns else { return [parts.joined(separator: separator)] }
+        var lines: [String] = []
+        for part in parts {
+            if let last = lines.last, last.count + separator.count + part.count <= columns {
+                lines[lines.count - 1] = last + separator + part
+            } else {
+                lines.append(lines.isEmpty ? part : indent + part)
+            }
+        }
+        return lines
+    }
+
+    private static let separator = " · "
+    private static let indent = "  "
+
+    private var summary: [String] {
         let present = view.sources.filter { $0.isConnected || $0.isRecorded }.count
         let rate = view.sources.reduce(0) { $0 + $1.bitsPerSecond }
         var parts: [String] = []
         if let session = view.session {
             let time = view.sessionSeconds.map { ", \(Self.clock($0))" } ?? ""
-            parts.append("\(oneLine(session))\(time)")
+            parts.append("\(oneLine(place)): \(oneLine(session))\(time)")
         } else {
-            parts.append("no session")
+            parts.append("\(oneLine(place)): no session")
         }
         parts.append(present == 1 ? "1 source" : "\(present) sources")
         parts.append("\(Bitrate(bitsPerSecond: whole(rate)))")
@@ -85,10 +103,10 @@ package struct TopScreen {
         if view.refusedConnections > 0 {
             parts.append("\(whole(view.refusedConnections)) connections refused")
         }
-        return "\(oneLine(place)): " + parts.joined(separator: " · ")
+        return parts
     }
 
-    private var diskSummary: String {
+    private var diskSummary: [String] {
         let disk = view.disk
         var parts: [String] = []
         if let free = disk.freeBytes {
@@ -106,7 +124,7 @@ package struct TopScreen {
         }
         if let memory = view.residentBytes { parts.append("memory \(ByteCount(whole(memory)))") }
         if !view.version.isEmpty { parts.append("version \(oneLine(view.version))") }
-        return "disk: " + parts.joined(separator: " · ")
+        return ["disk: \(parts.first ?? "nothing is known of it")"] + parts.dropFirst()
     }
 
     private func table(_ sources: [SiteView.Source], columns: Int?) -> [String] {
@@ -117,12 +135,35 @@ package struct TopScreen {
                 rightAligned: Set(shown.indices.filter { shown[$0].isNumber }))
             for source in sources { table.add(shown.map { $0.text(source) }) }
             let lines = table.lines()
-            // The last column, gaps, may be cut: all others are as wide in every line as in the first.
-            guard let columns, lines[0].count > columns, shown.count > 1,
+            guard let columns, lines.contains(where: { $0.count > columns }), shown.count > 1,
                 let least = shown.indices.max(by: { shown[$0].rank < shown[$1].rank })
             else { return lines }
-            shown.remove(at: least)
+            if let shorter = shown[least].shorter {
+                shown[least].text = shorter
+                shown[least].shorter = nil
+            } else if shown[least].title != Self.gapsTitle || lines[0].count > columns {
+                shown.remove(at: least)
+            } else {
+                // The last column may be cut.
+                return lines
+            }
         }
+    }
+
+    private static let gapsTitle = "GAPS"
+
+    private static func gaps(_ source: SiteView.Source) -> [String] {
+        source.gaps.map {
+            let what = $0.samples > 0 ? whole($0.samples) : whole($0.count)
+            return "\(oneLine($0.cause).replacing("_", with: " ")) \(what)"
+        }
+    }
+
+    /// The worst, and how many causes more.
+    private static func shortGaps(_ source: SiteView.Source) -> String {
+        let all = gaps(source)
+        guard let worst = all.first else { return "" }
+        return all.count > 1 ? "\(worst), +\(all.count - 1)" : worst
     }
 
     private struct Column {
@@ -131,6 +172,8 @@ package struct TopScreen {
         /// What goes first where there is not room for all: the highest.
         var rank: Int
         var text: (SiteView.Source) -> String
+        /// The same in fewer words, before it goes.
+        var shorter: ((SiteView.Source) -> String)?
     }
 
     private static var columns: [Column] {
@@ -145,14 +188,15 @@ package struct TopScreen {
             Column(title: "SPOOL", rank: 5) {
                 $0.spoolBytes.map { "\(ByteCount(whole($0)))" } ?? "-"
             },
-            Column(title: "OFFSET", rank: 8) { $0.clockOffsetSeconds.map(signed) ?? "-" },
-            Column(title: "± BOUND", rank: 6) { $0.clockBoundSeconds.map(short) ?? "-" },
-            Column(title: "GAPS", isNumber: false, rank: 7) { source in
-                source.gaps.map {
-                    let what = $0.samples > 0 ? whole($0.samples) : whole($0.count)
-                    return "\(oneLine($0.cause).replacing("_", with: " ")) \(what)"
-                }.joined(separator: ", ")
+            Column(title: "OFFSET", rank: 8) {
+                $0.isClockMeasured ? $0.clockOffsetSeconds.map(signed) ?? "-" : "-"
             },
+            Column(title: "± BOUND", rank: 7) {
+                $0.isClockMeasured ? $0.clockBoundSeconds.map(short) ?? "-" : "-"
+            },
+            Column(
+                title: gapsTitle, isNumber: false, rank: 6,
+                text: { gaps($0).joined(separator: ", ") }, shorter: shortGaps),
         ]
     }
 

@@ -255,7 +255,7 @@ extension CollectorReplayLoop {
             let samples = lines.reduce(0) { $0 + $1.keptSamples }
             let bytes = lines.reduce(0) { $0 + $1.keptBytes }
             outcome = .failed(
-                "given up: \(samples) samples (\(bytes) bytes) had not reached the "
+                "given up: \(samples) samples (\(byteText(bytes))) had not reached the "
                     + "collector's disk")
         }
     }

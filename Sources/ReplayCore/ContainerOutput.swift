@@ -14,6 +14,7 @@ final class ContainerOutput {
 
     private let destination: ContainerDestination
     private let format: ContainerFormat
+    private let overwrites: Bool
     private let options: ContainerWriterOptions
     private let cancellation: Cancellation
     private var writer: ContainerWriter?
@@ -28,11 +29,12 @@ final class ContainerOutput {
     private(set) var files: [String] = []
 
     init(
-        _ destination: ContainerDestination, format: ContainerFormat,
+        _ destination: ContainerDestination, format: ContainerFormat, overwrites: Bool,
         options: ContainerWriterOptions, cancellation: Cancellation
     ) {
         self.destination = destination
         self.format = format
+        self.overwrites = overwrites
         self.options = options
         self.cancellation = cancellation
     }
@@ -65,9 +67,9 @@ final class ContainerOutput {
     private func part() throws -> ContainerDestination {
         guard case .file(let path) = destination else { return destination }
         let name = parts == 1 ? path : Self.name(path, part: parts)
-        if parts > 1, FileSystem.exists(name) {
+        if parts > 1, !overwrites, FileSystem.exists(name) {
             throw ReplayError(
-                "\(name) is there already, and the recording changes its format: nothing is overwritten"
+                "\(name) is there already, and the recording goes on there in another format; --overwrite replaces it"
             )
         }
         files.append(name)

@@ -11,6 +11,8 @@ package final class ContainerReplay {
         package var format: ContainerFormat
         package var speed: ReplaySpeed
         package var loops: Bool
+        /// Files that are there already may be replaced.
+        package var overwrites = false
         /// Session time, nanoseconds.
         package var from: Int64?
         package var until: Int64?
@@ -84,8 +86,8 @@ package final class ContainerReplay {
             options.flushesPackets = true
         }
         let output = ContainerOutput(
-            settings.destination, format: settings.format, options: options,
-            cancellation: cancellation)
+            settings.destination, format: settings.format, overwrites: settings.overwrites,
+            options: options, cancellation: cancellation)
         let start = samples.startNanoseconds
         try output.follow(samples.formats, at: start)
         status.isFlowing = true

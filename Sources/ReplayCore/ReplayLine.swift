@@ -32,6 +32,7 @@ final class ReplayLine {
     private let firstName: String
     private var link: AgentLink<SharedBytes>
     private var prober = ClockProber(epoch: 1, now: 0)
+    private var greeting = GreetingWatch()
     private var phase = Phase.pausing(until: 0)
     private var connection: LinkConnection?
     private var outgoing: [(header: [UInt8], payload: SharedBytes?)] = []
@@ -152,6 +153,7 @@ final class ReplayLine {
 
     /// Sends what is to be sent.
     func speak(now: Int64) throws(MessagingError) {
+        link.setAbsence(greeting.trouble(of: settings.endpoint, now: now))
         perform(link.tick(now: now))
         try sendProbes(now: now)
         guard connection != nil else { return outgoing.removeAll() }
@@ -168,6 +170,7 @@ final class ReplayLine {
 
     private func take(_ event: ConnectionEvent) throws(MessagingError) {
         let now = ReplayClock.now()
+        if greeting.follow(event, now: now) { return }
         switch event {
         case .ready:
             prober = ClockProber(epoch: 1, now: now)

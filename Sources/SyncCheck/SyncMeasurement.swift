@@ -65,6 +65,9 @@ package struct SyncMeasurement {
             notes: [])
         report.worstNanoseconds = worst(report)
         judge(&report)
+        // What is left is in the order of the stretches until here.
+        report.sources = zip(report.sources, stretches).filter { !Self.isWithoutPattern($1) }
+            .map(\.0)
         return report
     }
 
@@ -138,11 +141,23 @@ extension SyncMeasurement {
         return (alone + between + sound).max()
     }
 
+    private static func isWithoutPattern(_ stretch: Stretch) -> Bool {
+        stretch.pictures.isEmpty && stretch.beeps.count < 2
+    }
+
     private func judge(_ report: inout SyncReport) {
-        for stretch in stretches where stretch.pictures.isEmpty && stretch.beeps.count < 2 {
-            report.failures.append(
-                "\(stretch.name): no time code and no beeps can be read; only recordings of the "
-                    + "test pattern can be measured")
+        let skipped = stretches.filter(Self.isWithoutPattern).map(\.name)
+        report.skippedSources = skipped
+        for name in skipped {
+            if skipped.count < stretches.count {
+                report.notes.append(
+                    "\(name) is left out: no time code and no beeps can be read, so it has no test pattern"
+                )
+            } else {
+                report.failures.append(
+                    "\(name): no time code and no beeps can be read; only recordings of the "
+                        + "test pattern can be measured")
+            }
         }
         for source in report.sources where source.unreadablePictures > 0 && source.pictures > 0 {
             report.notes.append(

@@ -47,6 +47,8 @@ package struct MeasuredPair: Codable, Hashable, Sendable {
 package struct SyncReport: Codable, Hashable, Sendable {
     package var sources: [MeasuredSource]
     package var pairs: [MeasuredPair]
+    /// Those without a test pattern, of which nothing can be measured.
+    package var skippedSources: [String] = []
     /// The largest error that was allowed.
     package var limitNanoseconds: Int64?
     /// The largest that was found: of pairs, of a source that has no other of its clock, of sound against picture.

@@ -20,9 +20,14 @@ package enum Endpoint {
             return "'\(endpoint)' is no endpoint: \(advice)"
         }
         let port = endpoint[endpoint.index(after: colon)...]
-        guard endpoint.distance(from: endpoint.startIndex, to: colon) > 6,
-            port == "*" || UInt16(port).map({ $0 > 0 }) == true
-        else { return "'\(endpoint)' has no address and port: \(advice)" }
+        // Without a port, the last colon is that of "tcp://", or inside of an IPv6 address.
+        guard endpoint.distance(from: endpoint.startIndex, to: colon) > 6, !port.contains("]")
+        else {
+            return "'\(endpoint)' has no address and port: \(advice)"
+        }
+        guard port == "*" || UInt16(port).map({ $0 > 0 }) == true else {
+            return "'\(endpoint)': the port must be 1–65535, not '\(port)'"
+        }
         return nil
     }
 

@@ -58,6 +58,10 @@ package enum Program {
         } catch {
             let code = Command.exitCode(for: error)
             if code == .success { Command.exit(withError: error) }
+            if let flaw = unknownCommand(in: Command.self, arguments[...]) {
+                complain("\(name): \(flaw)")
+                exit(ExitStatus.usage)
+            }
             let message = Self.message(of: error, in: Command.self, options)
             complain("\(name): \(message) See '\(help(for: error, in: Command.self, name))'.")
             exit(code == .validationFailure ? ExitStatus.usage : code.rawValue)
@@ -90,7 +94,9 @@ package enum Program {
         to command: Command.Type, _ arguments: [String], name: String
     ) -> MergedOptions {
         do throws(ConfigurationError) {
-            return try currentOptions(of: command, arguments)
+            let options = try currentOptions(of: command, arguments)
+            for warning in options.warnings { Console().line(oneLine("\(name): \(warning)")) }
+            return options
         } catch {
             complain("\(name): \(error)")
             exit(ExitStatus.usage)
@@ -111,8 +117,52 @@ package enum Program {
     ) -> String {
         var message = Command.message(for: error).split(separator: "\n")
             .map { $0.trimmingPrefix("Error: ") }.joined(separator: " ")
+        message = negativeValue(message, options.arguments) ?? message
+        if let meant = meantValue(message) { message += " Did you mean '\(meant)'?" }
         if let origins = options.origins(of: message) { message += " (from \(origins))" }
         return message.hasSuffix(".") || message.hasSuffix("?") ? message : "\(message)."
+    }
+
+    /// A word in the place of a command that is none, and what may have been meant; nil: there is no such word.
+    static func unknownCommand(
+        in command: any ParsableCommand.Type, _ arguments: ArraySlice<String>
+    ) -> String? {
+        let subcommands = command.configuration.subcommands
+        guard !subcommands.isEmpty,
+            let place = arguments.firstIndex(where: { !$0.hasPrefix("-") }),
+            arguments[place] != "help"
+        else { return nil }
+        if let chosen = subcommands.first(where: { $0._commandName == arguments[place] }) {
+            return unknownCommand(in: chosen, arguments[(place + 1)...])
+        }
+        let names = subcommands.map { $0._commandName }
+        return "there is no command '\(arguments[place].prefix(80))': "
+            + suggestion(for: arguments[place], among: names)
+    }
+
+    /// What to say of a value that the parser took for an option, because it is negative; nil: it was another fault.
+    static func negativeValue(_ message: String, _ arguments: [String]) -> String? {
+        let start = "Missing value for '"
+        guard message.hasPrefix(start) else { return nil }
+        let option = message.dropFirst(start.count).prefix { $0 != " " && $0 != "'" }
+        guard let place = arguments.firstIndex(of: String(option)), place + 1 < arguments.count
+        else { return nil }
+        let value = arguments[place + 1]
+        guard value.hasPrefix("-"),
+            value.dropFirst().first.map({ $0.isNumber || $0 == "." }) == true
+        else { return nil }
+        return "\(option) must not be negative, as '\(value.prefix(80))' is"
+    }
+
+    /// Of the values that a complaint names, the one that may have been meant.
+    static func meantValue(_ message: String) -> String? {
+        guard let list = message.firstRange(of: "Please provide one of ") else { return nil }
+        func quoted(_ text: Substring) -> [String] {
+            text.split(separator: "'", omittingEmptySubsequences: false).enumerated()
+                .filter { $0.offset % 2 == 1 }.map { String($0.element) }
+        }
+        guard let value = quoted(message[..<list.lowerBound]).first else { return nil }
+        return nearestWord(to: value, among: quoted(message[list.upperBound...]))
     }
 
     /// Parses this process's options anew: its configuration file may say something else by now.

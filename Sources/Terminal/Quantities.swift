@@ -1,6 +1,7 @@
 import ArgumentParser
 
-/// A length of time as people write it: `500ms`, `10s`, `10m`, `1h`, `2d`.
+/// A length of time as people write it: `500ms`, `10s`, `10m`, `1h`, `2d`, seconds alone (`13.3`), or as a clock shows it
+/// (`1:23.5`, `01:02:03`).
 package struct TimeSpan: HintedArgument, Hashable, CustomStringConvertible {
     package let nanoseconds: Int64
 
@@ -13,12 +14,13 @@ package struct TimeSpan: HintedArgument, Hashable, CustomStringConvertible {
             ("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000),
             ("m", 60_000_000_000), ("h", 3_600_000_000_000), ("d", 86_400_000_000_000),
         ]
-        if argument == "0" {
-            nanoseconds = 0
+        if argument.contains(":") {
+            guard let value = TimelinePoint.clockTime(argument[...]) else { return nil }
+            nanoseconds = value
             return
         }
         guard let (number, unit) = splitUnit(argument),
-            let factor = units.first(where: { $0.0 == unit })?.1,
+            let factor = unit.isEmpty ? 1_000_000_000 : units.first(where: { $0.0 == unit })?.1,
             let value = scaled(number, by: factor)
         else { return nil }
         nanoseconds = value
@@ -36,7 +38,7 @@ package struct TimeSpan: HintedArgument, Hashable, CustomStringConvertible {
         return nanoseconds % 1_000_000_000 == 0 ? "0s" : "\(nanoseconds / 1_000_000)ms"
     }
 
-    package static var valueHint: String { "a time such as 500ms, 10s, 5m or 1h" }
+    package static var valueHint: String { "a time such as 500ms, 10s, 5m, 1h or 01:30:00" }
 }
 
 /// Bits per second as people write them: `96k`, `4M`, `2500k`.

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Glibc
 
-/// A moment of a session as people write it: session time (`1:23.5`, `1:02:03`, `90s`, `500ms`) or UTC (`2026-11-20T22:40:00.5Z`).
+/// A moment of a session as people write it: session time (`1:23.5`, `1:02:03`, `90s`, `13.3`, `500ms`) or UTC (`2026-11-20T22:40:00.5Z`).
 package enum TimelinePoint: HintedArgument, Hashable, CustomStringConvertible {
     /// Nanoseconds from the session's zero.
     case session(nanoseconds: Int64)
@@ -59,7 +59,7 @@ package enum TimelinePoint: HintedArgument, Hashable, CustomStringConvertible {
     }
 
     /// `[[h:]m:]s[.fraction]` with at least one colon.
-    private static func clockTime(_ text: Substring) -> Int64? {
+    static func clockTime(_ text: Substring) -> Int64? {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         guard (2...3).contains(parts.count), let last = parts.last else { return nil }
         var total: Int64 = 0
@@ -68,7 +68,10 @@ package enum TimelinePoint: HintedArgument, Hashable, CustomStringConvertible {
             total = total * 60 + value
         }
         guard let seconds = fixed(last), seconds < 60 * 1_000_000_000 else { return nil }
-        return total * 60 * 1_000_000_000 + seconds
+        // A billion hours are more nanoseconds than there are.
+        let (minutes, overflow) = total.multipliedReportingOverflow(by: 60 * 1_000_000_000)
+        let sum = minutes.addingReportingOverflow(seconds)
+        return overflow || sum.overflow ? nil : sum.partialValue
     }
 
     /// Seconds with at most nine digits behind the point, in nanoseconds.

@@ -29,7 +29,7 @@ struct AgentCommand: ParsableCommand {
             crash or a power cut. A power cut may take what is newer than the last second or, while the collector takes \
             everything promptly, what it has not got on disk yet. Every option can \
             come from the environment (--video-bitrate is TRIBUTARY_VIDEO_BITRATE) and from a file (--config). Stop with Ctrl-C or SIGTERM: what \
-            has been captured is sent first; a second Ctrl-C does not wait. SIGHUP reads the file again: what is captured, its size, rate and \
+            has been captured is sent first, for at most --linger; a second Ctrl-C does not wait. SIGHUP reads the file again: what is captured, its size, rate and \
             bitrate change while it runs.
             """,
         version: Version.number)
@@ -71,6 +71,7 @@ struct AgentCommand: ParsableCommand {
                 print("these options are right")
                 return
             }
+            uplink.linger = keeping.linger.duration
             uplink.controlPath = ControlSocket.path(
                 link.controlSocket, spool: keeping.spool, source: name)
             uplink.security = try keys.security(for: link.collector, source: name, logger: logger)
@@ -122,8 +123,9 @@ struct AgentCommand: ParsableCommand {
         case "help":
             Program.main(AgentCommand.self, arguments: ["--help"])
         case .some(let word) where !word.hasPrefix("-"):
+            let commands = ["control", "devices", "doctor", "enrol"]
             let flaw =
-                "there is no command '\(word)': it is control, devices, doctor or enrol, or options alone to capture"
+                "there is no command '\(word)': \(suggestion(for: word, among: commands)) Options alone capture."
             Program.refuse(UsageError(flaw), name: Self._commandName)
         default:
             Program.main(AgentCommand.self)

@@ -13,8 +13,6 @@ final class AgentService: Sendable {
         "video", "audio", "size", "fps", "video-bitrate", "verbose",
     ]
     private static let lookMilliseconds = 1_000
-    /// How long a service that is to end goes on sending: well within what its manager waits (`TimeoutStopSec=30`), which kills it then.
-    private static let stopping = Duration.seconds(10)
 
     let logger: Logger
     private let manager = ServiceManager.current()
@@ -73,11 +71,11 @@ final class AgentService: Sendable {
         if isAlive { manager.alive() }
     }
 
-    /// Ends the capture. People may wait as long as they like until all is sent; a service's manager does not.
+    /// Ends the capture; what is there is sent, for as long as --linger says.
     func stop(_ agent: Agent) {
         manager.stopping()
         manager.status("stopping: what has been captured is sent first")
-        if manager.isThere { agent.abandon(after: Self.stopping) } else { agent.stop() }
+        agent.stop()
     }
 
     /// Not all was sent, and nothing is lost: for a service that is as it should be, for people it is to be known.

@@ -57,9 +57,7 @@ struct SocketRoute: AgentRoute {
             throw UsageError("say where the agent's socket is with --control-socket")
         }
         guard ControlClient.isListening(at: path) else {
-            throw Failure(
-                "no agent takes commands at \(path): say which with --source, --spool or "
-                    + "--control-socket, and be the user that it runs as")
+            throw Failure("no agent takes commands at \(path): \(advice(path))")
         }
         let client = try ControlClient(path: path, name: "the agent") {
             ControlClient.isListening(at: path)
@@ -75,6 +73,21 @@ struct SocketRoute: AgentRoute {
         if controlSocket != nil || source != nil || access(path, F_OK) == 0 { return path }
         let sockets = KeepingOptions.directory(spool).map(Self.sockets) ?? []
         return sockets.count == 1 ? sockets[0] : path
+    }
+
+    /// What to do where nobody listens: the agents there are, by name.
+    private func advice(_ path: String) -> String {
+        guard controlSocket == nil, let directory = KeepingOptions.directory(spool) else {
+            return "give another --control-socket, and be the user that the agent runs as"
+        }
+        let running = Self.sockets(in: directory).filter(ControlClient.isListening).sorted()
+            .compactMap { $0.split(separator: "/").last?.dropLast(".sock".count) }
+        guard !running.isEmpty else {
+            return
+                "no agent runs with its spool in \(directory); say where with --spool or --control-socket, and be the user "
+                + "that it runs as"
+        }
+        return "running with this spool: \(running.joined(separator: ", ")); choose with --source"
     }
 
     private static func sockets(in directory: String) -> [String] {

@@ -1,5 +1,4 @@
 import ArgumentParser
-import FoundationEssentials
 import Terminal
 
 /// `tributary-agent devices`: what can be captured from, and the names to use it by.
@@ -18,9 +17,7 @@ struct DevicesCommand: ParsableCommand {
     func run() throws {
         let report = DeviceReport.ofThisMachine()
         if json {
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-            print(String(decoding: try encoder.encode(report), as: UTF8.self))
+            try JSONOutput.print(report)
         } else {
             report.lines.forEach { print($0) }
         }

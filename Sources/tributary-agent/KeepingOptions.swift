@@ -1,5 +1,6 @@
 import AgentCore
 import ArgumentParser
+import Encoding
 import Glibc
 import Terminal
 
@@ -22,6 +23,13 @@ struct KeepingOptions: ParsableArguments {
     @Option(
         help: "How much is kept in memory, where there is no spool or its disk has failed.")
     var memoryLimit = ByteCount(64 << 20)
+
+    @Option(
+        help: """
+            How long to go on sending after Ctrl-C or SIGTERM, and how long to wait for a collector that is not there after \
+            the source's end. What is not sent then stays in the spool.
+            """)
+    var linger = TimeSpan(nanoseconds: UplinkSettings.defaultLinger.nanoseconds)
 
     func validate() throws {
         guard memoryLimit.bytes >= 16 << 20 else {

@@ -33,7 +33,7 @@ struct CollectorCommand: ParsableCommand {
     @Option(help: "Length of a segment: every source begins a new file at the same instants.")
     var segment = TimeSpan(nanoseconds: 600_000_000_000)
 
-    @Option(help: "What the session's zero is: first-sample or first-video.")
+    @Option(help: "What the session's zero is.")
     var startAt = SessionManifest.StartPolicy.firstSample
 
     @Option(help: "How long zero waits for an earlier sample of another source.")
@@ -119,10 +119,12 @@ struct CollectorCommand: ParsableCommand {
         settings.keys = try chooseKeys()
         settings.wireRecording = recordWire
         settings.version = Version.number
+        let shortage = try room.check(archive: archive)
         if configuration.checks {
             print("these options are right")
             return
         }
+        if let shortage { service.logger.warning("\(shortage)") }
         // Payloads are megabytes that come and go all day.
         _ = CLinux_keep_freed_memory(256 << 20)
         do {
@@ -198,4 +200,9 @@ struct CollectorCommand: ParsableCommand {
     }
 }
 
-extension SessionManifest.StartPolicy: ExpressibleByArgument {}
+extension SessionManifest.StartPolicy: ExpressibleByArgument {
+    /// What can be written.
+    package static var allValueStrings: [String] {
+        [SessionManifest.StartPolicy.firstSample, .firstVideo].map(\.rawValue)
+    }
+}

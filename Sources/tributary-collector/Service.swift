@@ -65,6 +65,7 @@ final class Service: Sendable {
         defer { manager.ready() }
         do throws(UsageError) {
             let (command, options) = try Program.reread(CollectorCommand.self)
+            let shortage = try command.room.check(archive: command.archive)
             let changed = state.withLock { state in
                 defer { state.options = options.values }
                 return Self.changes(from: state.options ?? [:], to: options.values)
@@ -72,6 +73,7 @@ final class Service: Sendable {
             collector.change(to: command.changeable)
             threshold.set(verbose: command.verbose)
             logger.notice("\(Self.report(changed))")
+            if let shortage { logger.warning("\(shortage)") }
         } catch {
             logger.error("the configuration stays as it was: \(error)")
         }

@@ -36,8 +36,8 @@ import Testing
     @Test(arguments: [
         ("stage", true, "say what 'stage' is to do: status, set, start,"),
         ("--archive x stage", true, "say what 'stage' is to do: status,"),
-        ("stage stauts", true, "there is no command 'stauts': it is status,"),
-        ("stauts", false, "there is no command 'stauts': it is status,"),
+        ("stage stauts", true, "there is no command 'stauts': did you mean 'status'?"),
+        ("dance", false, "there is no command 'dance': it is status, set,"),
         ("stage status", false, nil), ("stage status", true, nil), ("status", true, nil),
         ("", true, nil), ("--json", true, nil), ("stage --help", true, nil),
         ("help set", true, nil),

@@ -100,4 +100,29 @@ import Testing
         let frames = try archive.sound(path).count / 2
         #expect(abs(frames - 6 * 48_000) <= 2_048)
     }
+
+    @Test func `a grid has the shape that its sources fill, unless a size is asked for`() throws {
+        let clip = "-f lavfi -i color=white:s=320x180:r=10:d=1 -c:v libx264 -preset ultrafast"
+        let archive = try ImportedArchive(["stage.mp4": clip, "door.mp4": clip])
+        let ranges = archive.session.sources.map {
+            ExportRange(source: $0, sessionZero: archive.session.zero)
+        }
+        for (sources, width, height) in [(1, 1280, 720), (2, 1280, 360)] {
+            let path = archive.path("grid-\(sources).mp4")
+            _ = try GridExport(
+                Array(ranges.prefix(sources)), to: OutputFile(path, overwrites: false),
+                format: .mp4, options: GridExport.Options(),
+                settings: TranscodeSettings(videoCodec: nil, audioCodec: nil),
+                control: WorkControl()
+            ).run()
+            let pictures = try archive.media.run([
+                "-i", path, "-map", "0:v", "-frames:v", "1", "-f", "rawvideo", "-pix_fmt", "gray",
+                "-",
+            ])
+            #expect(pictures.count == width * height)
+            // White everywhere but under the words.
+            let middle = pictures[(pictures.startIndex + height / 2 * width)...].prefix(width)
+            #expect(middle.allSatisfy { $0 > 220 })
+        }
+    }
 }

@@ -53,14 +53,62 @@ import Testing
         throws
     {
         let view = try view()
-        #expect(texts(view, columns: 78)[2].hasSuffix("GAPS"))
-        #expect(texts(view, columns: 78)[3].hasSuffix("driver dr…"))
-        #expect(!texts(view, columns: 66)[2].contains("OFFSET"))
-        #expect(texts(view, columns: 66)[2].contains("BOUND"))
-        #expect(texts(view, columns: 20)[2] == "SOURCE  FPS     LAG")
+        func table(_ columns: Int) -> [String] {
+            texts(view, columns: columns).drop { !$0.hasPrefix("SOURCE") }.map(\.self)
+        }
+        #expect(table(78)[0] == "SOURCE  STATE  FPS     BITRATE     LAG   SPOOL  ± BOUND  GAPS")
+        #expect(table(78)[1].hasSuffix("driver drop 7"))
+        #expect(!table(66)[0].contains("BOUND"))
+        #expect(table(66)[1].hasSuffix("driver drop 7"))
+        #expect(table(20)[0] == "SOURCE  FPS     LAG")
         for columns in 1...120 {
             for line in texts(view, columns: columns) { #expect(line.count <= columns) }
         }
+    }
+
+    @Test func `on a terminal of eighty columns nothing that is said of the disk is cut`() throws {
+        let view = try view { status in
+            status.disk.removesOldSegments = true
+            status.sources[0].gaps["clock_jump"] = .init(count: 1, samples: 0)
+            status.sources[0].gaps["spool_full"] = .init(count: 900, samples: 123_456)
+        }
+        let lines = texts(view, columns: 80, rows: 24)
+        #expect(lines[1] == "  3 connections refused")
+        #expect(lines.allSatisfy { !$0.contains("…") }, "\(lines)")
+        let disk = lines.drop { !$0.hasPrefix("disk:") }.prefix(2).joined(separator: " ")
+        #expect(disk.contains("2.3 days left, then the oldest go"))
+        #expect(disk.contains("version 1.2.3"))
+        #expect(lines.last?.hasSuffix("spool full 123456, +2") == true, "\(lines)")
+    }
+
+    @Test func `a source that was stopped on purpose is stopped, and late is none of it`() throws {
+        let view = try view { status in
+            status.sources[0].isStopped = true
+            status.sources[0].lagSeconds = nil
+            status.sources[0].persistedAgeSeconds = 0
+        }
+        #expect(view.sources[0].state == "stopped")
+        #expect(!view.sources[0].isTroubled)
+        #expect(texts(view)[3].hasPrefix("stage   stopped"))
+    }
+
+    @Test func `a source that has no place yet, and whose samples are not saved, is not idle`()
+        throws
+    {
+        let view = try view { status in
+            status.sources[0].isRecorded = false
+            status.sources[0].lagSeconds = nil
+            status.sources[0].persistedAgeSeconds = 11
+        }
+        #expect(view.sources[0].state == "unsaved")
+        #expect(view.sources[0].isTroubled)
+    }
+
+    @Test func `times that are given have no bound to show`() throws {
+        let view = try view { $0.sources[0].clock?.boundNanoseconds = 0 }
+        #expect(
+            texts(view)[3]
+                == "stage   live    30  4.1 Mbit/s  200 ms  500 kB       -        -  driver drop 7")
     }
 
     @Test func `on a low terminal those in trouble stay in sight`() throws {
@@ -70,7 +118,7 @@ import Testing
             status.sources[7].isRecorded = true
             status.sources[7].isConnected = false
         }
-        let lines = texts(view, columns: 80, rows: 7)
+        let lines = texts(view, columns: 120, rows: 7)
         #expect(lines.count == 7)
         #expect(lines[3].hasPrefix("camera8  away"))
         #expect(lines[4].hasPrefix("camera1  idle"))

@@ -129,4 +129,16 @@ import Testing
         ])
         #expect(report.failures.contains { $0.contains("film: no time code") })
     }
+
+    @Test func `a recording without any code is left out beside others that have one`() {
+        let report = SyncMeasurement.measure([
+            ObservedSource(name: "film", files: [], observations: Observations()),
+            source("a", start: 900 * Self.second),
+        ])
+        #expect(report.isAccepted, "\(report.failures)")
+        #expect(report.sources.map(\.name) == ["a"])
+        #expect(report.skippedSources == ["film"])
+        #expect(report.notes.contains { $0.contains("film is left out: no time code") })
+        #expect(report.worstNanoseconds == 0)
+    }
 }

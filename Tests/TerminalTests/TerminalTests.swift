@@ -9,12 +9,17 @@ import Testing
         arguments: [
             ("500ms", 500_000_000), ("10s", 10_000_000_000), ("1.5s", 1_500_000_000),
             ("10m", 600_000_000_000), ("2h", 7_200_000_000_000), ("0", 0), ("100us", 100_000),
+            ("10", 10_000_000_000), ("13.3", 13_300_000_000), ("01:02:03", 3_723_000_000_000),
+            ("1:23.5", 83_500_000_000), ("2d", 172_800_000_000_000),
         ] as [(String, Int64)])
     func `times read as people write them`(text: String, nanoseconds: Int64) {
         #expect(TimeSpan(argument: text)?.nanoseconds == nanoseconds)
     }
 
-    @Test(arguments: ["", "10", "s", "-1s", "1 s", "1e3s", "99999999999999d", "1.2.3s", "1.s"])
+    @Test(arguments: [
+        "", "s", "-1s", "1 s", "1e3s", "99999999999999d", "1.2.3s", "1.s", "-10", "1:60", "1:2:3:4",
+        "1:23s", "999999999:00:00", "99999999999",
+    ])
     func `what is no time is refused`(text: String) {
         #expect(TimeSpan(argument: text) == nil)
     }
@@ -44,9 +49,9 @@ private struct HintedOptions: ParsableArguments {
 
 @Suite struct HintTests {
     @Test(arguments: [
-        (["--required", "2"], "write a time such as 500ms, 10s, 5m or 1h"),
+        (["--required", "2q"], "write a time such as 500ms, 10s, 5m, 1h or 01:30:00"),
         (["--required", "2s", "--usual", "4Q"], "write bits per second, such as 96k or 2.5M"),
-        (["--required", "2s", "--point", "5"], "write a time such as 1:23.5, 90s or 2026-"),
+        (["--required", "2s", "--point", "5q"], "write a time such as 1:23.5, 90s or 2026-"),
         (["--required", "2s", "--many", "1GB", "--many", "x"], "write a number of bytes such as"),
     ])
     func `what cannot be read is answered with examples`(words: [String], hint: String) {
@@ -90,6 +95,13 @@ private struct HintedOptions: ParsableArguments {
     func `what cannot be an endpoint is told`(endpoint: String, isFine: Bool) {
         #expect((Endpoint.flaw(endpoint) == nil) == isFine)
     }
+
+    @Test(arguments: ["99999", "0", "-1", "x", ""])
+    func `a port that is none is named`(port: String) {
+        #expect(
+            Endpoint.flaw("tcp://127.0.0.1:\(port)")
+                == "'tcp://127.0.0.1:\(port)': the port must be 1–65535, not '\(port)'")
+    }
 }
 
 @Suite struct LineTests {
@@ -103,5 +115,73 @@ private struct HintedOptions: ParsableArguments {
         table.add(["long", "1"])
         table.add(["x", "10"])
         #expect(table.lines() == ["A      N", "long   1", "x     10"])
+    }
+}
+
+private struct Root: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "root", subcommands: [Keys.self, List.self])
+}
+
+private struct Keys: ParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "keys", subcommands: [Enrol.self])
+}
+
+private struct Enrol: ParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "enrol")
+    @Argument var name: String
+}
+
+private struct List: ParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "list")
+    @Option var rate: Double = 1
+}
+
+@Suite struct MeaningTests {
+    @Test(
+        arguments: [
+            (["lst"], "there is no command 'lst': did you mean 'list'?"),
+            (["keys", "enrl", "x"], "there is no command 'enrl': did you mean 'enrol'?"),
+            (["dance"], "there is no command 'dance': it is keys or list"),
+            (["list"], nil), (["keys", "enrol", "door"], nil), (["--help"], nil), ([], nil),
+        ] as [([String], String?)])
+    func `a command that there is not is answered with what may be meant`(
+        words: [String], answer: String?
+    ) {
+        #expect(Program.unknownCommand(in: Root.self, words[...]) == answer)
+    }
+
+    @Test(
+        arguments: [
+            (["--fps", "-5"], "--fps must not be negative, as '-5' is"),
+            (["--fps", "-.5"], "--fps must not be negative, as '-.5' is"),
+            (["--fps", "--size"], nil), (["--fps"], nil),
+        ] as [([String], String?)])
+    func `a negative value is not called a missing one`(words: [String], answer: String?) {
+        let message = "Missing value for '--fps <fps>'"
+        #expect(Program.negativeValue(message, words) == answer)
+    }
+
+    @Test func `of a list of values the one that may be meant is named`() {
+        let list = "Please provide one of 'low', 'medium' or 'high'."
+        #expect(
+            Program.meantValue("The value 'hgih' is invalid for '--preset <preset>'. \(list)")
+                == "high")
+        #expect(
+            Program.meantValue("The value 'x' is invalid for '--preset <preset>'. \(list)") == nil)
+        #expect(Program.meantValue("The value 'hgih' is invalid for '--preset <preset>'") == nil)
+    }
+
+    @Test(
+        arguments: [
+            ("TRIBUTARY_LISTN", "TRIBUTARY_LISTEN"), ("TRIBUTARY_START_ATT", "TRIBUTARY_START_AT"),
+            ("TRIBUTARY_LISTEN", nil), ("TRIBUTARY_SPOOL", nil), ("TRIBUTARY_SOURCES", nil),
+            ("TRIBUTARY_FSP", nil), ("LISTN", nil),
+        ] as [(String, String?)])
+    func `a variable that is nearly one is told, another program's is not`(
+        variable: String, meant: String?
+    ) {
+        let options = ["listen", "start-at", "source", "size", "fps"]
+        #expect(OptionEnvironment.meant(by: variable, among: options) == meant)
     }
 }

@@ -13,11 +13,39 @@ struct GridLayout: Hashable {
     ///   - size: of the whole, even.
     init(cells: Int, size: PictureSize) {
         self.size = size
-        var columns = 1
-        while columns * columns < cells { columns += 1 }
-        self.columns = columns
+        columns = Self.columns(cells)
         rows = (cells + columns - 1) / columns
     }
+
+    private static func columns(_ cells: Int) -> Int {
+        var columns = 1
+        while columns * columns < cells { columns += 1 }
+        return columns
+    }
+
+    /// The largest size of a grid, with even sides, whose cells have the shape of these pictures: none of it stays black but for cells
+    /// that are not taken.
+    static func filledSize(
+        cells: Int, of picture: PictureSize, aspect: SampleAspectRatio?, within most: PictureSize
+    ) -> PictureSize {
+        let columns = columns(cells)
+        let rows = (cells + columns - 1) / columns
+        let shown = max(
+            1, picture.width * Int(aspect?.horizontal ?? 1) / max(1, Int(aspect?.vertical ?? 1)))
+        var width = most.width / columns
+        var height = width * picture.height / shown
+        if height > most.height / rows {
+            height = most.height / rows
+            width = height * shown / max(1, picture.height)
+        }
+        // A strip has to hold its words.
+        return PictureSize(
+            width: max(leastSide, (width & ~1) * columns),
+            height: max(leastSide, (height & ~1) * rows))
+    }
+
+    /// As for sizes that are asked for.
+    private static let leastSide = 64
 
     /// A cell's place, with even sides.
     func cell(_ index: Int) -> (x: Int, y: Int, size: PictureSize) {

@@ -8,7 +8,8 @@ import Terminal
 package struct GridExport {
     /// What it is made like.
     package struct Options: Hashable, Sendable {
-        package var size = PictureSize(width: 1280, height: 720)
+        /// Nil: as large as ``usualSize`` at most, and of the shape that the cells fill.
+        package var size: PictureSize?
         /// Nil: that of the fastest source, up to 30.
         package var frameRate: FrameRate?
         /// Whose sound is heard; nil: none.
@@ -18,6 +19,7 @@ package struct GridExport {
     }
 
     private static let usualRate = FrameRate(30)
+    private static let usualSize = PictureSize(width: 1280, height: 720)
     /// Lines of a picture for each pixel of a letter's dot.
     private static let linesPerDot = 270
 
@@ -50,7 +52,8 @@ package struct GridExport {
         guard let end = timeline.end, end > timeline.start else {
             throw ExportError.nothingThere("the session at that time")
         }
-        let layout = GridLayout(cells: sources.count, size: options.size)
+        let size = try options.size ?? filledSize(timeline)
+        let layout = GridLayout(cells: sources.count, size: size)
         var cells: [GridCell] = []
         for (index, range) in sources.enumerated() {
             var range = range
@@ -60,7 +63,7 @@ package struct GridExport {
         }
         let rate = try options.frameRate ?? fastestRate(timeline)
         var encoderSettings = settings.encoder(
-            settings.videoCodec ?? .h264, size: options.size, frameRate: rate)
+            settings.videoCodec ?? .h264, size: size, frameRate: rate)
         encoderSettings.colour = .bt709
         var encoder = try PictureEncoder(encoderSettings)
         var sound = try GridSound(
@@ -71,7 +74,7 @@ package struct GridExport {
         let muxed = try MuxedOutput(
             output, format: format, tracks: tracks, isFastStart: settings.isFastStart,
             control: control)
-        var pool = PicturePool(width: options.size.width, height: options.size.height)
+        var pool = PicturePool(width: size.width, height: size.height)
         var summary = ExportSummary()
         let write = { (packet: EncodedPacket) in
             try muxed.write(
@@ -118,6 +121,25 @@ package struct GridExport {
         return timeline
     }
 
+    /// The size that pictures like those of the first source fill.
+    private func filledSize(_ timeline: OutputTimeline) throws -> PictureSize {
+        for range in sources {
+            var reader = SampleReader(
+                range.source, from: timeline.start, to: timeline.end, tracks: [.video])
+            guard let format = try reader.next()?.format,
+                case .picture(let picture) = try CodedTrack(format).content,
+                picture.width > 1, picture.height > 1
+            else { continue }
+            return GridLayout.filledSize(
+                cells: sources.count,
+                of: PictureSize(width: picture.width, height: picture.height)
+                    .turned(format.orientation),
+                aspect: picture.sampleAspectRatio?.turned(format.orientation),
+                within: Self.usualSize)
+        }
+        return Self.usualSize
+    }
+
     private func fastestRate(_ timeline: OutputTimeline) throws -> FrameRate {
         var fastest: FrameRate?
         for range in sources {
@@ -134,7 +156,7 @@ package struct GridExport {
         zero: UTCTime
     ) throws {
         canvas.clear()
-        let scale = max(1, options.size.height / Self.linesPerDot)
+        let scale = max(1, layout.size.height / Self.linesPerDot)
         for (index, cell) in cells.enumerated() {
             let place = layout.cell(index)
             if let found = try cell.picture(at: instant) {
@@ -147,7 +169,7 @@ package struct GridExport {
         }
         let utc = UTCTime(nanoseconds: zero.nanoseconds + instant).description
         let words = "\(TimelinePoint.text(instant))  \(utc.replacing("T", with: " "))"
-        canvas.write(words, 0, options.size.height - 11 * scale & ~1, scale: scale)
+        canvas.write(words, 0, layout.size.height - 11 * scale & ~1, scale: scale)
     }
 }
 

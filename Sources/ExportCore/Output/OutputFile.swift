@@ -16,21 +16,7 @@ package final class OutputFile {
     ///   - inputs: files that are read: the output is none of them.
     package init(_ path: String, overwrites: Bool, inputs: [String] = []) throws {
         self.path = path
-        var status = stat()
-        if stat(path, &status) == 0 {
-            guard status.st_mode & S_IFMT == S_IFREG else {
-                throw ExportError.refused(path: path, reason: "it is no ordinary file")
-            }
-            for input in inputs {
-                var other = stat()
-                if stat(input, &other) == 0, other.st_ino == status.st_ino,
-                    other.st_dev == status.st_dev
-                {
-                    throw ExportError.outputIsInput(path)
-                }
-            }
-            guard overwrites else { throw ExportError.outputExists(path) }
-        }
+        try Self.check(path, overwrites: overwrites, inputs: inputs)
         let directory = Self.directory(of: path)
         let name = path.split(separator: "/").last.map(String.init) ?? path
         temporaryPath = "\(directory)/.\(name).\(getpid()).part"
@@ -43,6 +29,25 @@ package final class OutputFile {
 
     deinit {
         if !isCommitted { unlink(temporaryPath) }
+    }
+
+    /// Looks whether a file may be written.
+    /// - Throws: ``ExportError`` where it is there and may not be replaced, is no ordinary file, or is read.
+    package static func check(_ path: String, overwrites: Bool, inputs: [String]) throws {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw ExportError.refused(path: path, reason: "it is no ordinary file")
+        }
+        for input in inputs {
+            var other = stat()
+            if stat(input, &other) == 0, other.st_ino == status.st_ino,
+                other.st_dev == status.st_dev
+            {
+                throw ExportError.outputIsInput(path)
+            }
+        }
+        guard overwrites else { throw ExportError.outputExists(path) }
     }
 
     /// Bytes that have been written so far.

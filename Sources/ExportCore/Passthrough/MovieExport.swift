@@ -30,6 +30,7 @@ package struct MovieExport {
     private var tracks: [Track] = []
     private var window: [RecordedSample] = []
     private var closer: GapCloser
+    private var opening: OpeningPicture?
     private var summary = ExportSummary()
 
     /// A track on its way, and what of it is to be seen and heard.
@@ -82,6 +83,7 @@ package struct MovieExport {
 
     /// Reads all heads.
     private mutating func plan() throws {
+        opening = try OpeningPicture(of: range, closesGaps: options.closesGaps)
         var samples = try SelectedSamples(range)
         while let sample = try samples.next() {
             window.append(options.closesGaps ? try closer.closed(sample) : sample)
@@ -123,7 +125,8 @@ package struct MovieExport {
         }
     }
 
-    private mutating func add(_ sample: RecordedSample, after previous: RecordedSample?) throws {
+    private mutating func add(_ recorded: RecordedSample, after previous: RecordedSample?) throws {
+        var sample = recorded
         let index: Int
         if let known = tracks.firstIndex(where: { $0.flat.kind == sample.track }) {
             index = known
@@ -143,6 +146,13 @@ package struct MovieExport {
                     "its sound has another sample rate than the files before it: export the parts with --start "
                     + "and --duration, or with --audio-codec aac")
         }
+        if let wanted = tracks[index].wanted, opening?.isTheOne(sample) == true,
+            sample.ptsTicks < wanted, wanted - sample.dtsTicks <= Int64(Int32.max)
+        {
+            // It is seen from the cut's beginning to its own end. The table has 32 bits for how long after its decoding that is.
+            sample.durationTicks = max(1, sample.durationTicks - (wanted - sample.ptsTicks))
+            sample.ptsTicks = wanted
+        }
         let follows =
             previous.map {
                 $0.track == sample.track && $0.file === sample.file
@@ -154,7 +164,7 @@ package struct MovieExport {
         try tracks[index].flat.append(
             FlatSample(
                 sizeBytes: UInt32(sample.sizeBytes), dts: sample.dtsTicks, pts: sample.ptsTicks,
-                duration: sample.durationTicks, isSync: sample.flags.contains(.keyframe)))
+                duration: recorded.durationTicks, isSync: sample.flags.contains(.keyframe)))
         try copies.append(
             sample.file.path, sample.offset..<sample.offset + Int64(sample.sizeBytes))
         note(sample, track: index)
@@ -202,8 +212,8 @@ package struct MovieExport {
     ) throws -> FlatMovie.Presentation {
         let timescale = track.flat.timescale
         let zero = try rescale(start.ticks, from: start.timescale, to: timescale)
-        // A picture that begins before the movie and lasts into it would be seen for the rest of its time, but FFmpeg moves a track
-        // whose edit begins between two pictures to its first whole one, and sound would be late by as much.
+        // The picture that is shown at the start has been moved there: FFmpeg moves a track whose edit begins between two pictures to
+        // its first whole one, and sound would be late by as much.
         let begin = track.firstWanted ?? max(zero, track.firstPresented ?? track.end ?? zero)
         var end = track.end ?? begin
         if let endNanoseconds {

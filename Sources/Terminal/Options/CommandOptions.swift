@@ -51,30 +51,6 @@ package struct CommandOptions: Hashable, Sendable {
 
     /// The option that somebody who wrote `name` may have meant.
     package func nearest(to name: String) -> String? {
-        let name = name.lowercased().replacing("_", with: "-")
-        let ranked = takesValue.keys.map { (distance(name, $0), $0) }.min { $0 < $1 }
-        guard let (edits, option) = ranked, edits <= max(1, name.count / 3) else { return nil }
-        return option
+        nearestWord(to: name.lowercased().replacing("_", with: "-"), among: takesValue.keys)
     }
-}
-
-/// How many letters have to be inserted, removed or exchanged, or neighbours swapped, to make one word of the other (optimal string
-/// alignment).
-private func distance(_ one: String, _ other: String) -> Int {
-    let (one, other) = (Array(one), Array(other))
-    var before: [Int] = []
-    var row = Array(0...other.count)
-    for i in one.indices {
-        var next = [i + 1]
-        for j in other.indices {
-            let exchanged = row[j] + (one[i] == other[j] ? 0 : 1)
-            var least = min(exchanged, row[j + 1] + 1, next[j] + 1)
-            if i > 0, j > 0, one[i] == other[j - 1], one[i - 1] == other[j] {
-                least = min(least, before[j - 1] + 1)
-            }
-            next.append(least)
-        }
-        (before, row) = (row, next)
-    }
-    return row[other.count]
 }

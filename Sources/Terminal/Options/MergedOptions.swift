@@ -29,6 +29,9 @@ package struct MergedOptions: Hashable, Sendable {
     /// What those are; a flag's value is "yes".
     package private(set) var values: [String: String] = [:]
 
+    /// Variables that are no options of this command, but nearly are: what to say of them.
+    package private(set) var warnings: [String] = []
+
     /// - Parameters:
     ///   - arguments: of the command line, without the program's name.
     ///   - command: the program's command; the arguments may choose one below it.
@@ -44,6 +47,11 @@ package struct MergedOptions: Hashable, Sendable {
             guard let value = environment[variable] else { continue }
             values[name] = value
             origins[name] = .environment(variable)
+        }
+        warnings = environment.keys.sorted().compactMap { variable in
+            OptionEnvironment.meant(by: variable, among: options.takesValue.keys).map {
+                "the environment's \(variable) is no option here; did you mean \($0)?"
+            }
         }
         if let path = path(in: arguments, options) {
             try add(ConfigurationFile(path: path), options, given: given)

@@ -18,6 +18,18 @@ package enum OptionEnvironment {
         return found
     }
 
+    /// The variable that somebody may have meant who set one that gives no option. Only a slip of a letter in five counts: one
+    /// environment serves all programs, and what is another's option is not to be complained about. A plural is another's.
+    static func meant(by variable: String, among options: some Collection<String>) -> String? {
+        let variables = options.map { Self.variable(of: $0) }
+        guard variable.hasPrefix(prefix), !variables.contains(variable),
+            let nearest = nearestWord(
+                to: variable, among: variables, within: (variable.count - prefix.count) / 5),
+            variable != nearest + "S", nearest != variable + "S"
+        else { return nil }
+        return nearest
+    }
+
     /// The variable that gives an option.
     static func variable(of option: String) -> String {
         prefix + option.uppercased().replacing("-", with: "_")

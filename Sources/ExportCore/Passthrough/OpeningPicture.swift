@@ -1,0 +1,41 @@
+import Archive
+import Media
+
+/// The picture that is being shown when a cut begins: captured before it, and followed by another one after it.
+///
+/// It belongs to the cut from its first instant on. In the output it is presented then and no earlier; its bytes and its decoding time
+/// stay as they were, and so does everything that is presented later.
+struct OpeningPicture {
+    private let path: String
+    private let offset: Int64
+
+    /// - Parameter closesGaps: a gap at the beginning is taken out, and nothing is shown while it lasts.
+    /// - Returns: nil where a picture begins with the cut, or none is before it.
+    init?(of range: ExportRange, closesGaps: Bool) throws {
+        guard let start = range.startNanoseconds, range.tracks.contains(.video) else { return nil }
+        var reader = SampleReader(range.source, from: start, tracks: [.video])
+        var shown: RecordedSample?
+        var next: Int64?
+        while let sample = try reader.next() {
+            // Presented after it is decoded: none that is shown at the start comes later.
+            if sample.dtsNanoseconds > start, next != nil { break }
+            guard !sample.flags.contains(.priming), !sample.isHidden else { continue }
+            let time = sample.ptsNanoseconds
+            if time > start {
+                next = min(next ?? time, time)
+            } else if time > shown?.ptsNanoseconds ?? .min {
+                shown = sample
+            }
+        }
+        guard let shown, shown.ptsNanoseconds < start else { return nil }
+        let end = next ?? shown.endNanoseconds
+        if closesGaps, end - shown.ptsNanoseconds > GapCloser.thresholdNanoseconds { return nil }
+        path = shown.file.path
+        offset = shown.offset
+    }
+
+    /// Whether a sample is this picture.
+    func isTheOne(_ sample: RecordedSample) -> Bool {
+        sample.track == .video && sample.offset == offset && sample.file.path == path
+    }
+}

@@ -1,0 +1,106 @@
+import ArgumentParser
+import Glibc
+
+/// An instant as people write it: a date, or a date and a time of day, in the machine's time zone or in one that is written behind it.
+package struct CalendarInstant: HintedArgument, Hashable, CustomStringConvertible {
+    /// Since 1970-01-01T00:00:00Z.
+    package let nanoseconds: Int64
+
+    package static var valueHint: String {
+        "a date, or a date and a time, such as 2026-11-20, '2026-11-20 22:40' (local time), 2026-11-20T22:40:00Z or "
+            + "2026-11-20T22:40:00+01:00"
+    }
+
+    package init(nanoseconds: Int64) {
+        self.nanoseconds = nanoseconds
+    }
+
+    /// A date alone is its first instant. Without a zone, the time is local.
+    package init?(argument: String) {
+        let date = /([0-9]{4})-([0-9]{2})-([0-9]{2})/
+        let clock = /[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?/
+        // As files and sessions are named.
+        let fileClock = /T([0-9]{2})-([0-9]{2})-([0-9]{2})(?:\.([0-9]{1,9}))?(?=Z)/
+        guard let day = argument.prefixMatch(of: date) else { return nil }
+        var rest = argument[day.range.upperBound...]
+        var time = (hour: Substring("0"), minute: Substring("0"), second: Substring("0"))
+        var fraction: Substring = "0"
+        if let match = rest.prefixMatch(of: clock) {
+            time = (match.output.1, match.output.2, match.output.3 ?? "0")
+            fraction = match.output.4 ?? "0"
+            rest = rest[match.range.upperBound...]
+        } else if let match = rest.prefixMatch(of: fileClock) {
+            time = (match.output.1, match.output.2, match.output.3)
+            fraction = match.output.4 ?? "0"
+            rest = rest[match.range.upperBound...]
+        } else if !rest.isEmpty {
+            return nil
+        }
+        guard let zone = Zone(rest),
+            let seconds = Self.seconds(
+                (day.output.1, day.output.2, day.output.3), time, in: zone),
+            let part = Int64(fraction + String(repeating: "0", count: 9 - fraction.count))
+        else { return nil }
+        nanoseconds = seconds * 1_000_000_000 + part
+    }
+
+    /// RFC 3339, UTC, to the second.
+    package var description: String {
+        var seconds = time_t(nanoseconds / 1_000_000_000)
+        var parts = tm()
+        gmtime_r(&seconds, &parts)
+        func two(_ value: Int32) -> String { padded(Int(value), 2) }
+        return "\(Int(parts.tm_year) + 1900)-\(two(parts.tm_mon + 1))-\(two(parts.tm_mday))"
+            + "T\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec))Z"
+    }
+
+    private enum Zone {
+        case local
+        /// Seconds east of Greenwich.
+        case offset(Int64)
+
+        init?(_ text: Substring) {
+            if text.isEmpty {
+                self = .local
+            } else if text == "Z" {
+                self = .offset(0)
+            } else if let match = text.wholeMatch(of: /([+-])([0-9]{2}):?([0-9]{2})/),
+                let hours = Int64(match.output.2), let minutes = Int64(match.output.3),
+                hours < 24, minutes < 60
+            {
+                let seconds = hours * 3_600 + minutes * 60
+                self = .offset(match.output.1 == "-" ? -seconds : seconds)
+            } else {
+                return nil
+            }
+        }
+    }
+
+    private static func seconds(
+        _ date: (year: Substring, month: Substring, day: Substring),
+        _ time: (hour: Substring, minute: Substring, second: Substring), in zone: Zone
+    ) -> Int64? {
+        guard let year = Int32(date.year), let month = Int32(date.month),
+            let day = Int32(date.day), let hour = Int32(time.hour),
+            let minute = Int32(time.minute), let second = Int32(time.second),
+            (1970...2200).contains(year), hour < 24, minute < 60, second < 60
+        else { return nil }
+        var parts = tm()
+        parts.tm_year = year - 1900
+        parts.tm_mon = month - 1
+        parts.tm_mday = day
+        let wanted = parts
+        _ = timegm(&parts)
+        // timegm accepts the 40th of a month and moves on.
+        guard parts.tm_mon == wanted.tm_mon, parts.tm_mday == wanted.tm_mday else { return nil }
+        parts = wanted
+        (parts.tm_hour, parts.tm_min, parts.tm_sec) = (hour, minute, second)
+        switch zone {
+        case .local:
+            // Whether it is summer then, the system knows.
+            parts.tm_isdst = -1
+            return Int64(mktime(&parts))
+        case .offset(let offset): return Int64(timegm(&parts)) - offset
+        }
+    }
+}
