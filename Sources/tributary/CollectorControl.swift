@@ -10,12 +10,33 @@ struct CollectorControl {
     /// Looks whether there is a collector to ask.
     init(_ layout: ArchiveLayout) throws {
         guard try ArchiveLock.isTaken(layout) else {
-            throw Failure(
-                "no collector is recording into \(layout.root): say where with --archive")
+            throw Failure(Self.absence(from: layout))
         }
         client = try ControlClient(path: layout.control, name: "the collector") {
             try ArchiveLock.isTaken(layout)
         }
+    }
+
+    /// That there is no collector, and what it has left.
+    private static func absence(from layout: ArchiveLayout) -> String {
+        let absence = "no collector runs on \(layout.root)"
+        guard FileSystem.isDirectory(layout.sessions) else {
+            return "\(absence), and nothing was recorded there: say where with --archive"
+        }
+        var open: String?
+        do throws(ArchiveError) {
+            // Only the newest can be open: a collector that starts ends, or goes on with, those before.
+            if let newest = try layout.sessionNames().last,
+                try SessionManifest.read(layout.manifest(newest)).state == .recording
+            {
+                open = newest
+            }
+        } catch {
+            return "\(absence): \(error)"
+        }
+        guard let open else { return "\(absence), and no session is open there" }
+        return
+            "\(absence); session \(open) is open: a collector that is started there within its --idle-timeout goes on with it"
     }
 
     /// Asks one thing, and waits for the answer.

@@ -1,6 +1,7 @@
 import Archive
 import Containers
 import Encoding
+import ExportCore
 import ReplayCore
 import Terminal
 
@@ -50,8 +51,14 @@ enum ContainerReplayRun {
         if command.keepTime {
             throw UsageError("--keep-time is for collectors: a container's times begin at zero")
         }
-        if target.isFile, FileSystem.exists(command.to) {
-            throw Failure("\(command.to) is there already: it is not overwritten")
+        if target.isFile {
+            do {
+                try OutputFile.check(
+                    command.to, overwrites: command.overwrite,
+                    inputs: input.recorded.flatMap { $0.files.map(\.path) })
+            } catch let error as ExportError {
+                throw Failure("\(error)")
+            }
         }
         if target.isFile, command.loop {
             throw UsageError("--loop would fill the disk with \(command.to)")
@@ -61,11 +68,12 @@ enum ContainerReplayRun {
         do {
             let cancellation = Cancellation()
             let control = try ReplayControl(startsPaused: command.paused) { cancellation.cancel() }
+            var settings = ContainerReplay.Settings(
+                destination: target.destination, format: target.format, speed: speed,
+                loops: command.loop, from: input.window.from, until: input.window.until)
+            settings.overwrites = command.overwrite
             let replay = ContainerReplay(
-                settings: ContainerReplay.Settings(
-                    destination: target.destination, format: target.format, speed: speed,
-                    loops: command.loop, from: input.window.from, until: input.window.until),
-                control: control, cancellation: cancellation)
+                settings: settings, control: control, cancellation: cancellation)
             let began = ContinuousClock().now
             let outcome = try ReplayWatch.watch(
                 control, input: input, to: command.to, speed: speed, console: console

@@ -17,7 +17,8 @@ struct ExportCommand: ParsableCommand {
             at --start, by an edit list behind the keyframe before it; other containers begin at that keyframe. Time stays true: where \
             something is missing, the last picture stays, and sound is silent, for as long as it was, unless --close-gaps is given.
 
-            --layout grid shows several sources side by side as they were at the same instants, with the session's time in the picture.
+            --layout grid shows several sources side by side as they were at the same instants, with the session's time in the picture. It is \
+            as large as 1280x720 at most, in the shape that the sources' pictures fill, unless --size is given.
 
             The file appears when it is whole; Ctrl-C leaves nothing behind. Exit status 1 when it could not be made.
             """)
@@ -240,7 +241,7 @@ struct ExportCommand: ParsableCommand {
         let ranges = try input.ranges(of: chosen, in: session, tracks: Set(TrackKind.allCases))
         guard !ranges.isEmpty else { throw ExportError.nothingThere("session \(session.name)") }
         var options = GridExport.Options()
-        if let size { options.size = size.size }
+        options.size = size?.size
         options.frameRate = fps.map { FrameRate(Int32($0)) }
         options.audioSource = try soundSource(ranges)
         let summary = try GridExport(

@@ -26,8 +26,10 @@ struct ImportCommand: ParsableCommand {
     var source: [String] = []
 
     @Option(
-        help: ArgumentHelp("When the files begin, UTC: 2026-11-20T22:40:00Z.", valueName: "time"))
-    var at: TimelinePoint?
+        help: ArgumentHelp(
+            "When the files begin: 2026-11-20T22:40:00Z, or without Z in local time.",
+            valueName: "time"))
+    var at: CalendarInstant?
 
     @Option(help: "Length of a segment.")
     var segment = TimeSpan(nanoseconds: 600_000_000_000)
@@ -59,20 +61,21 @@ struct ImportCommand: ParsableCommand {
         if let name = source.first(where: { !ArchiveLayout.isValidName($0) }) {
             throw ValidationError("--source: \(ArchiveError.badName(name))")
         }
-        if let at, case .session = at {
-            throw ValidationError("--at is an instant in UTC, such as 2026-11-20T22:40:00Z")
-        }
     }
 
     func run() throws {
-        for file in files where !FileSystem.exists(file) || FileSystem.isDirectory(file) {
-            throw Failure("no file '\(file)'")
+        for file in files {
+            guard FileSystem.exists(file) else { throw Failure("no file '\(file)'") }
+            if FileSystem.isDirectory(file) {
+                throw Failure(
+                    "'\(file)' is a directory: name the files in it that are to be imported")
+            }
         }
         var options = RecordingImport.Options()
         options.segmentNanoseconds = segment.nanoseconds
         options.names = source
         options.software = Version.software("tributary")
-        if case .utc(let nanoseconds) = at { options.zero = UTCTime(nanoseconds: nanoseconds) }
+        options.zero = at.map { UTCTime(nanoseconds: $0.nanoseconds) }
         let result = try LongWork.run("importing") { control in
             try RecordingImport(files, into: archive.layout, options: options, control: control)
                 .run()

@@ -19,8 +19,9 @@ struct InspectCommand: ParsableCommand {
     var json = false
 
     func run() throws {
-        guard FileSystem.exists(file), !FileSystem.isDirectory(file) else {
-            throw Failure("no file '\(file)'")
+        guard FileSystem.exists(file) else { throw Failure("no file '\(file)'") }
+        if FileSystem.isDirectory(file) {
+            throw Failure("'\(file)' is a directory: name one of the files in it")
         }
         do {
             try DescriptorSource.withFile(file) { source in

@@ -18,7 +18,8 @@ struct KeysCommand: ParsableCommand {
             """,
         subcommands: [
             GenerateKeyCommand.self, EnrolBoxCommand.self, TrustCollectorCommand.self,
-            AuthorizeKeyCommand.self, RevokeKeyCommand.self, ListKeysCommand.self,
+            AuthorizeKeyCommand.self, RevokeKeyCommand.self, ForgetKeyCommand.self,
+            ListKeysCommand.self,
         ])
 }
 
@@ -147,6 +148,30 @@ struct RevokeKeyCommand: ParsableCommand {
     }
 }
 
+struct ForgetKeyCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "forget",
+        abstract: "On the server: shuts a box out and removes its name from the list.",
+        discussion: """
+            For boxes that are gone. To replace a box and keep its name and sources, 'keys revoke NAME' and then 'keys enrol NAME' are \
+            enough.
+            """)
+
+    @OptionGroup var directory: KeyDirectoryOptions
+
+    @Argument(help: "What the box is called here, or its public key.")
+    var box: String
+
+    func run() throws {
+        try directory.with { directory in
+            let forgotten = try directory.forget(box)
+            print(
+                "\(forgotten.name) (\(forgotten.key.shortText)) is forgotten: it may write nothing, and its name is free"
+            )
+        }
+    }
+}
+
 struct ListKeysCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
@@ -162,7 +187,7 @@ struct ListKeysCommand: ParsableCommand {
             var name: String
             var publicKey: String
             var sources: [String]
-            var revoked: Bool
+            var isRevoked: Bool
             /// Nil: the key is the box's own.
             var enrolsUntil: String?
         }
@@ -205,12 +230,12 @@ struct ListKeysCommand: ParsableCommand {
             agents: (agents?.authorizations ?? []).map {
                 Listing.Agent(
                     name: $0.name, publicKey: $0.key.text, sources: $0.sources.map(\.description),
-                    revoked: $0.isRevoked, enrolsUntil: $0.expires.map(ExpiryTime.text))
+                    isRevoked: $0.isRevoked, enrolsUntil: $0.expires.map(ExpiryTime.text))
             }, flaws: flaws)
     }
 
     private static func right(of agent: Listing.Agent) -> String {
-        if agent.revoked { return "nothing: revoked" }
+        if agent.isRevoked { return "nothing: revoked" }
         let sources = agent.sources.joined(separator: " ")
         guard let until = agent.enrolsUntil, let seconds = ExpiryTime.seconds(until) else {
             return sources

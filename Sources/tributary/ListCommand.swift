@@ -5,18 +5,33 @@ import Terminal
 /// `tributary ls`: what is there, from the catalog, or from names and sizes where there is none.
 struct ListCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "ls", abstract: "Lists sessions, or the segments of one.")
+        commandName: "ls", abstract: "Lists sessions, or the segments of one.",
+        discussion: """
+            Of sessions: name and tags ('tributary note'), state, sources, segments and size. Of a session's segments: from when to when \
+            each holds something, in UTC, and its size. --from and --until take a date, or a date and a time: 2026-11-20, \
+            '2026-11-20 22:40' and 2026-11-20T22:40 are local time, 2026-11-20T22:40:00Z is UTC, 2026-11-20T22:40:00+01:00 has \
+            a zone of its own. A date alone is its first instant.
+            """)
 
     @OptionGroup var archive: ArchiveOptions
 
-    @Argument(help: "A session; its segments are listed. 'latest' is the newest.")
+    @Argument(
+        help: ArgumentHelp(
+            "A session, by its name, a name or tag that 'note' gave it, or its directory: its segments are listed. 'latest' is the newest. An archive's directory: its sessions.",
+            valueName: "session"))
     var session: String?
 
-    @Option(help: ArgumentHelp("Only what has something after that time, UTC.", valueName: "utc"))
-    var from: TimelinePoint?
+    @Option(help: ArgumentHelp("Only what has something after that time.", valueName: "time"))
+    var from: CalendarInstant?
 
-    @Option(help: ArgumentHelp("Only what has something before that time, UTC.", valueName: "utc"))
-    var until: TimelinePoint?
+    @Option(help: ArgumentHelp("Only what has something before that time.", valueName: "time"))
+    var until: CalendarInstant?
+
+    @Option(
+        help: ArgumentHelp(
+            "Only sessions with that tag; give it again for sessions that have all of them.",
+            valueName: "tag"))
+    var tag: [String] = []
 
     @Flag(help: "Print names only, one a line.")
     var names = false
@@ -28,6 +43,8 @@ struct ListCommand: ParsableCommand {
     private struct SessionRow: Encodable {
         var session: String
         var state: String
+        /// Whether a collector runs in the archive: without one, nothing is recorded.
+        var isCollectorRunning: Bool
         var isProtected: Bool
         var sources: [String]
         var segments: Int
@@ -38,65 +55,64 @@ struct ListCommand: ParsableCommand {
         var note: String?
     }
 
-    /// A segment in one line.
-    private struct SegmentRow: Encodable {
-        var source: String
-        var segment: String
-        var path: String
-        var sizeBytes: UInt64
-    }
-
     func validate() throws {
-        for point in [from, until] {
-            if case .session? = point {
-                throw ValidationError(
-                    "--from and --until are instants of UTC here, such as 2026-11-20T22:40:00Z")
-            }
-        }
-        if let from = Self.utc(from), let until = Self.utc(until), from >= until {
+        if let from, let until, from.nanoseconds >= until.nanoseconds {
             throw ValidationError("--from is not before --until: nothing would be found")
         }
     }
 
-    private static func utc(_ point: TimelinePoint?) -> Int64? {
-        point?.sessionNanoseconds(zeroUTCNanoseconds: 0)
-    }
-
     func run() throws {
         try withArchiveErrors {
-            if let session {
-                try listSegments(of: archive.session(named: session))
-            } else {
-                try listSessions()
+            guard let session else { return try listSessions(in: try archive.openLayout()) }
+            if case .archive(let layout) = try archive.place(session) {
+                return try listSessions(in: layout)
             }
+            if !tag.isEmpty {
+                throw UsageError("--tag is for lists of sessions: leave out '\(session)'")
+            }
+            let (name, layout) = try archive.oneSession(session)
+            try SegmentList(
+                session: name, layout: layout, from: from?.nanoseconds, until: until?.nanoseconds
+            ).show(names: names, json: json)
         }
     }
 
-    private func listSessions() throws {
-        let layout = try archive.openLayout()
-        let rows: [SessionRow]
+    private func listSessions(in layout: ArchiveLayout) throws {
+        let state = try SessionState(layout)
+        var rows: [SessionRow]
         let found = try ReadableCatalog.ask(layout) { catalog throws(ArchiveError) in
-            try catalog.sessions(from: Self.utc(from), until: Self.utc(until)).map {
-                (listing) throws(ArchiveError) in try row(listing, catalog, layout)
+            try catalog.sessions(from: from?.nanoseconds, until: until?.nanoseconds).map {
+                (listing) throws(ArchiveError) in try row(listing, catalog, layout, state)
             }
         }
         if let found {
             rows = found
         } else {
             try refuseRange()
-            rows = try layout.sessionNames().map { try row($0, layout) }
+            rows = try layout.sessionNames().map { try row($0, layout, state) }
         }
+        if !tag.isEmpty { rows = rows.filter { Set(tag).isSubset(of: $0.tags) } }
         if json { return try JSONOutput.print(rows) }
         if names { return rows.forEach { print($0.session) } }
+        show(rows, state)
+    }
+
+    private func show(_ rows: [SessionRow], _ state: SessionState) {
+        // Most archives have no tags: no column for nothing.
+        let hasTags = rows.contains { !$0.tags.isEmpty }
+        let tags = hasTags ? ["TAGS"] : []
         var table = Table(
-            ["SESSION", "STATE", "SOURCES", "SEGMENTS", "SIZE"], rightAligned: [3, 4])
+            ["SESSION"] + tags + ["STATE", "SOURCES", "SEGMENTS", "SIZE"],
+            rightAligned: hasTags ? [4, 5] : [3, 4])
         for row in rows {
-            table.add([
-                row.name.map { "\(row.session) \"\($0)\"" } ?? row.session,
-                row.isProtected ? "\(row.state), protected" : row.state,
-                row.sources.joined(separator: " "), "\(row.segments)",
-                "\(ByteCount(Int64(row.sizeBytes)))",
-            ])
+            let text = state.text(row.state)
+            let own = hasTags ? [oneLine(row.tags.joined(separator: ", "))] : []
+            table.add(
+                [row.name.map { "\(row.session) \"\(oneLine($0))\"" } ?? row.session] + own + [
+                    row.isProtected ? "\(text), protected" : text,
+                    row.sources.joined(separator: " "), "\(row.segments)",
+                    "\(ByteCount(Int64(clamping: row.sizeBytes)))",
+                ])
         }
         table.lines().forEach { print($0) }
     }
@@ -111,7 +127,8 @@ struct ListCommand: ParsableCommand {
 
     /// A session as the catalog has it; what grows is looked at.
     private func row(
-        _ listing: CatalogListing, _ catalog: Catalog, _ layout: ArchiveLayout
+        _ listing: CatalogListing, _ catalog: Catalog, _ layout: ArchiveLayout,
+        _ state: SessionState
     ) throws(ArchiveError) -> SessionRow {
         var size = listing.sizeBytes
         if listing.state != SessionManifest.State.finished.rawValue {
@@ -121,12 +138,15 @@ struct ListCommand: ParsableCommand {
             }
         }
         return SessionRow(
-            session: listing.session, state: listing.state, isProtected: listing.isProtected,
+            session: listing.session, state: listing.state,
+            isCollectorRunning: state.isCollectorRunning, isProtected: listing.isProtected,
             sources: listing.sources, segments: listing.segments, sizeBytes: size,
             name: listing.notes.name, tags: listing.notes.tags, note: listing.notes.note)
     }
 
-    private func row(_ session: String, _ layout: ArchiveLayout) throws -> SessionRow {
+    private func row(
+        _ session: String, _ layout: ArchiveLayout, _ collector: SessionState
+    ) throws -> SessionRow {
         let sources = try layout.sourceNames(session)
         let paths = try sources.flatMap { try layout.segmentPaths(session, $0) }
         let state: String
@@ -135,45 +155,12 @@ struct ListCommand: ParsableCommand {
         } catch {
             state = "unreadable"
         }
+        let notes = SessionLabels.read(session, in: layout)
         return SessionRow(
-            session: session, state: state,
+            session: session, state: state, isCollectorRunning: collector.isCollectorRunning,
             isProtected: SessionProtection.isProtected(session, in: layout), sources: sources,
             segments: paths.count,
-            sizeBytes: try paths.reduce(0) { $0 + (try FileSystem.size($1)) })
-    }
-
-    private func listSegments(of session: String) throws {
-        let layout = archive.layout
-        var rows: [SegmentRow] = []
-        if from != nil || until != nil {
-            let found = try ReadableCatalog.ask(layout) { catalog throws(ArchiveError) in
-                try catalog.segments(of: session, from: Self.utc(from), until: Self.utc(until))
-            }
-            guard let found else { return try refuseRange() }
-            for segment in found {
-                let path = "\(layout.source(session, segment.source))/\(segment.file)"
-                rows.append(
-                    SegmentRow(
-                        source: segment.source, segment: segment.file, path: path,
-                        sizeBytes: try FileSystem.size(path)))
-            }
-        } else {
-            for source in try layout.sourceNames(session) {
-                for path in try layout.segmentPaths(session, source) {
-                    let name = path.split(separator: "/").last.map(String.init) ?? path
-                    rows.append(
-                        SegmentRow(
-                            source: source, segment: name, path: path,
-                            sizeBytes: try FileSystem.size(path)))
-                }
-            }
-        }
-        if json { return try JSONOutput.print(rows) }
-        if names { return rows.forEach { print($0.path) } }
-        var table = Table(["SOURCE", "SEGMENT", "SIZE"], rightAligned: [2])
-        for row in rows {
-            table.add([row.source, row.segment, "\(ByteCount(Int64(row.sizeBytes)))"])
-        }
-        table.lines().forEach { print($0) }
+            sizeBytes: try paths.reduce(0) { $0 + (try FileSystem.size($1)) }, name: notes.name,
+            tags: notes.tags, note: notes.note)
     }
 }

@@ -36,13 +36,23 @@ struct NoteCommand: ParsableCommand {
                     "\(option) has more than \(SessionNotes.maximumTextBytes) bytes")
             }
         }
+        if let name, !Self.isOneLine(name) {
+            throw ValidationError(
+                "--name '\(oneLine(String(name.prefix(80))))' cannot be a name: use one line; --note takes several"
+            )
+        }
         for tag in tag + untag {
-            guard !tag.isEmpty, tag.utf8.count <= 64, !tag.contains(where: \.isNewline) else {
+            guard !tag.isEmpty, tag.utf8.count <= 64, Self.isOneLine(tag) else {
                 throw ValidationError(
                     "--tag '\(oneLine(String(tag.prefix(80))))' cannot be a tag: use one line of at most 64 bytes"
                 )
             }
         }
+    }
+
+    /// Without line breaks and other control characters.
+    private static func isOneLine(_ text: String) -> Bool {
+        oneLine(text) == text && !text.contains(where: \.isNewline)
     }
 
     func run() throws {
@@ -51,7 +61,7 @@ struct NoteCommand: ParsableCommand {
             let layout = archive.layout
             var notes = try SessionNotes.read(session, in: layout)
             let before = notes
-            if let name { notes.name = name.isEmpty ? nil : oneLine(name) }
+            if let name { notes.name = name.isEmpty ? nil : name }
             if let note { notes.note = note.isEmpty ? nil : note }
             notes.tags = Set(notes.tags).union(tag).subtracting(untag).sorted()
             guard notes.tags.count <= SessionNotes.maximumTags else {
@@ -63,8 +73,10 @@ struct NoteCommand: ParsableCommand {
             }
             if json { return try JSONOutput.print(notes) }
             print("session  \(session)")
-            if let name = notes.name { print("name     \(name)") }
-            if !notes.tags.isEmpty { print("tags     \(notes.tags.joined(separator: ", "))") }
+            if let name = notes.name { print("name     \(oneLine(name))") }
+            if !notes.tags.isEmpty {
+                print("tags     \(oneLine(notes.tags.joined(separator: ", ")))")
+            }
             if let note = notes.note { print("note     \(note)") }
         }
     }

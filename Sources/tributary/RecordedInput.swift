@@ -10,7 +10,7 @@ struct RecordedInput: ParsableArguments {
 
     @Argument(
         help: ArgumentHelp(
-            "A session, 'latest', a session's directory, or recordings (.mp4) of one session.",
+            "A session (its name, or a name or tag that 'note' gave it), 'latest', a session's directory, or recordings (.mp4) of one session.",
             valueName: "input"))
     var inputs: [String] = []
 
@@ -23,27 +23,11 @@ struct RecordedInput: ParsableArguments {
 
     /// Opens the session.
     func session() throws -> RecordedSession {
-        guard let input = inputs.first else {
+        guard !inputs.isEmpty else {
             throw UsageError(
                 "say what: a session, 'latest', or recordings; 'tributary ls' shows them")
         }
-        if inputs.count == 1 {
-            if FileSystem.exists("\(input)/\(ArchiveLayout.manifestName)") {
-                return try RecordedSession(directory: input)
-            }
-            if !input.contains("/"), !FileSystem.exists(input) || input == "latest" {
-                return try RecordedSession(
-                    try archive.session(named: input), in: archive.layout)
-            }
-        }
-        for input in inputs {
-            guard FileSystem.exists(input) else { throw Failure("no file '\(input)'") }
-            if FileSystem.isDirectory(input) {
-                throw Failure(
-                    "'\(input)' is no session's directory (no \(ArchiveLayout.manifestName) in it)")
-            }
-        }
-        return try RecordedSession(files: inputs)
+        return try archive.recording(inputs)
     }
 
     /// The wanted part of each of these sources.
@@ -54,6 +38,7 @@ struct RecordedInput: ParsableArguments {
         if let duration, duration.nanoseconds <= 0 {
             throw UsageError("--duration 0 is nothing")
         }
+        if let from { try checkBeginning(from, of: session) }
         var ranges: [ExportRange] = []
         for source in sources {
             var end: Int64?
@@ -78,6 +63,20 @@ struct RecordedInput: ParsableArguments {
                     endNanoseconds: end, tracks: tracks))
         }
         return ranges
+    }
+
+    /// Before zero there is only what agents had captured before the session began.
+    private func checkBeginning(_ start: Int64, of session: RecordedSession) throws {
+        guard start < 0 else { return }
+        var first: Int64 = 0
+        for source in session.sources {
+            if let extent = try source.extent() { first = min(first, extent.startNanoseconds) }
+        }
+        guard start >= first else {
+            throw Failure(
+                "--start \(TimelinePoint.text(start)) is before the session begins, at \(TimelinePoint.text(first))"
+            )
+        }
     }
 
     /// The source of that name, or the only one.

@@ -71,6 +71,9 @@ struct ReplayCommand: ParsableCommand {
     @Flag(help: "Begin paused; s steps, space goes on.")
     var paused = false
 
+    @Flag(help: "Replace the file if it is there already.")
+    var overwrite = false
+
     @OptionGroup(title: "Keys") var keys: KeyOptions
 
     @Flag(help: "Print what was played as JSON.")
@@ -87,6 +90,9 @@ struct ReplayCommand: ParsableCommand {
             if let flaw = Endpoint.flaw(to) { throw ValidationError("--to: \(flaw)") }
         } else if let flaw = ContainerTarget.flaw(to) {
             throw ValidationError("--to: \(flaw)")
+        }
+        if overwrite, ContainerTarget(to)?.isFile != true {
+            throw ValidationError("--overwrite is for files: --to \(to) is none")
         }
         try keys.validate()
     }

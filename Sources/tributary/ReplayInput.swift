@@ -29,26 +29,7 @@ struct ReplayInput: Sendable {
 
     private static func session(_ command: ReplayCommand) throws -> RecordedSession {
         try withArchiveErrors { () -> RecordedSession in
-            let inputs = command.inputs
-            if inputs.count == 1 {
-                let input = inputs[0]
-                if FileSystem.exists("\(input)/\(ArchiveLayout.manifestName)") {
-                    return try RecordedSession(directory: input)
-                }
-                if !input.contains("/"), !FileSystem.exists(input) || input == "latest" {
-                    let name = try command.archive.session(named: input)
-                    return try RecordedSession(name, in: command.archive.layout)
-                }
-            }
-            for input in inputs {
-                guard FileSystem.exists(input) else { throw Failure("no file '\(input)'") }
-                if FileSystem.isDirectory(input) {
-                    throw Failure(
-                        "'\(input)' is neither a session's directory (no \(ArchiveLayout.manifestName)) nor an agent's spool"
-                    )
-                }
-            }
-            return try RecordedSession(files: inputs)
+            try command.archive.recording(command.inputs)
         }
     }
 

@@ -89,14 +89,14 @@ final class Ticker: Sendable {
 /// What was played.
 struct ReplayReport: Encodable {
     struct Lateness: Encodable {
-        var medianMilliseconds: Double
-        var percentile99Milliseconds: Double
-        var greatestMilliseconds: Double
+        var medianSeconds: Double
+        var percentile99Seconds: Double
+        var greatestSeconds: Double
 
         init(_ lateness: ReplayStatus.Lateness) {
-            medianMilliseconds = Double(lateness.median) / 1e6
-            percentile99Milliseconds = Double(lateness.percentile99) / 1e6
-            greatestMilliseconds = Double(lateness.greatest) / 1e6
+            medianSeconds = Double(lateness.median) / 1e9
+            percentile99Seconds = Double(lateness.percentile99) / 1e9
+            greatestSeconds = Double(lateness.greatest) / 1e9
         }
     }
 
@@ -105,7 +105,7 @@ struct ReplayReport: Encodable {
     var samples: UInt64
     var payloadBytes: UInt64
     var rounds: Int
-    var seconds: Double
+    var elapsedSeconds: Double
     /// How late messages left; none at full speed.
     var lateness: Lateness?
     /// More than one where the recording changes its formats, and its container cannot.
@@ -117,7 +117,7 @@ struct ReplayReport: Encodable {
         samples = status.sentSamples
         payloadBytes = status.sentBytes
         rounds = status.rounds
-        self.seconds = seconds
+        elapsedSeconds = seconds
         lateness = status.lateness.map(Lateness.init)
         files = status.files.isEmpty ? nil : status.files
     }
@@ -132,6 +132,6 @@ struct ReplayReport: Encodable {
     var line: String {
         let count = sources.count == 1 ? "1 source" : "\(sources.count) sources"
         return "played \(input): \(count), \(samples) samples, "
-            + "\(ByteCount(Int64(payloadBytes))) in \(decimal(seconds)) s"
+            + "\(ByteCount(Int64(payloadBytes))) in \(decimal(elapsedSeconds)) s"
     }
 }

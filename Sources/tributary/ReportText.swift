@@ -1,4 +1,5 @@
 import Archive
+import Media
 import Terminal
 
 /// Reports as lines for people.
@@ -10,8 +11,16 @@ enum ReportText {
             return "\(track.samples) \(unit)"
         }
         let verdict = file.isSound ? "ok     " : "DAMAGED"
-        return "\(verdict) \(file.path): \(file.state.rawValue), "
-            + "\(ByteCount(Int64(file.sizeBytes))), \(tracks.joined(separator: " + "))"
+        var parts = [state(file.state), "\(ByteCount(Int64(file.sizeBytes)))"]
+        if !tracks.isEmpty { parts.append(tracks.joined(separator: " + ")) }
+        return "\(verdict) \(oneLine(file.path)): \(parts.joined(separator: ", "))"
+    }
+
+    private static func state(_ state: FileReport.State) -> String {
+        switch state {
+        case .finished, .growing, .unreadable: state.rawValue
+        case .foreign: "export or foreign file"
+        }
     }
 
     /// One line for a finding.
@@ -24,13 +33,28 @@ enum ReportText {
     /// A session's verdict.
     static func summary(_ session: SessionReport) -> String {
         let files = session.sources.reduce(0) { $0 + $1.files.count }
-        let recorded = session.sources.reduce(0) { $0 + $1.recordedSamples }
-        let lost = session.sources.reduce(0) { $0 + $1.lostSamples }
+        let recorded = session.sources.map(\.recordedSamples).clampedSum
+        let lost = session.sources.map(\.lostSamples).clampedSum
         let bytes = session.sources.flatMap(\.files).reduce(0) { $0 + $1.digestedBytes }
-        let missing = lost == 0 ? "none missing" : "\(lost) missing and explained"
-        let verdict = session.isSound ? "sound" : "DAMAGED"
+        let verdict = session.isSound ? "intact" : "DAMAGED"
         return
             "session \(session.session): \(verdict); \(session.sources.count) sources, \(files) files, "
-            + "\(recorded) samples recorded, \(missing), \(ByteCount(Int64(bytes))) of media as sent"
+            + "\(recorded) samples recorded, \(ByteCount(Int64(bytes))) of media as sent; "
+            + missing(session, lost)
+    }
+
+    /// What is not there, and whether somebody knows why.
+    private static func missing(_ session: SessionReport, _ lost: UInt64) -> String {
+        let time = session.sources.reduce(0) { $0 + $1.missingNanoseconds }
+        let seconds = "\(decimal(Double(time) / 1e9)) s"
+        // A session that is damaged has lost more than its ledger knows.
+        guard session.isSound else { return "\(lost) samples are missing and explained" }
+        switch (lost, time >= 50_000_000) {
+        case (0, false): return "nothing missing"
+        case (0, true):
+            return "everything captured is there; \(seconds) were not captured (show)"
+        case (_, false): return "\(lost) samples are missing and explained (show)"
+        case (_, true): return "\(lost) samples, \(seconds), are missing and explained (show)"
+        }
     }
 }

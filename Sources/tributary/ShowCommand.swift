@@ -5,7 +5,13 @@ import Terminal
 /// `tributary show`: what a session holds, and what is missing and why.
 struct ShowCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "show", abstract: "Shows a session: sources, segments, gaps, clocks.")
+        commandName: "show",
+        abstract: "Shows a session: sources, segments with their formats, gaps, clocks.",
+        discussion: """
+            SESSION is a session's name, a name or tag that 'note' gave it, its directory, 'latest', or an archive's directory, of which the newest \
+            session is shown. Times are the session's, from its zero on; where something is missing, the time of day (UTC) is said too. \
+            CLOCK ± is how far off times may be; – where they come from a replay or an import, and nothing was measured.
+            """)
 
     @OptionGroup var archive: ArchiveOptions
 
@@ -17,24 +23,41 @@ struct ShowCommand: ParsableCommand {
 
     func run() throws {
         try withArchiveErrors {
-            let name = try archive.session(named: session)
-            let report = try SessionVerifier.verify(name, in: archive.layout)
-            if json { return try JSONOutput.print(report) }
-            let manifest = try SessionManifest.read(archive.layout.manifest(name))
-            show(report, manifest)
+            let (name, layout) = try archive.oneSession(session)
+            let report = try SessionVerifier.verify(name, in: layout)
+            let manifest = try SessionManifest.read(layout.manifest(name))
+            let shown = ShownSession(
+                report, manifest, notes: SessionLabels.read(name, in: layout),
+                isProtected: SessionProtection.isProtected(name, in: layout),
+                state: try SessionState(layout))
+            if json { return try JSONOutput.print(shown) }
+            show(shown, report, manifest, try SessionState(layout))
         }
     }
 
-    private func show(_ report: SessionReport, _ manifest: SessionManifest) {
+    private func show(
+        _ shown: ShownSession, _ report: SessionReport, _ manifest: SessionManifest,
+        _ state: SessionState
+    ) {
         print("session   \(report.session)")
+        if let name = shown.name { print("name      \(oneLine(name))") }
+        if !shown.tags.isEmpty {
+            print("tags      \(oneLine(shown.tags.joined(separator: ", ")))")
+        }
+        for (index, line) in (shown.note ?? "").split(separator: "\n").enumerated() {
+            print("\(index == 0 ? "note      " : "          ")\(oneLine(String(line)))")
+        }
         print("zero      \(manifest.zero)")
-        print("state     \(manifest.state.rawValue)")
+        print(
+            "state     \(state.text(manifest.state.rawValue))\(shown.isProtected ? ", protected" : "")"
+        )
         let segment = TimeSpan(nanoseconds: manifest.segmentNanoseconds)
         print("segments  every \(segment), zero at \(manifest.startAt.rawValue)")
         print("software  \(manifest.software)")
         for source in report.sources {
             print("")
-            show(source, manifest.sources.first { $0.name == source.name })
+            show(
+                source, manifest.sources.first { $0.name == source.name }, zero: manifest.zeroTime)
         }
         if let line = SideBySide.line(report) {
             print("")
@@ -42,34 +65,41 @@ struct ShowCommand: ParsableCommand {
         }
     }
 
-    private func show(_ source: SessionReport.Source, _ entry: SessionManifest.Source?) {
+    private func show(
+        _ source: SessionReport.Source, _ entry: SessionManifest.Source?, zero: UTCTime
+    ) {
         let from = entry.map { " from \($0.agent) at \($0.address)" } ?? ""
         print("\(source.name)\(from)\(source.isComplete ? "" : ", has not said goodbye")")
         for format in entry?.tracks ?? [] { print("  \(format)") }
         var table = Table(
-            ["  SEGMENT", "STATE", "BEGINS", "ENDS", "PICTURES", "SOUND", "SIZE", "CLOCK ±"],
+            [
+                "  SEGMENT", "STATE", "BEGINS", "ENDS", "PICTURES", "SOUND", "SIZE", "CLOCK ±",
+                "FORMAT",
+            ],
             rightAligned: [2, 3, 4, 5, 6, 7])
-        for file in source.files {
-            let name = file.path.split(separator: "/").last.map(String.init) ?? file.path
-            let origin = file.originSeconds ?? 0
-            let start = file.tracks.map(\.startSeconds).min() ?? 0
-            let end = file.tracks.map(\.endSeconds).max() ?? 0
-            func samples(_ kind: String) -> String {
-                file.tracks.first { $0.kind == kind }.map { "\($0.samples)" } ?? "-"
-            }
-            table.add([
-                "  \(name)", file.isSound ? file.state.rawValue : "DAMAGED",
-                Self.seconds(origin + start), Self.seconds(origin + end), samples("video"),
-                samples("audio"), "\(ByteCount(Int64(file.sizeBytes)))",
-                file.clockBoundMilliseconds.max().map { "\(Self.milliseconds($0)) ms" } ?? "-",
-            ])
-        }
+        for file in source.files { table.add(Self.row(file)) }
         table.lines().forEach { print($0) }
         show(source.clock, source.files)
-        if source.gaps.isEmpty {
-            print("  nothing missing")
+        GapText.lines(source.gaps, zero: zero).forEach { print("  \($0)") }
+    }
+
+    private static func row(_ file: FileReport) -> [String] {
+        let name = file.path.split(separator: "/").last.map(String.init) ?? file.path
+        let origin = file.originSeconds ?? 0
+        let start = file.tracks.map(\.startSeconds).min() ?? 0
+        let end = file.tracks.map(\.endSeconds).max() ?? 0
+        func samples(_ kind: String) -> String {
+            file.tracks.first { $0.kind == kind }.map { "\($0.samples)" } ?? "-"
         }
-        for gap in source.gaps { print("  missing: \(Self.text(gap))") }
+        // A bound of nothing is none: no exchange was behind it.
+        let bound = file.clockBoundMilliseconds.max().flatMap { $0 > 0 ? $0 : nil }
+        return [
+            "  \(name)", file.isSound ? file.state.rawValue : "DAMAGED",
+            Self.seconds(origin + start), Self.seconds(origin + end), samples("video"),
+            samples("audio"), "\(ByteCount(Int64(file.sizeBytes)))",
+            bound.map { "\(Self.milliseconds($0)) ms" } ?? "–",
+            file.tracks.map(\.format).joined(separator: ", "),
+        ]
     }
 
     private func show(_ clock: ClockSummary, _ files: [FileReport]) {
@@ -77,6 +107,11 @@ struct ShowCommand: ParsableCommand {
             let offset = epoch.offsetNanoseconds
             let skew = epoch.skewPartsPerBillion
             let bound = epoch.boundNanoseconds
+            guard epoch.exchanges > 0 || bound.greatest > 0 else {
+                print(
+                    "  clock \(epoch.identity.prefix(8)): – (not measured: a replay or an import)")
+                continue
+            }
             print(
                 "  clock \(epoch.identity.prefix(8)): offset \(ClockText.duration(offset.median)), "
                     + "skew \(ClockText.skew(skew.median)), known to within "
@@ -102,19 +137,6 @@ struct ShowCommand: ParsableCommand {
                     + "\(ClockText.duration(Int64(clamping: least))) to "
                     + "\(ClockText.duration(Int64(clamping: greatest)))")
         }
-    }
-
-    private static func text(_ gap: LedgerEntry) -> String {
-        var parts: [String] = []
-        if let samples = gap.samples { parts.append("\(samples) samples") }
-        if let track = gap.track { parts.append("of \(track)") }
-        if let start = gap.startNanoseconds { parts.append("from \(seconds(Double(start) / 1e9))") }
-        if let duration = gap.durationNanoseconds {
-            parts.append("for \(seconds(Double(duration) / 1e9))")
-        }
-        parts.append("(\(gap.cause ?? "unknown cause"))")
-        if let text = gap.text, !text.isEmpty { parts.append(oneLine(text)) }
-        return parts.joined(separator: " ")
     }
 
     /// Three digits after the point: `12.345 s`.

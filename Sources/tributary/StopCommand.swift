@@ -34,16 +34,15 @@ struct StopCommand: ParsableCommand {
         }
 
         var session: String
-        var seconds: Double
+        var durationNanoseconds: Int64
         var sources: [Source]
     }
 
     func run() throws {
-        if let session, !ArchiveLayout.isValidName(session) {
-            throw UsageError("'\(session)' cannot be a session's name; 'tributary ls' shows them")
-        }
         let reply = try withArchiveErrors {
-            try CollectorControl(archive.layout).ask(.stopSession(session))
+            // Without a collector, that is what is to be said, and not which sessions there are.
+            let collector = try CollectorControl(archive.layout)
+            return try collector.ask(.stopSession(try session.map(archive.session(named:))))
         }
         guard case .sessionStopped(var stopped) = reply else {
             throw Failure("the collector answered with something else: use programs of one version")
@@ -71,7 +70,7 @@ struct StopCommand: ParsableCommand {
 
     private func report(_ stopped: StoppedSession) -> Report {
         Report(
-            session: stopped.name, seconds: Double(stopped.durationNanoseconds) / 1e9,
+            session: stopped.name, durationNanoseconds: stopped.durationNanoseconds,
             sources: stopped.sources.map {
                 Report.Source(
                     name: $0.name, pictures: $0.pictures, soundPackets: $0.soundPackets,

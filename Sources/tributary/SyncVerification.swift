@@ -12,7 +12,7 @@ struct SyncVerification {
     }
 
     private struct Report: Encodable {
-        var accepted: Bool
+        var isAccepted: Bool
         var measured: [Measured]
     }
 
@@ -34,22 +34,23 @@ struct SyncVerification {
         if wanted.isEmpty { throw Failure("no session in \(archive.archive)") }
         var files: [String] = []
         for name in wanted {
-            switch try archive.subject(name) {
-            case .file(let path): files.append(path)
-            case .session(let session, let layout):
+            let (paths, found) = try archive.subjects(name)
+            files += paths
+            for (session, layout) in found {
                 measured.append(try measure(session: session, in: layout))
             }
         }
         if !files.isEmpty { measured.append(try measure(files: files)) }
         let unused = options.clock.map(\.source).filter { name in
             !measured.flatMap(\.report.sources).contains { $0.name == name }
+                && !measured.flatMap(\.report.skippedSources).contains(name)
         }
         if let name = unused.first {
             throw Failure("--clock names '\(name)', and no source is called that")
         }
         let accepted = measured.allSatisfy(\.report.isAccepted)
         if json {
-            try JSONOutput.print(Report(accepted: accepted, measured: measured))
+            try JSONOutput.print(Report(isAccepted: accepted, measured: measured))
         } else {
             for each in measured { SyncText.lines(each.subject, each.report).forEach { print($0) } }
         }

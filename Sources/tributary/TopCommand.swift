@@ -13,9 +13,9 @@ struct TopCommand: ParsableCommand {
         discussion: """
             Of the collector that records into the archive, or over HTTP of any that runs with --http. On a terminal it goes on \
             until q or Ctrl-C; elsewhere it is shown once. STATE: live; late (more than 5 s behind); unsaved (nothing has become \
-            durable for 10 s); away (its agent is not connected); idle (connected, nothing to record); gone (it has said \
-            goodbye). SPOOL is what the agent keeps because the collector does not have it on disk. OFFSET ± BOUND is the \
-            collector's clock less the box's, and how far off times may be. GAPS counts missing samples by cause.
+            durable for 10 s); stopped (somebody has stopped its capture); away (its agent is not connected); idle (connected, \
+            nothing to record); gone (it has said goodbye). SPOOL is what the agent keeps because the collector does not have it on disk. OFFSET ± BOUND is the \
+            collector's clock less the box's, and how far off times may be; a replay, whose times are given, has none. GAPS counts missing samples by cause.
             """)
 
     @OptionGroup var archive: ArchiveOptions

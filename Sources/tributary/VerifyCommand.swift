@@ -8,12 +8,13 @@ struct VerifyCommand: ParsableCommand {
         commandName: "verify",
         abstract: "Checks recordings: boxes, tables, digests, order, NAL units, sequence numbers.",
         discussion: """
-            WHAT is a session, its directory, 'latest', or an MP4 file. Exit status 1 means damage. A file that is still growing, or that \
-            a crash left behind, is sound as far as it goes.
+            WHAT is a session (its name, or a name or tag that 'note' gave it), its directory, an archive's directory, 'latest', or an \
+            MP4 or MOV file. Exit status 1 means damage. A file that is still growing, or that a crash left behind, is intact as far as \
+            it goes.
 
             With --sync the recordings of the test pattern are decoded instead, and time is measured: each source against \
             the timeline that all share, sources against each other, sound against picture. Files that are named are taken to \
-            begin together. Exit status 1 means that no code can be read, that --max-error is exceeded, or that the \
+            begin together. Sources without the test pattern are left out and named. Exit status 1 means that no code can be read, that --max-error is exceeded, or that the \
             recordings' own bounds are.
             """)
 
@@ -29,7 +30,7 @@ struct VerifyCommand: ParsableCommand {
 
     /// Everything that was checked.
     private struct Report: Encodable {
-        var sound: Bool
+        var isIntact: Bool
         var sessions: [SessionReport]
         var files: [FileReport]
     }
@@ -42,7 +43,7 @@ struct VerifyCommand: ParsableCommand {
         } else {
             show(report)
         }
-        if !report.sound { throw ExitCode(ExitStatus.failure) }
+        if !report.isIntact { throw ExitCode(ExitStatus.failure) }
     }
 
     private func measure() throws {
@@ -57,14 +58,14 @@ struct VerifyCommand: ParsableCommand {
         let wanted = what.isEmpty ? try archive.openLayout().sessionNames() : what
         if wanted.isEmpty { throw Failure("no session in \(archive.archive)") }
         for name in wanted {
-            switch try archive.subject(name) {
-            case .file(let path): files.append(FileVerifier.verify(path).report)
-            case .session(let session, let layout):
+            let (paths, found) = try archive.subjects(name)
+            files += paths.map { FileVerifier.verify($0).report }
+            for (session, layout) in found {
                 sessions.append(try SessionVerifier.verify(session, in: layout))
             }
         }
-        let sound = sessions.allSatisfy(\.isSound) && files.allSatisfy(\.isSound)
-        return Report(sound: sound, sessions: sessions, files: files)
+        let isIntact = sessions.allSatisfy(\.isSound) && files.allSatisfy(\.isSound)
+        return Report(isIntact: isIntact, sessions: sessions, files: files)
     }
 
     private func show(_ report: Report) {

@@ -1,0 +1,49 @@
+import Archive
+import Media
+import Terminal
+
+/// What is missing of a source, as lines for people.
+enum GapText {
+    /// A gap that is shorter rounds to 0.000 s: such gaps share a line.
+    private static let shortestNanoseconds: UInt64 = 500_000
+
+    /// - Parameter zero: the session's, for times of day.
+    static func lines(_ gaps: [LedgerEntry], zero: UTCTime) -> [String] {
+        let long = gaps.filter { !isShort($0) }
+        let short = gaps.filter(isShort)
+        var lines = long.map { "missing: \(text($0, zero))" }
+        if !short.isEmpty {
+            let samples = short.reduce(UInt64(0)) { $0.clampedAdding($1.samples ?? 0) }
+            let causes = Set(short.map(cause)).sorted().joined(separator: ", ")
+            let count = short.count == 1 ? "1 gap" : "\(short.count) gaps"
+            let lost = samples == 0 ? "no sample lost" : "\(samples) samples"
+            lines.append("missing: \(count) of less than a millisecond, \(lost) (\(causes))")
+        }
+        return lines.isEmpty ? ["nothing missing"] : lines
+    }
+
+    private static func isShort(_ gap: LedgerEntry) -> Bool {
+        gap.durationNanoseconds.map { $0 < shortestNanoseconds } ?? false
+    }
+
+    private static func cause(_ gap: LedgerEntry) -> String {
+        gap.cause.map(oneLine) ?? "unknown cause"
+    }
+
+    private static func text(_ gap: LedgerEntry, _ zero: UTCTime) -> String {
+        var parts: [String] = []
+        if let samples = gap.samples { parts.append("\(samples) samples") }
+        if let track = gap.track { parts.append("of \(oneLine(track))") }
+        if let start = gap.startNanoseconds {
+            parts.append(
+                "from \(InstantText.seconds(start)), \(InstantText.timeOfDay(start, zero: zero)) UTC,"
+            )
+        }
+        if let duration = gap.durationNanoseconds {
+            parts.append("for \(InstantText.seconds(Int64(clamping: duration)))")
+        }
+        parts.append("(\(cause(gap)))")
+        if let text = gap.text, !text.isEmpty { parts.append(oneLine(text)) }
+        return parts.joined(separator: " ")
+    }
+}
