@@ -57,17 +57,18 @@ let package = Package(
         .executable(name: "tributary", targets: ["tributary"]),
     ],
     dependencies: [
-        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
-        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
-        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
-        .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
+        // Exact, not "from": what is built tomorrow is what was tested. Package.resolved names what these need themselves.
+        .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-crypto", exact: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-protobuf", exact: "1.39.0"),
         // The collector's HTTP server. Without traits: no package for configuration files, no more of Foundation than need be.
         .package(
-            url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
-        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
-        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
-        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+            url: "https://github.com/hummingbird-project/hummingbird", exact: "2.28.1", traits: []),
+        .package(url: "https://github.com/apple/swift-http-types", exact: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
     ],
     targets: [
         // Level C: module maps and the thinnest shims.
@@ -108,7 +109,9 @@ let package = Package(
         library("Trust", argumentParser, crypto, logging, "Messaging", "Terminal", "Wire"),
         library("Control", argumentParser, "Media", "Messaging", "Terminal", "Threads", "Wire"),
         library("Archive", crypto, grdb, "CLinux", "Media", "MP4", "Timing"),
-        library("Outbound", crypto, logging, "Media", "Messaging", "Spooling", "Timing", "Wire"),
+        library(
+            "Outbound", crypto, logging, "Media", "Messaging", "Spooling", "Threads", "Timing",
+            "Wire"),
         .target(
             name: "OperationsServer", dependencies: httpServer + [logging, "Operations"],
             swiftSettings: settings),
@@ -133,7 +136,7 @@ let package = Package(
             "tributary-agent", "AgentCore", "CLinux", "Control", "Encoding", "Devices", "Media",
             "Messaging", "Trust", "Wire"),
         program(
-            "tributary-collector", "CollectorCore", "Archive", "CLinux", "Operations",
+            "tributary-collector", "CollectorCore", "Archive", "CLinux", "Media", "Operations",
             "OperationsServer", "Trust"),
         program(
             "tributary", "Archive", "Containers", "Control", "Devices", "Encoding", "ExportCore",
@@ -166,9 +169,9 @@ let package = Package(
             "Outbound", "Spooling", "TestMedia", "TestSpools", "Wire"),
         tests("Archive", "Archive", "Media", "MP4", "TestRecordings", "Timing"),
         tests(
-            "CollectorCore", "Archive", "CollectorCore", "Media", "Operations", "TestDisks",
-            "Timing",
-            "Wire"),
+            "CollectorCore", logging, "Archive", "CollectorCore", "Media", "Messaging",
+            "Operations",
+            "TestDisks", "Timing", "Trust", "Wire"),
         tests("Containers", "Containers", "Devices", "Media", "TestMedia"),
         tests(
             "ExportCore", "Archive", "Containers", "Devices", "Encoding", "ExportCore", "MP4",
@@ -211,7 +214,8 @@ if isFuzzed {
         .executableTarget(
             name: "fuzz",
             dependencies: [
-                "Archive", "Media", "Messaging", "MP4", "Spooling", "TestSpools", "Trust", "Wire",
+                "Archive", "Media", "Messaging", "MP4", "Spooling", "TestRecordings", "TestSpools",
+                "Trust", "Wire",
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: settings))
 }

@@ -41,7 +41,7 @@ class Report:
 def source(report, name="session"):
     """The only source of a session, which has to be sound."""
     verdict = report.json(f"{name}.verify.json")
-    report.expect(verdict["sound"], f"{name}: verify {'clean' if verdict['sound'] else 'found damage'}")
+    report.expect(verdict["isIntact"], f"{name}: verify {'clean' if verdict['isIntact'] else 'found damage'}")
     return report.json(f"{name}.show.json")["sources"][0]
 
 
@@ -248,8 +248,8 @@ def faults(report):
     report.expect(any(sequence > 2**32 - 129 for _, sequence, _ in trace)
                   and any(b < a for (_, a, _), (_, b, _) in zip(trace, trace[1:])), "the driver's count has wrapped")
     report.expect(1 <= len([g for g in silent if g["cause"] == "device lost"]) and
-                  all(g["cause"] in ("device lost", "overrun") for g in silent if g["durationNanoseconds"]),
-                  f"sound: {[(g['cause'], g['durationNanoseconds'] / 1e9) for g in silent]}")
+                  all(g["cause"] in ("device lost", "overrun") for g in silent if g["durationSeconds"]),
+                  f"sound: {[(g['cause'], g['durationSeconds']) for g in silent]}")
     # Everything that was due is recorded, or counted.
     begin, end = events(report)["dropped"], events(report)["end"]
     times = sorted(time for path in recordings(report) for time in packet_times(path, "v"))
@@ -304,9 +304,9 @@ def all_times(path, stream, file):
 def unexplained(entry, kind, times, longest):
     """Pauses between samples that the ledger does not speak of."""
     told = []
-    for gap in sorted(gaps(entry, kind), key=lambda gap: gap["startNanoseconds"]):
-        begin = gap["startNanoseconds"] / 1e9
-        end = begin + (gap["durationNanoseconds"] or 0) / 1e9
+    for gap in sorted(gaps(entry, kind), key=lambda gap: gap["startSeconds"]):
+        begin = gap["startSeconds"]
+        end = begin + (gap["durationSeconds"] or 0)
         # Of one pause, some pictures may be missing for one reason, and the next ones for another.
         if told and begin < told[-1][1] + 0.001:
             told[-1] = told[-1][0], max(end, told[-1][1])
@@ -340,7 +340,7 @@ def switch(report):
         report.expect(not found, f"{kind}: {len(found)} pauses that the ledger does not speak of {found[:3]}")
         causes = {cause: len([gap for gap in gaps(entry, kind) if gap["cause"] == cause])
                   for cause in {gap["cause"] for gap in gaps(entry, kind)}}
-        longest_gap = max((gap["durationNanoseconds"] / 1e9 for gap in gaps(entry, kind)
+        longest_gap = max((gap["durationSeconds"] for gap in gaps(entry, kind)
                            if gap["cause"] == "command" and "stopped" not in gap.get("text", "")), default=0)
         report.say(f"{kind}: gaps {causes}; a switch takes {longest_gap:.2f} s at most")
     # What lies before a file's beginning is decoded, and not heard; an encoder's first packet is silence before its first sound.
@@ -351,8 +351,8 @@ def switch(report):
     controls = dict(line.split(": ") for line in report.text("controls.txt").splitlines())
     report.expect(controls == {"brightness": "200", "contrast": "90", "hue": "10"}, f"the camera's controls: {controls}")
     status = report.json("refused.json")
-    report.expect(status["videoBitrate"] == 400_000 and status["rotation"] == 0 and status["video"] == "platform:vivid-000",
-                  f"after two refusals: {status['video']}, {status['videoBitrate']} bit/s, turned by {status['rotation']}°")
+    report.expect(status["videoBitsPerSecond"] == 400_000 and status["rotation"] == 0 and status["video"] == "platform:vivid-000",
+                  f"after two refusals: {status['video']}, {status['videoBitsPerSecond']} bit/s, turned by {status['rotation']}°")
     report.expect(len(report.json("controls.json")) > 20, "controls are listed")
     # The microphone.
     tones = pitch(paths[0], 1), pitch(paths[-1], 1)

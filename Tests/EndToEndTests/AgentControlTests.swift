@@ -19,7 +19,7 @@ extension EndToEnd {
             var video: String
             var width: Int?
             var height: Int?
-            var videoBitrate: Int
+            var videoBitsPerSecond: Int
             var rotation: Int
             var pictures: Int
         }
@@ -328,7 +328,7 @@ extension EndToEnd {
                 #expect(bad.complaints.contains("/nowhere.mp4"))
                 let before = try await control("status", "--json")
                 let status = try JSONDecoder().decode(Status.self, from: before.outputData)
-                #expect(status.video == "test" && status.videoBitrate == 4_000_000)
+                #expect(status.video == "test" && status.videoBitsPerSecond == 4_000_000)
 
                 let good = try await control("set", "--video-bitrate", "1M", "--rotate", "180")
                 #expect(good.status == 0, "\(good.complaints)")
@@ -336,7 +336,7 @@ extension EndToEnd {
                 #expect(stopped.output.contains("camera: stopped"))
                 let started = try await control("start", "--json")
                 let after = try JSONDecoder().decode(Status.self, from: started.outputData)
-                #expect(after.isCapturing && after.videoBitrate == 1_000_000)
+                #expect(after.isCapturing && after.videoBitsPerSecond == 1_000_000)
                 #expect(after.rotation == 180)
 
                 // Nobody but the agent's user may ask.
@@ -389,16 +389,76 @@ extension EndToEnd {
             }
         }
 
+        private struct View: Decodable {
+            struct Source: Decodable {
+                var isStopped: Bool
+                var lagSeconds: Double?
+                var spoolBytes: Double?
+                var persistedAgeSeconds: Double
+            }
+            var sources: [Source]
+        }
+
+        private func top(_ stage: Stage) async throws -> View.Source? {
+            let json = try await stage.start(
+                .archive, ["top", "--json", "--archive", stage.archive]
+            ).succeeds()
+            return try JSONDecoder().decode(View.self, from: json.outputData).sources.first
+        }
+
+        @Test func `a camera that is stopped on purpose is stopped, not late, and keeps nothing`()
+            async throws
+        {
+            try await Stage.with { stage in
+                let collector = try await stage.collector("--once")
+                let agent = try stage.testAgent("camera")
+                _ = try await stage.holds(1, of: "camera")
+                #expect(try await top(stage)?.isStopped == false)
+                let unknown = try await stage.run(
+                    .archive, "agent", "door", "status", "--archive", stage.archive)
+                #expect(
+                    unknown.complaints.contains("the source door at this moment; connected: camera")
+                )
+                let other = try await stage.run(
+                    .agent, "control", "status", "--spool", stage.spool, "--source", "door")
+                #expect(other.complaints.contains("running with this spool: camera; choose with"))
+                let stopped = try await ask(stage, "stop")
+                #expect(stopped.status == 0)
+                #expect(stopped.output.contains("camera: stopped (pictures: test, sound: test)"))
+                var shown: View.Source?
+                let deadline = ContinuousClock.now + Running.patience
+                repeat {
+                    shown = try await top(stage)
+                } while (shown?.isStopped != true || shown?.spoolBytes != 0)
+                    && ContinuousClock.now < deadline
+                let source = try #require(shown)
+                #expect(source.isStopped)
+                #expect(source.lagSeconds == nil)
+                // The spool's file is still there; the collector has everything that is in it.
+                #expect(source.spoolBytes == 0)
+                #expect(source.persistedAgeSeconds == 0)
+                #expect(try await ask(stage, "status").output.contains("0 B kept on the box"))
+                let table = try await stage.run(.archive, "top", "--archive", stage.archive)
+                #expect(table.output.contains("\ncamera  stopped"), "\(table.output)")
+                let started = try await ask(stage, "start")
+                #expect(started.status == 0)
+                try await stage.grows("camera")
+                #expect(try await top(stage)?.isStopped == false)
+                try await finish(stage, agent, collector)
+            }
+        }
+
         @Test func `a collector knows who is not there`() async throws {
             try await Stage.with { stage in
                 let nowhere = try await ask(stage, "status")
                 #expect(nowhere.status == 1)
-                #expect(nowhere.complaints.contains("no collector is recording into"))
+                #expect(nowhere.complaints.contains("no collector runs on \(stage.archive)"))
                 let collector = try await stage.collector()
                 let outcome = try await ask(stage, "status")
                 #expect(outcome.status == 1)
                 #expect(outcome.complaintLines.count == 1)
                 #expect(outcome.complaints.contains("no agent sends the source camera"))
+                #expect(outcome.complaints.contains("no agent is connected"))
                 for nonsense in [
                     ["set"], ["set", "--fps", "x"], ["set", "--rotate", "45"],
                     ["set", "--crop", "1x1"], ["set", "--control", "a"], ["set", "--mirror", "x"],

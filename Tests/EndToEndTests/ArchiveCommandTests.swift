@@ -60,9 +60,9 @@ extension EndToEnd.TwoCameraTests {
             let archive = cameras.stage.archive
             let text = try await tributary("verify", "--archive", archive)
             #expect(text.contains("300 pictures"))
-            #expect(text.contains(": sound"))
+            #expect(text.contains(": intact;"))
             let report = try object(try await tributary("verify", "--json", "--archive", archive))
-            #expect(report["sound"] as? Bool == true)
+            #expect(report["isIntact"] as? Bool == true)
         }
 
         /// As shells complete it; the archive is not named then, and may be somewhere else.
@@ -74,16 +74,16 @@ extension EndToEnd.TwoCameraTests {
                 ).first)
             let directory = "\(cameras.stage.archive)/sessions/\(session)"
             let text = try await tributary("verify", directory + ending)
-            #expect(text.contains("session \(session): sound; 2 sources"))
+            #expect(text.contains("session \(session): intact; 2 sources"))
         }
 
         @Test func `verify says of a directory without a session what it is`() async throws {
             let outcome = try await cameras.stage.start(
-                .archive, ["verify", cameras.stage.archive]
+                .archive, ["verify", cameras.stage.directory.path]
             )
             .outcome()
             #expect(outcome.status == 1)
-            #expect(outcome.complaints.contains("is no session's directory"))
+            #expect(outcome.complaints.contains("is neither a session's directory"))
             #expect(outcome.complaints.filter(\.isNewline).count == 1)
         }
 
@@ -113,7 +113,7 @@ extension EndToEnd.TwoCameraTests {
                 let machine = try await stage.run(
                     .archive, "verify", "--json", "--archive", stage.archive)
                 #expect(machine.status == 1)
-                #expect(try object(machine.output)["sound"] as? Bool == false)
+                #expect(try object(machine.output)["isIntact"] as? Bool == false)
             }
         }
     }

@@ -173,7 +173,7 @@ extension EndToEnd {
                 let outcome = try await copies.stage.run(
                     .archive, "verify", "--archive", archive)
                 #expect(outcome.status == 0, "\(outcome.output)")
-                #expect(outcome.output.contains("none missing"))
+                #expect(outcome.output.contains("nothing missing"))
             }
         }
     }

@@ -87,7 +87,7 @@ extension EndToEnd {
                 let outcome = try await stage.run(.archive, "stop", "--archive", stage.archive)
                 #expect(outcome.status == 1)
                 #expect(outcome.complaintLines.count == 1)
-                #expect(outcome.complaints.contains("no collector is recording into"))
+                #expect(outcome.complaints.contains("no collector runs on"))
             }
         }
 

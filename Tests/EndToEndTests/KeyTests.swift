@@ -106,6 +106,7 @@ extension EndToEnd {
                 try await agent.says("refused: the key stage is revoked")
                 try await agent.says("does not admit this box's key")
                 try await site.collector.says("refused: the key of stage is revoked")
+                try await site.collector.says("has ended (stage was revoked)")
                 let before = try stage.recordings("stage").map { try Data(contentsOf: $0).count }
                 try await Task.sleep(for: .seconds(1))
                 let after = try stage.recordings("stage").map { try Data(contentsOf: $0).count }

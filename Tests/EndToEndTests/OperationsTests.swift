@@ -76,6 +76,35 @@ extension EndToEnd {
             }
         }
 
+        @Test func `a probe is answered, however many requests are never finished`() async throws {
+            try await Stage.with { stage in
+                let collector = try await stage.collector("--http", "127.0.0.1:0")
+                let site = try await Watcher(of: collector, on: stage)
+                let before = try collector.descriptors()
+                let endpoint = "tcp://127.0.0.1:\(site.port)"
+                var peers: [RawPeer] = []
+                for number in 0..<500 {
+                    let peer = try RawPeer(to: endpoint)
+                    // Some say nothing, some begin, some go on for ever.
+                    if number % 3 > 0 {
+                        peer.send(Array("GET /metrics HTTP/1.1\r\nHost: x\r\n".utf8))
+                    }
+                    peers.append(peer)
+                    if number % 50 == 0 { #expect(try await site.get("/healthz").status == 200) }
+                }
+                #expect(try collector.descriptors() - before <= 140)
+                #expect(try await site.get("/healthz").status == 200)
+                try await eventually("those that never finish are ended") {
+                    for (number, peer) in peers.enumerated() where number % 3 == 2 {
+                        peer.send(Array("X: y\r\n".utf8))
+                    }
+                    return peers.allSatisfy { $0.isEnded() }
+                }
+                #expect(try await site.get("/healthz").status == 200)
+                #expect(try await site.get("/metrics").status == 200)
+            }
+        }
+
         @Test func `an address that is taken ends it with one line`() async throws {
             try await Stage.with { stage in
                 let collector = try await stage.collector("--http", "127.0.0.1:0")

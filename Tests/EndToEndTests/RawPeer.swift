@@ -7,14 +7,14 @@ final class RawPeer {
         [0xFF, 0, 0, 0, 0, 0, 0, 0, 1, 0x7F, 3, 1] + Array("NULL".utf8)
         + [UInt8](repeating: 0, count: 48)
     /// ZMTP 3.1 §4.2: the READY command of a DEALER that wants to be called something, or does not care.
-    static func ready(identity: String) -> [UInt8] {
+    static func ready(identity: String, others: [(String, String)] = []) -> [UInt8] {
         func property(_ name: String, _ value: String) -> [UInt8] {
             [UInt8(name.utf8.count)] + Array(name.utf8) + [0, 0, 0, UInt8(value.utf8.count)]
                 + Array(value.utf8)
         }
         let body =
             [5] + Array("READY".utf8) + property("Socket-Type", "DEALER")
-            + property("Identity", identity)
+            + property("Identity", identity) + others.flatMap { property($0.0, $0.1) }
         return [4, UInt8(body.count)] + body
     }
 
@@ -42,6 +42,10 @@ final class RawPeer {
         guard descriptor >= 0, result == 0 else {
             throw StageFailure(description: "cannot connect to \(endpoint): errno \(errno)")
         }
+        // What is sent in one call is one segment, or the beginning of one.
+        var yes: Int32 = 1
+        setsockopt(
+            descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &yes, socklen_t(MemoryLayout<Int32>.size))
         // Nobody waits for ever for a peer that reads nothing.
         var patience = timeval(tv_sec: 5, tv_usec: 0)
         for option in [SO_SNDTIMEO, SO_RCVTIMEO] {
@@ -71,8 +75,9 @@ final class RawPeer {
     }
 
     /// Greets as a DEALER, and waits for the other end to do so: libzmq takes no message before it has greeted.
-    func greet(identity: String = "") async throws {
-        send(Self.greeting + Self.ready(identity: identity))
+    /// - Parameter others: properties that no DEALER of libzmq sends.
+    func greet(identity: String = "", others: [(String, String)] = []) async throws {
+        send(Self.greeting + Self.ready(identity: identity, others: others))
         var answer: [UInt8] = []
         try await eventually("the collector greets") {
             answer += received()

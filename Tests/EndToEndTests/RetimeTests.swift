@@ -51,7 +51,7 @@ extension EndToEnd.TwoCameraTests {
                 #expect(try contents(stage) == before)
                 #expect(try await tributary("retime", "latest").contains("retimed"))
                 let after = try contents(stage)
-                #expect(try await tributary("verify").contains(": sound"))
+                #expect(try await tributary("verify").contains(": intact;"))
                 let shown = try await tributary("show", "latest")
                 #expect(shown.contains("skew") && shown.contains("now known to within"))
                 for (name, data) in after {

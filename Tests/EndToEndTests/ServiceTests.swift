@@ -1,3 +1,4 @@
+import Archive
 import Foundation
 import Testing
 
@@ -21,7 +22,7 @@ extension EndToEnd {
                 let agent = try agent(of: manager, on: stage)
                 try await manager.hears("READY=1")
                 try await manager.hears(
-                    "STATUS=", "not sent, 0 MB kept on this box: nobody answers")
+                    "STATUS=", " kept on this box: nobody answers")
                 try await manager.hears("WATCHDOG=1")
                 let collector = try await stage.collector("--once")
                 let line = try await manager.hears(
@@ -30,7 +31,7 @@ extension EndToEnd {
                 try await manager.hears("WATCHDOG=1")
                 collector.signal(SIGKILL)
                 try await manager.hears(
-                    "STATUS=", "not sent, 0 MB kept on this box: nobody answers")
+                    "STATUS=", " kept on this box: nobody answers")
                 let again = try await stage.collector("--once")
                 try await manager.hears("STATUS=", "; sent to")
                 agent.signal(SIGTERM)
@@ -99,9 +100,16 @@ extension EndToEnd {
                 let wrong = try manager.start(.collector, ["--segment", "0s"] + archive, on: stage)
                 try await manager.hears("STATUS=", "--segment 0s is too short")
                 #expect(try await wrong.outcome().status == 64)
-                // No disk has so much free.
-                let full = try manager.start(
+                // No disk has so much.
+                let impossible = try manager.start(
                     .collector, ["--listen", stage.endpoint, "--reserve", "9000000TB"] + archive,
+                    on: stage)
+                try await manager.hears("STATUS=", "--reserve 9000000 TB is more than the disk of")
+                #expect(try await impossible.outcome().status == 64)
+                // Nor has one all of it free.
+                let size = try FileSystem.freeBytes(stage.directory.path).of
+                let full = try manager.start(
+                    .collector, ["--listen", stage.endpoint, "--reserve", "\(size - 1)"] + archive,
                     on: stage)
                 try await manager.hears("READY=1")
                 try await manager.hears("STATUS=", "not recording: there is no room on the disk")

@@ -77,7 +77,9 @@ final class Stage: Sendable {
     var spool: String { directory.appending(path: "spool").path }
 
     private func spoolArguments(_ others: [String]) -> [String] {
-        others.contains("--spool") ? [] : ["--spool", spool]
+        (others.contains("--spool") ? [] : ["--spool", spool])
+            // A machine that is busy with tests may need longer than a box.
+            + (others.contains("--linger") ? [] : ["--linger", "60s"])
     }
 
     /// An agent with a small test pattern and test sound.

@@ -22,7 +22,7 @@ extension EndToEnd {
                 try await Foreign.decode(file, on: stage)
                 try await expectSound(stage)
 
-                // Nobody is there any more: the agent keeps what it has until it is told twice not to.
+                // Nobody is there any more: the agent waits for its linger, or until it is told twice not to.
                 try await agent.says("keeping samples, trying again")
                 agent.signal(SIGINT)
                 try await agent.says("capture ended (stopped)")

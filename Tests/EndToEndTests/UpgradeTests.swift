@@ -42,7 +42,7 @@ extension EndToEnd {
                 // With the index that the version made, and with one of today.
                 let before = try await names(archive, on: stage)
                 let found = try await report(archive, on: stage)
-                #expect(found.sound && found.sessions.count == 2)
+                #expect(found.isIntact && found.sessions.count == 2)
                 #expect(found.sessions.allSatisfy { !$0.sources.isEmpty })
                 for file in try FileManager.default.contentsOfDirectory(atPath: archive)
                 where file.hasPrefix("tributary.sqlite") {
@@ -90,7 +90,7 @@ extension EndToEnd {
                 collector.signal(SIGTERM)
                 try await collector.succeeds()
                 let after = try await report(archive, on: stage)
-                #expect(after.sound)
+                #expect(after.isIntact)
                 #expect(after.sessions.map(\.session) == before.sessions.map(\.session))
                 let session = try #require(after.sessions.last?.sources.first)
                 let pictures = try #require(before.sessions.last?.sources.first).pictures
@@ -155,6 +155,6 @@ private struct VerifiedArchive: Decodable {
         }
     }
 
-    var sound: Bool
+    var isIntact: Bool
     var sessions: [Session]
 }

@@ -49,7 +49,15 @@ extension EndToEnd {
             Wish(.agent, "doctor --colour", 64, "See 'tributary-agent doctor --help'"),
             Wish(.agent, "control dance", 64, "no command 'dance': it is status,"),
             Wish(.agent, "control set --rotate 45", 64, "See 'tributary-agent control set --help'"),
-            Wish(.agent, "devcies", 64, "no command 'devcies': it is control, devices,"),
+            Wish(.agent, "devcies", 64, "no command 'devcies': did you mean 'devices'?"),
+            Wish(.agent, "--video test --fps -5", 64, "--fps must not be negative, as '-5' is"),
+            Wish(.agent, "--video test --preset hgih", 64, "Did you mean 'high'?"),
+            Wish(.agent, "control status --spool /nowhere", 1, "no agent runs with its spool in"),
+            Wish(.archive, "keys enrl door", 64, "no command 'enrl': did you mean 'enrol'?"),
+            Wish(.archive, "keys forget x --keys /nowhere", 1, "no agent 'x' in /nowhere/agents"),
+            Wish(.collector, "--reserve 9000000TB", 64, "is more than the disk of"),
+            Wish(.collector, "--keep-free 9000000TB", 64, "is more than the disk of"),
+            Wish(.collector, "--keep-age 30", 64, "an age with its unit"),
             Wish(.archive, "agent stage", 64, "say what 'stage' is to do: status,"),
             Wish(.archive, "agent stage dance", 64, "no command 'dance': it is status,"),
             Wish(.archive, "agent stage set --fps -1", 64, "See 'tributary agent set --help'"),
@@ -73,14 +81,15 @@ extension EndToEnd {
             ),
             Wish(.collector, "--segment 0s", 64, "0s is too short"),
             Wish(.collector, "--start-at noon", 64, "'noon'"),
+            Wish(.collector, "--start-at frst-video", 64, "Did you mean 'first-video'?"),
             Wish(.collector, "--http nowhere", 64, "'nowhere'"),
             Wish(.collector, "--http ::1:80", 64, "'::1:80'"),
             Wish(.collector, "--http 127.0.0.1:99999", 64, "'127.0.0.1:99999'"),
-            Wish(.archive, "top --archive /nowhere", 1, "no collector is recording into /nowhere"),
+            Wish(.archive, "top --archive /nowhere", 1, "no collector runs on /nowhere"),
             Wish(.archive, "top --http 0", 64, "needs a port"),
             Wish(.archive, "top --interval 1ms", 64, "not between 200ms and 1h"),
             Wish(.archive, "top --http 127.0.0.1:1", 1, "Connection refused"),
-            Wish(.archive, "lss", 64, "'lss'"),
+            Wish(.archive, "lss", 64, "no command 'lss': did you mean 'ls'?"),
             Wish(.archive, "ls --archive /nowhere", 1, "no archive at /nowhere"),
             Wish(.archive, "verify /nowhere/a.mp4", 1, "no file '/nowhere/a.mp4'"),
             Wish(.archive, "inspect /nowhere/a.mp4", 1, "no file '/nowhere/a.mp4'"),
@@ -88,7 +97,7 @@ extension EndToEnd {
             Wish(.archive, "replay /nowhere/a.mp4", 1, "no file '/nowhere/a.mp4'"),
             Wish(.archive, "replay latest --archive /nowhere", 1, "no archive at /nowhere"),
             Wish(.archive, "replay /proc", 1, "neither a session's directory"),
-            Wish(.archive, "replay /etc/hostname", 1, "is no recording"),
+            Wish(.archive, "replay /etc/hostname", 1, "is not a recorded segment"),
             Wish(.archive, "replay latest --to http://box", 64, "'http://box' is neither"),
             Wish(.archive, "replay latest --speed 0", 64, "'0'"),
             Wish(.archive, "replay latest --speed 1e3", 64, "'1e3'"),
@@ -110,13 +119,13 @@ extension EndToEnd {
             Wish(.archive, "remux /nowhere/a.mkv /tmp/b.txt", 64, "'/tmp/b.txt' does not say"),
             Wish(.archive, "remux /nowhere/a.mkv /nowhere/b.mp4", 1, "cannot write /nowhere/b.mp4"),
             Wish(.archive, "import /nowhere/a.mkv", 1, "no file '/nowhere/a.mkv'"),
-            Wish(.archive, "import --at 5s /nowhere/a.mkv", 64, "instant in UTC"),
+            Wish(.archive, "import --at 5s /nowhere/a.mkv", 64, "write a date"),
             Wish(.archive, "import --source ../x /nowhere/a.mkv", 64, "'../x' cannot be a name"),
             Wish(.archive, "import --segment 0s /nowhere/a.mkv", 64, "too short"),
             Wish(.archive, "import --source a --source b /nowhere/a.mkv", 64, "2 names for 1"),
             Wish(.archive, "import /etc/hostname", 1, "it is not a media file"),
             Wish(.archive, "import /dev/null", 1, "it is not a media file"),
-            Wish(.archive, "export /etc/hostname -o b.mp4", 1, "is no recording"),
+            Wish(.archive, "export /etc/hostname -o b.mp4", 1, "is not a recorded segment"),
             Wish(.archive, "export latest -o b.mp4 --only smell", 64, "'smell'"),
             Wish(.archive, "export latest -o b.mp4 --layout grid --fps 0", 64, "1 to 120"),
             Wish(.archive, "export latest -o b.mp4 --audio-source x", 64, "--layout grid"),
@@ -130,7 +139,9 @@ extension EndToEnd {
             Wish(.archive, "remux /nowhere/a.mkv b.mp4 --format exe", 64, "'exe' does not say"),
             Wish(.archive, "replay latest --to b.xyz", 64, "'b.xyz' is neither"),
             Wish(.archive, "replay latest --to ipc://", 64, "names no path"),
-            Wish(.archive, "replay latest --to tcp://127.0.0.1:99999", 64, "no address and port"),
+            Wish(
+                .archive, "replay latest --to tcp://127.0.0.1:99999", 64, "the port must be 1–65535"
+            ),
             Wish(.archive, "replay latest --speed 0.0001", 64, "'0.0001'"),
             Wish(.archive, "note latest --archive /nowhere", 1, "no archive at /nowhere"),
             Wish(.archive, "note", 64, "<session>"),
@@ -139,7 +150,7 @@ extension EndToEnd {
             Wish(.archive, "index --archive /nowhere", 1, "no archive at /nowhere"),
             Wish(.archive, "index extra", 64, "'extra'"),
             Wish(.archive, "ls --from soon", 64, "'soon'"),
-            Wish(.archive, "ls --from 5s", 64, "instants of UTC"),
+            Wish(.archive, "ls --from 5s", 64, "write a date"),
             Wish(
                 .archive, "ls --from 2030-01-01T00:00:00Z --until 2020-01-01T00:00:00Z", 64,
                 "--from is not before --until"),
@@ -210,9 +221,96 @@ extension EndToEnd {
             }
         }
 
-        @Test func `an agent without a collector waits, says so, and is told twice to give up`()
+        @Test func `one signal ends an agent that waits for a collector, and its spool keeps all`()
             async throws
         {
+            try await Stage.with { stage in
+                let agent = try stage.testAgent("camera", "--linger", "1s")
+                try await agent.says("no collector at \(stage.endpoint)")
+                agent.signal(SIGTERM)
+                let outcome = try await agent.outcome()
+                #expect(outcome.status == 1)
+                let last = try #require(outcome.complaintLines.last)
+                #expect(last.contains("had not reached the collector's disk (no collector at"))
+                #expect(last.contains("they stay in \(stage.spool)/camera and are sent"))
+                // What it says is so.
+                let collector = try await stage.collector()
+                try await stage.testAgent("camera", "--duration", "1s").succeeds()
+                collector.signal(SIGTERM)
+                try await collector.succeeds()
+                #expect(try stage.recordings("camera").count == 2)
+            }
+        }
+
+        @Test func `an agent whose time is over waits for no collector for longer than its linger`()
+            async throws
+        {
+            try await Stage.with { stage in
+                let agent = try stage.testAgent("camera", "--duration", "1s", "--linger", "1s")
+                let outcome = try await agent.outcome()
+                #expect(outcome.status == 1)
+                #expect(
+                    outcome.complaintLines.last?.contains("and are sent at the next start") == true)
+            }
+        }
+
+        @Test func `a collector's name that means nothing is said`() async throws {
+            try await Stage.with { stage in
+                let agent = try stage.start(
+                    .agent,
+                    [
+                        "--collector", "tcp://nosuch.invalid:5550", "--insecure", "--source",
+                        "camera",
+                        "--video", "test", "--size", "320x180", "--spool", stage.spool,
+                        "--linger", "1s",
+                    ])
+                try await agent.says("the host name 'nosuch.invalid' cannot be resolved (")
+                agent.signal(SIGTERM)
+                let outcome = try await agent.outcome()
+                #expect(
+                    outcome.complaintLines.last?.contains(
+                        "the host name 'nosuch.invalid' cannot be")
+                        == true)
+            }
+        }
+
+        @Test func `a collector that hangs is said to, and nobody is sent to look for keys`()
+            async throws
+        {
+            try await Stage.with { stage in
+                let endpoint = "tcp://127.0.0.1:*"
+                let collector = try stage.start(
+                    .collector, ["--listen", endpoint, "--archive", stage.archive])
+                try await collector.says("listening on")
+                let port = try #require(
+                    try collector.complaints.split(separator: "tcp://127.0.0.1:").dropFirst().first?
+                        .prefix { $0.isNumber })
+                collector.signal(SIGSTOP)
+                defer { collector.signal(SIGKILL) }
+                let agent = try stage.start(
+                    .agent,
+                    [
+                        "--collector", "tcp://127.0.0.1:\(port)", "--source", "camera",
+                        "--video", "test", "--size", "320x180", "--spool", stage.spool,
+                        "--linger", "1s",
+                    ])
+                for words in [["top", "--once"], ["stop"], ["agent", "camera", "status"]] {
+                    let outcome = try await stage.start(
+                        .archive, words + ["--archive", stage.archive]
+                    ).outcome()
+                    #expect(outcome.status == 1)
+                    #expect(outcome.complaintLines.count == 1)
+                    #expect(
+                        outcome.complaints.contains("the collector does not answer"), "\(words)")
+                }
+                try await agent.says("accepts connections but does not answer")
+                agent.signal(SIGTERM)
+                let said = try await agent.outcome().complaints
+                #expect(!said.contains("collector-key"), "\(said)")
+            }
+        }
+
+        @Test func `an agent without a collector can be told twice to give up`() async throws {
             try await Stage.with { stage in
                 let agent = try stage.testAgent("camera")
                 try await agent.says("no collector at \(stage.endpoint)")

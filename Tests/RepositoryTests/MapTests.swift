@@ -122,7 +122,14 @@ struct ModuleMap {
 
 @Suite struct FileSizeTests {
     /// Files that are longer than is comfortable, each with its reason.
-    private static let exceptions: [String: String] = [:]
+    private static let exceptions: [String: String] = [
+        "Sources/CollectorCore/SessionRecorder.swift":
+            "one state machine: what is held for zero, who has a place and what has ended share their state",
+        "Sources/AgentCore/Uplink/Backlog.swift":
+            "all that befalls an agent's spools changes the same lanes, which nobody else may",
+        "Sources/Archive/Segmenter.swift":
+            "every rule of where a file ends works on the same open, closing and waiting files",
+    ]
     private static let longest = 600
 
     @Test func `no file is past its comfort without a reason`() throws {

@@ -302,5 +302,5 @@ class Site:
 
     @staticmethod
     def text(gap):
-        seconds = (gap.get("durationNanoseconds") or 0) / 1e9
+        seconds = gap.get("durationSeconds") or 0
         return f"{gap.get('track') or 'all'} for {seconds:.1f} s"
