@@ -57,8 +57,9 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
 
     private enum State: Sendable {
         case idle
-        /// Samples have come and are held; zero is the earliest of those that come until the deadline.
-        case gathering(deadline: Int64)
+        /// Samples have come and are held; zero is the earliest of those that come until the deadline, and until every track of
+        /// those who sent them has begun: sound may come later than the pictures that it is older than.
+        case gathering(deadline: Int64, latest: Int64)
         case recording(SessionManifest)
     }
 
@@ -71,6 +72,8 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     private var isDescriptionDue = false
     private var describedNanoseconds: Int64 = .min / 2
     private static var descriptionNanosecondsEach: Int64 { 2_000_000 }
+    /// How many start windows a track is waited for whose source has sent samples of another one.
+    private static var windowsForTracks: Int64 { 4 }
     /// Since when something has waited.
     private var heldSinceNanoseconds: Int64?
     /// How sources introduced themselves last whose return is held.
@@ -306,8 +309,8 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     mutating func tick(at now: Instant, wallErrorNanoseconds: Int64? = nil) -> [Action] {
         if let wallErrorNanoseconds { host.wallErrorNanoseconds = wallErrorNanoseconds }
         var actions: [Action] = []
-        if case .gathering(let deadline) = state,
-            now.monotonic >= deadline
+        if case .gathering(let deadline, let latest) = state,
+            now.monotonic >= (isTrackAwaited ? latest : deadline)
                 || (begunSessions.pauseNanoseconds(now: now.monotonic) == 0
                     && sources.keys.allSatisfy(heldGoodbyes.contains))
         {
@@ -392,8 +395,11 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
             }
             // Whoever begins one session after the other waits; so do those who come meanwhile, and lose nothing.
             let pause = begunSessions.pauseNanoseconds(now: now.monotonic)
+            let deadline = now.monotonic + max(settings.startWindowNanoseconds, pause)
+            let latest = settings.startWindowNanoseconds
+                .multipliedReportingOverflow(by: Self.windowsForTracks).partialValue
             state = .gathering(
-                deadline: now.monotonic + max(settings.startWindowNanoseconds, pause))
+                deadline: deadline, latest: max(deadline, now.monotonic.clampedAdding(latest)))
             hold(event, of: source)
             return []
         case .gathering:
@@ -588,6 +594,19 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
             }
         }
         return earliestVideo ?? earliest ?? replayed
+    }
+
+    /// Whether one of those whose samples are held has a track of which none has come.
+    private var isTrackAwaited: Bool {
+        var missing: [String: Set<TrackKind>] = [:]
+        for (source, event) in held {
+            guard case .samples(let samples, _, _) = event else { continue }
+            let announced = (heldIntroductions[source] ?? sources[source]?.value.introduction)?
+                .tracks
+            missing[source, default: Set(announced?.map(\.kind) ?? [])]
+                .subtract(samples.runs.map(\.track))
+        }
+        return missing.contains { !$0.value.isEmpty && !heldGoodbyes.contains($0.key) }
     }
 
     /// Whether something of the source waits for zero.

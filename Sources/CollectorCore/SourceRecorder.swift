@@ -8,7 +8,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
     typealias Action = SessionRecorder<Payload>.Action
 
     private let settings: SessionSettings
-    private var introduction: SourceIntroduction
+    private(set) var introduction: SourceIntroduction
     private var segmenter: Segmenter<Payload>
     var intake: SourceIntake
     private var diary = ClockDiary()

@@ -36,7 +36,10 @@ struct CollectorCommand: ParsableCommand {
     @Option(help: "What the session's zero is.")
     var startAt = SessionManifest.StartPolicy.firstSample
 
-    @Option(help: "How long zero waits for an earlier sample of another source.")
+    @Option(
+        help:
+            "How long zero waits for an earlier sample of another source; for another track of one, up to four times as long."
+    )
     var startWindow = TimeSpan(nanoseconds: 500_000_000)
 
     @Option(

@@ -31,6 +31,36 @@ private let second: Int64 = 1_000_000_000
         #expect(harness.ended == harness.started)
     }
 
+    @Test func `zero waits for sound that comes later than the pictures that it is older than`() {
+        var harness = SessionHarness()
+        var camera = SteadyCamera("camera")
+        camera.tracks = [SteadyCamera.format, SteadyCamera.soundFormat]
+        harness.open(camera, at: 0)
+        harness.picture(&camera, capturedAt: 100_000_000, arriving: 150_000_000)
+        harness.tick(900_000_000)
+        #expect(harness.started.isEmpty)
+        harness.sound(&camera, capturedAt: 10_000_000, arriving: 950_000_000)
+        harness.tick(1_000_000_000)
+        #expect(harness.started.count == 1)
+        harness.goodbye(&camera, at: 2 * second)
+        // The picture lies 90 ms behind the first sound.
+        let start = harness.fragments("camera").flatMap(\.pieces).flatMap(\.runs)
+            .first { $0.track == .video }?.samples.first?.dts
+        #expect(abs((start ?? 0) - 8_100) <= 2)
+    }
+
+    @Test func `a track that never comes holds a session up for four start windows at most`() {
+        var harness = SessionHarness()
+        var camera = SteadyCamera("camera")
+        camera.tracks = [SteadyCamera.format, SteadyCamera.soundFormat]
+        harness.open(camera, at: 0)
+        harness.picture(&camera, capturedAt: 0, arriving: 0)
+        harness.tick(1_999_999_999)
+        #expect(harness.started.isEmpty)
+        harness.tick(2_000_000_000)
+        #expect(harness.started.count == 1)
+    }
+
     @Test func `a session ends when every source has said goodbye, and the next one is another`() {
         var harness = SessionHarness()
         var one = SteadyCamera("one")
