@@ -17,6 +17,8 @@ struct AgentClocks: Sendable {
     /// Enough for every box of a large site to reboot a few times; the one heard of longest ago goes first, which is never one that
     /// is still heard of every second.
     private static let maximumClocks = 4_096
+    /// One key, or one address where there are no keys, has half of them at most: it forgets its own first.
+    private static let clocksPerOwner = maximumClocks / 2
 
     /// What is known of one clock.
     private struct Clock: Sendable {
@@ -31,6 +33,7 @@ struct AgentClocks: Sendable {
     }
 
     private var clocks: [ClockID: Clock] = [:]
+    private var byOwner: [String: Set<ClockID>] = [:]
     private var count: UInt64 = 0
 
     /// What exchanges have changed.
@@ -51,11 +54,7 @@ struct AgentClocks: Sendable {
     /// timeline.
     mutating func add(_ exchanges: [ReportedExchange], of id: ClockID) {
         count += 1
-        if clocks[id] == nil, clocks.count >= Self.maximumClocks,
-            let oldest = clocks.min(by: { $0.value.lastHeard < $1.value.lastHeard })
-        {
-            clocks[oldest.key] = nil
-        }
+        if clocks[id] == nil { makeRoom(for: id) }
         // Taken out, so that it is changed in place.
         var clock = clocks.removeValue(forKey: id) ?? Clock()
         clock.lastHeard = count
@@ -93,6 +92,30 @@ struct AgentClocks: Sendable {
         clock.change = Change(
             model: model, atNanoseconds: at, jumps: jumps, jumpNanoseconds: jump,
             jumpedAtNanoseconds: jumpedAt)
+    }
+
+    /// Forgets the clock heard of longest ago, where there are too many: of its owner's, if those are.
+    private mutating func makeRoom(for id: ClockID) {
+        let owner = id.owner?.owner ?? ""
+        let own = byOwner[owner, default: []]
+        let candidates: [ClockID]
+        if own.count >= Self.clocksPerOwner {
+            candidates = Array(own)
+        } else if clocks.count >= Self.maximumClocks {
+            candidates = Array(byOwner.max { $0.value.count < $1.value.count }?.value ?? own)
+        } else {
+            candidates = []
+        }
+        let oldest = candidates.min {
+            (clocks[$0]?.lastHeard ?? 0) < (clocks[$1]?.lastHeard ?? 0)
+        }
+        if let oldest {
+            clocks[oldest] = nil
+            let theirs = oldest.owner?.owner ?? ""
+            byOwner[theirs]?.remove(oldest)
+            if byOwner[theirs]?.isEmpty == true { byOwner[theirs] = nil }
+        }
+        byOwner[owner, default: []].insert(id)
     }
 
     /// The exchanges of a clock after the first `known` ones, as far as they are still kept, and how many there have been in

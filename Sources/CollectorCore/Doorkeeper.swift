@@ -11,6 +11,9 @@ struct Doorkeeper<Connection: Sendable>: Sendable {
     /// Connections from one address that only ask for the time, beyond one for each agent that was or may be welcomed from there: some
     /// agents ask before they greet.
     static var spareClocksPerOrigin: Int { 128 }
+    /// Connections on which agents were welcomed, from one address: half of the agents that there may be. Without keys, whoever greets is
+    /// welcome, and those whose sources somebody else has by now are the quietest.
+    static var welcomesPerOrigin: Int { 2_048 }
     /// All strangers together have one in so many places, and so have all spare clocks: agents always find some.
     static var shareOfStrangers: Int { 4 }
     /// After this time a connection has said something: libzmq gives a handshake 5 s, and agents speak within one.
@@ -78,12 +81,14 @@ struct Doorkeeper<Connection: Sendable>: Sendable {
         case sparesOfOrigin(Int)
         case spares(Int)
         case connectionsOfKey(Int)
+        case welcomesOfOrigin(Int)
         case silent, notWelcome, clockStopped, quiet
 
         /// Whether it is for want of room, not for what the connection did.
         var isForRoom: Bool {
             switch self {
-            case .full, .strangersOfOrigin, .strangers, .sparesOfOrigin, .spares, .connectionsOfKey:
+            case .full, .strangersOfOrigin, .strangers, .sparesOfOrigin, .spares, .connectionsOfKey,
+                .welcomesOfOrigin:
                 true
             case .silent, .notWelcome, .clockStopped, .quiet: false
             }
@@ -170,9 +175,18 @@ struct Doorkeeper<Connection: Sendable>: Sendable {
     }
 
     /// An agent has been welcomed on a connection.
-    mutating func welcomed(_ descriptor: Int32) {
-        guard let entry = entries[descriptor], entry.kind != .ending else { return }
+    /// - Returns: who must end for it: the quietest agent from the same place.
+    @discardableResult
+    mutating func welcomed(_ descriptor: Int32) -> Ending? {
+        guard let entry = entries[descriptor], entry.kind != .ending else { return nil }
         turn(descriptor, into: .welcome)
+        guard counts[entry.origin, default: Counts()].welcome > Self.welcomesPerOrigin else {
+            return nil
+        }
+        let quietest = entries.filter {
+            $0.value.origin == entry.origin && $0.value.kind == .welcome && $0.key != descriptor
+        }.min { ($0.value.lastHeard, $0.key) < ($1.value.lastHeard, $1.key) }
+        return quietest.flatMap { end($0.key, .welcomesOfOrigin(Self.welcomesPerOrigin)) }
     }
 
     /// A connection has proved to hold a key.
@@ -278,6 +292,8 @@ extension Doorkeeper.Reason: CustomStringConvertible {
             "cut off a connection that only asks for the time: \(limit) belong to no agent, the most allowed in all"
         case .connectionsOfKey(let limit):
             "cut off the quietest connection of a key that has more than \(limit), the most allowed for its sources"
+        case .welcomesOfOrigin(let limit):
+            "cut off the quietest of more than \(limit) agents from there, the most allowed"
         case .silent: "cut off a connection that said nothing"
         case .notWelcome: "cut off a connection that was not welcomed in time"
         case .clockStopped: "cut off a connection that had asked for the time, and stopped"

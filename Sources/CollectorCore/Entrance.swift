@@ -55,8 +55,8 @@ struct Entrance: ~Copyable {
     }
 
     /// An agent has been welcomed on a connection.
-    mutating func welcomed(_ descriptor: Int32) {
-        doorkeeper.welcomed(descriptor)
+    mutating func welcomed(_ descriptor: Int32, now: Int64) {
+        end(doorkeeper.welcomed(descriptor), now: now)
         watch.settled(descriptor)
     }
 

@@ -150,6 +150,9 @@ struct Guests {
         dismiss(guest, at: now + Self.farewellNanoseconds)
     }
 
+    /// A connection is cut as soon as may be.
+    mutating func cut(_ guest: Guest) { dismiss(guest, at: 0) }
+
     /// A connection is to be cut at a time.
     private mutating func dismiss(_ guest: Guest, at time: Int64) {
         guard guest.endsAt == nil else { return }

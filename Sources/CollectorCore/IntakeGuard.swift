@@ -17,10 +17,6 @@ struct IntakeGuard {
     static let strangersBytes = 8 << 20
     /// What an agent may have on its way besides its credit: control messages, frames, and its next Hello.
     static let spareBytes = 1 << 20
-    /// All that an agent may have on its way, however many sources it has: the credit of all of them together, and of one that it may
-    /// have had by itself before.
-    static let agentBytes =
-        Int(CollectorBudgets().connectionWindowBytes + WireLimits.creditWindowBytes)
     /// By how much memory may grow while a message is not finished that may have cost as much: seconds of a starting site, a thirtieth
     /// of a second of empty parts.
     static let growthBytes = 24 << 20
@@ -156,7 +152,7 @@ struct IntakeGuard {
             let isCrumbled = segments > Self.strangerSegments
             return pending > Self.strangerBytes || isCrumbled ? .beforeWelcome(pending) : nil
         }
-        let credit = min(reading.sources * Int(WireLimits.creditWindowBytes), Self.agentBytes)
+        let credit = reading.sources * Int(WireLimits.creditWindowBytes)
         if pending > credit + Self.spareBytes { return .pastCredit(pending) }
         guard cost(pending, segments) > Self.growthBytes,
             residentBytes - entry.residentBytes > Self.growthBytes

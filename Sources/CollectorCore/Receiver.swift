@@ -8,6 +8,8 @@ import Wire
 struct Receiver: ~Copyable {
     /// Identity, header, payload.
     private static let partsPerMessage = 3
+    /// Parts that are no part of any message: a few are a mistake of which its sender is told; a hundred thousand keep a core busy.
+    private static let surplusParts = 64
     /// Messages that wait per agent. Its credit bounds the bytes of an honest agent; this and the size of a part bound
     /// those of any other.
     private static let queuedMessages: Int32 = 64
@@ -128,6 +130,14 @@ struct Receiver: ~Copyable {
         let guest = if let known { known } else { try welcome(parts[1], peer, &inbox, now: now) }
         guests.took(received.wireBytes, from: guest)
         guard guest.endsAt == nil else { return nil }
+        guard received.droppedParts <= Self.surplusParts else {
+            guests.cut(guest)
+            entrance.overflowed(
+                guest.address,
+                "cut off a connection that sent a message of \(received.parts.count + received.droppedParts) parts",
+                now: now)
+            return nil
+        }
         return AgentMessage(
             guest: guest, header: parts[1], payload: parts.count > 2 ? parts[2] : nil,
             extraParts: received.droppedParts, arrivedNanoseconds: now)
@@ -205,7 +215,7 @@ struct Receiver: ~Copyable {
                 entrance.overflowed(
                     guest.address, "cut off an agent that greets again and again", now: now)
             } else if let socket = guest.socket {
-                entrance.welcomed(socket.descriptor)
+                entrance.welcomed(socket.descriptor, now: now)
             }
         } catch {
             // Our own message: what cannot be read is none, and its peer stays a stranger.

@@ -78,6 +78,8 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     private var heldSinceNanoseconds: Int64?
     /// How sources introduced themselves last whose return is held.
     private var heldIntroductions: [String: SourceIntroduction] = [:]
+    /// Sources that have been refused for good, and have something that is held.
+    private var heldToClose: Set<String> = []
     /// Sources whose goodbye is held.
     private var heldGoodbyes: Set<String> = []
     /// Those that are connected, and those that have a place in the session.
@@ -198,6 +200,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     ) -> [Action] {
         let name = introduction.name
         let spool = introduction.spool
+        heldToClose.remove(name)
         watermarks.begin(source: name, spool: spool, received: received)
         let durable = watermarks.persisted(source: name, spool: spool)
         var actions: [Action] = []
@@ -298,6 +301,11 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
 
     /// A source will not come back: it was refused for good.
     mutating func giveUp(_ source: String, at now: Instant) -> [Action] {
+        if sources[source]?.value.isEnrolled == false, isHeld(source) {
+            // What it has sent is recorded first.
+            heldToClose.insert(source)
+            return []
+        }
         guard let actions = sources[source]?.value.close(clocks: clocks, at: now) else { return [] }
         if sources[source]?.value.isEnrolled == false, !isHeld(source) { sources[source] = nil }
         return actions + endIfComplete(at: now)
@@ -537,6 +545,10 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
             writeManifest(),
         ]
         for (source, event) in held { actions += apply(event, of: source, zero: zero, at: now) }
+        for source in heldToClose.sorted() {
+            actions += sources[source]?.value.close(clocks: clocks, at: now) ?? []
+        }
+        heldToClose = []
         return actions + endIfComplete(at: now)
     }
 
@@ -606,7 +618,9 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
             missing[source, default: Set(announced?.map(\.kind) ?? [])]
                 .subtract(samples.runs.map(\.track))
         }
-        return missing.contains { !$0.value.isEmpty && !heldGoodbyes.contains($0.key) }
+        return missing.contains { name, tracks in
+            !tracks.isEmpty && !heldGoodbyes.contains(name) && !heldToClose.contains(name)
+        }
     }
 
     /// Whether something of the source waits for zero.

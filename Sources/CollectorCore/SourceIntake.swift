@@ -48,6 +48,10 @@ struct SourceIntake: Sendable {
     private var notices: [IntakeNotice] = []
     /// Of what was placed last: its epoch, and the agent's clock.
     private var newest: (epoch: Identity, stamp: Int64)?
+    /// Where the tracks stood when they went on, until the present is known; and how far ahead of it they were: the server may have
+    /// started with a clock that is behind, and its zero lies where that clock says.
+    private var standingNanoseconds: Int64?
+    private var aheadNanoseconds: Int64 = 0
     /// How far the session's zero may have moved when the server was started anew, nanoseconds.
     var zeroErrorNanoseconds: Int64 = 0
 
@@ -123,6 +127,7 @@ struct SourceIntake: Sendable {
             clock.goOn(afterDTSTicks: end.dtsTicks, durationTicks: end.durationTicks)
             trackClocks[track] = clock
         }
+        standingNanoseconds = trackClocks.values.compactMap(\.endNanoseconds).max()
     }
 
     mutating func takeNotices() -> [IntakeNotice] {
@@ -207,10 +212,14 @@ struct SourceIntake: Sendable {
     }
 
     /// Whether a track of these samples has run so far ahead that no place is left for them that could be true.
-    func isRunAhead(_ samples: Samples, nowNanoseconds: Int64) -> Bool {
+    mutating func isRunAhead(_ samples: Samples, nowNanoseconds: Int64) -> Bool {
+        if let standing = standingNanoseconds {
+            aheadNanoseconds = max(0, standing.clampedSubtracting(nowNanoseconds))
+            standingNanoseconds = nil
+        }
         let limit =
             replayed[epoch(samples)] == nil
-            ? nowNanoseconds.clampedAdding(Self.leadNanoseconds)
+            ? nowNanoseconds.clampedAdding(aheadNanoseconds).clampedAdding(Self.leadNanoseconds)
             : Self.replayedNanoseconds.clampedAdding(Self.leadNanoseconds)
         return samples.runs.contains { run in
             trackClocks[run.track]?.endNanoseconds.map { $0 > limit } ?? false

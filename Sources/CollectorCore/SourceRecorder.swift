@@ -32,6 +32,10 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
     private var fold: LedgerFold
     /// It has begun too many files: its samples are not recorded until it may begin one again, and decoding can start.
     private var isOverFiles = false
+    /// Ranges of samples that were left out since the ledger last had room, and the last of them.
+    private var leftOut = (ranges: 0, last: UInt64.max)
+    /// Past so many of them, what lies between them is left out, too: then they are one.
+    private static var leftOutRanges: Int { 1_024 }
 
     init(_ introduction: SourceIntroduction, settings: SessionSettings) {
         self.settings = settings
@@ -233,6 +237,12 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
             }
             isOverFiles = false
         }
+        if !fold.isWaiting { leftOut.ranges = 0 }
+        guard leftOut.ranges < Self.leftOutRanges else {
+            return leaveOut(
+                samples, LostRecords.impossibleTimes,
+                "samples between too many others with times that cannot be true", at: now)
+        }
         let longest = settings.budgets.messageNanoseconds(
             segmentNanoseconds: settings.segmentNanoseconds)
         guard samples.spanNanoseconds <= longest else {
@@ -269,6 +279,10 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         _ samples: Samples, _ cause: String, _ text: String, at now: Instant
     ) -> [Action] {
         progress.lostSamples.addClamped(UInt64(samples.count))
+        if leftOut.last.addingReportingOverflow(1).partialValue != samples.firstSequence {
+            leftOut.ranges += 1
+        }
+        leftOut.last = samples.lastSequence
         let stamp = samples.runs.first?.dtsNanoseconds.first ?? 0
         let start = intake.sessionNanoseconds(stamp, epoch: samples.epoch)
         return ledger(

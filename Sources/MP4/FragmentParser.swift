@@ -19,8 +19,10 @@ struct FragmentParser: Sendable {
             guard let defaults = track.fragmentDefaults else {
                 throw .missing("trex", in: "moov", offset: movie.header.offset)
             }
-            // Shifts are at most 2⁴⁴ ticks, and ten years of the fastest timescale are 2⁶¹.
-            let ticks = FragmentLimits.seconds * Int64(track.timescale.ticksPerSecond)
+            // A quarter of what 64 bits hold: no sum of a time, a shift and a fragment's durations passes them, however fast the timescale.
+            let ticks = min(
+                FragmentLimits.seconds.clampedMultiplied(by: Int64(track.timescale.ticksPerSecond)),
+                .max / 4)
             tracks[track.id] = Track(
                 kind: kind, defaults: defaults,
                 latestTime: ticks + min(track.mediaTimeShift, FragmentLimits.mediaTimeShift))

@@ -13,6 +13,12 @@ extension FixedWidthInteger {
         return overflow ? (other < 0 ? .max : .min) : difference
     }
 
+    /// The product, or the nearest value that the type can hold.
+    @inlinable package func clampedMultiplied(by other: Self) -> Self {
+        let (product, overflow) = multipliedReportingOverflow(by: other)
+        return overflow ? ((self < 0) != (other < 0) ? .min : .max) : product
+    }
+
     /// Adds in place, up to the type's limits.
     @inlinable package mutating func addClamped(_ other: Self) { self = clampedAdding(other) }
 }

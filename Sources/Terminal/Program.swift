@@ -129,7 +129,8 @@ package enum Program {
     ) -> String? {
         let subcommands = command.configuration.subcommands
         guard !subcommands.isEmpty,
-            let place = arguments.firstIndex(where: { !$0.hasPrefix("-") }),
+            // Behind an option, a word may be its value.
+            let place = arguments.indices.first, !arguments[place].hasPrefix("-"),
             arguments[place] != "help"
         else { return nil }
         if let chosen = subcommands.first(where: { $0._commandName == arguments[place] }) {

@@ -122,7 +122,7 @@ struct CollectorCommand: ParsableCommand {
         settings.keys = try chooseKeys()
         settings.wireRecording = recordWire
         settings.version = Version.number
-        let shortage = try room.check(archive: archive)
+        let shortage = try findShortage()
         if configuration.checks {
             print("these options are right")
             return
@@ -181,6 +181,17 @@ struct CollectorCommand: ParsableCommand {
         ChangeableSettings(
             idleTimeoutNanoseconds: idleTimeout.nanoseconds, reserveBytes: room.reserveBytes,
             retention: room.retention)
+    }
+
+    /// A line for the log, where there is no room for now.
+    private func findShortage() throws -> String? {
+        do throws(UsageError) {
+            return try room.check(archive: archive)
+        } catch {
+            if configuration.checks { throw error }
+            // The disk may be one that is not mounted yet: whoever starts the collector is to try again.
+            throw Failure(error.description)
+        }
     }
 
     private func chooseKeys() throws -> LinkSecurity.Collector? {

@@ -1,6 +1,7 @@
 import Archive
 import Media
 import Terminal
+import Wire
 
 /// What is missing of a source, as lines for people.
 enum GapText {
@@ -23,7 +24,7 @@ enum GapText {
     }
 
     private static func isShort(_ gap: LedgerEntry) -> Bool {
-        gap.durationNanoseconds.map { $0 < shortestNanoseconds } ?? false
+        !gap.isOfUnknownSize && (gap.durationNanoseconds.map { $0 < shortestNanoseconds } ?? false)
     }
 
     private static func cause(_ gap: LedgerEntry) -> String {
@@ -45,5 +46,13 @@ enum GapText {
         parts.append("(\(cause(gap)))")
         if let text = gap.text, !text.isEmpty { parts.append(oneLine(text)) }
         return parts.joined(separator: " ")
+    }
+}
+
+extension LedgerEntry {
+    /// Whether something may have been lost that nobody has counted: what a box had in memory when it ended. A pause of the capture has no
+    /// number of samples either, but it has a length.
+    var isOfUnknownSize: Bool {
+        samples == nil && (durationNanoseconds == nil || cause == GapCause.restart.description)
     }
 }

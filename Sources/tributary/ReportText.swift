@@ -45,16 +45,26 @@ enum ReportText {
 
     /// What is not there, and whether somebody knows why.
     private static func missing(_ session: SessionReport, _ lost: UInt64) -> String {
-        let time = session.sources.reduce(0) { $0 + $1.missingNanoseconds }
+        let time = session.sources.map(\.missingNanoseconds).clampedSum
         let seconds = "\(decimal(Double(time) / 1e9)) s"
+        // Of a box that lost its memory nobody knows what was in it.
+        let unknown = session.sources.flatMap(\.gaps).count(where: \.isOfUnknownSize)
+        let more =
+            unknown == 0
+            ? "" : "; \(unknown) \(unknown == 1 ? "loss" : "losses") of unknown size (show)"
         // A session that is damaged has lost more than its ledger knows.
-        guard session.isSound else { return "\(lost) samples are missing and explained" }
+        guard session.isSound else { return "\(lost) samples are missing and explained\(more)" }
         switch (lost, time >= 50_000_000) {
+        case (0, false) where unknown > 0:
+            return "of what was captured, nothing else is missing" + more
         case (0, false): return "nothing missing"
         case (0, true):
-            return "everything captured is there; \(seconds) were not captured (show)"
-        case (_, false): return "\(lost) samples are missing and explained (show)"
-        case (_, true): return "\(lost) samples, \(seconds), are missing and explained (show)"
+            return unknown > 0
+                ? "\(seconds) are missing and explained\(more)"
+                : "everything captured is there; \(seconds) were not captured (show)"
+        case (_, false): return "\(lost) samples are missing and explained (show)\(more)"
+        case (_, true):
+            return "\(lost) samples, \(seconds), are missing and explained (show)\(more)"
         }
     }
 }

@@ -123,7 +123,7 @@ struct ShowCommand: ParsableCommand {
             let distance = jump.offsetNanoseconds.map { " by \(ClockText.duration($0))" } ?? ""
             print("  discontinuity\(when ?? "")\(distance)")
         }
-        if clock.rejectedExchanges + clock.outlyingExchanges > 0 {
+        if clock.rejectedExchanges > 0 || clock.outlyingExchanges > 0 {
             print(
                 "  clock exchanges not believed: \(clock.rejectedExchanges) impossible, "
                     + "\(clock.outlyingExchanges) against all others")

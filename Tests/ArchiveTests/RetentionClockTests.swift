@@ -117,6 +117,29 @@ private struct Machine {
         expect(machine.look(), true)
     }
 
+    @Test func `what was recorded before the clock was set is as much younger`() {
+        // It ran sixty days behind, for an hour.
+        var machine = Machine(wall: today - 60 * day)
+        machine.ended = []
+        machine.look()
+        machine.look(after: 3_600 * second)
+        let ended = machine.wall - 600 * second
+        machine.look(ahead: 60 * day)
+        machine.look(after: day + 60 * second)
+        let now = UTCTime(nanoseconds: machine.wall)
+        func dated(_ nanoseconds: Int64) -> UTCTime {
+            let segment = ArchivedSegment(
+                session: "s", source: "camera", path: "a", sizeBytes: 100,
+                ended: UTCTime(nanoseconds: nanoseconds), isProtected: false, isOpen: false)
+            return machine.clock.dated([segment], now: now)[0].ended
+        }
+        #expect(dated(ended).nanoseconds == ended + 60 * day)
+        #expect(dated(today - 90 * day).nanoseconds == today - 90 * day)
+        // What was wrong was where it had gone to.
+        machine.look(ahead: -60 * day)
+        #expect(dated(ended).nanoseconds == ended)
+    }
+
     @Test func `a recording of 1970 is as old as a believable clock has known it`() {
         var clock = RetentionClock()
         let old = ArchivedSegment(
@@ -132,9 +155,9 @@ private struct Machine {
                 of: clock.dated([old, other], now: now), freeBytes: 0, now: now
             ).map(\.segment.path)
         }
-        // Nobody knows yet what time it is.
-        let undated = clock.dated([old], now: nil)
-        #expect(undated == [old])
+        // Nobody knows yet what time it is: it is the last to go for want of room.
+        let undated = clock.dated([old, other], now: nil)
+        #expect(undated[0].ended > undated[1].ended)
         #expect(expired(0) == ["b"])
         #expect(expired(29) == ["b"])
         #expect(expired(31) == ["b", "a"])

@@ -151,6 +151,18 @@ struct `A doorkeeper` {
         #expect(clocks(4_000..<4_400, from: "c") >= Keeper.spareClocksPerOrigin + 150)
     }
 
+    @Test func `bounds agents from one place, and ends the one that was not heard for longest`() {
+        var keeper = Keeper(maximumConnections: 10_000)
+        var ended: [Int32] = []
+        for descriptor in 0..<Int32(Keeper.welcomesPerOrigin) + 3 {
+            _ = keeper.accepted(
+                descriptor, descriptor, from: "a", origin: "a", now: Int64(descriptor))
+            keeper.spoke(0, now: Int64(descriptor))
+            ended += [keeper.welcomed(descriptor)].compactMap { $0?.connection }
+        }
+        #expect(ended == [1, 2, 3])
+    }
+
     @Test func `bounds the connections of a key, and ends the one that was not heard for longest`()
     {
         var keeper = Keeper(maximumConnections: 100)

@@ -97,15 +97,6 @@ struct `An intake's guard` {
         #expect(!excesses.isEmpty, "by now it can be")
     }
 
-    @Test func `bounds what an agent of many sources has on its way by the credit of all of them`()
-    {
-        var scene = Scene(sources: 100)
-        #expect(scene.look(read: 32 << 20, grown: 0, isDrained: false) == nil)
-        #expect(
-            scene.look(read: 10 << 20, grown: 0, isDrained: false)
-                == .pastCredit(42 << 20))
-    }
-
     @Test func `leaves an agent alone whose messages are finished while memory grows for others`() {
         var scene = Scene(sources: 1)
         for _ in 0..<100 {

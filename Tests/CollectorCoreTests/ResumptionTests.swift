@@ -282,6 +282,24 @@ private struct Left {
         #expect(line?.text?.contains("to within 24 ms") == true)
     }
 
+    @Test func `after a reboot with a clock that is hours behind, everything is recorded`() throws {
+        var left = Left()
+        // The session had lasted for three hours, and the clock says that it began a minute ago.
+        let hours = 3 * 3_600 * second
+        let end = TrackEnd(dtsTicks: hours / second * 90_000, durationTicks: 9_000)
+        left.source.ends = [.video: end]
+        left.source.open = nil
+        var harness = resumed(left, at: Left.zero + 60 * second)
+        harness.open(left.camera, at: Left.zero + 60 * second)
+        for picture in 0..<80 as Range<Int64> {
+            // An hour and more of pictures, a minute apart.
+            let now = Left.zero + (60 + picture * 60) * second
+            harness.picture(&left.camera, capturedAt: now, arriving: now)
+            harness.tick(now)
+        }
+        #expect(harness.lines("camera").allSatisfy { $0.cause != "impossible times" })
+    }
+
     @Test func `a step of the wall clock is noted, for a restart of the server`() throws {
         var harness = SessionHarness()
         var camera = SteadyCamera("camera")

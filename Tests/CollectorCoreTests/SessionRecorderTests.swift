@@ -49,6 +49,26 @@ private let second: Int64 = 1_000_000_000
         #expect(abs((start ?? 0) - 8_100) <= 2)
     }
 
+    @Test
+    func `what a source sent before it was refused, within the start window, is finished too`() {
+        var harness = SessionHarness()
+        var honest = SteadyCamera("honest")
+        var refused = SteadyCamera("refused")
+        harness.open(honest, at: 0)
+        harness.open(refused, at: 0)
+        harness.picture(&refused, capturedAt: 0, arriving: 1)
+        harness.apply(harness.recorder.giveUp("refused", at: SessionHarness.instant(2)))
+        harness.picture(&honest, capturedAt: 0, arriving: 3)
+        harness.tick(second)
+        harness.goodbye(&honest, at: 2 * second)
+        #expect(harness.ended.count == 1)
+        #expect(harness.fragments("refused").count == 1)
+        let finished = harness.jobs.compactMap { job in
+            if case .finish(let id) = job { id.source } else { nil }
+        }
+        #expect(finished.sorted() == ["honest", "refused"])
+    }
+
     @Test func `a track that never comes holds a session up for four start windows at most`() {
         var harness = SessionHarness()
         var camera = SteadyCamera("camera")

@@ -45,6 +45,31 @@ import Testing
         #expect(abs(newest - 1_900_000_000) < 10_000_000)
     }
 
+    @Test func `samples that are left out again and again are one range in the end`() {
+        var session = SessionHarness()
+        var liar = SteadyCamera("liar")
+        liar.tracks = [SteadyCamera.soundFormat]
+        session.open(liar, at: Self.start)
+        session.sound(&liar, capturedAt: Self.start, arriving: Self.start)
+        session.tick(Self.start + Self.second)
+        for index in 0..<20_000 as Range<Int64> {
+            let now = Self.start + Self.second + index * 1_000_000
+            var wide = liar.sound(at: now)
+            wide.runs[0].dtsNanoseconds.append(now + 3_600 * Self.second)
+            wide.runs[0].sizes.append(0)
+            wide.runs[0].flags.append([])
+            liar.sequence += 1
+            session.apply(
+                session.recorder.samples(
+                    wide, payload: TestPayload(count: 10), of: "liar",
+                    at: SessionHarness.instant(now)))
+            session.sound(&liar, capturedAt: now, arriving: now)
+        }
+        session.goodbye(&liar, at: Self.start + 30 * Self.second)
+        let ranges = session.lines("liar").map { max(1, $0.ranges?.count ?? 1) }
+        #expect(ranges.reduce(0, +) < 4_000)
+    }
+
     @Test func `what lies within the last day does set zero`() throws {
         var session = SessionHarness()
         var camera = SteadyCamera("late")

@@ -270,6 +270,17 @@ extension EndToEnd {
                     verdict.contains(
                         "everything captured is there; 7.1 s were not captured (show)"),
                     "\(verdict)")
+                // What a box had in memory when it ended, nobody has counted.
+                var loss = LedgerEntry(kind: .gap, at: UTCTime(nanoseconds: 0))
+                loss.cause = "restart"
+                loss.startNanoseconds = 950_000_000
+                loss.durationNanoseconds = 0
+                try FileSystem.replace(
+                    layout.ledger(Self.session, "film"), with: lines + Ledger.line(loss))
+                let unsure = try await scene.says("verify", "latest")
+                #expect(
+                    unsure.contains("7.1 s are missing and explained; 1 loss of unknown size"),
+                    "\(unsure)")
                 let json = try await scene.says("show", "latest", "--json")
                 #expect(json.contains("\"missingSeconds\" : 7.1"))
                 #expect(json.contains("\"start\" : \"2026-01-05T10:00:00.500Z\""))

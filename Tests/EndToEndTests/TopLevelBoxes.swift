@@ -5,17 +5,20 @@ struct TopLevelBoxes {
     private(set) var types: [String] = []
     private var contents: [Data] = []
 
-    init(of file: URL) throws {
+    /// - Parameter grows: whether it is being written: its last box may not be whole yet.
+    init(of file: URL, grows: Bool = false) throws {
         let data = try Data(contentsOf: file)
         var offset = 0
         while offset < data.count {
             guard data.count - offset >= 16 else {
+                if grows { return }
                 throw StageFailure(description: "a box is cut short at byte \(offset)")
             }
             let short = Self.integer(data[offset..<offset + 4])
             let size = short == 1 ? Self.integer(data[offset + 8..<offset + 16]) : short
             let type = String(decoding: data[offset + 4..<offset + 8], as: UTF8.self)
             guard size >= 8, size <= data.count - offset else {
+                if grows { return }
                 throw StageFailure(description: "the box \(type) says it has \(size) bytes")
             }
             types.append(type)

@@ -74,6 +74,31 @@ struct HostileInputTests {
     }
 
     @Test
+    func `no time passes 64 bits, however fast the timescale is said to be`() throws {
+        func places(of type: String, in bytes: [UInt8]) -> [Int] {
+            let name = Array(type.utf8)
+            return bytes.indices.dropLast(24).filter { Array(bytes[$0..<$0 + 4]) == name }
+        }
+        let times: [UInt64] = [.max, .max >> 1, .max >> 2, .max >> 3, 1 << 62, 1 << 61]
+        for file in try files() {
+            for time in times {
+                var changed = file
+                for place in places(of: "mdhd", in: file) {
+                    let timescale = place + (file[place + 4] == 1 ? 24 : 16)
+                    for index in timescale..<timescale + 4 { changed[index] = 0xFF }
+                }
+                for place in places(of: "tfdt", in: file) where file[place + 4] == 1 {
+                    for index in 0..<8 {
+                        changed[place + 8 + index] = UInt8(
+                            truncatingIfNeeded: time >> (56 - index * 8))
+                    }
+                }
+                readAll(changed)
+            }
+        }
+    }
+
+    @Test
     func `boxes within boxes end at the limit of depth`() throws {
         var bytes: [UInt8] = []
         for _ in 0..<1_000 {

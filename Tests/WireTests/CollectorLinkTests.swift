@@ -95,22 +95,26 @@ struct `A greeting` {
         #expect(!source.tracks.contains(Fixtures.audio))
     }
 
-    @Test func `is refused when too many agents are there`() {
+    @Test func `is put off when too many agents are there`() {
         var settings = CollectorLinkSettings(software: "")
         settings.maximumConnections = 1
         var collector = CollectorHarness(settings: settings)
         collector.send(.hello(Fixtures.hello()))
         collector.send(.hello(Fixtures.hello(spool: 2, sources: ["b"])), from: 2)
-        #expect(collector.takeRefusal(of: 2)?.reason == .limit)
+        // It keeps its samples, and comes again.
+        #expect(collector.takeRefusal(of: 2)?.reason == .unknownConnection)
+        collector.perform(collector.link.peerGone(CollectorHarness.peer(1), now: collector.now))
+        collector.send(.hello(Fixtures.hello(spool: 2, sources: ["b"])), from: 2)
+        #expect(collector.takeRefusal(of: 2) == nil)
     }
 
-    @Test func `is refused when too many sources are remembered, unless some can be forgotten`() {
+    @Test func `is put off when too many sources are remembered, unless some can be forgotten`() {
         var settings = CollectorLinkSettings(software: "")
         settings.maximumSources = 1
         var collector = CollectorHarness(settings: settings)
         collector.send(.hello(Fixtures.hello()))
         collector.send(.hello(Fixtures.hello(spool: 2, sources: ["b"])), from: 2)
-        #expect(collector.takeRefusal(of: 2)?.reason == .limit)
+        #expect(collector.takeRefusal(of: 2)?.reason == .unknownConnection)
         collector.perform(collector.link.peerGone(CollectorHarness.peer(1), now: collector.now))
         collector.send(.hello(Fixtures.hello(spool: 2, sources: ["b"])), from: 2)
         #expect(collector.takeRefusal(of: 2) == nil)

@@ -436,6 +436,8 @@ extension Backlog {
             settings.sourceName, formats: oldest, kept: (first..<next, formats))
         retiredLostSamples += lane.link.lostSamples
         lane.firstOwn = max(lane.firstOwn, lane.link.highestSent(of: 0) + 1)
+        // Nothing comes behind a goodbye; that it is on disk may be known already.
+        if records.contains(where: \.isGoodbye) { link.retire() }
         lane.link = link
         lane.generation = generation
         lanes[lanes.count - 1] = lane

@@ -1,3 +1,5 @@
+import Media
+
 /// From when to when one file of a recording has something to be seen or heard, nanoseconds of session time.
 package struct RecordedSpan: Hashable, Sendable {
     package var startNanoseconds: Int64
@@ -19,7 +21,9 @@ package struct RecordedSpan: Hashable, Sendable {
                 session: "", source: "", path: path,
                 zeroUTCNanoseconds: file.sessionZero?.nanoseconds ?? 0)
             // Its name may say something else, where somebody has copied it.
-            end = segment.endNanoseconds.map { origin + ($0 - segment.originNanoseconds) }
+            end = segment.endNanoseconds.map {
+                origin.clampedAdding($0.clampedSubtracting(segment.originNanoseconds))
+            }
         }
         let isEndKnown = end != nil
         var fragments = 0

@@ -5,7 +5,8 @@ import Media
 /// A wall clock jumps: a battery is empty, a receiver of satellite time is confused, a network's time server is wrong. So its progress is
 /// compared with that of a clock that nobody sets and that runs while the machine sleeps (`CLOCK_BOOTTIME`). Where it has gone ahead by
 /// more than ``toleranceNanoseconds``, or is far past the recordings when a collector starts, removal by age waits: until the wall clock is
-/// back where it was, or has said the same for ``suspensionNanoseconds``. A clock that goes back, or is slewed, only keeps more.
+/// back where it was, or has said the same for ``suspensionNanoseconds``. A clock that goes back, or is slewed, only keeps more. What was
+/// recorded before a step forward, while this program looked, is dated by as much later: the clock was wrong then, or is now.
 package struct RetentionClock: Sendable {
     /// Both clocks at one moment.
     package struct Reading: Hashable, Sendable {
@@ -50,6 +51,11 @@ package struct RetentionClock: Sendable {
     private var isUnset = false
     /// Files of a time at which no clock was set: when a believable clock saw them first.
     private var firstSeen: [String: UTCTime] = [:]
+    /// The first reading since the wall clock was last set, and the last one.
+    private var since: (first: Reading, last: Reading)?
+    /// Times of the wall clock before it was set forward, and by how much, in their order.
+    private var steps: [(times: ClosedRange<UTCTime>, nanoseconds: Int64)] = []
+    private static let maximumSteps = 64
 
     package init() {}
 
@@ -58,6 +64,7 @@ package struct RetentionClock: Sendable {
     package mutating func look(
         at reading: Reading, ended: some Sequence<UTCTime>
     ) -> Verdict {
+        follow(reading)
         guard reading.wall >= Self.earliest else {
             defer { isUnset = true }
             return Verdict(
@@ -99,6 +106,25 @@ package struct RetentionClock: Sendable {
                 + "day. If it is wrong, set it")
     }
 
+    /// Remembers steps of the wall clock.
+    private mutating func follow(_ reading: Reading) {
+        guard let (first, last) = since else {
+            since = (reading, reading)
+            return
+        }
+        let ahead = reading.ahead(of: last)
+        since = (abs(ahead) <= Self.toleranceNanoseconds ? first : reading, reading)
+        if ahead < -Self.toleranceNanoseconds {
+            // It was wrong where it had gone to, not where it had been.
+            steps = []
+        } else if ahead > Self.toleranceNanoseconds {
+            let passed = reading.bootNanoseconds.clampedSubtracting(last.bootNanoseconds)
+            let until = UTCTime(nanoseconds: last.wall.nanoseconds.clampedAdding(passed))
+            if steps.count == Self.maximumSteps { steps.removeFirst() }
+            steps.append((first.wall...max(first.wall, until), ahead))
+        }
+    }
+
     private func isDoubtful(_ reading: Reading, ended: some Sequence<UTCTime>) -> Bool {
         if let believed { return reading.ahead(of: believed) > Self.toleranceNanoseconds }
         // What a wrong clock has recorded since it is wrong must not vouch for it.
@@ -108,19 +134,23 @@ package struct RetentionClock: Sendable {
             ?? false
     }
 
-    /// Segments with dates that say how old they are: one that was written under a clock that was not set counts from when a believable
-    /// clock saw it first.
-    /// - Parameter now: nil while no clock is believed.
+    /// Segments with dates that say how old they are: one that was written before the clock was set is as much younger, and one of before
+    /// there were clocks counts from when a believable one saw it first.
+    /// - Parameter now: nil while no clock is believed; what such a clock dates is the newest then.
     package mutating func dated(
         _ segments: [ArchivedSegment], now: UTCTime?
     ) -> [ArchivedSegment] {
         var seen: [String: UTCTime] = [:]
         let dated = segments.map { segment in
-            guard segment.ended < Self.earliest else { return segment }
             var dated = segment
+            for step in steps where step.times.contains(dated.ended) {
+                dated.ended = UTCTime(
+                    nanoseconds: dated.ended.nanoseconds.clampedAdding(step.nanoseconds))
+            }
+            guard dated.ended < Self.earliest else { return dated }
             let first = firstSeen[segment.path] ?? now
             seen[segment.path] = first
-            if let first { dated.ended = first }
+            dated.ended = first ?? UTCTime(nanoseconds: .max)
             return dated
         }
         firstSeen = seen

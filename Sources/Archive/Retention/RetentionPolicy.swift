@@ -1,3 +1,5 @@
+import Media
+
 /// What an archive may keep. Without any limit it keeps everything.
 ///
 /// Limits apply together: a segment goes when any of them asks for it. Only finished segments go, oldest first, whichever source and
@@ -54,7 +56,7 @@ package struct RetentionPolicy: Hashable, Sendable {
         for segment: ArchivedSegment, total: UInt64, free: UInt64, now: UTCTime
     ) -> ExpiredSegment.Cause? {
         if let maximumAgeNanoseconds,
-            now.nanoseconds - segment.ended.nanoseconds > maximumAgeNanoseconds
+            now.nanoseconds.clampedSubtracting(segment.ended.nanoseconds) > maximumAgeNanoseconds
         {
             return .age
         }

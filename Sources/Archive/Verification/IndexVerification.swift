@@ -108,15 +108,17 @@ extension FileVerifier {
             damage("the index has no edit list for \(kind)")
             return
         }
-        let wait = track.edits.dropLast().reduce(0) { $0 + Int64(clamping: $1.segmentDuration) }
+        let wait = track.edits.dropLast().map { Int64(clamping: $0.segmentDuration) }.clampedSum
         // Where the edit list presents the sample: what is waited for, and how far into the media that begins.
-        let media = samples[first].pts - start - edit.mediaTime
+        let media = (samples[first].pts - start).clampedSubtracting(edit.mediaTime)
         do {
             let presented =
-                try rescale(wait, from: movie.timescale, to: track.timescale) + media
+                try rescale(wait, from: movie.timescale, to: track.timescale)
+                .clampedAdding(media)
             // Exact, but where the movie's timescale could not be made fine enough for the track's.
             let isExact = movie.timescale.ticksPerSecond % track.timescale.ticksPerSecond == 0
-            if abs(presented - (samples[first].pts - shift)) > (isExact ? 0 : 1) {
+            let wanted = samples[first].pts.clampedSubtracting(shift)
+            if presented.clampedSubtracting(wanted).magnitude > (isExact ? 0 : 1) {
                 damage("the edit list of \(kind) does not begin where its samples do")
             }
         } catch {

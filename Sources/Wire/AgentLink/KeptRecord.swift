@@ -70,6 +70,10 @@ package struct KeptRecord<Payload: Sendable>: Sendable {
     package var format: TrackFormat? {
         if case .format(let format) = content { format } else { nil }
     }
+    /// Whether it is the last of its source.
+    package var isGoodbye: Bool {
+        if case .goodbye = content { true } else { false }
+    }
     /// The samples' bytes.
     package var payload: Payload? {
         if case .samples(_, let payload) = content { payload } else { nil }

@@ -19,15 +19,25 @@ package struct CollectorBudgets: Hashable, Sendable {
     /// in the session's description. A site of a thousand sources with one key is there within a minute.
     package var newSources = Rate(perSecond: 20, burst: 256)
 
+    /// The same over days: as many at once as there may be in all, and then one a minute. A session keeps what it has seen until it ends.
+    package var everySource = Rate(nanosecondsEach: 60_000_000_000, burst: 16_384)
+
     /// How often something may happen.
     package struct Rate: Hashable, Sendable {
-        package var perSecond: Int64
+        package var nanosecondsEach: Int64
         package var burst: Int64
 
         package init(perSecond: Int64, burst: Int64) {
-            self.perSecond = perSecond
+            self.init(nanosecondsEach: 1_000_000_000 / perSecond, burst: burst)
+        }
+
+        package init(nanosecondsEach: Int64, burst: Int64) {
+            self.nanosecondsEach = nanosecondsEach
             self.burst = burst
         }
+
+        /// For people.
+        var perSecond: Int64 { 1_000_000_000 / nanosecondsEach }
     }
 
     package init() {}
@@ -39,11 +49,12 @@ package struct CollectorBudgets: Hashable, Sendable {
         budgets.connectionWindowBytes = .max
         budgets.greetings = Rate(perSecond: 1_000_000_000, burst: 1)
         budgets.newSources = Rate(perSecond: 1_000_000_000, burst: 1)
+        budgets.everySource = Rate(perSecond: 1_000_000_000, burst: 1)
         return budgets
     }
 }
 
-/// Token buckets by key, bounded in number: the one that was used longest ago is forgotten, and begins full when it comes again.
+/// Token buckets by key, bounded in number: those that were used longest ago are forgotten, and begin full when they come again.
 struct TokenBuckets<Key: Hashable & Sendable>: Sendable {
     /// Enough for every agent of a large site.
     private static var maximumBuckets: Int { 8_192 }
@@ -59,15 +70,20 @@ struct TokenBuckets<Key: Hashable & Sendable>: Sendable {
     mutating func take(_ key: Key, _ count: Int64, now: Int64) -> Bool {
         var entry =
             buckets.removeValue(forKey: key)
-            ?? (TokenBucket(perSecond: rate.perSecond, burst: rate.burst, now: now), now)
-        if buckets.count >= Self.maximumBuckets,
-            let oldest = buckets.min(by: { $0.value.used < $1.value.used })
-        {
-            buckets[oldest.key] = nil
-        }
+            ?? (
+                TokenBucket(nanosecondsEach: rate.nanosecondsEach, burst: rate.burst, now: now), now
+            )
+        if buckets.count >= Self.maximumBuckets { forgetHalf() }
         entry.used = now
         defer { buckets[key] = entry }
         return entry.bucket.take(count, now: now)
+    }
+
+    /// Many at once: whoever invents keys must not have all of them looked at for each.
+    private mutating func forgetHalf() {
+        let times = buckets.values.map(\.used).sorted()
+        let middle = times[times.count / 2]
+        buckets = buckets.filter { $0.value.used > middle }
     }
 }
 

@@ -21,15 +21,17 @@ extension CollectorLink {
             let refused = checkControlRate(of: message, now: now)
             guard refused.isEmpty else { return refused }
         } else if connections.count + claims.count >= settings.maximumConnections {
-            return refuseIt(
-                .limit, "\(settings.maximumConnections) agents are connected, the most allowed")
+            return putOff(
+                peer, "\(settings.maximumConnections) agents are connected, the most allowed",
+                address: message.address, now: now)
         }
         if let excess = takeBudget(for: hello, owner: message.owner, now: now) {
             return putOff(peer, excess, address: message.address, now: now)
         }
         guard makeRoom(for: hello) else {
-            return refuseIt(
-                .limit, "\(settings.maximumSources) sources are known, the most allowed")
+            return putOff(
+                peer, "\(settings.maximumSources) sources are known, the most allowed",
+                address: message.address, now: now)
         }
         let holders = holders(contesting: hello, from: peer)
         guard !holders.isEmpty else {
@@ -66,6 +68,10 @@ extension CollectorLink {
         guard newcomers == 0 || newSources.take(owner, Int64(newcomers), now: now) else {
             return "more than \(newSources.rate.perSecond) new sources a second from \(owner): "
                 + "say Hello again later"
+        }
+        guard newcomers == 0 || everySource.take(owner, Int64(newcomers), now: now) else {
+            return
+                "more than \(everySource.rate.burst) sources from \(owner): say Hello again later"
         }
         return nil
     }

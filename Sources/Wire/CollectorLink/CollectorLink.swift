@@ -31,6 +31,8 @@ package struct CollectorLink: Sendable {
     var greetings: TokenBuckets<String>
     /// By owner.
     var newSources: TokenBuckets<String>
+    /// The same over days.
+    var everySource: TokenBuckets<String>
 
     /// Records that came again after a reconnect, and were dropped.
     package internal(set) var duplicateRecords: UInt64 = 0
@@ -58,6 +60,7 @@ package struct CollectorLink: Sendable {
         archiveLookup = archived
         greetings = TokenBuckets(settings.budgets.greetings)
         newSources = TokenBuckets(settings.budgets.newSources)
+        everySource = TokenBuckets(settings.budgets.everySource)
         strangers = TokenBucket(
             perSecond: Self.strangerRefusals.perSecond, burst: Self.strangerRefusals.burst, now: 0)
     }

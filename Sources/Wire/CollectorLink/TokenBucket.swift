@@ -8,7 +8,12 @@ package struct TokenBucket: Hashable, Sendable {
 
     /// A full bucket.
     package init(perSecond: Int64, burst: Int64, now: Int64) {
-        nanosecondsPerToken = 1_000_000_000 / perSecond
+        self.init(nanosecondsEach: 1_000_000_000 / perSecond, burst: burst, now: now)
+    }
+
+    /// A full bucket.
+    package init(nanosecondsEach: Int64, burst: Int64, now: Int64) {
+        nanosecondsPerToken = nanosecondsEach
         capacityNanoseconds = nanosecondsPerToken * burst
         savedNanoseconds = capacityNanoseconds
         lastRefill = now

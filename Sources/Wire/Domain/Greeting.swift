@@ -138,7 +138,7 @@ package enum RefusalReason: Int, CaseIterable, Hashable, Sendable {
     case name = 3
     /// Another live agent writes this source.
     case sourceInUse = 4
-    /// Past one of ``WireLimits``, or of the collector's own.
+    /// Past one of ``WireLimits``, or its credit.
     case limit = 5
     /// Record numbers that do not follow each other.
     case sequence = 6
