@@ -51,8 +51,10 @@ class Load:
     null: bool
 
 
-def product(with_keys=False):
+def product(with_keys=False, before=False):
+    """The product: the programs under test, or those of the version before it."""
     endpoint = f"tcp://127.0.0.1:{FIRST_PORT}"
+    name = "tributary, with keys" if with_keys else "tributary, before" if before else "tributary"
 
     def server_keys(place):
         return ["--keys", place.server_keys] if with_keys else []
@@ -63,9 +65,9 @@ def product(with_keys=False):
         return ["--keys", place.box_keys, "--collector-key", place.public_key(place.server_keys)]
 
     return Contender(
-        "tributary, with keys" if with_keys else "tributary",
+        name,
         receive=lambda place, load: [[
-            place.product("tributary-collector"), "--listen", endpoint, "--archive", place.output,
+            place.product("tributary-collector", before), "--listen", endpoint, "--archive", place.output,
             *server_keys(place)]],
         send=lambda place, load: [[
             place.product("bench-load"), "--collector", endpoint, "--media", place.clip,
@@ -139,10 +141,14 @@ FLOOR_ACKS_KEPT = floor("floor: zmq + acks, memory kept", "bytes", acks=ACKS_EVE
 
 def paced(place):
     """Those that are compared at real-time pace."""
+    if place.before:
+        return [product(), product(before=True)]
     peers = [nginx_rtmp()] if os.path.exists(place.rtmp_module) else []
     return [product(), product(with_keys=True), FLOOR_BEST, *peers, ffmpeg()]
 
 
-def unpaced(_place):
+def unpaced(place):
     """Those that are compared as fast as they can."""
+    if place.before:
+        return [product(), product(before=True)]
     return [product(), product(with_keys=True), FLOOR_ACKS, FLOOR_ACKS_KEPT]

@@ -16,9 +16,10 @@ RAW_SECONDS = 10
 class Workplace:
     """Paths of everything a contender starts or reads."""
 
-    def __init__(self, root, binaries):
+    def __init__(self, root, binaries, before=None):
         self.root = root
         self.binaries = binaries
+        self.before = before
         self.output = f"{root}/output"
         self.floor = f"{root}/floor"
         self.devnull = f"{root}/devnull.so"
@@ -29,8 +30,8 @@ class Workplace:
         self.server_keys, self.box_keys = f"{root}/keys/server", f"{root}/keys/box"
         os.makedirs(root, exist_ok=True)
 
-    def product(self, name):
-        return f"{self.binaries}/{name}"
+    def product(self, name, before=False):
+        return f"{self.before if before else self.binaries}/{name}"
 
     def prepare(self):
         """Makes what is missing."""
