@@ -110,7 +110,8 @@ let package = Package(
         library("Control", argumentParser, "Media", "Messaging", "Terminal", "Threads", "Wire"),
         library("Archive", crypto, grdb, "CLinux", "Media", "MP4", "Timing"),
         library(
-            "Outbound", crypto, logging, "Media", "Messaging", "Spooling", "Threads", "Timing",
+            "CollectorClient", crypto, logging, "Media", "Messaging", "Spooling", "Threads",
+            "Timing",
             "Wire"),
         .target(
             name: "OperationsServer", dependencies: httpServer + [logging, "Operations"],
@@ -119,12 +120,12 @@ let package = Package(
         // Level 3: the programs' services.
         library(
             "AgentCore", crypto, logging, "Control", "Devices", "Encoding", "Media", "Messaging",
-            "Outbound", "Spooling", "Threads", "Trust", "Wire"),
+            "CollectorClient", "Spooling", "Threads", "Trust", "Wire"),
         library(
             "CollectorCore", logging, "Archive", "CLinux", "Control", "Media", "Messaging",
-            "Operations", "Outbound", "Threads", "Timing", "Trust", "Wire"),
+            "Operations", "CollectorClient", "Threads", "Timing", "Trust", "Wire"),
         library(
-            "ReplayCore", logging, "Archive", "Containers", "Media", "Messaging", "Outbound",
+            "ReplayCore", logging, "Archive", "Containers", "Media", "Messaging", "CollectorClient",
             "Spooling", "Trust", "Wire"),
         library("SyncCheck", "Archive", "Devices", "Encoding", "Media", "MP4"),
         library(
@@ -140,7 +141,7 @@ let package = Package(
             "OperationsServer", "Trust"),
         program(
             "tributary", "Archive", "Containers", "Control", "Devices", "Encoding", "ExportCore",
-            "MP4", "Media", "Messaging", "Operations", "Outbound", "ReplayCore", "SyncCheck",
+            "MP4", "Media", "Messaging", "Operations", "CollectorClient", "ReplayCore", "SyncCheck",
             "Trust", "Wire"),
 
         // The benchmarks' load: many sources from one file, over the real protocol.
@@ -166,7 +167,7 @@ let package = Package(
             path: "Tests/TestDisks", swiftSettings: settings),
         tests(
             "AgentCore", crypto, "AgentCore", "Devices", "Encoding", "Media", "Messaging",
-            "Outbound", "Spooling", "TestMedia", "TestSpools", "Wire"),
+            "CollectorClient", "Spooling", "TestMedia", "TestSpools", "Wire"),
         tests("Archive", "Archive", "Media", "MP4", "TestRecordings", "Timing"),
         tests(
             "CollectorCore", logging, "Archive", "CollectorCore", "Media", "Messaging",
@@ -190,14 +191,14 @@ let package = Package(
         tests("MP4", "MP4", "Media"),
         tests("Operations", "Operations"),
         tests("OperationsServer", logging, "Operations", "OperationsServer"),
-        tests("Outbound", "Outbound", "Wire"),
+        tests("CollectorClient", "CollectorClient", "Wire"),
         tests(
             "ReplayCore", crypto, "Archive", "Media", "Messaging", "ReplayCore", "TestRecordings",
             "Wire"),
         tests("Repository"),
         tests(
             "Simulation", "AgentCore", "Archive", "CollectorCore", "Media", "Messaging", "MP4",
-            "Outbound", "Spooling", "TestDisks", "TestSpools", "Wire"),
+            "CollectorClient", "Spooling", "TestDisks", "TestSpools", "Wire"),
         tests("Spooling", "Spooling", "TestSpools"),
         tests("SyncCheck", "Media", "SyncCheck"),
         tests("Terminal", argumentParser, logging, "Terminal"),

@@ -19,7 +19,7 @@ package final class Agent: Sendable {
 
     private let settings: UplinkSettings
     private let uplink: Uplink
-    private let desk: CommandDesk
+    private let desk: CommandQueue
     private let capture: CaptureSession
     private let sink: UplinkSink
     private let logger: Logger
@@ -35,7 +35,7 @@ package final class Agent: Sendable {
         self.uplink = uplink
         sink = UplinkSink(uplink: uplink, logger: logger)
         capture = CaptureSession(settings: settings, sink: sink)
-        desk = CommandDesk(
+        desk = CommandQueue(
             capture: capture, software: uplinkSettings.software, logger: logger
         ) { uplink.status }
         uplink.askWhetherStopped { [weak capture] in capture?.isPaused ?? false }
@@ -87,7 +87,7 @@ package final class Agent: Sendable {
     }
 
     private static func follow(
-        _ question: ControlServer.Question, of server: ControlServer, desk: CommandDesk,
+        _ question: ControlServer.Question, of server: ControlServer, desk: CommandQueue,
         source: String
     ) {
         switch question.request.request {
@@ -188,8 +188,8 @@ private final class UplinkSink: CaptureSink {
     /// What the capture said last.
     var latestNote: String? { note.withLock { $0 } }
 
-    func heard(_ report: SoundReport) {
-        let health = SoundHealth(report)
+    func heard(_ report: AudioReport) {
+        let health = AudioHealth(report)
         let levels = health.levels.map { "\(Double($0.peakMillibels) / 100)" }
         let skew = report.skewPPM.map { ", device \($0.rounded()) ppm off" } ?? ""
         logger.debug("sound peaks at \(levels.joined(separator: ", ")) dBFS\(skew)")
@@ -210,12 +210,12 @@ private final class UplinkSink: CaptureSink {
     }
 }
 
-extension SoundHealth {
+extension AudioHealth {
     /// A report in the protocol's words.
-    fileprivate init(_ report: SoundReport) {
+    fileprivate init(_ report: AudioReport) {
         func level(_ amplitude: Double) -> Int32 {
             let range = WireLimits.levelMillibels
-            let millibels = Int32(clamping: SoundLevel.millibels(amplitude))
+            let millibels = Int32(clamping: AudioLevel.millibels(amplitude))
             return min(max(millibels, range.lowerBound), range.upperBound)
         }
         self.init(

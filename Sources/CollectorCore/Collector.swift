@@ -5,7 +5,7 @@ import Glibc
 package import Logging
 import Messaging
 package import Operations
-import Outbound
+import CollectorClient
 import Synchronization
 import Wire
 
@@ -23,7 +23,7 @@ package final class Collector: Sendable {
     private let wakeUp: WakeUp
     private let isStopping = Atomic(false)
     /// Who was refused; and whether anybody can still be let in.
-    let refusals = RefusalTally()
+    let refusals = RefusalCounters()
     /// How it does, from when it listens.
     package let board: StatusBoard
 
@@ -83,18 +83,19 @@ package final class Collector: Sendable {
             layout: layout, space: space, catalog: openCatalog(layout), meter: meters.disk
         ) { wakeUp.signal() }
         let context = try makeContext()
-        let door = try openDoor(in: context, tally: refusals)
-        defer { door?.close() }
+        let authenticator = try openAuthenticator(in: context, counters: refusals)
+        defer { authenticator?.close() }
         let tape = try settings.wireRecording.map { path throws(CollectorError) in
             try WireRecorder(path: path, logger: logger)
         }
         tape?.start()
         defer { tape?.stop() }
-        let watch = IntakeWatch(tally: refusals, logger: logger) { wakeUp.signal() }
+        let watch = IntakeWatch(counters: refusals, logger: logger) { wakeUp.signal() }
         watch.start()
         defer { watch.stop() }
         var receiver = try Receiver(
-            settings: settings, context: context, door: door, tape: tape, tally: refusals,
+            settings: settings, context: context, authenticator: authenticator, tape: tape,
+            counters: refusals,
             watch: watch, wakeUp: wakeUp, logger: logger)
         disk.start()
         let retention = Retention(
@@ -160,19 +161,21 @@ package final class Collector: Sendable {
     }
 
     /// Where agents have to prove who they are; nil where they need not.
-    private func openDoor(
-        in context: Context, tally: RefusalTally
-    ) throws(CollectorError) -> Door? {
+    private func openAuthenticator(
+        in context: Context, counters: RefusalCounters
+    ) throws(CollectorError) -> KeyAuthenticator? {
         guard let keys = settings.keys else { return nil }
         let wakeUp = wakeUp
-        let door: Door
+        let authenticator: KeyAuthenticator
         do throws(MessagingError) {
-            door = try Door(keys: keys, tally: tally, logger: logger) { wakeUp.signal() }
+            authenticator = try KeyAuthenticator(keys: keys, counters: counters, logger: logger) {
+                wakeUp.signal()
+            }
         } catch {
             throw .cannotAdmit(reason: "\(error)")
         }
-        try door.open(in: context)
-        return door
+        try authenticator.open(in: context)
+        return authenticator
     }
 
     private func lock(_ layout: ArchiveLayout) throws(CollectorError) -> ArchiveLock {

@@ -5,10 +5,10 @@ import Logging
 import Media
 import Messaging
 import Operations
-import Outbound
+import CollectorClient
 import Wire
 
-/// The receiving thread's work between two waits: hands the ``Conductor`` what has come, and carries what it decided to the disk,
+/// The receiving thread's work between two waits: hands the ``CollectorEngine`` what has come, and carries what it decided to the disk,
 /// to agents, to the log and to people who asked.
 struct CollectorLoop {
     /// How often time passes for the protocol and the session.
@@ -27,10 +27,10 @@ struct CollectorLoop {
     /// Who waits for which agent's answer.
     private var commanders: [UInt64: ControlServer.Question] = [:]
     private var latestTicket: UInt64 = 0
-    private var conductor: Conductor<ReceivedPart>
+    private var engine: CollectorEngine<ReceivedPart>
     private let board: StatusBoard
     private let meters: Meters
-    private var meter = StatusMeter()
+    private var meter = StatusBuilder()
     private var nextTick: Int64 = 0
     private var nextReport: Int64 = 0
     private var isStopping = false
@@ -39,8 +39,8 @@ struct CollectorLoop {
 
     /// Where other threads count what happens to them.
     struct Meters {
-        let disk = DiskMeter()
-        let refusals: RefusalTally
+        let disk = DiskStatistics()
+        let refusals: RefusalCounters
     }
 
     init(
@@ -60,7 +60,7 @@ struct CollectorLoop {
         self.control = control
         self.logger = logger
         self.report = report
-        conductor = Conductor(
+        engine = CollectorEngine(
             settings: SessionSettings(
                 layout: layout, startAt: settings.startAt,
                 startWindowNanoseconds: settings.startWindowNanoseconds,
@@ -74,15 +74,15 @@ struct CollectorLoop {
 
     /// Whether the collector's work is over.
     var isDone: Bool { isStopping || (settings.endsWithSession && sessionsEnded > 0) }
-    var hasOutgoing: Bool { conductor.hasOutgoing }
+    var hasOutgoing: Bool { engine.hasOutgoing }
     /// What could not be recorded.
-    var failures: [String] { conductor.failures }
+    var failures: [String] { engine.failures }
 
     /// Messages for agents, in their order.
-    mutating func takeOutgoing() -> [(peer: PeerID, header: [UInt8])] { conductor.takeOutgoing() }
+    mutating func takeOutgoing() -> [(peer: PeerID, header: [UInt8])] { engine.takeOutgoing() }
 
     /// Peers that need not be heard any more.
-    mutating func takeDismissed() -> [PeerID] { conductor.takeDismissed() }
+    mutating func takeDismissed() -> [PeerID] { engine.takeDismissed() }
 
     func logListening(at endpoint: String) {
         logger.info("listening on \(endpoint), recording into \(settings.archive)")
@@ -100,29 +100,29 @@ extension CollectorLoop {
     /// Does what one message asks for.
     /// - Parameter now: an instant after it has arrived.
     mutating func receive(_ message: AgentMessage, takenInBy now: Instant) {
-        let guest = message.guest
-        guard guest.endsAt == nil else { return }
+        let sender = message.sender
+        guard sender.endsAt == nil else { return }
         let incoming = IncomingMessage(
-            peer: guest.peer, address: guest.address, right: guest.right,
+            peer: sender.id, address: sender.address, right: sender.right,
             header: message.header.bytes, payloadSizeBytes: message.payload?.count,
             extraParts: message.extraParts)
-        conductor.receive(
+        engine.receive(
             incoming, payload: message.payload, at: now.earlier(message.arrivedNanoseconds))
         follow()
     }
 
     /// A peer could not be reached any more.
     mutating func lost(_ peer: PeerID) {
-        conductor.lost(peer, at: .now())
+        engine.lost(peer, at: .now())
         follow()
     }
 
     /// What keys allow has changed while their holders are connected.
-    mutating func follow(_ changes: [Guests.Change]) {
+    mutating func follow(_ changes: [Peers.Change]) {
         let now = Instant.now()
         for change in changes {
-            conductor.rightChanged(
-                of: change.guest.peer, to: change.guest.right, else: change.text, at: now)
+            engine.rightChanged(
+                of: change.sender.id, to: change.sender.right, else: change.text, at: now)
         }
         follow()
     }
@@ -136,7 +136,7 @@ extension CollectorLoop {
 
     /// A box's enrolment has been worked on.
     mutating func enrolled(_ peer: PeerID, _ outcome: CollectorLink.EnrolmentOutcome) {
-        conductor.enrolled(peer, outcome, at: .now())
+        engine.enrolled(peer, outcome, at: .now())
         follow()
     }
 
@@ -145,13 +145,13 @@ extension CollectorLoop {
         let now = Instant.now()
         guard now.monotonic >= nextTick else {
             // The disk is woken ten times a second, or for much.
-            if conductor.pendingBytes >= DiskWriter<ReceivedPart>.urgentBytes { submit() }
-            conductor.returnCredit(at: now)
+            if engine.pendingBytes >= DiskWriter<ReceivedPart>.urgentBytes { submit() }
+            engine.returnCredit(at: now)
             return follow()
         }
         nextTick = now.monotonic + Self.tickNanoseconds
-        conductor.idleTimeoutNanoseconds = changeable.current.idleTimeoutNanoseconds
-        conductor.tick(at: now, wallErrorNanoseconds: HostClock.wallError())
+        engine.idleTimeoutNanoseconds = changeable.current.idleTimeoutNanoseconds
+        engine.tick(at: now, wallErrorNanoseconds: HostClock.wallError())
         follow()
         submit()
         if now.monotonic >= nextReport {
@@ -165,8 +165,8 @@ extension CollectorLoop {
     private mutating func status(at now: Instant) -> CollectorStatus {
         let settings = changeable.current
         var status = meter.status(
-            of: conductor,
-            StatusMeter.Surroundings(
+            of: engine,
+            StatusBuilder.Surroundings(
                 disk: meters.disk.current,
                 diskBusySeconds: meters.disk.busySeconds(now: now.monotonic),
                 reserveBytes: settings.reserveBytes,
@@ -182,7 +182,7 @@ extension CollectorLoop {
     mutating func stop() {
         logger.info("stopping: finishing files")
         board.stopping()
-        conductor.end(.collectorStopped, at: .now())
+        engine.end(.collectorStopped, at: .now())
         follow()
         submit()
         isStopping = true
@@ -217,7 +217,7 @@ extension CollectorLoop {
         }
         latestTicket += 1
         commanders[latestTicket] = question
-        conductor.command(request, to: source, ticket: latestTicket, at: .now())
+        engine.command(request, to: source, ticket: latestTicket, at: .now())
         follow()
     }
 
@@ -228,9 +228,9 @@ extension CollectorLoop {
             control.answer(question, .failure(.stopping, "the collector is ending already"))
             return
         }
-        guard let session = conductor.recorder.session(at: now), name == nil || name == session.name
+        guard let session = engine.recorder.session(at: now), name == nil || name == session.name
         else {
-            let present = conductor.recorder.sessionName.map { "; \($0) is being recorded" } ?? ""
+            let present = engine.recorder.sessionName.map { "; \($0) is being recorded" } ?? ""
             control.answer(
                 question,
                 .failure(
@@ -241,14 +241,14 @@ extension CollectorLoop {
         }
         logger.notice("stopping session \(session.name), as asked")
         stops.wait(question, for: session)
-        conductor.end(.stopped, at: now)
+        engine.end(.stopped, at: now)
         follow()
         submit()
     }
 
     /// Tells agents that the collector goes; called after the disk has finished.
     mutating func sayGoodbye() {
-        conductor.sayGoodbye(at: .now())
+        engine.sayGoodbye(at: .now())
         follow()
     }
 
@@ -257,14 +257,14 @@ extension CollectorLoop {
         let events = disk.takeEvents()
         guard !events.isEmpty else { return }
         let now = Instant.now()
-        for event in events { conductor.follow(event, at: now) }
+        for event in events { engine.follow(event, at: now) }
         follow()
     }
 
-    /// Carries on what the conductor has to say.
+    /// Carries on what the engine has to say.
     private mutating func follow() {
-        for line in conductor.takeLines() { logger.log(line) }
-        for notice in conductor.takeNotices() {
+        for line in engine.takeLines() { logger.log(line) }
+        for notice in engine.takeNotices() {
             switch notice {
             case .sessionEnded:
                 sessionsEnded += 1
@@ -286,7 +286,7 @@ extension CollectorLoop {
 
     /// Hands the disk what has been decided.
     mutating func submit() {
-        disk.submit(conductor.takeJobs())
+        disk.submit(engine.takeJobs())
     }
 }
 

@@ -25,10 +25,10 @@ package struct Remuxer: ~Copyable {
     private let packet = PacketHandle()
     private let cancellation: Cancellation?
     /// By the input's streams; nil for what is left out.
-    private var lanes: [Lane?]
+    private var routes: [Route?]
 
     /// What becomes of one stream.
-    private struct Lane {
+    private struct Route {
         let output: Int32
         let codec: String
         /// The next decoding time where the container does not say, in the input's ticks.
@@ -53,7 +53,7 @@ package struct Remuxer: ~Copyable {
         let input = try InputHandle(path, cancellation: cancellation)
         let output = try MuxerHandle(
             format, url: MuxerHandle.url(ofFile: outputPath), cancellation: cancellation)
-        var lanes: [Lane?] = []
+        var routes: [Route?] = []
         var leftOut: [String] = []
         for index in 0..<input.streamCount {
             let stream = input.stream(index)
@@ -61,7 +61,7 @@ package struct Remuxer: ~Copyable {
             guard try Self.isWanted(stream, in: output, format, path) else {
                 leftOut.append("stream \(index) (\(name))")
                 stream.pointee.discard = AVDISCARD_ALL
-                lanes.append(nil)
+                routes.append(nil)
                 continue
             }
             try Self.copyDescription(of: stream, to: output)
@@ -76,12 +76,12 @@ package struct Remuxer: ~Copyable {
             }
             // Containers without edit lists get no more sound in front than the first frame needs.
             let isPicture = stream.pointee.codecpar.pointee.codec_type == AVMEDIA_TYPE_VIDEO
-            lanes.append(
-                Lane(
+            routes.append(
+                Route(
                     output: Int32(number), codec: name, next: Self.firstDecodingTime(stream),
                     hidden: HiddenPackets(keepsStart: isPicture || format.isISO)))
         }
-        guard lanes.contains(where: { $0 != nil }) else {
+        guard routes.contains(where: { $0 != nil }) else {
             throw .cannotRead(path, reason: "it has neither picture nor sound")
         }
         av_dict_copy(&output.context.pointee.metadata, input.context.pointee.metadata, 0)
@@ -92,7 +92,7 @@ package struct Remuxer: ~Copyable {
             if result == -EINVAL, outlet.failure == nil {
                 throw .cannotHold(
                     format: format.description,
-                    codec: lanes.compactMap { $0?.codec.uppercased() }.joined(separator: " with "))
+                    codec: routes.compactMap { $0?.codec.uppercased() }.joined(separator: " with "))
             }
             throw .cannotOpen(outputName, reason: outlet.failure ?? libraryReason(result))
         }
@@ -103,7 +103,7 @@ package struct Remuxer: ~Copyable {
         self.input = input
         self.output = output
         self.outputName = outputName
-        self.lanes = lanes
+        self.routes = routes
         self.cancellation = cancellation
     }
 
@@ -127,7 +127,7 @@ package struct Remuxer: ~Copyable {
         }
         defer { av_packet_unref(packet) }
         let index = Int(packet.pointee.stream_index)
-        guard index < lanes.count, var lane = lanes[index] else { return true }
+        guard index < routes.count, var route = routes[index] else { return true }
         if packet.pointee.flags & AV_PKT_FLAG_CORRUPT != 0,
             let io = input.context.pointee.pb, avio_feof(io) != 0
         {
@@ -140,25 +140,25 @@ package struct Remuxer: ~Copyable {
             throw .cannotRead(
                 input.path,
                 reason:
-                    "its \(lane.codec) changes its format at \(positionNanoseconds / 1_000_000_000) s, which cannot be copied into one "
+                    "its \(route.codec) changes its format at \(positionNanoseconds / 1_000_000_000) s, which cannot be copied into one "
                     + "track; 'tributary import' takes it, or ffmpeg -i FILE NEW.mp4 makes it one")
         }
-        lane.read += 1
+        route.read += 1
         let flags = packet.pointee.flags
-        let due = lane.hidden.add(
+        let due = route.hidden.add(
             HeldPacket(taking: packet), isHidden: flags & AV_PKT_FLAG_DISCARD != 0,
             isKeyframe: flags & AV_PKT_FLAG_KEY != 0)
-        for held in due { try write(held.packet, &lane, of: input.stream(index)) }
-        lanes[index] = lane
+        for held in due { try write(held.packet, &route, of: input.stream(index)) }
+        routes[index] = route
         return true
     }
 
     private mutating func write(
-        _ packet: UnsafeMutablePointer<AVPacket>, _ lane: inout Lane,
+        _ packet: UnsafeMutablePointer<AVPacket>, _ route: inout Route,
         of stream: UnsafeMutablePointer<AVStream>
     ) throws(ContainerError) {
-        try setTimes(packet, &lane, of: stream)
-        packet.pointee.stream_index = lane.output
+        try setTimes(packet, &route, of: stream)
+        packet.pointee.stream_index = route.output
         packet.pointee.pos = -1
         let written = av_interleaved_write_frame(output.context, packet)
         guard written >= 0 else {
@@ -276,20 +276,20 @@ extension Remuxer {
 
     /// The packet's times in the output's ticks, from the file's earliest time on.
     private mutating func setTimes(
-        _ packet: UnsafeMutablePointer<AVPacket>, _ lane: inout Lane,
+        _ packet: UnsafeMutablePointer<AVPacket>, _ route: inout Route,
         of stream: UnsafeMutablePointer<AVStream>
     ) throws(ContainerError) {
         guard packet.pointee.pts != CFFmpeg_NOPTS_VALUE || packet.pointee.dts != CFFmpeg_NOPTS_VALUE
         else {
             throw .cannotRead(
                 input.path,
-                reason: "its \(lane.codec) has no times; put it into a container that has, first")
+                reason: "its \(route.codec) has no times; put it into a container that has, first")
         }
         if packet.pointee.dts == CFFmpeg_NOPTS_VALUE {
-            packet.pointee.dts = min(packet.pointee.pts, lane.next ?? packet.pointee.pts)
+            packet.pointee.dts = min(packet.pointee.pts, route.next ?? packet.pointee.pts)
         }
         if packet.pointee.pts == CFFmpeg_NOPTS_VALUE { packet.pointee.pts = packet.pointee.dts }
-        lane.next = packet.pointee.dts + packet.pointee.duration
+        route.next = packet.pointee.dts + packet.pointee.duration
         let base = stream.pointee.time_base
         let origin = av_rescale_q(
             input.startMicroseconds, AVRational(num: 1, den: Int32(AV_TIME_BASE)), base)
@@ -303,20 +303,20 @@ extension Remuxer {
         {
             earlierNanoseconds = max(earlierNanoseconds, -nanoseconds)
         }
-        av_packet_rescale_ts(packet, base, output.stream(Int(lane.output)).pointee.time_base)
+        av_packet_rescale_ts(packet, base, output.stream(Int(route.output)).pointee.time_base)
         // A coarser clock may put two on one tick.
-        if let last = lane.lastDTS, packet.pointee.dts <= last {
+        if let last = route.lastDTS, packet.pointee.dts <= last {
             packet.pointee.dts = last + 1
             packet.pointee.pts = max(packet.pointee.pts, packet.pointee.dts)
         }
-        lane.lastDTS = packet.pointee.dts
+        route.lastDTS = packet.pointee.dts
     }
 
     /// A container with an index knows how many packets there should have been, others how long they should last.
     private func checkIsComplete() throws(ContainerError) {
-        for (index, lane) in lanes.enumerated() {
-            guard let lane else { continue }
-            if lane.read < avformat_index_get_entries_count(input.stream(index)),
+        for (index, route) in routes.enumerated() {
+            guard let route else { continue }
+            if route.read < avformat_index_get_entries_count(input.stream(index)),
                 input.hasPacketIndex
             {
                 throw .truncated(input.path, atNanoseconds: positionNanoseconds)

@@ -14,7 +14,7 @@ package enum DeviceError: Error, Hashable, CustomStringConvertible {
     /// A time that cannot be expressed in nanoseconds.
     case timeOutOfRange(path: String)
     /// No sound device has that name; these are there.
-    case noSoundDevice(String, available: [String])
+    case noAudioDevice(String, available: [String])
     /// Somebody else has the sound device; `holder` says who, if that is known.
     case soundDeviceBusy(String, holder: String?)
     /// This user may not use sound devices.
@@ -43,7 +43,7 @@ package enum DeviceError: Error, Hashable, CustomStringConvertible {
         switch self {
         case .soundDeviceBusy(_, let holder), .cameraBusy(_, let holder):
             holder == Holders.name(ofProcess: "\(getpid())")
-        case .cannotOpen, .noTrack, .truncated, .unreadable, .timeOutOfRange, .noSoundDevice,
+        case .cannotOpen, .noTrack, .truncated, .unreadable, .timeOutOfRange, .noAudioDevice,
             .soundDeviceDenied, .soundDeviceRefused, .soundDeviceLost, .noCamera, .notACamera,
             .cameraDenied, .cameraRefused, .cameraLost, .controlRefused:
             false
@@ -62,7 +62,7 @@ package enum DeviceError: Error, Hashable, CustomStringConvertible {
             "cannot read \(path) past \(seconds(time)): \(reason)"
         case .timeOutOfRange(let path):
             "\(path) is damaged: it has a timestamp that is out of range"
-        case .noSoundDevice(let name, let available):
+        case .noAudioDevice(let name, let available):
             "there is no sound device \"\(name)\"; "
                 + (available.isEmpty
                     ? "this machine has none to capture from: plug one in, or use test, file:PATH or none"

@@ -51,7 +51,7 @@ extension FormatHandle {
             kind == .video
             ? .picture(picture(stream(index), parameters.pointee))
             : .sound(
-                CodedTrack.Sound(
+                CodedTrack.Audio(
                     sampleRate: Int(parameters.pointee.sample_rate),
                     channels: Int(parameters.pointee.ch_layout.nb_channels),
                     blockBytes: Int(parameters.pointee.block_align),

@@ -51,7 +51,7 @@ struct BoxContent {
         case "avc1", "avc3": try decodeVisualEntry()
         case "mp4a": try decodeAudioEntry()
         case "avcC": try decodeVideoConfiguration()
-        case "esds": try decodeSoundConfiguration()
+        case "esds": try decodeAudioConfiguration()
         case "colr", "pasp", "btrt": try decodePresentation()
         case "stts", "ctts", "stsc", "stss", "stco", "co64", "stsz", "stz2":
             try decodeTable()
@@ -210,7 +210,7 @@ struct BoxContent {
         }
     }
 
-    private mutating func decodeSoundConfiguration() throws(MP4Error) {
+    private mutating func decodeAudioConfiguration() throws(MP4Error) {
         let stream = try ElementaryStream(parsing: reader)
         if let type = stream.objectType { add("objectTypeIndication", type) }
         add("maxBitrate", stream.maximumBitRate)

@@ -34,7 +34,7 @@ package struct CodedTrack: Hashable, Sendable {
     }
 
     /// What only sound has.
-    package struct Sound: Hashable, Sendable {
+    package struct Audio: Hashable, Sendable {
         package var sampleRate: Int
         package var channels: Int
         /// Bytes of one block, for codecs that come in blocks; else 0.
@@ -56,7 +56,7 @@ package struct CodedTrack: Hashable, Sendable {
     /// The two kinds of track.
     package enum Content: Hashable, Sendable {
         case picture(Picture)
-        case sound(Sound)
+        case sound(Audio)
     }
 
     /// FFmpeg's name of the codec: "h264", "aac", "rawvideo", "pcm_s16le".

@@ -92,7 +92,7 @@ package final class HTTPStatusServer: Sendable {
     private static func service(
         host: String, port: UInt16, board: StatusBoard, bound: @escaping @Sendable (UInt16) -> Void
     ) throws -> any Service {
-        let warden = ConnectionWarden()
+        let warden = ConnectionDeadlines()
         let channel = HTTP1Channel.Configuration(
             additionalChannelHandlers: [warden.handler()],
             httpDecoderConfiguration: .init(

@@ -14,12 +14,12 @@ package struct CollectorReplay {
     }
 
     /// Sends everything, and waits until the collector has it on disk. Reads, keeps the pace and owns the sockets on its caller's thread.
-    /// - Parameter lanes: the sources from their beginning; asked again for every round.
+    /// - Parameter players: the sources from their beginning; asked again for every round.
     /// - Throws: when the recording cannot be read. What was sent before is complete at the collector.
     package func run(
-        _ lanes: @escaping () throws(ReplayError) -> [any ReplayLane]
+        _ players: @escaping () throws(ReplayError) -> [any SourcePlayer]
     ) throws(ReplayError) -> ReplayOutcome {
-        let schedule = try ReplaySchedule(loops: settings.loops, lanes)
+        let schedule = try ReplaySchedule(loops: settings.loops, players)
         guard !schedule.sources.isEmpty else { throw .nothing }
         var loop = CollectorReplayLoop(
             settings: settings, control: control, logger: logger, schedule: schedule)

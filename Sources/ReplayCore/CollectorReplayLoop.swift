@@ -1,7 +1,7 @@
 import Logging
 import Media
 import Messaging
-import Outbound
+import CollectorClient
 import Wire
 
 /// The replay's thread: reads, keeps the pace, and hands what is due to the connections.

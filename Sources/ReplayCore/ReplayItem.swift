@@ -49,7 +49,7 @@ package struct ReplayedSamples: Sendable {
 }
 
 /// One source that is played again. A value of one thread; it may read from a disk.
-package protocol ReplayLane {
+package protocol SourcePlayer {
     var name: String { get }
     /// In force at the beginning.
     var formats: [TrackFormat] { get }

@@ -1,7 +1,7 @@
 import Logging
 import Media
 import Messaging
-import Outbound
+import CollectorClient
 import Trust
 import Wire
 

@@ -3,18 +3,18 @@ import Media
 import Messaging
 import Wire
 
-/// Several sources on their common timeline: what is next, and when it is due. A value but for what its lanes read.
+/// Several sources on their common timeline: what is next, and when it is due. A value but for what its players read.
 struct ReplaySchedule {
     /// Something that comes next, and of which source.
     struct Entry {
-        /// The source's place among the lanes.
+        /// The source's place among the players.
         var source: Int
         var item: ReplayItem
     }
 
-    private let makeLanes: () throws(ReplayError) -> [any ReplayLane]
-    private var lanes: [any ReplayLane]
-    /// What each lane gives next; nil: it has ended.
+    private let makePlayers: () throws(ReplayError) -> [any SourcePlayer]
+    private var players: [any SourcePlayer]
+    /// What each player gives next; nil: it has ended.
     private var ahead: [ReplayItem?] = []
     private let loops: Bool
     /// What a round adds to the times of the recording.
@@ -24,17 +24,17 @@ struct ReplaySchedule {
     private(set) var start: Int64
     private var end: Int64
 
-    /// - Parameter makeLanes: the sources, from their beginning, as often as it is played.
+    /// - Parameter makePlayers: the sources, from their beginning, as often as it is played.
     init(
-        loops: Bool, _ makeLanes: @escaping () throws(ReplayError) -> [any ReplayLane]
+        loops: Bool, _ makePlayers: @escaping () throws(ReplayError) -> [any SourcePlayer]
     ) throws(ReplayError) {
         self.loops = loops
-        self.makeLanes = makeLanes
-        lanes = try makeLanes()
+        self.makePlayers = makePlayers
+        players = try makePlayers()
         start = .max
         end = .min
-        for index in lanes.indices {
-            let first = try lanes[index].next()
+        for index in players.indices {
+            let first = try players[index].next()
             ahead.append(first)
             if case .samples(let samples)? = first?.content {
                 // Where there is only priming, what is presented follows it.
@@ -49,7 +49,7 @@ struct ReplaySchedule {
 
     /// Names and formats of the sources, in the order of their places.
     var sources: [(name: String, formats: [TrackFormat])] {
-        lanes.map { ($0.name, $0.formats) }
+        players.map { ($0.name, $0.formats) }
     }
 
     /// When the next item is due, nanoseconds of the recording's timeline, rounds included; nil at the end.
@@ -81,7 +81,7 @@ struct ReplaySchedule {
     }
 
     private mutating func next(_ source: Int) throws(ReplayError) -> ReplayItem? {
-        while let item = try lanes[source].next() {
+        while let item = try players[source].next() {
             // An encoder's delay makes sense once.
             guard rounds > 1, case .samples(let samples) = item.content else { return item }
             guard let rest = samples.withoutPriming else { continue }
@@ -97,12 +97,12 @@ struct ReplaySchedule {
         guard end > start else { return }
         rounds += 1
         roundOffset &+= end - start
-        let before = lanes.map(\.formats)
-        lanes = try makeLanes()
-        guard lanes.map(\.formats) == before else {
+        let before = players.map(\.formats)
+        players = try makePlayers()
+        guard players.map(\.formats) == before else {
             throw ReplayError("the recording has changed while it was played: it cannot be looped")
         }
-        for index in lanes.indices { ahead[index] = try next(index) }
+        for index in players.indices { ahead[index] = try next(index) }
     }
 }
 

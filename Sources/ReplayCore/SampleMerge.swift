@@ -11,7 +11,7 @@ struct SampleMerge {
         var beginsFormat: Bool
     }
 
-    private struct Lane {
+    private struct Input {
         var reader: SampleReader
         var ahead: RecordedSample?
         /// Numbers of its tracks.
@@ -24,7 +24,7 @@ struct SampleMerge {
     private(set) var formats: [TrackFormat] = []
     /// The first decoding time, nanoseconds of session time.
     private(set) var startNanoseconds: Int64
-    private var lanes: [Lane] = []
+    private var inputs: [Input] = []
 
     init(_ sources: [RecordedSource], from: Int64?, to: Int64?) throws {
         startNanoseconds = .max
@@ -37,31 +37,31 @@ struct SampleMerge {
                 numbers[format.kind] = formats.count
                 formats.append(format)
             }
-            lanes.append(Lane(reader: reader, ahead: first, tracks: numbers))
+            inputs.append(Input(reader: reader, ahead: first, tracks: numbers))
         }
-        if lanes.isEmpty { startNanoseconds = 0 }
+        if inputs.isEmpty { startNanoseconds = 0 }
     }
 
     /// The next sample; nil at the end.
     mutating func next() throws -> Next? {
         while true {
-            var earliest: (lane: Int, time: Int64)?
-            for (index, lane) in lanes.enumerated() {
-                guard let time = lane.ahead?.dtsNanoseconds else { continue }
+            var earliest: (input: Int, time: Int64)?
+            for (index, input) in inputs.enumerated() {
+                guard let time = input.ahead?.dtsNanoseconds else { continue }
                 if earliest.map({ time < $0.time }) ?? true { earliest = (index, time) }
             }
-            guard let earliest, let sample = lanes[earliest.lane].ahead else { return nil }
-            lanes[earliest.lane].ahead = try lanes[earliest.lane].reader.next()
-            if sample.track == .video, !lanes[earliest.lane].hasKeyframe {
+            guard let earliest, let sample = inputs[earliest.input].ahead else { return nil }
+            inputs[earliest.input].ahead = try inputs[earliest.input].reader.next()
+            if sample.track == .video, !inputs[earliest.input].hasKeyframe {
                 guard sample.flags.contains(.keyframe) else { continue }
-                lanes[earliest.lane].hasKeyframe = true
+                inputs[earliest.input].hasKeyframe = true
             }
             guard let format = sample.file.format(sample.track) else {
                 throw ReplayError(
                     "\(sample.file.path): its \(sample.track) is not described")
             }
-            guard let track = lanes[earliest.lane].tracks[sample.track] else {
-                lanes[earliest.lane].tracks[sample.track] = formats.count
+            guard let track = inputs[earliest.input].tracks[sample.track] else {
+                inputs[earliest.input].tracks[sample.track] = formats.count
                 formats.append(format)
                 return Next(track: formats.count - 1, sample: sample, beginsFormat: true)
             }

@@ -2,7 +2,7 @@ import Glibc
 package import Logging
 import Media
 package import Messaging
-package import Outbound
+package import CollectorClient
 import Synchronization
 import Wire
 

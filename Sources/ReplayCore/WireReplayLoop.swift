@@ -1,7 +1,7 @@
 import Logging
 import Media
 import Messaging
-import Outbound
+import CollectorClient
 import Wire
 
 /// The thread's work of a ``WireReplay``.
@@ -75,7 +75,7 @@ final class WireReplayLoop {
     }
 
     /// The next entry, with a time that can be reckoned with.
-    private static func next(_ tape: WireTapeReader) throws -> WireTape.Entry? {
+    private static func next(_ tape: WireTapeReader) throws -> WireRecording.Entry? {
         guard let entry = try tape.next() else { return nil }
         guard isPossible(entry.arrivedNanoseconds) else {
             throw ReplayError("\(tape.path): a message came when no clock has ever been")
@@ -139,7 +139,7 @@ final class WireReplayLoop {
 // MARK: - Playing
 
 extension WireReplayLoop {
-    private func play(_ entry: WireTape.Entry) throws {
+    private func play(_ entry: WireRecording.Entry) throws {
         switch entry.content {
         case .connection: break
         case .missing(let count):

@@ -23,7 +23,7 @@ package struct SpoolContents: Sendable {
     }
 }
 
-extension SpoolShelf {
+extension SpoolSet {
     /// The file, or the substitutes, that hold a number: whole, so some items may be before it.
     /// - Returns: nil when nothing that old or that new is there.
     /// - Throws: when the file cannot be read. What it holds is then as good as damaged.

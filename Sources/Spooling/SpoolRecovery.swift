@@ -1,4 +1,4 @@
-extension SpoolShelf {
+extension SpoolSet {
     /// Reads what a directory holds: every file's header, and the newest file of every spool.
     ///
     /// Whatever the bytes are, this ends with spools whose numbers have no holes that are not accounted for: a file that does
@@ -42,11 +42,11 @@ extension SpoolShelf {
             spool?.substitutes = substitutes.list
             spool?.substituteBytes = substitutes.sizeBytes
         }
-        var isLastSound = true
+        var isLastIntact = true
         for number in numbers {
             let name = SpoolName.file(generation, number)
             let header = readableHeader(of: name)
-            isLastSound = false
+            isLastIntact = false
             guard let header, header.generation == generation, header.file == number,
                 spool?.identity ?? header.identity == header.identity,
                 header.firstNumber >= spool?.files.last?.numbers.upperBound ?? 0
@@ -54,7 +54,7 @@ extension SpoolShelf {
                 try discard(name, "its beginning is damaged")
                 continue
             }
-            isLastSound = true
+            isLastIntact = true
             // A power cut came between the note of what was dropped and the deletion.
             if let dropped = spool?.substitutes,
                 dropped.contains(where: { $0.numbers.contains(header.firstNumber) })
@@ -86,7 +86,7 @@ extension SpoolShelf {
         }
         guard var spool else { return nil }
         spool.nextFile = (numbers.last ?? 0) &+ 1
-        spool.isTailCertain = isLastSound
+        spool.isTailCertain = isLastIntact
         try readTail(of: &spool)
         return spool.files.isEmpty && spool.substitutes.isEmpty ? nil : spool
     }

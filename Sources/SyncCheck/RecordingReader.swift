@@ -31,8 +31,8 @@ package struct RecordingReader: ~Copyable {
     private let originNanoseconds: Int64
     private var source: FileSource
     private var video: VideoDecoder?
-    private var audio: SoundDecoder?
-    private var listener = SoundListener()
+    private var audio: AudioDecoder?
+    private var listener = AudioListener()
     private var observations = Observations()
 
     /// Reads all of a file; a growing one as far as it goes.
@@ -59,7 +59,7 @@ package struct RecordingReader: ~Copyable {
 
     private init(
         path: String, originNanoseconds: Int64, source: consuming FileSource,
-        video: consuming VideoDecoder?, audio: consuming SoundDecoder?
+        video: consuming VideoDecoder?, audio: consuming AudioDecoder?
     ) {
         self.path = path
         self.originNanoseconds = originNanoseconds
@@ -81,10 +81,10 @@ package struct RecordingReader: ~Copyable {
 
     private static func soundDecoder(
         _ tracks: [CodedTrack], path: String
-    ) throws(SyncCheckError) -> SoundDecoder? {
+    ) throws(SyncCheckError) -> AudioDecoder? {
         guard let track = tracks.first(where: { $0.kind == .audio }) else { return nil }
         do throws(EncodingError) {
-            return try SoundDecoder(track)
+            return try AudioDecoder(track)
         } catch {
             throw .undecodable(path: path, error)
         }
@@ -111,7 +111,7 @@ package struct RecordingReader: ~Copyable {
             do throws(EncodingError) {
                 switch packet.track {
                 case .video: try decodePicture(packet)
-                case .audio: try decodeSound(packet)
+                case .audio: try decodeAudio(packet)
                 }
             } catch {
                 guard case .damagedPacket = error else {
@@ -122,7 +122,7 @@ package struct RecordingReader: ~Copyable {
         }
         do throws(EncodingError) {
             try decodePicture(nil)
-            try decodeSound(nil)
+            try decodeAudio(nil)
         } catch {
             throw .undecodable(path: path, error)
         }
@@ -160,10 +160,10 @@ package struct RecordingReader: ~Copyable {
         }
     }
 
-    private mutating func decodeSound(_ packet: CodedPacket?) throws(EncodingError) {
+    private mutating func decodeAudio(_ packet: CodedPacket?) throws(EncodingError) {
         var listener = listener
         defer { self.listener = listener }
-        let note = { (sound: RawSound) throws(EncodingError) in listener.add(sound) }
+        let note = { (sound: RawAudio) throws(EncodingError) in listener.add(sound) }
         if let packet {
             try audio?.decode(packet, emit: note)
         } else {

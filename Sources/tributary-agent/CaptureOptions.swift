@@ -65,7 +65,7 @@ struct CaptureOptions: ParsableArguments {
         }
         settings.video = try VideoChoice(argument: video)
         settings.audio =
-            try audio.map(SoundChoice.init(argument:)) ?? followingVideo(settings.video)
+            try audio.map(AudioChoice.init(argument:)) ?? followingVideo(settings.video)
         settings.size = preset?.size ?? size
         settings.preset = preset
         settings.videoFormat = videoFormat
@@ -77,7 +77,7 @@ struct CaptureOptions: ParsableArguments {
     }
 
     /// Sound from where the pictures come.
-    private func followingVideo(_ video: VideoChoice) -> SoundChoice {
+    private func followingVideo(_ video: VideoChoice) -> AudioChoice {
         switch video {
         case .none: .none
         case .test: .test

@@ -72,7 +72,7 @@ struct DeviceReport: Encodable {
     static func ofThisMachine() -> DeviceReport {
         DeviceReport(
             cameras: Cameras.list().map(Camera.init),
-            microphones: SoundCards.list().map(Microphone.init))
+            microphones: AudioCards.list().map(Microphone.init))
     }
 }
 
@@ -134,13 +134,13 @@ extension DeviceReport.Control {
 }
 
 extension DeviceReport.Microphone {
-    init(_ info: SoundDeviceInfo) {
+    init(_ info: AudioDeviceInfo) {
         self.init(
             name: info.id, card: info.name, place: info.place,
             sampleRates: info.abilities?.sampleRates ?? [],
             channelsMinimum: info.abilities?.channels.lowerBound,
             channelsMaximum: info.abilities?.channels.upperBound,
-            formats: info.abilities?.formats ?? [], heldBy: SoundCards.holders(of: info.id),
+            formats: info.abilities?.formats ?? [], heldBy: AudioCards.holders(of: info.id),
             obstacle: info.obstacle)
     }
 }

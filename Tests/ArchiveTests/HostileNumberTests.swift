@@ -38,7 +38,7 @@ import Testing
                 $0.boundNanoseconds = .max
             } + gap { $0.samples = 1 }, session: session)
         let report = try readEverything()
-        #expect(report.isSound, "\(report.allFindings)")
+        #expect(report.isIntact, "\(report.allFindings)")
         #expect(report.sources.first?.lostSamples ?? 0 >= 1 << 62)
         let totals = try SessionTotals(of: session, in: archive.layout)
         #expect(totals.sources.first?.lostSamples ?? 0 >= 1 << 62)
@@ -106,7 +106,7 @@ import Testing
         manifest.session = "../elsewhere"
         try FileSystem.replace(archive.layout.manifest(session), with: manifest.encoded())
         let report = try SessionVerifier.verify(session, in: archive.layout)
-        #expect(!report.isSound)
+        #expect(!report.isIntact)
         #expect(report.findings.map(\.text) == ["not a session's description"])
     }
 

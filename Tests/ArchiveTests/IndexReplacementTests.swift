@@ -106,7 +106,7 @@ private struct FragileFile {
                 #expect(times != nil && known.contains(times), "after \(looks) looks")
                 try FileSystem.replace(path, with: bytes)
                 let report = FileVerifier.verify(path).report
-                #expect(report.isSound, "\(report.findings)")
+                #expect(report.isIntact, "\(report.findings)")
                 // Whatever happened, the same command leads to the same end.
                 let retimer = try SessionRetimer(WrittenSession.name, in: session.layout)
                 _ =

@@ -22,7 +22,7 @@ private typealias Scene = RecoveryScene
                 .filter { $0.kind == .later }
             #expect(later.map(\.firstSequence) == [11] && later.map(\.lastSequence) == [20])
             let report = try SessionVerifier.verify(scene.session, in: scene.layout)
-            #expect(report.findings == [] && report.isSound)
+            #expect(report.findings == [] && report.isIntact)
         }
     }
 
@@ -56,7 +56,7 @@ private typealias Scene = RecoveryScene
             #expect(
                 lines.map(\.firstSequence) == [21, 41] && lines.map(\.lastSequence) == [30, 44])
             let report = try SessionVerifier.verify(scene.session, in: scene.layout)
-            #expect(report.findings == [] && report.isSound)
+            #expect(report.findings == [] && report.isIntact)
         }
     }
 }

@@ -63,14 +63,14 @@ private func pushed(_ samples: UInt64?) -> LedgerEntry {
 @Suite struct PictureSpacingTests {
     @Test func `180 pictures a tick apart are damage when nothing explains them`() throws {
         let (file, session) = try report(ticks: (0..<180).map { $0 }, ledger: [])
-        #expect(!session.isSound)
+        #expect(!session.isIntact)
         #expect(
             session.allFindings.map(\.text).contains {
                 $0.contains("180 pictures lie closer together than a camera gives them")
             }, "\(session.allFindings)")
-        #expect(!file.isSound, "the ledger beside it says nothing")
+        #expect(!file.isIntact, "the ledger beside it says nothing")
         let (_, without) = try report(ticks: (0..<180).map { $0 }, ledger: nil)
-        #expect(!without.isSound)
+        #expect(!without.isIntact)
     }
 
     @Test(arguments: [180, nil] as [UInt64?])
@@ -79,13 +79,13 @@ private func pushed(_ samples: UInt64?) -> LedgerEntry {
     ) throws {
         let (file, session) = try report(
             ticks: (0..<180).map { $0 }, ledger: [pushed(samples)])
-        #expect(session.isSound && file.isSound, "\(session.allFindings)")
+        #expect(session.isIntact && file.isIntact, "\(session.allFindings)")
         #expect(session.allFindings.contains { $0.text.contains("could not be kept") })
     }
 
     @Test func `a ledger that explains fewer leaves damage`() throws {
         let (_, session) = try report(ticks: (0..<180).map { $0 }, ledger: [pushed(100)])
-        #expect(!session.isSound)
+        #expect(!session.isIntact)
     }
 
     @Test func `honest pictures are not too close`() throws {

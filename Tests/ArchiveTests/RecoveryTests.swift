@@ -248,7 +248,7 @@ private typealias Scene = RecoveryScene
             try scene.write(segment: 0, fragments: 0..<2, finished: false)
             _ = try scene.recover()
             let report = try SessionVerifier.verify(scene.session, in: scene.layout)
-            #expect(report.isSound && report.state == "finished")
+            #expect(report.isIntact && report.state == "finished")
             #expect(report.sources.first?.recordedSamples == 20)
         }
         // Somebody's own directory is left alone.
@@ -404,7 +404,7 @@ private typealias Scene = RecoveryScene
                 }
             }
             let report = try SessionVerifier.verify(scene.session, in: scene.layout)
-            #expect(report.findings == [] && report.isSound)
+            #expect(report.findings == [] && report.isIntact)
         }
     }
 
@@ -446,7 +446,7 @@ private typealias Scene = RecoveryScene
         let proof = try clock.measure {
             report = try SessionVerifier.verify(scene.session, in: scene.layout)
         }
-        #expect(try #require(report).isSound)
+        #expect(try #require(report).isIntact)
         let seconds = Double(proof.components.seconds) + Double(proof.components.attoseconds) / 1e18
         let rate = Int(Double(writer.sizeBytes) / seconds / 1e6)
         print("verified \(writer.sizeBytes) bytes in \(proof): \(rate) MB/s")

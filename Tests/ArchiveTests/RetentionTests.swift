@@ -73,7 +73,7 @@ private func expired(
         #expect(entry.firstSequence == 1 && entry.lastSequence == 10)
         #expect(entry.segment.map { paths[0].hasSuffix("/\($0)") } == true)
         let report = try SessionVerifier.verify("s", in: archive.layout)
-        #expect(report.isSound && report.findings.isEmpty)
+        #expect(report.isIntact && report.findings.isEmpty)
     }
 
     @Test func `a segment that is merely gone is damage`() throws {

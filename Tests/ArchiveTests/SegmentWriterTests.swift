@@ -106,7 +106,7 @@ final class TemporaryDirectory {
             damaged[position] ^= 0x10
             let copy = "\(directory.path)/b.mp4"
             try FileSystem.replace(copy, with: damaged)
-            if FileVerifier.verify(copy).report.isSound { unnoticed.append(position) }
+            if FileVerifier.verify(copy).report.isIntact { unnoticed.append(position) }
         }
         // Nothing follows the last fragment's head that could vouch for it, but its digests and the index do for all that
         // matters: what is left is the record's own account of clocks.
@@ -124,7 +124,7 @@ final class TemporaryDirectory {
         let path = "\(directory.path)/a.mp4"
         try write(path, fragments: 1, finished: true)
         #expect(throws: ArchiveError.self) { try write(path, fragments: 1, finished: true) }
-        #expect(FileVerifier.verify(path).report.isSound)
+        #expect(FileVerifier.verify(path).report.isIntact)
     }
 
     @Test func `a file without samples is not there`() throws {
@@ -151,7 +151,7 @@ final class TemporaryDirectory {
             let copy = "\(directory.path)/b.mp4"
             try FileSystem.replace(copy, with: Array(bytes.prefix(count)))
             let (report, _) = FileVerifier.verify(copy)
-            #expect(report.isSound, "cut at \(count): \(report.findings)")
+            #expect(report.isIntact, "cut at \(count): \(report.findings)")
             #expect(report.fragments == starts.count { $0 <= count } - 1)
         }
     }

@@ -16,7 +16,7 @@ private struct Camera {
         H264Format(
             sequenceParameterSets: [[0x67, 9]], pictureParameterSets: [[0x68]], width: 32,
             height: 32))
-    static let otherSound = TrackFormat.aac(
+    static let otherAudio = TrackFormat.aac(
         AACFormat(configuration: [0x11, 0x88], sampleRate: 48_000, channels: 1))
     static let context = FragmentContext(
         spool: [UInt8](repeating: 1, count: 16), epoch: [UInt8](repeating: 2, count: 16),
@@ -30,13 +30,13 @@ private struct Camera {
     /// Of a packet: tells sound in the other format from the rest.
     var soundBytes: UInt32 = 4
     private(set) var sequence: UInt64 = 1
-    private var nextSoundPacket: Int64?
+    private var nextAudioPacket: Int64?
 
     init(
-        keyframeEvery: Int = 10, soundLagMilliseconds: Int64 = 0, firstSoundPacket: Int64? = nil
+        keyframeEvery: Int = 10, soundLagMilliseconds: Int64 = 0, firstAudioPacket: Int64? = nil
     ) {
         self.keyframeEvery = keyframeEvery
-        nextSoundPacket = firstSoundPacket
+        nextAudioPacket = firstAudioPacket
         self.soundLagMilliseconds = soundLagMilliseconds
     }
 
@@ -49,7 +49,7 @@ private struct Camera {
             agentDTSNanoseconds: Int64(index) * 100_000_000, appliedOffsetNanoseconds: 0)
         var runs = [PlannedRun(track: .video, firstSequence: sequence, samples: [picture])]
         sequence += 1
-        var soundPackets = nextSoundPacket ?? Int64(index) * 4_800 / 1024
+        var soundPackets = nextAudioPacket ?? Int64(index) * 4_800 / 1024
         let until = (Int64(index + 1) * 100 - soundLagMilliseconds) * 48
         var packets: [PlannedSample] = []
         while (soundPackets + 1) * 1024 <= until {
@@ -61,7 +61,7 @@ private struct Camera {
                     appliedOffsetNanoseconds: 0))
             soundPackets += 1
         }
-        nextSoundPacket = soundPackets
+        nextAudioPacket = soundPackets
         if !packets.isEmpty {
             runs.append(PlannedRun(track: .audio, firstSequence: sequence, samples: packets))
             sequence += UInt64(packets.count)
@@ -127,7 +127,7 @@ private struct Files {
                 }
                 #expect(early.isEmpty, "file \(segment) hides \(track.format.kind)")
                 if track.format.kind == .audio {
-                    let sizeBytes = UInt32(track.format == Camera.otherSound ? 5 : 4)
+                    let sizeBytes = UInt32(track.format == Camera.otherAudio ? 5 : 4)
                     #expect(
                         samples.allSatisfy { $0.sizeBytes == sizeBytes },
                         "file \(segment) has sound in another format")
@@ -154,7 +154,7 @@ private struct Files {
         for index in batches {
             if let formats = changes(index) {
                 segmenter.setFormats(formats)
-                camera.soundBytes = formats.contains(Camera.otherSound) ? 5 : 4
+                camera.soundBytes = formats.contains(Camera.otherAudio) ? 5 : 4
             }
             files.apply(segmenter.tick(now: Int64(index) * 100_000_000))
             files.apply(
@@ -187,7 +187,7 @@ private struct Files {
     /// In the message that ends the first fragment, in the one that ends the first file, and long after that.
     @Test(arguments: [850, 950, 1_050, 1_850, 1_950, 2_050, 2_500] as [Int64])
     func `sound that begins late has a place, its priming too`(lag: Int64) {
-        var camera = Camera(soundLagMilliseconds: lag, firstSoundPacket: -1)
+        var camera = Camera(soundLagMilliseconds: lag, firstAudioPacket: -1)
         let files = record(&camera, batches: 0..<65)
         #expect(files.sequences == Array(1..<camera.sequence))
         #expect(files.finished.sorted() == files.plans.keys.sorted())
@@ -248,7 +248,7 @@ private struct Files {
 
     @Test func `what an imported file hides before its start is in the file that it begins`() {
         // A group of pictures of eight seconds, of which the last two are shown; sound begins a second before that.
-        var camera = Camera(keyframeEvery: 80, firstSoundPacket: -47)
+        var camera = Camera(keyframeEvery: 80, firstAudioPacket: -47)
         var settings = SegmenterSettings(segmentNanoseconds: 10_000_000_000)
         settings.presentedFromNanoseconds = 0
         var segmenter = Segmenter<ArrayPayload>(settings: settings, formats: Camera.formats)
@@ -339,7 +339,7 @@ private struct Files {
         var camera = Camera(soundLagMilliseconds: lag)
         let files = record(&camera, batches: 0..<65, segmentSeconds: 10) { index in
             changes.firstIndex(of: index).map {
-                [Camera.formats[0], $0 % 2 == 0 ? Camera.otherSound : Camera.formats[1]]
+                [Camera.formats[0], $0 % 2 == 0 ? Camera.otherAudio : Camera.formats[1]]
             }
         }
         #expect(files.sequences == Array(1..<camera.sequence))
@@ -349,7 +349,7 @@ private struct Files {
         for (segment, plan) in files.plans {
             let first = files.samples(segment, .video).first
             #expect(first?.flags.contains(.keyframe) ?? true, "file \(segment)")
-            let isOther = plan.tracks.contains { $0.format == Camera.otherSound }
+            let isOther = plan.tracks.contains { $0.format == Camera.otherAudio }
             #expect(isOther == (segment % 2 == 0))
         }
     }
@@ -360,7 +360,7 @@ private struct Files {
     ) {
         var camera = Camera(soundLagMilliseconds: lag)
         let files = record(&camera, batches: 0..<40, segmentSeconds: 10) { index in
-            index == 20 ? [Camera.otherPicture, Camera.otherSound] : nil
+            index == 20 ? [Camera.otherPicture, Camera.otherAudio] : nil
         }
         #expect(files.sequences == Array(1..<camera.sequence))
         #expect(files.plans.count == 2)
@@ -374,7 +374,7 @@ private struct Files {
     @Test func `sound in another format does not wait for ever for a picture`() {
         var camera = Camera(keyframeEvery: 1_000)
         let files = record(&camera, batches: 0..<200, segmentSeconds: 60) { index in
-            index == 15 ? [Camera.formats[0], Camera.otherSound] : nil
+            index == 15 ? [Camera.formats[0], Camera.otherAudio] : nil
         }
         #expect(files.sequences == Array(1..<camera.sequence))
         #expect(files.plans.count == 2)
@@ -385,7 +385,7 @@ private struct Files {
     @Test func `sound that changes twice before a picture lets a file begin has its own files`() {
         var camera = Camera()
         let files = record(&camera, batches: 0..<65, segmentSeconds: 10) { index in
-            [23: [Camera.formats[0], Camera.otherSound], 26: Camera.formats][index]
+            [23: [Camera.formats[0], Camera.otherAudio], 26: Camera.formats][index]
         }
         #expect(files.sequences == Array(1..<camera.sequence))
         #expect(files.plans.count == 3)
@@ -395,7 +395,7 @@ private struct Files {
     @Test func `sound in another format that waits is there when the source ends`() {
         var camera = Camera()
         let files = record(&camera, batches: 0..<19, segmentSeconds: 60) { index in
-            index == 12 ? [Camera.formats[0], Camera.otherSound] : nil
+            index == 12 ? [Camera.formats[0], Camera.otherAudio] : nil
         }
         #expect(files.sequences == Array(1..<camera.sequence))
         #expect(files.finished == [1, 2])

@@ -131,7 +131,7 @@ struct SimulatedSite {
         var twice = 0
         var missing = 0
         var outsideSegment: [String] = []
-        var greatestSoundSkew = 0.0
+        var greatestAudioSkew = 0.0
         var comparedPackets = 0
         var zeroUTC: UTCTime?
         var manifestZero: Int64?
@@ -281,7 +281,7 @@ private struct SampleCheck {
             for (time, error) in errors[.audio]?[box.name] ?? [:] {
                 guard let picture = pictures[time] else { continue }
                 outcome.comparedPackets += 1
-                outcome.greatestSoundSkew = max(outcome.greatestSoundSkew, abs(error - picture))
+                outcome.greatestAudioSkew = max(outcome.greatestAudioSkew, abs(error - picture))
             }
         }
     }

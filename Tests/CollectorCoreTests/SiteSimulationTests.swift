@@ -48,7 +48,7 @@ struct SiteSimulationTests {
         #expect(outcome.outsideBound.prefix(3) == [])
         #expect(outcome.backwards.prefix(3) == [])
         #expect(outcome.outsideSegment.prefix(3) == [])
-        #expect(outcome.greatestSoundSkew < 0.005)
+        #expect(outcome.greatestAudioSkew < 0.005)
         #expect(outcome.comparedPackets > outcome.samples / 4)
         // Two clocks of the rough box, one of the calm one.
         let opened = outcome.ledgers.mapValues { $0.count { $0.cause == "opened" } }

@@ -172,13 +172,13 @@ import Testing
     }
 
     @Test func `sums of what agents count end where numbers do`() throws {
-        var tallies = SourceTallies()
-        tallies.opened(
+        var sourceCounters = SourceCounters()
+        sourceCounters.opened(
             OpenedSource(
                 name: "stage", agent: "box", software: "agent 1", address: "10.0.0.7", owner: "",
                 spool: Identity.random(), epochs: [], tracks: [], received: 0, missing: nil), at: 0)
-        for _ in 0..<2 { tallies.missed(.max, of: "stage", cause: "overrun") }
-        #expect(tallies["stage"]?.lostSamples == .max)
+        for _ in 0..<2 { sourceCounters.missed(.max, of: "stage", cause: "overrun") }
+        #expect(sourceCounters["stage"]?.lostSamples == .max)
     }
 
     @Test func `sessions begin one after the other, not a hundred a second`() {

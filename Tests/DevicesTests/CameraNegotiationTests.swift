@@ -4,7 +4,7 @@ import Testing
 
 /// What is picked of what a camera can do.
 @Suite struct CameraNegotiationTests {
-    private static let needs = CameraWish.H264Needs(
+    private static let needs = CameraRequest.H264Needs(
         bitrate: 4_000_000, keyframeIntervalNanoseconds: 2_000_000_000)
 
     private static func size(_ width: Int, _ height: Int, _ rates: Int32...) -> CameraSize {
@@ -24,22 +24,22 @@ import Testing
     ])
 
     private func choose(
-        _ abilities: CameraAbilities, _ size: CameraWish.Size, rate: Int32 = 30,
-        own: CameraWish.OwnH264 = .ifItMeets(needs), code: CameraPixelCode? = nil
+        _ abilities: CameraAbilities, _ size: CameraRequest.Size, rate: Int32 = 30,
+        own: CameraRequest.OwnH264 = .ifItMeets(needs), code: CameraPixelCode? = nil
     ) throws -> CameraChoice {
         try CameraNegotiation(
-            abilities, CameraWish(size: size, rate: FrameRate(rate), ownH264: own, code: code)
+            abilities, CameraRequest(size: size, rate: FrameRate(rate), ownH264: own, code: code)
         ).choice()
     }
 
-    private func exactly(_ width: Int, _ height: Int) -> CameraWish.Size {
+    private func exactly(_ width: Int, _ height: Int) -> CameraRequest.Size {
         .exactly(PictureSize(width: width, height: height))
     }
 
-    private let levels = CameraWish.Size.levels([
-        CameraWish.Level(name: "high", size: PictureSize(width: 1280, height: 720)),
-        CameraWish.Level(name: "medium", size: PictureSize(width: 960, height: 540)),
-        CameraWish.Level(name: "low", size: PictureSize(width: 640, height: 480)),
+    private let levels = CameraRequest.Size.levels([
+        CameraRequest.Level(name: "high", size: PictureSize(width: 1280, height: 720)),
+        CameraRequest.Level(name: "medium", size: PictureSize(width: 960, height: 540)),
+        CameraRequest.Level(name: "low", size: PictureSize(width: 640, height: 480)),
     ])
 
     @Test func `raw pictures are taken where they are quick enough`() throws {

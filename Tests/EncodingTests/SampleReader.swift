@@ -17,7 +17,7 @@ enum SampleReader {
         CodedTrack(
             codec: "aac", codecTag: 0, configuration: format.configuration,
             content: .sound(
-                CodedTrack.Sound(
+                CodedTrack.Audio(
                     sampleRate: Int(format.sampleRate), channels: Int(format.channels),
                     blockBytes: 0, bitsPerSample: 0, bitRate: 0)))
     }

@@ -8,7 +8,7 @@ extension EndToEnd {
     struct BadFileTests {
         /// What is wrong with a file.
         enum Flaw: String, CaseIterable, Sendable, CustomTestStringConvertible {
-            case missing, directory, text, cutBeforeIndex, noSound, notH264
+            case missing, directory, text, cutBeforeIndex, noAudio, notH264
 
             var testDescription: String { rawValue }
 
@@ -18,7 +18,7 @@ extension EndToEnd {
                 case .missing: "no such file"
                 case .directory: "Is a directory"
                 case .text, .cutBeforeIndex: "it is not a media file, or it is truncated"
-                case .noSound: "has no audio track"
+                case .noAudio: "has no audio track"
                 case .notH264: "its codec is mpeg4"
                 }
             }
@@ -27,7 +27,7 @@ extension EndToEnd {
                 switch self {
                 case .missing, .directory, .text: []
                 case .cutBeforeIndex, .notH264: ["--encoder", "copy"]
-                case .noSound: ["--audio"]
+                case .noAudio: ["--audio"]
                 }
             }
 
@@ -45,7 +45,7 @@ extension EndToEnd {
                     let whole = try media.make(
                         "whole.mp4", "\(MediaFiles.inputs) \(MediaFiles.h264) \(MediaFiles.aac)")
                     return try media.cut(whole, to: "cut.mp4") { $0 / 2 }
-                case .noSound:
+                case .noAudio:
                     return try media.make(
                         "silent.mp4", "\(MediaFiles.inputs) -map 0:v \(MediaFiles.h264)")
                 case .notH264:
@@ -61,7 +61,7 @@ extension EndToEnd {
                 let media = try MediaFiles()
                 let path = try flaw.make(in: media)
                 var words = ["--video", "file:\(path)"] + flaw.options
-                if flaw == .noSound { words.append("file:\(path)") }
+                if flaw == .noAudio { words.append("file:\(path)") }
                 let outcome = try await stage.start(
                     .agent, ["--collector", stage.endpoint] + words
                 ).outcome()
@@ -89,7 +89,7 @@ extension EndToEnd {
                 #expect(outcome.status == 1)
                 #expect(outcome.complaintLines.last?.contains("\(cut) is truncated") == true)
                 try await collector.succeeds()
-                try await expectSound(stage)
+                try await expectAudio(stage)
                 #expect(try TopLevelBoxes(of: stage.recording("camera")).areOrdinary)
             }
         }

@@ -144,7 +144,7 @@ extension EndToEnd {
                     outcome.complaintLines.last?.contains("not everything was recorded") == true)
                 #expect(outcome.complaints.contains("120 pictures"))
                 #expect(try TopLevelBoxes(of: file).areOrdinary)
-                try await expectSound(stage)
+                try await expectAudio(stage)
             }
         }
     }

@@ -85,7 +85,7 @@ extension EndToEnd {
                 collector.signal(SIGTERM)
                 let outcome = try await collector.outcome()
                 #expect(outcome.complaints.contains("90 pictures"), "\(outcome.complaints)")
-                try await expectSound(stage)
+                try await expectAudio(stage)
                 let layout = ArchiveLayout(root: stage.archive)
                 let session = try #require(try layout.sessionNames().first)
                 let told = try Ledger.read(layout.ledger(session, "odd")).entries

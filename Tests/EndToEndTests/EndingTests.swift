@@ -43,7 +43,7 @@ extension EndToEnd {
                 #expect(none.complaints.contains("no session is being recorded"))
                 collector.signal(SIGTERM)
                 try await collector.succeeds()
-                try await expectSound(stage)
+                try await expectAudio(stage)
             }
         }
 
@@ -127,7 +127,7 @@ extension EndToEnd {
                 let again = try stage.testAgent("camera", "--duration", "1s")
                 try await again.succeeds()
                 #expect(try stage.sessions.count == 2)
-                try await expectSound(stage)
+                try await expectAudio(stage)
             }
         }
 

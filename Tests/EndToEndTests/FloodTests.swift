@@ -52,7 +52,7 @@ extension EndToEnd {
                 collector.signal(SIGTERM)
                 _ = try await collector.outcome()
                 #expect(try Numbers(of: "camera", on: stage).missing == [])
-                try await expectSound(stage)
+                try await expectAudio(stage)
             }
         }
 

@@ -87,7 +87,7 @@ extension EndToEnd {
                 try await site.keys("authorize", "stage", key)
                 for program in [agent, site.collector] { try await program.succeeds() }
                 #expect(try site.collector.complaints.contains("90 pictures"))
-                try await expectSound(stage)
+                try await expectAudio(stage)
             }
         }
 
@@ -116,7 +116,7 @@ extension EndToEnd {
                 try await other.succeeds()
                 site.collector.signal(SIGTERM)
                 _ = try await site.collector.outcome()
-                try await expectSound(stage)
+                try await expectAudio(stage)
                 #expect(try Numbers(of: "door", on: stage).missing == [])
             }
         }

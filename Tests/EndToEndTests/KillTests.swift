@@ -47,7 +47,7 @@ extension EndToEnd {
                 for agent in agents.values { agent.signal(SIGINT) }
                 for agent in agents.values { try await agent.succeeds() }
                 try await collector.succeeds()
-                try await expectSound(stage)
+                try await expectAudio(stage)
                 #expect(try stage.sessions.count == 1)
                 for name in Self.names {
                     #expect(try Numbers(of: name, on: stage).missing == [], "\(name)")

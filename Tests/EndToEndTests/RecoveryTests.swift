@@ -43,7 +43,7 @@ extension EndToEnd {
                 for program in agents + [collector] { try await program.succeeds() }
 
                 #expect(try stage.sessions.count == 1)
-                try await expectSound(stage)
+                try await expectAudio(stage)
                 for name in names {
                     #expect(try Numbers(of: name, on: stage).missing == [])
                     let files = try stage.recordings(name)
@@ -103,7 +103,7 @@ extension EndToEnd {
                 for program in [agent, next] { try await program.succeeds() }
                 // Keyframes every 2 s, segments every 3 s from zero.
                 #expect(try stage.recordings("camera").count == 4)
-                try await expectSound(stage)
+                try await expectAudio(stage)
             }
         }
 
@@ -163,7 +163,7 @@ extension EndToEnd {
                 let next = try await stage.collector("--once")
                 for program in [agent, next] { try await program.succeeds() }
                 #expect(try stage.sessions.count == 1)
-                try await expectSound(stage)
+                try await expectAudio(stage)
                 let manifest = try String(
                     contentsOf: stage.sessions[0].appending(path: "session.json"), encoding: .utf8)
                 #expect(manifest.contains("\"reason\" : \"complete\""))

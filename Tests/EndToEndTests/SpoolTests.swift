@@ -51,7 +51,7 @@ extension EndToEnd {
                 #expect(try !spoolFiles(stage).isEmpty)
                 let again = try stage.testAgent("camera", "--fps", "25", "--duration", "3s")
                 for program in [again, collector] { try await program.succeeds() }
-                try await expectSound(stage)
+                try await expectAudio(stage)
                 #expect(try stage.sessions.count == 1)
                 let numbers = try Numbers(of: "camera", on: stage)
                 #expect(numbers.spools == 1)
@@ -74,7 +74,7 @@ extension EndToEnd {
                 let again = try stage.testAgent("camera", "--fps", "25", "--duration", "3s")
                 let collector = try await stage.collector("--once")
                 for program in [again, collector] { try await program.succeeds() }
-                try await expectSound(stage)
+                try await expectAudio(stage)
                 #expect(try Numbers(of: "camera", on: stage).missing == [])
                 let captures = try await captures(stage)
                 #expect(captures.count >= 75 + 75)
@@ -98,7 +98,7 @@ extension EndToEnd {
                 try await Task.sleep(for: .seconds(Self.outage))
                 let next = try await stage.collector("--once")
                 for program in [agent, next] { try await program.succeeds() }
-                try await expectSound(stage)
+                try await expectAudio(stage)
                 #expect(try await captures(stage).count == seconds * 25)
                 #expect(try losses(stage).isEmpty)
                 #expect(try Numbers(of: "camera", on: stage).missing == [])
@@ -118,7 +118,7 @@ extension EndToEnd {
                 #expect(try agent.complaints.contains("is full (1 MB)"))
                 let collector = try await stage.collector("--once")
                 for program in [agent, collector] { try await program.succeeds() }
-                try await expectSound(stage)
+                try await expectAudio(stage)
                 #expect(try Numbers(of: "camera", on: stage).missing == [])
                 let captures = try await captures(stage)
                 let losses = try losses(stage)
@@ -155,7 +155,7 @@ extension EndToEnd {
                 let outcome = try await agent.succeeds()
                 try await collector.succeeds()
                 #expect(outcome.complaints.contains("samples are kept in memory alone"))
-                try await expectSound(stage)
+                try await expectAudio(stage)
             }
         }
     }

@@ -9,13 +9,13 @@ extension EndToEnd {
 
         @Test(arguments: [true, false])
         func `whenever a camera joined, and whether or not it has sound`(
-            _ hasSound: Bool
+            _ hasAudio: Bool
         ) async throws {
             try await Stage.with { stage in
                 let collector = try await stage.collector("--once", "--segment", "2s")
                 func agent(_ name: String, _ duration: String) throws -> Running {
                     try stage.agent(
-                        name, "--video", "test", "--audio", hasSound ? "test" : "none", "--size",
+                        name, "--video", "test", "--audio", hasAudio ? "test" : "none", "--size",
                         "320x180", "--fps", "15", "--keyframe-interval", "800ms", "--duration",
                         duration)
                 }

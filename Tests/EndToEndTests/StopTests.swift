@@ -20,7 +20,7 @@ extension EndToEnd {
                 try await collector.succeeds()
                 #expect(try TopLevelBoxes(of: file).areOrdinary)
                 try await Foreign.decode(file, on: stage)
-                try await expectSound(stage)
+                try await expectAudio(stage)
 
                 // Nobody is there any more: the agent waits for its linger, or until it is told twice not to.
                 try await agent.says("keeping samples, trying again")
@@ -50,7 +50,7 @@ extension EndToEnd {
                 try await agent.succeeds()
                 try await next.succeeds()
                 #expect(try stage.sessions.count == 1)
-                try await expectSound(stage)
+                try await expectAudio(stage)
                 let codes = try await PictureCodes(of: try stage.recording("camera"), on: stage)
                 #expect(codes.captureNanoseconds.count == 150)
                 #expect(Set(codes.captureNanoseconds).count == 150)
@@ -80,7 +80,7 @@ extension EndToEnd {
                     #expect(try TopLevelBoxes(of: file).areOrdinary)
                     try await Foreign.decode(file, on: stage)
                 }
-                try await expectSound(stage)
+                try await expectAudio(stage)
             }
         }
 
@@ -95,7 +95,7 @@ extension EndToEnd {
                 #expect(second.complaintLines.last?.contains("camera is being sent by") == true)
                 #expect(try collector.complaints.contains("refused: the source camera"))
                 for program in [first, collector] { try await program.succeeds() }
-                try await expectSound(stage)
+                try await expectAudio(stage)
                 #expect(try collector.complaints.contains("120 pictures"))
                 #expect(try stage.recordings("camera").count == 1)
             }
@@ -104,7 +104,7 @@ extension EndToEnd {
 }
 
 /// `tributary verify` finds nothing wrong with a stage's archive.
-func expectSound(_ stage: Stage, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+func expectAudio(_ stage: Stage, sourceLocation: SourceLocation = #_sourceLocation) async throws {
     let outcome = try await stage.run(.archive, "verify", "--archive", stage.archive)
     #expect(
         outcome.status == 0, "\(outcome.output)\(outcome.complaints)",

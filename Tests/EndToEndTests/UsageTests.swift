@@ -332,7 +332,7 @@ extension EndToEnd {
                 for program in [agent, collector] { try await program.succeeds() }
                 #expect(try collector.complaints.contains("90 pictures"))
                 #expect(try Numbers(of: "camera", on: stage).missing == [])
-                try await expectSound(stage)
+                try await expectAudio(stage)
             }
         }
     }

@@ -50,7 +50,7 @@ import Testing
             #expect(try archive.hash(file, "-map 0:v -map 0:a -c copy") == hash)
         }
         let report = try SessionVerifier.verify(archive.session.name, in: archive.layout)
-        #expect(report.isSound, "\(report.allFindings)")
+        #expect(report.isIntact, "\(report.allFindings)")
         let session = try RecordedSession(archive.session.name, in: archive.layout)
         #expect(try extract(session, "far.h264", .video) == pictures)
         #expect(try extract(session, "far.aac", .audio) == sound)

@@ -83,7 +83,7 @@ import Testing
         let result = try RecordingImport(
             paths, into: layout, options: RecordingImport.Options(), control: WorkControl()
         ).run()
-        #expect(try SessionVerifier.verify(result.session, in: layout).isSound)
+        #expect(try SessionVerifier.verify(result.session, in: layout).isIntact)
         return (try RecordedSession(result.session, in: layout), layout)
     }
 

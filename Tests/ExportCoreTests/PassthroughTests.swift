@@ -12,7 +12,7 @@ import Testing
     @Test func `an imported file is a sound session of several segments`() throws {
         let archive = try ImportedArchive()
         let report = try SessionVerifier.verify(archive.session.name, in: archive.layout)
-        #expect(report.isSound)
+        #expect(report.isIntact)
         #expect(archive.session.source("stage")?.files.count == 3)
     }
 
@@ -51,7 +51,7 @@ import Testing
             options.isFastStart = isFastStart
         }
         let report = FileVerifier.verify(archive.path(name)).report
-        #expect(report.isSound, "\(report.findings)")
+        #expect(report.isIntact, "\(report.findings)")
         #expect(report.state == .foreign)
         #expect(report.tracks.first?.samples == 150)
         // What is damaged in it is found.
@@ -59,7 +59,7 @@ import Testing
         let place = try #require(bytes.range(of: Data("stsz".utf8))).upperBound + 4
         bytes[place + 7] ^= 0x10
         try bytes.write(to: URL(filePath: archive.path(name)))
-        #expect(!FileVerifier.verify(archive.path(name)).report.isSound)
+        #expect(!FileVerifier.verify(archive.path(name)).report.isIntact)
     }
 
     @Test func `a recording whose beginning is damaged is not taken for an export`() throws {
@@ -70,7 +70,7 @@ import Testing
         bytes[52] ^= 0x10
         try bytes.write(to: URL(filePath: path))
         let report = FileVerifier.verify(path).report
-        #expect(!report.isSound && report.state == .unreadable)
+        #expect(!report.isIntact && report.state == .unreadable)
     }
 
     @Test func `a cut begins with exactly the wanted picture and the wanted sound`() throws {

@@ -187,11 +187,11 @@ struct ForeignReaderTests {
 
     @Test(arguments: [true, false])
     func `to FFmpeg a file begins where its name says, not with its first picture`(
-        _ hasSound: Bool
+        _ hasAudio: Bool
     ) throws {
         let scratch = try Scratch()
         var clip = try Clip(contentsOf: try make(.reordered, in: scratch))
-        if !hasSound { clip.tracks.removeAll { $0.format.kind == .audio } }
+        if !hasAudio { clip.tracks.removeAll { $0.format.kind == .audio } }
         for (milliseconds, start) in [(0, "0.000000"), (144, "0.000000"), (960, "0.000000")] {
             let recorder = try Recorder(
                 late(clip, milliseconds: Int64(milliseconds)),
@@ -211,13 +211,13 @@ struct ForeignReaderTests {
             #expect(lines.contains("stream|codec_type=video|start_time=\(place)"), "\(lines)")
             // It plays in silence, and has the same pictures.
             #expect(try decoded(path).split(separator: "\n").count >= 75)
-            try Self.playInGStreamer(path, hasSound: hasSound)
+            try Self.playInGStreamer(path, hasAudio: hasAudio)
         }
     }
 
-    private static func playInGStreamer(_ path: String, hasSound: Bool) throws {
+    private static func playInGStreamer(_ path: String, hasAudio: Bool) throws {
         guard Tools.hasGStreamer else { return }
-        let sound = hasSound ? ["d.", "!", "queue", "!", "audio/x-raw", "!", "fakesink"] : []
+        let sound = hasAudio ? ["d.", "!", "queue", "!", "audio/x-raw", "!", "fakesink"] : []
         let result = try Tools.run(
             "gst-launch-1.0",
             ["filesrc", "location=\(path)", "!", "decodebin", "name=d"]

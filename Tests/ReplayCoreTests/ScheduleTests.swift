@@ -8,7 +8,7 @@ import Wire
 private let second: Int64 = 1_000_000_000
 
 /// A source of pictures at given times.
-private struct FakeLane: ReplayLane {
+private struct FakePipeline: SourcePlayer {
     let name: String
     let formats: [TrackFormat] = []
     var times: ArraySlice<Int64>
@@ -51,8 +51,8 @@ private struct FakeLane: ReplayLane {
     @Test func `sources take turns on their common timeline`() throws {
         var schedule = try ReplaySchedule(loops: false) { () throws(ReplayError) in
             [
-                FakeLane(name: "a", times: [1 * second, 4 * second, 5 * second]),
-                FakeLane(name: "b", times: [2 * second, 3 * second, 9 * second]),
+                FakePipeline(name: "a", times: [1 * second, 4 * second, 5 * second]),
+                FakePipeline(name: "b", times: [2 * second, 3 * second, 9 * second]),
             ]
         }
         #expect(schedule.start == second)
@@ -64,7 +64,7 @@ private struct FakeLane: ReplayLane {
 
     @Test func `a loop goes on where the recording ends, without its encoder's delay`() throws {
         var schedule = try ReplaySchedule(loops: true) { () throws(ReplayError) in
-            [FakeLane(name: "a", times: [0, second, 2 * second], hasPriming: true)]
+            [FakePipeline(name: "a", times: [0, second, 2 * second], hasPriming: true)]
         }
         // Presented from 1 on, until 3: a round is two seconds.
         #expect(try played(&schedule, 7).map(\.time) == [0, 1, 2, 3, 4, 5, 6])
@@ -73,7 +73,7 @@ private struct FakeLane: ReplayLane {
 
     @Test func `a recording without samples is not looped for ever`() throws {
         var schedule = try ReplaySchedule(loops: true) { () throws(ReplayError) in
-            [FakeLane(name: "a", times: [])]
+            [FakePipeline(name: "a", times: [])]
         }
         #expect(schedule.nextNanoseconds == nil)
         #expect(try schedule.take() == nil)

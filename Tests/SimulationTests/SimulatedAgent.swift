@@ -1,5 +1,5 @@
 import Media
-import Outbound
+import CollectorClient
 import Spooling
 import TestSpools
 import Wire
@@ -57,7 +57,7 @@ struct SimulatedAgent {
         let identities = Identities(seed: seed)
         return Backlog(
             settings: settings,
-            shelf: try SpoolShelf(storage: disk, limitBytes: spoolBytes),
+            shelf: try SpoolSet(storage: disk, limitBytes: spoolBytes),
             formats: SimulatedCamera.formats,
             epoch: Identity([box] + [UInt8](repeating: boot, count: 15)) ?? .random(),
             makeIdentity: { identities.next() })

@@ -41,14 +41,14 @@ enum Sabotage: String, CaseIterable {
     }
 }
 
-/// The collector as it is, between its socket and its disk: the conductor, and the disk thread's work one thing at a time.
+/// The collector as it is, between its socket and its disk: the engine, and the disk thread's work one thing at a time.
 struct SimulatedCollector {
     private static let commitNanoseconds: Int64 = 1_000_000_000
     private static let idleNanoseconds: Int64 = 60_000_000_000
 
     let layout: ArchiveLayout
     private let sabotage: Sabotage?
-    private(set) var conductor: Conductor<SimulatedPayload>
+    private(set) var engine: CollectorEngine<SimulatedPayload>
     private var worker: DiskWorker<SimulatedPayload>
     /// What the disk thread has not done yet.
     private var jobs: [DiskJob<SimulatedPayload>] = []
@@ -83,7 +83,7 @@ struct SimulatedCollector {
             software: "collector")
         if let sabotage { settings.budgets = sabotage.budgets }
         if sabotage == .countsNoGreetings { settings.agentBudgets = .unlimited }
-        conductor = Conductor(
+        engine = CollectorEngine(
             settings: settings, recovered: recovered, host: host, at: now)
         let utc = now.utc
         worker = DiskWorker(layout: layout, space: space, now: { utc })
@@ -95,25 +95,25 @@ struct SimulatedCollector {
     mutating func receive(
         _ message: IncomingMessage, payload: SimulatedPayload?, at now: Instant
     ) {
-        conductor.receive(message, payload: payload, at: now)
+        engine.receive(message, payload: payload, at: now)
         follow(now)
     }
 
     mutating func lost(_ peer: PeerID, at now: Instant) {
-        conductor.lost(peer, at: now)
+        engine.lost(peer, at: now)
         follow(now)
     }
 
     mutating func tick(at now: Instant) {
-        conductor.tick(at: now)
+        engine.tick(at: now)
         follow(now)
     }
 
     /// Ends the session, as somebody asks for it.
     /// - Returns: its name; nil where there is none.
     mutating func stop(at now: Instant) -> String? {
-        guard let name = conductor.recorder.sessionName else { return nil }
-        conductor.end(.stopped, at: now)
+        guard let name = engine.recorder.sessionName else { return nil }
+        engine.end(.stopped, at: now)
         follow(now)
         return name
     }
@@ -124,7 +124,7 @@ struct SimulatedCollector {
             let job = jobs.removeFirst()
             worker.perform(job)
             if sabotage == .acknowledgesEarly, case .append(let id, let fragment) = job {
-                conductor.follow(
+                engine.follow(
                     .persisted(
                         PersistedRecords(
                             source: id.source, spool: fragment.context.spool,
@@ -153,18 +153,18 @@ struct SimulatedCollector {
 
     /// Whether everything is done.
     var isIdle: Bool {
-        conductor.recorder.sessionName == nil && jobs.isEmpty && !worker.isDirty
+        engine.recorder.sessionName == nil && jobs.isEmpty && !worker.isDirty
             && !worker.isStuck
     }
 
     /// The receiving thread hears what the disk has done.
     mutating func hear(at now: Instant) {
-        for event in worker.takeEvents() { conductor.follow(event, at: now) }
+        for event in worker.takeEvents() { engine.follow(event, at: now) }
         follow(now)
     }
 
-    mutating func takeOutgoing() -> [(peer: PeerID, header: [UInt8])] { conductor.takeOutgoing() }
-    mutating func takeDismissed() -> [PeerID] { conductor.takeDismissed() }
+    mutating func takeOutgoing() -> [(peer: PeerID, header: [UInt8])] { engine.takeOutgoing() }
+    mutating func takeDismissed() -> [PeerID] { engine.takeDismissed() }
 
     mutating func takeLog() -> [String] {
         defer { log.removeAll() }
@@ -172,9 +172,9 @@ struct SimulatedCollector {
     }
 
     private mutating func follow(_ now: Instant) {
-        jobs += conductor.takeJobs()
-        log += conductor.takeLines().map(\.text)
-        for notice in conductor.takeNotices() {
+        jobs += engine.takeJobs()
+        log += engine.takeLines().map(\.text)
+        for notice in engine.takeNotices() {
             if case .sessionFinished(let name) = notice { sessionsFinished.append(name) }
         }
     }

@@ -1,5 +1,5 @@
 import Archive
-import Outbound
+import CollectorClient
 
 /// A message's media bytes: in the agent's spool, on the network, and until the collector has written them.
 final class SimulatedPayload: SpooledPayload, MediaPayload {

@@ -308,7 +308,7 @@ extension SystemSimulation {
     private mutating func annoyCollector(at instant: Instant) {
         guard !isPeaceful, now >= byzantineBegins, byzantine != nil else { return }
         let victims = agents.compactMap { agent in
-            collector?.conductor.recorder.spool(of: agent.name).flatMap { Identity($0) }.map {
+            collector?.engine.recorder.spool(of: agent.name).flatMap { Identity($0) }.map {
                 ByzantineAgent.Victim(spool: $0, epoch: agent.epoch)
             }
         }
@@ -327,7 +327,7 @@ extension SystemSimulation {
     /// Remembers what agents are told to be durable.
     private mutating func note(_ header: [UInt8], to peer: PeerID) {
         guard let index = network.connections[peer]?.agent,
-            let spool = collector?.conductor.recorder.spool(of: agents[index].name).flatMap({
+            let spool = collector?.engine.recorder.spool(of: agents[index].name).flatMap({
                 Identity($0)
             }), let message = try? WireMessage(decoding: header)
         else { return }

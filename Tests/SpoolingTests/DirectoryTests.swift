@@ -17,7 +17,7 @@ struct `A spool's directory` {
         try with { path in
             let body = Array("a record of an odd length".utf8)
             do {
-                var shelf = try SpoolShelf(
+                var shelf = try SpoolSet(
                     storage: DirectoryStorage(path: path), limitBytes: 1 << 20)
                 let generation = shelf.begin(identity: Shelf.identity, origin: Shelf.origin)
                 for number in 1...3 as ClosedRange<UInt64> {
@@ -31,7 +31,7 @@ struct `A spool's directory` {
                 try shelf.storage.synchronize(shelf.takeUnsynced())
                 #expect(!shelf.hasUnsynced)
             }
-            let shelf = try SpoolShelf(storage: DirectoryStorage(path: path), limitBytes: 1 << 20)
+            let shelf = try SpoolSet(storage: DirectoryStorage(path: path), limitBytes: 1 << 20)
             let contents = try #require(try shelf.contents(of: 1, at: 2))
             #expect(contents.items.count == 3)
             for item in contents.items {

@@ -9,13 +9,13 @@ struct Shelf {
     static let origin = [UInt8](repeating: 9, count: 16)
 
     let disk: SimulatedDisk
-    var shelf: SpoolShelf<SimulatedDisk>
+    var shelf: SpoolSet<SimulatedDisk>
     var generation: UInt32 = 0
     var now: Int64 = 0
 
     init(_ disk: SimulatedDisk, limitBytes: Int = 1 << 20) throws(SpoolError) {
         self.disk = disk
-        shelf = try SpoolShelf(storage: disk, limitBytes: limitBytes)
+        shelf = try SpoolSet(storage: disk, limitBytes: limitBytes)
         if let last = shelf.spools.last { generation = last.generation }
     }
 

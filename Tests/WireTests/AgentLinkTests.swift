@@ -203,10 +203,10 @@ struct `An agent` {
         var agent = AgentHarness()
         agent.connect()
         agent.welcome()
-        let sound = SoundHealth(
+        let sound = AudioHealth(
             levels: [.init(peakMillibels: -600, rmsMillibels: -903)], skewPPB: 312_000)
-        agent.link.setSound(sound, of: 0)
-        var told: [SoundHealth?] = []
+        agent.link.setAudio(sound, of: 0)
+        var told: [AudioHealth?] = []
         for _ in 0..<2 {
             agent.sent.removeAll()
             agent.tick(milliseconds: 1_000)

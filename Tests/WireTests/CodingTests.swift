@@ -43,7 +43,7 @@ private let everyMessage: [WireMessage] = [
                     isStopped: true),
                 SourceHealth(
                     source: 3, keptBytes: 0, newestSequence: 8, lostSamples: 0,
-                    sound: SoundHealth(
+                    sound: AudioHealth(
                         levels: [
                             .init(peakMillibels: 0, rmsMillibels: -301),
                             .init(peakMillibels: -12_000, rmsMillibels: -12_000),
@@ -133,7 +133,7 @@ struct `What a message says` {
 struct `A Heartbeat` {
     @Test(arguments: [Int32(601), -12_001, .max])
     func `has levels that there are`(_ level: Int32) {
-        let sound = SoundHealth(
+        let sound = AudioHealth(
             levels: [.init(peakMillibels: 0, rmsMillibels: level)], skewPPB: nil)
         let health = SourceHealth(
             source: 0, keptBytes: 0, newestSequence: 0, lostSamples: 0, sound: sound)
@@ -141,8 +141,8 @@ struct `A Heartbeat` {
     }
 
     @Test func `has no more levels than there are channels`() {
-        let level = SoundHealth.Level(peakMillibels: 0, rmsMillibels: 0)
-        let sound = SoundHealth(levels: Array(repeating: level, count: 65), skewPPB: nil)
+        let level = AudioHealth.Level(peakMillibels: 0, rmsMillibels: 0)
+        let sound = AudioHealth(levels: Array(repeating: level, count: 65), skewPPB: nil)
         let health = SourceHealth(
             source: 0, keptBytes: 0, newestSequence: 0, lostSamples: 0, sound: sound)
         #expect(malformed(.heartbeat(Heartbeat(health: [health])))?.reason == .limit)

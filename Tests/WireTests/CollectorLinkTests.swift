@@ -481,9 +481,9 @@ struct `Strangers` {
     }
 
     @Test func `cannot fill the memory with addresses`() {
-        var gate = LogGate()
+        var gate = LogRateLimit()
         // Far enough apart that their lines are not too many, and soon enough that the last one still has to wait.
-        let step = LogGate.pauseNanoseconds / Int64(LogGate.linesPerPause) + 1
+        let step = LogRateLimit.pauseNanoseconds / Int64(LogRateLimit.linesPerPause) + 1
         for number in 0..<5_000 { _ = gate.pass("\(number)", now: Int64(number) * step) }
         #expect(gate.pass("0", now: 5_000 * step) == 0)
         #expect(gate.pass("4999", now: 5_000 * step) == nil)
@@ -491,12 +491,12 @@ struct `Strangers` {
 
     @Test
     func `share a budget of lines, whatever their addresses, and those held back are counted`() {
-        var gate = LogGate()
+        var gate = LogRateLimit()
         let passed = (0..<5_000).count { gate.pass("2001:db8::\($0)", now: 0) != nil }
-        #expect(passed == LogGate.linesPerPause)
-        #expect(gate.pass("192.0.2.1", now: LogGate.pauseNanoseconds - 1) == nil)
-        #expect(gate.pass("192.0.2.1", now: LogGate.pauseNanoseconds) == 5_001 - passed)
-        #expect(gate.pass("192.0.2.2", now: LogGate.pauseNanoseconds) == 0)
+        #expect(passed == LogRateLimit.linesPerPause)
+        #expect(gate.pass("192.0.2.1", now: LogRateLimit.pauseNanoseconds - 1) == nil)
+        #expect(gate.pass("192.0.2.1", now: LogRateLimit.pauseNanoseconds) == 5_001 - passed)
+        #expect(gate.pass("192.0.2.2", now: LogRateLimit.pauseNanoseconds) == 0)
     }
 
     @Test(arguments: 0..<20 as Range<UInt64>)

@@ -19,17 +19,17 @@ enum CaptureDescription {
     }
 
     /// "audio 48 kHz, 2 channels, AAC 96 kbit/s".
-    static func sound(_ plan: SoundEncoderSettings) -> String {
+    static func sound(_ plan: AudioEncoderSettings) -> String {
         "audio \(sound(rate: plan.sampleRate, channels: plan.channels)), "
             + "AAC \(bitrate(plan.bitrate))"
     }
 
-    static func sound(_ plan: SoundEncoderSettings, from source: String) -> String {
+    static func sound(_ plan: AudioEncoderSettings, from source: String) -> String {
         "\(sound(plan)) from \(source)"
     }
 
     /// "audio 48 kHz, 2 channels, AAC 96 kbit/s from hw:CARD=Device,DEV=0 (S16), 44.1 kHz, 1 channel".
-    static func sound(_ plan: SoundEncoderSettings, from input: any SoundInput) -> String {
+    static func sound(_ plan: AudioEncoderSettings, from input: any AudioInput) -> String {
         let own = sound(rate: input.layout.sampleRate, channels: input.layout.channels)
         return "\(sound(plan)) from \(input.summary), \(own)"
     }
@@ -44,7 +44,7 @@ enum CaptureDescription {
     }
 
     /// "audio 48 kHz, 2 channels, AAC copied".
-    static func copiedSound(_ format: AACFormat) -> String {
+    static func copiedAudio(_ format: AACFormat) -> String {
         "audio \(sound(rate: Int(format.sampleRate), channels: Int(format.channels))), AAC copied"
     }
 

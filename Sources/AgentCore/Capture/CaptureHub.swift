@@ -2,9 +2,9 @@ import Devices
 import Media
 import Synchronization
 
-/// Where a capture's lanes meet: one call at a time reaches the sink, formats first and the end last.
+/// Where a capture's pipelines meet: one call at a time reaches the sink, formats first and the end last.
 ///
-/// Lanes come and go while it lasts: what a new one gives follows what the old one gave, in times that grow.
+/// Pipelines come and go while it lasts: what a new one gives follows what the old one gave, in times that grow.
 final class CaptureHub: Sendable {
     private struct Track {
         /// Decoding time of the newest sample.
@@ -14,10 +14,10 @@ final class CaptureHub: Sendable {
         var samples: UInt64 = 0
     }
 
-    /// One lane ended there, and another goes on: what lies between them is known when that gives something.
+    /// One pipeline ended there, and another goes on: what lies between them is known when that gives something.
     private struct Seam {
         var endNanoseconds: Int64
-        /// When the new lane began: nothing before it counts.
+        /// When the new pipeline began: nothing before it counts.
         var beginNanoseconds: Int64
         var text: String
     }
@@ -29,9 +29,9 @@ final class CaptureHub: Sendable {
         var formats: [TrackFormat] = []
         var tracks: [TrackKind: Track] = [:]
         var lostSamples: UInt64 = 0
-        /// Lanes whose end counts.
+        /// Pipelines whose end counts.
         var running: Set<Int> = []
-        /// Somebody goes on without lanes, or is exchanging them.
+        /// Somebody goes on without pipelines, or is exchanging them.
         var isHeld = false
         var failure: String?
         var latestEnd = CaptureEnd.stopped
@@ -50,10 +50,10 @@ final class CaptureHub: Sendable {
         self.clock = clock
     }
 
-    /// All lanes are to come to an end.
+    /// All pipelines are to come to an end.
     var isStopping: Bool { isStoppingAll.load(ordering: .relaxed) }
 
-    // MARK: What lanes give
+    // MARK: What pipelines give
 
     func sample(_ sample: EncodedSample) {
         var sample = sample
@@ -87,7 +87,7 @@ final class CaptureHub: Sendable {
         }
     }
 
-    /// Another lane goes on with a kind, or will: a loss by command reaches from where the one before ended to what comes next.
+    /// Another pipeline goes on with a kind, or will: a loss by command reaches from where the one before ended to what comes next.
     func expectSeam(
         of kind: TrackKind, fromNanoseconds end: Int64, toNanoseconds begin: Int64, text: String
     ) {
@@ -117,11 +117,11 @@ final class CaptureHub: Sendable {
 
     func noted(_ line: String) { deliver { _ in sink.noted(line) } }
 
-    func heard(_ report: SoundReport) { deliver { _ in sink.heard(report) } }
+    func heard(_ report: AudioReport) { deliver { _ in sink.heard(report) } }
 
-    // MARK: Lanes that come and go
+    // MARK: Pipelines that come and go
 
-    /// The formats of lanes that begin now.
+    /// The formats of pipelines that begin now.
     /// - Returns: the kinds that go on in the format that they had.
     func adopt(_ formats: [TrackFormat]) -> Set<TrackKind> {
         state.withLock { state in
@@ -149,21 +149,21 @@ final class CaptureHub: Sendable {
         state.withLock { $0.tracks[kind]?.endNanoseconds }
     }
 
-    /// A lane's thread starts.
-    func laneBegan(_ lane: Int) { state.withLock { _ = $0.running.insert(lane) } }
+    /// A pipeline's thread starts.
+    func pipelineBegan(_ pipeline: Int) { state.withLock { _ = $0.running.insert(pipeline) } }
 
-    /// Lanes whose threads run.
+    /// Pipelines whose threads run.
     var running: Set<Int> { state.withLock { $0.running } }
 
     /// The last word of each thread. The first failure stops the others, and is how the capture ended.
     ///
-    /// - Parameter isRetired: another lane has taken its place, so that it is no end of anything.
-    func laneEnded(_ lane: Int, _ end: CaptureEnd, isRetired: Bool) {
+    /// - Parameter isRetired: another pipeline has taken its place, so that it is no end of anything.
+    func pipelineEnded(_ pipeline: Int, _ end: CaptureEnd, isRetired: Bool) {
         state.withLock { state in
             begin(&state)
-            state.running.remove(lane)
+            state.running.remove(pipeline)
             if case .failed(let text) = end {
-                // A lane that is taken away may well fail doing so.
+                // A pipeline that is taken away may well fail doing so.
                 if isRetired {
                     sink.noted(text)
                 } else {
@@ -175,7 +175,7 @@ final class CaptureHub: Sendable {
         }
     }
 
-    /// Keeps the capture from ending while it has no lanes; `false` lets it end.
+    /// Keeps the capture from ending while it has no pipelines; `false` lets it end.
     func hold(_ isHeld: Bool) {
         state.withLock { state in
             state.isHeld = isHeld
@@ -191,13 +191,13 @@ final class CaptureHub: Sendable {
         }
     }
 
-    /// Asks all lanes to come to an end; on any thread, also within a call of the sink.
+    /// Asks all pipelines to come to an end; on any thread, also within a call of the sink.
     func stop() {
         isStopRequested.store(true, ordering: .relaxed)
         isStoppingAll.store(true, ordering: .relaxed)
     }
 
-    /// Ends a capture that has no lanes, and for that reason.
+    /// Ends a capture that has no pipelines, and for that reason.
     func end(_ end: CaptureEnd) {
         state.withLock { state in
             state.latestEnd = end
@@ -206,7 +206,7 @@ final class CaptureHub: Sendable {
         }
     }
 
-    /// Lets a capture end that was stopped while it had no lanes. Not within a call of the sink.
+    /// Lets a capture end that was stopped while it had no pipelines. Not within a call of the sink.
     func finishIfStopped() {
         state.withLock { finishIfOver(&$0) }
     }
@@ -245,7 +245,7 @@ final class CaptureHub: Sendable {
     private func deliver(_ call: (inout State) -> Void) {
         state.withLock { state in
             begin(&state)
-            // A lane that has been given up may still say something.
+            // A pipeline that has been given up may still say something.
             if !state.hasEnded { call(&state) }
         }
     }

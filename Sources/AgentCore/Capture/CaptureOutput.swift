@@ -2,18 +2,18 @@ import Devices
 import Media
 import Synchronization
 
-/// One lane's way to the sink, and whoever tells the lane to end.
+/// One pipeline's way to the sink, and whoever tells the pipeline to end.
 final class CaptureOutput: Sendable {
     /// The longest that a thread sleeps before it looks whether it should stop.
     private static let longestNapNanoseconds: Int64 = 100_000_000
 
-    /// What people ask of the lane's pictures.
-    let wishes = PictureWishes()
+    /// What people ask of the pipeline's pictures.
+    let wishes = PictureRequests()
 
     private let hub: CaptureHub
-    /// Kinds of which another lane gave the samples before, in the same format.
+    /// Kinds of which another pipeline gave the samples before, in the same format.
     private let continued: Set<TrackKind>
-    /// Another lane takes this one's place.
+    /// Another pipeline takes this one's place.
     private let isRetiring = Atomic(false)
     private let turnCount = Atomic<UInt64>(0)
 
@@ -40,12 +40,12 @@ final class CaptureOutput: Sendable {
     func noted(_ line: String) { hub.noted(line) }
 
     /// Passes on how sound does.
-    func heard(_ report: SoundReport) { hub.heard(report) }
+    func heard(_ report: AudioReport) { hub.heard(report) }
 
-    /// Has this lane alone come to an end.
+    /// Has this pipeline alone come to an end.
     func retire() { isRetiring.store(true, ordering: .relaxed) }
 
-    /// Whether the lane's place has been taken.
+    /// Whether the pipeline's place has been taken.
     var isRetired: Bool { isRetiring.load(ordering: .relaxed) }
 
     /// The time of the capture's clock, nanoseconds.
@@ -60,7 +60,7 @@ final class CaptureOutput: Sendable {
     /// How often the thread has come round.
     var turns: UInt64 { turnCount.load(ordering: .relaxed) }
 
-    /// Sleeps until then; false when the lane is to stop instead.
+    /// Sleeps until then; false when the pipeline is to stop instead.
     func wait(untilNanoseconds: Int64) -> Bool {
         while !isToStop {
             let now = hub.clock.nowNanoseconds

@@ -7,27 +7,27 @@ import Threads
 /// One source at work: from the settings to encoded samples with their times in a ``CaptureSink``.
 ///
 /// All tracks start at the same time T0, a whole number of nanoseconds of the clock. The work is done on threads of
-/// its own, a lane for each device. While it lasts, lanes can be exchanged for others (``CaptureChanges``).
+/// its own, a pipeline for each device. While it lasts, pipelines can be exchanged for others (``CaptureChanges``).
 package final class CaptureSession: Sendable {
-    /// A lane and its thread.
+    /// A pipeline and its thread.
     struct Running: Sendable {
         let number: Int
-        var plan: LanePlan
-        let lane: any CaptureLane
+        var plan: PipelinePlan
+        let pipeline: any CapturePipeline
         let output: CaptureOutput
-        let ended: OneAnswer<CaptureEnd>
+        let ended: CancellableCall<CaptureEnd>
     }
 
     struct State {
         var hasStarted = false
         /// What is in force.
         var settings: CaptureSettings
-        /// Their lanes; one that has ended by itself stays here.
-        var lanes: [Running] = []
-        var laneCount = 0
+        /// Their pipelines; one that has ended by itself stays here.
+        var pipelines: [Running] = []
+        var pipelineCount = 0
         /// Somebody has stopped the capture, not the session.
         var isPaused = false
-        /// Somebody is exchanging lanes.
+        /// Somebody is exchanging pipelines.
         var isChanging = false
         /// It was stopped until its time was over.
         var hasExpired = false
@@ -58,8 +58,8 @@ package final class CaptureSession: Sendable {
         }
         try settings.validate()
         CodecLibrary.keepOffTerminal()
-        var opened: [(plan: LanePlan, lane: any CaptureLane)] = []
-        for plan in try settings.lanePlans() { opened.append((plan, try plan.open())) }
+        var opened: [(plan: PipelinePlan, pipeline: any CapturePipeline)] = []
+        for plan in try settings.pipelinePlans() { opened.append((plan, try plan.open())) }
         let now = hub.clock.nowNanoseconds
         state.withLock { state in
             state.deadlineNanoseconds = settings.duration.map {
@@ -75,49 +75,49 @@ package final class CaptureSession: Sendable {
     package func stop() {
         hub.stop()
         guard state.withLock({ $0.hasStarted && $0.isPaused }) else { return }
-        // Without lanes nobody else says the last word, and the caller may be one whom the sink waits for.
+        // Without pipelines nobody else says the last word, and the caller may be one whom the sink waits for.
         NamedThread.start("capture end") { [hub] in hub.finishIfStopped() }
     }
 
     /// What was picked: one line per track for people; empty before the start.
     package var descriptions: [String] {
         state.withLock { state in
-            let lanes = state.lanes.sorted { first, second in
+            let pipelines = state.pipelines.sorted { first, second in
                 (first.plan.kinds.first?.rawValue ?? 0, first.number)
                     < (second.plan.kinds.first?.rawValue ?? 0, second.number)
             }
-            return lanes.flatMap(\.lane.descriptions)
+            return pipelines.flatMap(\.pipeline.descriptions)
         }
     }
 
     /// What people may want to know of how it was picked.
-    package var notes: [String] { state.withLock { $0.lanes.flatMap(\.lane.notes) } }
+    package var notes: [String] { state.withLock { $0.pipelines.flatMap(\.pipeline.notes) } }
 
     /// More of the same, for who wants to know everything.
-    package var details: [String] { state.withLock { $0.lanes.flatMap(\.lane.details) } }
+    package var details: [String] { state.withLock { $0.pipelines.flatMap(\.pipeline.details) } }
 
     /// How often the threads that run have come round, by what they are called: one that stands still hangs.
     var turns: [String: UInt64] {
-        let lanes = state.withLock { $0.lanes }
+        let pipelines = state.withLock { $0.pipelines }
         let running = hub.running
         var turns: [String: UInt64] = [:]
-        for lane in lanes where running.contains(lane.number) {
-            turns["\(lane.lane.name) \(lane.number)"] = lane.output.turns
+        for pipeline in pipelines where running.contains(pipeline.number) {
+            turns["\(pipeline.pipeline.name) \(pipeline.number)"] = pipeline.output.turns
         }
         return turns
     }
 
-    /// Starts the threads of lanes that have been opened, together, and not before that time nor before the end of what has
+    /// Starts the threads of pipelines that have been opened, together, and not before that time nor before the end of what has
     /// been captured.
     ///
     /// - Parameters:
-    ///   - ends: where lanes ended whose place they take; what lies between is a loss.
+    ///   - ends: where pipelines ended whose place they take; what lies between is a loss.
     ///   - text: what that loss is called.
     func begin(
-        _ opened: [(plan: LanePlan, lane: any CaptureLane)], notBefore now: Int64,
+        _ opened: [(plan: PipelinePlan, pipeline: any CapturePipeline)], notBefore now: Int64,
         after ends: [TrackKind: Int64] = [:], text: String = ""
     ) {
-        let formats = opened.flatMap(\.lane.formats)
+        let formats = opened.flatMap(\.pipeline.formats)
         let start = formats.reduce(now) { max($0, self.start(of: $1)) }
         let sound = hub.format(of: .audio)
         let continued = hub.adopt(formats)
@@ -125,19 +125,19 @@ package final class CaptureSession: Sendable {
         state.withLock { state in
             if hub.format(of: .audio) != sound {
                 // A file of its own begins with the sound's format, and with a picture from which decoding can start.
-                for running in state.lanes where running.plan.kinds.contains(.video) {
+                for running in state.pipelines where running.plan.kinds.contains(.video) {
                     running.output.wishes.add { $0.isKeyframeWanted = true }
                 }
             }
-            for (plan, lane) in opened {
-                state.laneCount += 1
+            for (plan, pipeline) in opened {
+                state.pipelineCount += 1
                 begun.append(
                     Running(
-                        number: state.laneCount, plan: plan, lane: lane,
-                        output: CaptureOutput(hub, continued: continued), ended: OneAnswer()))
+                        number: state.pipelineCount, plan: plan, pipeline: pipeline,
+                        output: CaptureOutput(hub, continued: continued), ended: CancellableCall()))
             }
-            state.lanes += begun
-            if let found = begun.compactMap(\.lane.encoder).first {
+            state.pipelines += begun
+            if let found = begun.compactMap(\.pipeline.encoder).first {
                 // What is not there now is not tried again at every change.
                 let rest = state.settings.encoderCandidates.drop { $0 != found }
                 if !rest.isEmpty { state.settings.encoderCandidates = Array(rest) }
@@ -149,11 +149,11 @@ package final class CaptureSession: Sendable {
             if !kinds.contains(kind) { hub.closeSeam(of: kind) }
         }
         // All of them, before one of them can have ended.
-        for running in begun { hub.laneBegan(running.number) }
+        for running in begun { hub.pipelineBegan(running.number) }
         for running in begun {
-            NamedThread.start(running.lane.name) { [hub] in
-                let end = running.lane.run(startNanoseconds: start, output: running.output)
-                hub.laneEnded(running.number, end, isRetired: running.output.isRetired)
+            NamedThread.start(running.pipeline.name) { [hub] in
+                let end = running.pipeline.run(startNanoseconds: start, output: running.output)
+                hub.pipelineEnded(running.number, end, isRetired: running.output.isRetired)
                 running.ended.give(end)
             }
         }
@@ -184,7 +184,7 @@ package final class CaptureSession: Sendable {
     /// How often a capture that is stopped looks whether its time is over.
     private static let pauseNapNanoseconds: Int64 = 100_000_000
 
-    /// The earliest that a lane with this format may begin: what was captured before ends there, and an AAC encoder begins
+    /// The earliest that a pipeline with this format may begin: what was captured before ends there, and an AAC encoder begins
     /// with a packet of silence before its first sound.
     private func start(of format: TrackFormat) -> Int64 {
         guard let end = hub.end(of: format.kind) else { return .min }

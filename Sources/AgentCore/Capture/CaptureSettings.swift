@@ -12,7 +12,7 @@ package enum VideoChoice: Hashable, Sendable {
 }
 
 /// Where a source's sound comes from.
-package enum SoundChoice: Hashable, Sendable {
+package enum AudioChoice: Hashable, Sendable {
     case none
     /// The beep of the contract.
     case test
@@ -53,7 +53,7 @@ package struct CaptureSettings: Hashable, Sendable {
     /// Where pictures come from.
     package var video = VideoChoice.test
     /// Where sound comes from.
-    package var audio = SoundChoice.test
+    package var audio = AudioChoice.test
     /// Written into the test pattern.
     package var sourceName: String
 

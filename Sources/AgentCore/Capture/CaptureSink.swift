@@ -43,13 +43,13 @@ package struct CaptureLoss: Hashable, Sendable {
 }
 
 /// How sound does, about once a second.
-package struct SoundReport: Hashable, Sendable {
+package struct AudioReport: Hashable, Sendable {
     /// Of each channel since the last report.
-    package var levels: [SoundLevel]
+    package var levels: [AudioLevel]
     /// How much faster the device is than it says, ppm; nil where there is no device.
     package var skewPPM: Double?
 
-    package init(levels: [SoundLevel], skewPPM: Double?) {
+    package init(levels: [AudioLevel], skewPPM: Double?) {
         self.levels = levels
         self.skewPPM = skewPPM
     }
@@ -77,7 +77,7 @@ package protocol CaptureSink: AnyObject, Sendable {
     /// Something happened that people may want to know at once: one line.
     func noted(_ line: String)
     /// How sound does.
-    func heard(_ report: SoundReport)
+    func heard(_ report: AudioReport)
     /// The last call, exactly once, after all tracks gave their last sample.
     func ended(_ end: CaptureEnd)
 }

@@ -2,10 +2,10 @@ import Encoding
 import Media
 import Synchronization
 
-/// A lane's pictures on their way through the encoder, and what people ask for meanwhile: another bitrate, a keyframe, another
+/// A pipeline's pictures on their way through the encoder, and what people ask for meanwhile: another bitrate, a keyframe, another
 /// orientation, a snapshot.
 ///
-/// Belongs to the lane's thread.
+/// Belongs to the pipeline's thread.
 final class LivePictures {
     /// What the encoder was opened with: of `auto`, what was found.
     private(set) var plan: VideoEncoderSettings
@@ -18,7 +18,7 @@ final class LivePictures {
 
     private let crop: PictureCrop?
     private var encoder: VideoEncoder
-    private var gate: LateGate?
+    private var gate: LatePictureFilter?
     /// A format that holds from the keyframe with this time on.
     private var upcoming: (format: H264Format, fromNanoseconds: Int64)?
 
@@ -48,7 +48,7 @@ final class LivePictures {
         format = encoder.format
         format.orientation = settings.orientation
         crop = settings.crop
-        gate = late.map(LateGate.init)
+        gate = late.map(LatePictureFilter.init)
     }
 
     /// Encodes a picture, or leaves it out when it is too late; what comes out goes to `output`.
@@ -90,7 +90,7 @@ final class LivePictures {
     }
 
     private func follow(
-        _ wishes: PictureWishes.Wishes, at picture: RawFrame, _ output: CaptureOutput
+        _ wishes: PictureRequests.Wishes, at picture: RawFrame, _ output: CaptureOutput
     ) {
         for wish in wishes.rates where wish.answer.begin() {
             do throws(EncodingError) {
@@ -109,7 +109,7 @@ final class LivePictures {
         if wishes.isKeyframeWanted { encoder.requestKeyframe() }
         for answer in wishes.snapshots {
             answer.give(
-                PictureWishes.Snapshot(frame: picture, orientation: latest.orientation))
+                PictureRequests.Snapshot(frame: picture, orientation: latest.orientation))
         }
     }
 

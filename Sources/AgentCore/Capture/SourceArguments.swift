@@ -11,7 +11,7 @@ extension VideoChoice {
     }
 }
 
-extension SoundChoice {
+extension AudioChoice {
     /// Reads `none`, `test`, `file:PATH`, or the name of a sound device.
     package init(argument: String) throws(CaptureError) {
         switch try SourceArgument(argument, option: "--audio") {

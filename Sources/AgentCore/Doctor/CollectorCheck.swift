@@ -1,6 +1,6 @@
 import Devices
 import Messaging
-import Outbound
+import CollectorClient
 import Trust
 import Wire
 
@@ -65,7 +65,7 @@ enum CollectorCheck {
                         + "another program; look at its log, or check --collector")
             ]
         }
-        if let trouble = HostCheck.trouble(of: settings.endpoint) {
+        if let trouble = HostLookup.trouble(of: settings.endpoint) {
             return [Diagnosis("collector", .problem, "\(trouble): check --collector")]
         }
         return [

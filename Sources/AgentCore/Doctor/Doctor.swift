@@ -16,8 +16,8 @@ package struct Doctor: Sendable {
 
     /// Tries everything; `found` gets each finding as soon as it is there. Blocks for some seconds.
     package func examine(found: (Diagnosis) -> Void) {
-        let lanes = openLanes(found)
-        if let finding = encoderSpeed(lanes) { found(finding) }
+        let pipelines = openPipelines(found)
+        if let finding = encoderSpeed(pipelines) { found(finding) }
         found(SpoolCheck.look(at: uplink.spool, memoryLimitBytes: uplink.memoryLimitBytes))
         for finding in CollectorCheck.look(uplink) { found(finding) }
     }
@@ -25,34 +25,34 @@ package struct Doctor: Sendable {
     // MARK: Devices
 
     /// What this user may do with devices of that kind.
-    private func access(to source: LanePlan.Source) -> DevicePermissions.Access {
+    private func access(to source: PipelinePlan.Source) -> DevicePermissions.Access {
         switch source {
-        case .testPicture, .testSound, .file: .unclear
+        case .testPicture, .testAudio, .file: .unclear
         case .camera: DevicePermissions.ofCameras()
         case .microphone: DevicePermissions.ofMicrophones()
         }
     }
 
     /// Opens what is to be captured, as a capture would.
-    private func openLanes(_ found: (Diagnosis) -> Void) -> [any CaptureLane] {
+    private func openPipelines(_ found: (Diagnosis) -> Void) -> [any CapturePipeline] {
         CodecLibrary.keepOffTerminal()
-        let plans: [LanePlan]
+        let plans: [PipelinePlan]
         do throws(CaptureError) {
             try capture.validate()
-            plans = try capture.lanePlans()
+            plans = try capture.pipelinePlans()
         } catch {
             found(Diagnosis("capture", .problem, error.description))
             return []
         }
-        var lanes: [any CaptureLane] = []
+        var pipelines: [any CapturePipeline] = []
         for plan in plans {
             let subject = plan.kinds.map(\.description).joined(separator: " and ")
             let permission = access(to: plan.source)
             if case .open(let finding) = permission { found(finding) }
             do throws(CaptureError) {
-                let lane = try plan.open()
-                lanes.append(lane)
-                let lines = lane.notes + lane.details + lane.descriptions
+                let pipeline = try plan.open()
+                pipelines.append(pipeline)
+                let lines = pipeline.notes + pipeline.details + pipeline.descriptions
                 found(Diagnosis(subject, .ok, lines.joined(separator: "; ")))
             } catch {
                 // One cause is one finding.
@@ -63,14 +63,15 @@ package struct Doctor: Sendable {
                 }
             }
         }
-        return lanes
+        return pipelines
     }
 
     // MARK: The encoder
 
-    private func encoderSpeed(_ lanes: [any CaptureLane]) -> Diagnosis? {
-        guard let lane = lanes.first(where: { $0.encoder != nil }), let encoder = lane.encoder,
-            case .h264(let format) = lane.formats.first(where: { $0.kind == .video })
+    private func encoderSpeed(_ pipelines: [any CapturePipeline]) -> Diagnosis? {
+        guard let pipeline = pipelines.first(where: { $0.encoder != nil }),
+            let encoder = pipeline.encoder,
+            case .h264(let format) = pipeline.formats.first(where: { $0.kind == .video })
         else { return nil }
         var settings = capture
         settings.video = .test

@@ -1,6 +1,6 @@
 import Devices
 package import Messaging
-import Outbound
+import CollectorClient
 package import Trust
 package import Wire
 
@@ -110,7 +110,7 @@ package struct Enroller: Sendable {
                 "\(collector) accepts connections but does not answer: look into its log, and start it again if it hangs"
             )
         }
-        if let trouble = HostCheck.trouble(of: line.endpoint) {
+        if let trouble = HostLookup.trouble(of: line.endpoint) {
             return .failed("\(trouble): have a line printed with another --server")
         }
         return .failed(

@@ -1,5 +1,5 @@
 import Media
-import Outbound
+import CollectorClient
 import Spooling
 import Wire
 
@@ -10,7 +10,7 @@ import Wire
 /// own, while new records are already written behind it. Where the disk fails, or cannot be used from the start, records go on in
 /// memory, as a spool of their own, which moves to the disk as soon as that takes it.
 ///
-///     lanes:  spool of an earlier boot ─► spool of this boot        (the disk failed: ─► memory, then on the disk again)
+///     senders:  spool of an earlier boot ─► spool of this boot        (the disk failed: ─► memory, then on the disk again)
 ///             connected                   written
 ///
 /// A spool that was put back to an earlier state (a restored snapshot) would give numbers twice. The collector's greeting tells: it has
@@ -19,14 +19,14 @@ struct Backlog<Storage: SpoolStorage, Payload: SpooledPayload>: Sendable {
     typealias Action = AgentAction<Payload>
 
     /// One spool, and the link that sends it.
-    private struct Lane: Sendable {
+    private struct Sender: Sendable {
         var link: AgentLink<Payload>
         /// Who numbers its records.
         let identity: Identity
         /// Nil: in memory.
         var generation: UInt32?
         let epochs: [Epoch]
-        /// Counted through this life: what is behind an earlier lane is not sent before it.
+        /// Counted through this life: what is behind an earlier sender is not sent before it.
         let ordinal: UInt64
         /// Records before this number are of an earlier life, or were sent over an earlier link: the collector may have them.
         var firstOwn: UInt64 = 1
@@ -45,10 +45,10 @@ struct Backlog<Storage: SpoolStorage, Payload: SpooledPayload>: Sendable {
     private let epoch: Identity
     private let makeIdentity: @Sendable () -> Identity
     /// Opens the spool's directory, where that could not be done at the start; nil: there is none, or it is open.
-    private var openShelf: (@Sendable () throws(SpoolError) -> SpoolShelf<Storage>)?
-    private var shelf: SpoolShelf<Storage>?
+    private var openShelf: (@Sendable () throws(SpoolError) -> SpoolSet<Storage>)?
+    private var shelf: SpoolSet<Storage>?
     /// The first is connected, the last is written; never empty.
-    private var lanes: [Lane] = []
+    private var senders: [Sender] = []
     /// Formats in force for what comes next.
     private var formats: [TrackFormat]
     private var policy = SyncPolicy()
@@ -67,11 +67,11 @@ struct Backlog<Storage: SpoolStorage, Payload: SpooledPayload>: Sendable {
     private var isDropping = false
     private var hasDeletionFailed = false
     private var retiredLostSamples: UInt64 = 0
-    private var laneCount: UInt64 = 0
+    private var senderCount: UInt64 = 0
     private var catchUp = CatchUp()
     private var wasFlowing = false
-    /// One lane is done, and the next is not connected yet: nothing is lost by that.
-    private var isBetweenLanes = false
+    /// One sender is done, and the next is not connected yet: nothing is lost by that.
+    private var isBetweenSenders = false
     private var notices: [Action] = []
 
     /// - Parameters:
@@ -80,8 +80,8 @@ struct Backlog<Storage: SpoolStorage, Payload: SpooledPayload>: Sendable {
     ///   - epoch: the present clock.
     ///   - makeIdentity: identities for new spools.
     init(
-        settings: UplinkSettings, shelf: SpoolShelf<Storage>?,
-        openShelf: (@Sendable () throws(SpoolError) -> SpoolShelf<Storage>)? = nil,
+        settings: UplinkSettings, shelf: SpoolSet<Storage>?,
+        openShelf: (@Sendable () throws(SpoolError) -> SpoolSet<Storage>)? = nil,
         formats: [TrackFormat], epoch: Identity,
         makeIdentity: @escaping @Sendable () -> Identity
     ) {
@@ -98,21 +98,21 @@ struct Backlog<Storage: SpoolStorage, Payload: SpooledPayload>: Sendable {
     // MARK: State
 
     /// The number by which exchanges with the collector's clock name the present one.
-    var presentEpoch: UInt32 { lanes[0].epochs.last?.number ?? SpoolCoding.epoch }
-    var isFlowing: Bool { lanes[0].link.isFlowing }
+    var presentEpoch: UInt32 { senders[0].epochs.last?.number ?? SpoolCoding.epoch }
+    var isFlowing: Bool { senders[0].link.isFlowing }
     /// Bytes that are not durable at the collector: of records in memory their payload, of those on disk alone what they take
     /// there. A file that the collector has is not counted, although it may still be there.
     var keptBytes: Int {
-        lanes.reduce(0) { total, lane in
-            let onDisk = lane.generation.flatMap { shelf?.spool($0) }
-                .map { $0.sizeBytes(from: lane.link.windowEnd(of: 0)) }
-            return total + lane.link.keptBytes + (onDisk ?? 0)
+        senders.reduce(0) { total, sender in
+            let onDisk = sender.generation.flatMap { shelf?.spool($0) }
+                .map { $0.sizeBytes(from: sender.link.windowEnd(of: 0)) }
+            return total + sender.link.keptBytes + (onDisk ?? 0)
         }
     }
-    var keptSamples: UInt64 { lanes.reduce(0) { $0 + $1.link.keptSamples } }
-    var lostSamples: UInt64 { lanes.reduce(retiredLostSamples) { $0 + $1.link.lostSamples } }
+    var keptSamples: UInt64 { senders.reduce(0) { $0 + $1.link.keptSamples } }
+    var lostSamples: UInt64 { senders.reduce(retiredLostSamples) { $0 + $1.link.lostSamples } }
     /// Whether what is kept outlives the process.
-    var isOnDisk: Bool { lanes.allSatisfy { $0.generation != nil } }
+    var isOnDisk: Bool { senders.allSatisfy { $0.generation != nil } }
     /// The spool's directory; nil while there is none.
     var storage: Storage? { shelf?.storage }
 
@@ -142,80 +142,82 @@ struct Backlog<Storage: SpoolStorage, Payload: SpooledPayload>: Sendable {
         begin(now: now) + keep(now: now) { $0.prepareGoodbye(text, of: 0) }
     }
 
-    mutating func add(_ exchange: ReportedExchange) { lanes[0].link.add(exchange) }
+    mutating func add(_ exchange: ReportedExchange) { senders[0].link.add(exchange) }
 
     /// Has what is known of the clocks sent now instead of with the next heartbeat.
     mutating func reportExchanges(now: Int64) -> [Action] {
-        let actions = lanes[0].link.reportExchanges(now: now)
+        let actions = senders[0].link.reportExchanges(now: now)
         return perform(actions, now: now)
     }
 
     /// Whether somebody has stopped the capture: told at once.
     mutating func setStopped(_ isStopped: Bool, now: Int64) -> [Action] {
-        let actions = lanes[0].link.setStopped(isStopped, of: 0, now: now)
+        let actions = senders[0].link.setStopped(isStopped, of: 0, now: now)
         return actions.isEmpty ? [] : perform(actions, now: now)
     }
 
     /// Why nothing is heard of the collector, where that is known.
-    mutating func setAbsence(_ reason: String?) { lanes[0].link.setAbsence(reason) }
+    mutating func setAbsence(_ reason: String?) { senders[0].link.setAbsence(reason) }
 
     /// How the source's sound does: told with the next heartbeat.
-    mutating func setSound(_ sound: SoundHealth) { lanes[0].link.setSound(sound, of: 0) }
+    mutating func setAudio(_ sound: AudioHealth) { senders[0].link.setAudio(sound, of: 0) }
 
     /// Answers a command of the collector that is connected.
     mutating func report(_ report: Report, payload: Payload?, now: Int64) -> [Action] {
-        lanes[0].link.report(report, payload: payload, now: now)
+        senders[0].link.report(report, payload: payload, now: now)
     }
 
     // MARK: What the network does
 
     mutating func connected(now: Int64) -> [Action] {
-        let actions = lanes[0].link.connected(now: now)
+        let actions = senders[0].link.connected(now: now)
         return perform(actions, now: now)
     }
 
     mutating func disconnected(now: Int64) -> [Action] {
-        isBetweenLanes = false
-        let actions = lanes[0].link.disconnected(now: now)
+        isBetweenSenders = false
+        let actions = senders[0].link.disconnected(now: now)
         return perform(actions, now: now)
     }
 
     mutating func notAdmitted(_ why: String, now: Int64) -> [Action] {
-        isBetweenLanes = false
-        let actions = lanes[0].link.notAdmitted(why, now: now)
+        isBetweenSenders = false
+        let actions = senders[0].link.notAdmitted(why, now: now)
         return perform(actions, now: now)
     }
 
     mutating func received(_ header: [UInt8], now: Int64) -> [Action] {
         if isPutBack(header, now: now) { return renew(now: now) }
         if isOutOfOrder(header, now: now) { return disconnected(now: now) }
-        let actions = lanes[0].link.received(header, now: now)
+        let actions = senders[0].link.received(header, now: now)
         return perform(actions, now: now)
     }
 
     mutating func tick(now: Int64) -> [Action] {
         returnToDisk(now: now)
-        if shelf != nil { lanes[0].link.setStoredBytes(keptBytes, of: 0) }
-        let actions = lanes[0].link.tick(now: now)
+        if shelf != nil { senders[0].link.setStoredBytes(keptBytes, of: 0) }
+        let actions = senders[0].link.tick(now: now)
         return perform(actions, now: now) + lookBehind(now: now)
     }
 
     /// Whether what piled up during an outage has been sent.
     private mutating func lookBehind(now: Int64) -> [Action] {
         let newest = CatchUp.Goal(
-            lane: lanes[lanes.count - 1].ordinal,
-            number: lanes[lanes.count - 1].link.nextSequence(of: 0) - 1)
+            sender: senders[senders.count - 1].ordinal,
+            number: senders[senders.count - 1].link.nextSequence(of: 0) - 1)
         if isFlowing {
             if !wasFlowing { catchUp.resumed(newest: newest, keptBytes: keptBytes, now: now) }
-            isBetweenLanes = false
-        } else if !isBetweenLanes, lanes.count > 1 || lanes[0].link.nextSequence(of: 0) > 1 {
+            isBetweenSenders = false
+        } else if !isBetweenSenders, senders.count > 1 || senders[0].link.nextSequence(of: 0) > 1 {
             catchUp.lost(now: now)
         }
         wasFlowing = isFlowing
-        let lanes = lanes
+        let senders = senders
         let line = catchUp.look(newest: newest, keptBytes: keptBytes, now: now) { goal in
-            guard let lane = lanes.first(where: { $0.ordinal >= goal.lane }) else { return true }
-            return lane.ordinal > goal.lane || lane.link.persisted(of: 0) >= goal.number
+            guard let sender = senders.first(where: { $0.ordinal >= goal.sender }) else {
+                return true
+            }
+            return sender.ordinal > goal.sender || sender.link.persisted(of: 0) >= goal.number
         }
         return line.map { [.log(LinkLog(.notice, $0))] } ?? []
     }
@@ -224,22 +226,22 @@ struct Backlog<Storage: SpoolStorage, Payload: SpooledPayload>: Sendable {
 
     /// Files to synchronise now, away from the uplink's thread.
     mutating func takeFilesToSynchronize(now: Int64) -> [String] {
-        guard let lane = lanes.last, lane.generation != nil, shelf != nil else { return [] }
+        guard let sender = senders.last, sender.generation != nil, shelf != nil else { return [] }
         let isDue = policy.decide(
-            newest: lane.link.nextSequence(of: 0) - 1, persisted: lane.link.persisted(of: 0),
+            newest: sender.link.nextSequence(of: 0) - 1, persisted: sender.link.persisted(of: 0),
             hasUnsynced: shelf?.hasUnsynced ?? false, now: now)
         return isDue ? shelf?.takeUnsynced() ?? [] : []
     }
 
     /// The disk did not take them.
     mutating func synchronizationFailed(_ error: SpoolError, now: Int64) -> [Action] {
-        guard lanes.last?.generation != nil else { return [] }
+        guard senders.last?.generation != nil else { return [] }
         leaveDisk(error, now: now)
         return takeNotices()
     }
 }
 
-// MARK: - Lanes
+// MARK: - Senders
 
 extension Backlog {
     private static var unknownLoss: String {
@@ -250,8 +252,8 @@ extension Backlog {
     private mutating func takeUp() {
         guard let shelf else { return beginInMemory() }
         let lives = keptLives()
-        for life in lives { lanes.append(lane(for: life)) }
-        for earlier in lanes.indices.dropLast() { lanes[earlier].link.retire() }
+        for life in lives { senders.append(sender(for: life)) }
+        for earlier in senders.indices.dropLast() { senders[earlier].link.retire() }
         guard let last = lives.last else {
             // Not one record outlived it, but it had not ended.
             if shelf.newestGenerationFound != nil { restart = (nil, Self.unknownLoss) }
@@ -260,10 +262,10 @@ extension Backlog {
         if goesOn(last) {
             restart = (last.endNanoseconds, "the agent was not running")
             changedFormats = formats.filter { !last.newestFormats.contains($0) }
-            lanes[lanes.count - 1].firstOwn = last.sequences.upperBound
+            senders[senders.count - 1].firstOwn = last.sequences.upperBound
             return
         }
-        lanes[lanes.count - 1].link.retire()
+        senders[senders.count - 1].link.retire()
         if !last.saidGoodbye || shelf.newestGenerationFound ?? 0 > last.generation {
             restart = (last.epoch == epoch ? last.endNanoseconds : nil, Self.unknownLoss)
         }
@@ -271,12 +273,12 @@ extension Backlog {
     }
 
     /// What is on the disk of earlier lives, oldest first; what cannot be read of it is given up, loudly.
-    private mutating func keptLives() -> [KeptLife] {
+    private mutating func keptLives() -> [EarlierSpool] {
         guard let shelf else { return [] }
         for complaint in shelf.complaints { note(.error, complaint) }
-        var lives: [KeptLife] = []
+        var lives: [EarlierSpool] = []
         for spool in shelf.spools {
-            if let life = KeptLife(spool, of: shelf) {
+            if let life = EarlierSpool(spool, of: shelf) {
                 lives.append(life)
                 continue
             }
@@ -294,12 +296,12 @@ extension Backlog {
     }
 
     /// Whether the spool can be written by this life: same clock, no number that might be given twice, same tracks.
-    private func goesOn(_ life: KeptLife) -> Bool {
+    private func goesOn(_ life: EarlierSpool) -> Bool {
         life.epoch == epoch && life.isTailCertain && !life.saidGoodbye
             && Set(life.newestFormats.map(\.kind)) == Set(formats.map(\.kind))
     }
 
-    private mutating func lane(for life: KeptLife) -> Lane {
+    private mutating func sender(for life: EarlierSpool) -> Sender {
         var epochs = [Epoch(number: SpoolCoding.epoch, identity: life.epoch)]
         if life.epoch != epoch {
             epochs.append(Epoch(number: SpoolCoding.epoch + 1, identity: epoch))
@@ -308,14 +310,14 @@ extension Backlog {
         _ = link.addSource(
             settings.sourceName, formats: life.firstFormats,
             kept: (life.sequences, life.newestFormats))
-        return Lane(
+        return Sender(
             link: link, identity: life.identity, generation: life.generation, epochs: epochs,
             ordinal: nextOrdinal())
     }
 
     private mutating func nextOrdinal() -> UInt64 {
-        laneCount += 1
-        return laneCount
+        senderCount += 1
+        return senderCount
     }
 
     private func linkSettings(
@@ -339,18 +341,18 @@ extension Backlog {
         guard let generation = shelf?.begin(identity: identity.bytes, origin: origin) else {
             return beginInMemory()
         }
-        appendLane(identity, generation)
+        appendSender(identity, generation)
     }
 
-    private mutating func beginInMemory() { appendLane(makeIdentity(), nil) }
+    private mutating func beginInMemory() { appendSender(makeIdentity(), nil) }
 
-    private mutating func appendLane(_ identity: Identity, _ generation: UInt32?) {
+    private mutating func appendSender(_ identity: Identity, _ generation: UInt32?) {
         let epochs = [Epoch(number: SpoolCoding.epoch, identity: epoch)]
         var link = AgentLink<Payload>(
             settings: linkSettings(identity, epochs, onDisk: generation != nil))
         _ = link.addSource(settings.sourceName, formats: formats)
-        lanes.append(
-            Lane(
+        senders.append(
+            Sender(
                 link: link, identity: identity, generation: generation, epochs: epochs,
                 ordinal: nextOrdinal()))
         policy = SyncPolicy()
@@ -372,7 +374,7 @@ extension Backlog {
 
     /// Uses the disk again, if it takes what is in memory: a power cut must not have it.
     private mutating func returnToDisk(now: Int64) {
-        guard let retryAt, now >= retryAt, lanes.last?.generation == nil else { return }
+        guard let retryAt, now >= retryAt, senders.last?.generation == nil else { return }
         self.retryAt = now.clampedAdding(Self.firstRetryNanoseconds)
         do throws(SpoolError) {
             if shelf == nil, let openShelf {
@@ -398,24 +400,24 @@ extension Backlog {
         let earlier = keptLives()
         guard !earlier.isEmpty else { return }
         // What sends at this moment is not the first any more: it greets when its turn comes.
-        _ = lanes[0].link.disconnected(now: now)
-        lanes =
+        _ = senders[0].link.disconnected(now: now)
+        senders =
             earlier.map { life in
-                var lane = lane(for: life)
-                lane.link.retire()
-                return lane
-            } + lanes
+                var sender = sender(for: life)
+                sender.link.retire()
+                return sender
+            } + senders
         notices.append(.reconnect(afterMilliseconds: 0))
     }
 
-    /// Writes the records of the last lane, which is in memory, as a spool on the disk, with the numbers they have.
+    /// Writes the records of the last sender, which is in memory, as a spool on the disk, with the numbers they have.
     private mutating func moveToDisk(now: Int64) throws(SpoolError) {
-        guard shelf != nil, var lane = lanes.last else { return }
-        let identity = lane.identity
-        let records = lane.link.recordsInMemory(of: 0)
-        let next = lane.link.nextSequence(of: 0)
+        guard shelf != nil, var sender = senders.last else { return }
+        let identity = sender.identity
+        let records = sender.link.recordsInMemory(of: 0)
+        let next = sender.link.nextSequence(of: 0)
         let first = records.first?.sequences.lowerBound ?? next
-        let oldest = lane.link.oldestFormats(of: 0)
+        let oldest = sender.link.oldestFormats(of: 0)
         let origin = epoch.bytes
         guard
             let generation = shelf?.begin(
@@ -431,37 +433,37 @@ extension Backlog {
             delete(generation)
             throw error
         }
-        var link = AgentLink<Payload>(settings: linkSettings(identity, lane.epochs, onDisk: true))
+        var link = AgentLink<Payload>(settings: linkSettings(identity, sender.epochs, onDisk: true))
         _ = link.addSource(
             settings.sourceName, formats: oldest, kept: (first..<next, formats))
-        retiredLostSamples += lane.link.lostSamples
-        lane.firstOwn = max(lane.firstOwn, lane.link.highestSent(of: 0) + 1)
+        retiredLostSamples += sender.link.lostSamples
+        sender.firstOwn = max(sender.firstOwn, sender.link.highestSent(of: 0) + 1)
         // Nothing comes behind a goodbye; that it is on disk may be known already.
         if records.contains(where: \.isGoodbye) { link.retire() }
-        lane.link = link
-        lane.generation = generation
-        lanes[lanes.count - 1] = lane
+        sender.link = link
+        sender.generation = generation
+        senders[senders.count - 1] = sender
         policy = SyncPolicy()
         // What was on its way is sent again, from the disk: another link begins with another greeting.
-        if lanes.count == 1 { notices.append(.reconnect(afterMilliseconds: 0)) }
+        if senders.count == 1 { notices.append(.reconnect(afterMilliseconds: 0)) }
     }
 
-    /// No more records go to the last lane; one that never had any, and is not connected, is not worth a connection.
+    /// No more records go to the last sender; one that never had any, and is not connected, is not worth a connection.
     private mutating func retireLast() {
-        let last = lanes.count - 1
-        lanes[last].link.retire()
-        guard lanes[last].link.nextSequence(of: 0) == 1, last > 0 else { return }
-        if let generation = lanes[last].generation { delete(generation) }
-        lanes.removeLast()
+        let last = senders.count - 1
+        senders[last].link.retire()
+        guard senders[last].link.nextSequence(of: 0) == 1, last > 0 else { return }
+        if let generation = senders[last].generation { delete(generation) }
+        senders.removeLast()
     }
 
-    /// The connected lane has nothing left to send.
-    private mutating func finishLane() -> [Action] {
-        if let generation = lanes[0].generation { delete(generation) }
-        guard lanes.count > 1 else { return [.finished] }
-        retiredLostSamples += lanes[0].link.lostSamples
-        lanes.removeFirst()
-        isBetweenLanes = true
+    /// The connected sender has nothing left to send.
+    private mutating func finishSender() -> [Action] {
+        if let generation = senders[0].generation { delete(generation) }
+        guard senders.count > 1 else { return [.finished] }
+        retiredLostSamples += senders[0].link.lostSamples
+        senders.removeFirst()
+        isBetweenSenders = true
         return [.reconnect(afterMilliseconds: 0)]
     }
 
@@ -497,17 +499,17 @@ extension Backlog {
         now: Int64, _ prepare: (AgentLink<Payload>) -> KeptRecord<Payload>
     ) -> [Action] {
         returnToDisk(now: now)
-        var record = prepare(lanes[lanes.count - 1].link)
-        if let generation = lanes[lanes.count - 1].generation {
+        var record = prepare(senders[senders.count - 1].link)
+        if let generation = senders[senders.count - 1].generation {
             do throws(SpoolError) {
                 try write(record, to: generation, formats: formats, now: now)
             } catch {
                 leaveDisk(error, now: now)
-                record = prepare(lanes[lanes.count - 1].link)
+                record = prepare(senders[senders.count - 1].link)
             }
         }
-        let last = lanes.count - 1
-        let actions = lanes[last].link.admit(record, to: 0, now: now)
+        let last = senders.count - 1
+        let actions = senders[last].link.admit(record, to: 0, now: now)
         if record.kind != .goodbye { makeRoom(now: now) }
         return perform(actions, now: now)
     }
@@ -516,7 +518,7 @@ extension Backlog {
         _ record: KeptRecord<Payload>, to generation: UInt32, formats: [TrackFormat], now: Int64
     ) throws(SpoolError) {
         let hasVideo = formats.contains { $0.kind == .video }
-        let new = SpoolShelf<Storage>.NewRecord(
+        let new = SpoolSet<Storage>.NewRecord(
             firstNumber: record.sequences.lowerBound, count: UInt32(record.sequences.count),
             kind: record.kind.rawValue,
             beginsGroup: record.kind == .samples && (!hasVideo || record.beginsWithKeyframe))
@@ -585,7 +587,7 @@ extension Backlog {
                 result += takeNotices()
                 pending = more + pending
             case .finished:
-                return result + finishLane() + takeNotices()
+                return result + finishSender() + takeNotices()
             case .send, .command, .reconnect, .failed, .log:
                 result.append(action)
             }
@@ -595,20 +597,20 @@ extension Backlog {
     }
 
     private mutating func fetch(_ number: UInt64, now: Int64) -> [Action] {
-        guard let generation = lanes[0].generation, let shelf else { return [] }
+        guard let generation = senders[0].generation, let shelf else { return [] }
         let reading = SpoolReading<Payload>(generation, from: number, shelf: shelf)
         for line in reading.complaints { note(.error, line) }
         // Nothing to go on with would be asked for again, for ever.
         guard reading.records.first?.sequences.contains(number) ?? false else { return [] }
-        return lanes[0].link.loaded(
+        return senders[0].link.loaded(
             reading.records, formats: reading.formats ?? formats, of: 0, now: now)
     }
 
     /// Deletes what is durable at the collector.
     private mutating func release() {
-        guard let generation = lanes[0].generation else { return }
+        guard let generation = senders[0].generation else { return }
         do throws(SpoolError) {
-            try shelf?.release(generation, through: lanes[0].link.persisted(of: 0))
+            try shelf?.release(generation, through: senders[0].link.persisted(of: 0))
         } catch {
             deletionFailed(error)
         }
@@ -626,7 +628,7 @@ extension Backlog {
     /// Whether the collector says that it has records of the spool that is being written which nobody here has sent: the spool, or the
     /// whole box, is a copy of what it was. Numbers would be given twice.
     private func isPutBack(_ header: [UInt8], now: Int64) -> Bool {
-        guard lanes.count == 1, let lane = lanes.first,
+        guard senders.count == 1, let sender = senders.first,
             renewedAt.map({ now - $0 >= Self.renewalNanoseconds }) ?? true
         else { return false }
         let message: WireMessage
@@ -641,7 +643,7 @@ extension Backlog {
             guard let state = welcome.sources.first(where: { $0.source == 0 }) else {
                 return false
             }
-            return state.received > max(lane.link.highestSent(of: 0), lane.firstOwn - 1)
+            return state.received > max(sender.link.highestSent(of: 0), sender.firstOwn - 1)
         case .hello, .refusal, .samples, .gap, .trackUpdate, .goodbye, .heartbeat, .clockProbe,
             .clockReply,
             .acknowledgement, .ping, .command, .report, .enrol, .enrolled, .unknown:
@@ -652,7 +654,7 @@ extension Backlog {
     /// Whether the collector takes exception to the numbers, for the first time in a while: its next greeting says what it has, and so
     /// whether the spool was put back. If it was not, the next such refusal is the last.
     private mutating func isOutOfOrder(_ header: [UInt8], now: Int64) -> Bool {
-        guard lanes.count == 1,
+        guard senders.count == 1,
             askedAgainAt.map({ now - $0 >= Self.renewalNanoseconds }) ?? true
         else { return false }
         do throws(WireError) {
@@ -669,7 +671,7 @@ extension Backlog {
 
     /// Goes on under another identity with what the collector cannot have: what this life has captured and not sent.
     private mutating func renew(now: Int64) -> [Action] {
-        guard let old = lanes.first else { return [] }
+        guard let old = senders.first else { return [] }
         renewedAt = now
         let first = max(old.link.highestSent(of: 0) + 1, old.firstOwn)
         let (records, inForce) = unsent(of: old, from: first)
@@ -678,7 +680,7 @@ extension Backlog {
             "the collector has records of this spool that were not sent from here: the box was put back to an "
                 + "earlier state. What it has captured since then goes on as a new spool")
         retiredLostSamples += old.link.lostSamples
-        lanes.removeFirst()
+        senders.removeFirst()
         formats = inForce
         changedFormats = []
         restart = nil
@@ -698,22 +700,22 @@ extension Backlog {
         return takeNotices() + actions + [.reconnect(afterMilliseconds: 0)]
     }
 
-    /// A lane's records from a number on, and the formats in force at the first; those for what comes next, where there are none.
+    /// A sender's records from a number on, and the formats in force at the first; those for what comes next, where there are none.
     private mutating func unsent(
-        of lane: Lane, from first: UInt64
+        of sender: Sender, from first: UInt64
     ) -> (records: [KeptRecord<Payload>], formats: [TrackFormat]) {
-        guard let generation = lane.generation, let shelf else {
-            let all = lane.link.recordsInMemory(of: 0)
+        guard let generation = sender.generation, let shelf else {
+            let all = sender.link.recordsInMemory(of: 0)
             let sent = all.prefix { $0.sequences.lowerBound < first }
             let inForce = sent.compactMap(\.format)
-                .reduce(lane.link.oldestFormats(of: 0)) { $0.replacing($1) }
+                .reduce(sender.link.oldestFormats(of: 0)) { $0.replacing($1) }
             let records = Array(all[sent.endIndex...])
             return (records, records.isEmpty ? formats : inForce)
         }
         var records: [KeptRecord<Payload>] = []
         var inForce: [TrackFormat]?
         var number = first
-        while number < lane.link.nextSequence(of: 0) {
+        while number < sender.link.nextSequence(of: 0) {
             let reading = SpoolReading<Payload>(generation, from: number, shelf: shelf)
             for line in reading.complaints { note(.error, line) }
             guard let last = reading.records.last, last.sequences.upperBound >= number else {
@@ -759,17 +761,17 @@ extension Backlog {
                 try drop(group, of: place)
             } catch {
                 // Without a durable note of what was dropped nothing may go.
-                if lanes.last?.generation != nil { leaveDisk(error, now: now) }
+                if senders.last?.generation != nil { leaveDisk(error, now: now) }
                 return
             }
         }
     }
 
-    private func oldestGroup() -> (lane: Int, group: Spool.Group)? {
-        for (place, lane) in lanes.enumerated() {
-            if let generation = lane.generation,
+    private func oldestGroup() -> (sender: Int, group: Spool.Group)? {
+        for (place, sender) in senders.enumerated() {
+            if let generation = sender.generation,
                 let group = shelf?.spool(generation)?.oldestGroup(
-                    from: lane.link.firstDroppable(of: 0))
+                    from: sender.link.firstDroppable(of: 0))
             {
                 return (place, group)
             }
@@ -778,16 +780,16 @@ extension Backlog {
     }
 
     private mutating func drop(_ group: Spool.Group, of place: Int) throws(SpoolError) {
-        guard let shelf, let generation = lanes[place].generation else { return }
+        guard let shelf, let generation = senders[place].generation else { return }
         let dropped = Dropped(
-            group, generation, of: shelf, fixedBelow: lanes[place].link.firstDroppable(of: 0),
+            group, generation, of: shelf, fixedBelow: senders[place].link.firstDroppable(of: 0),
             newestFormats: formats)
         try self.shelf?.replace(
             group, of: generation, with: dropped.substitutes,
             preamble: SpoolCoding.preamble(dropped.formatsBehind))
-        lanes[place].link.dropped(
+        senders[place].link.dropped(
             from: dropped.numbers.lowerBound, samples: dropped.samples, of: 0)
-        if group.isNewest, place == lanes.count - 1 {
+        if group.isNewest, place == senders.count - 1 {
             skipsToKeyframe = formats.contains { $0.kind == .video }
         }
         guard !isDropping else { return }

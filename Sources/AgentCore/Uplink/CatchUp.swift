@@ -6,9 +6,9 @@ import Media
 /// While that is sent, more is captured. The goal is therefore moved to the newest record each time it is reached, until the way
 /// from one goal to the next is short.
 struct CatchUp: Hashable, Sendable {
-    /// A record: the lane that has it, and its number there.
+    /// A record: the sender that has it, and its number there.
     struct Goal: Hashable, Sendable {
-        var lane: UInt64
+        var sender: UInt64
         var number: UInt64
     }
 

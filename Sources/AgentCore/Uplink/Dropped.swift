@@ -1,5 +1,5 @@
 import Media
-import Outbound
+import CollectorClient
 import Spooling
 import Wire
 
@@ -21,7 +21,7 @@ struct Dropped {
     ///   - fixedBelow: the collector may have what has lower numbers.
     ///   - newestFormats: those in force at the spool's end.
     init<Storage: SpoolStorage>(
-        _ group: Spool.Group, _ generation: UInt32, of shelf: SpoolShelf<Storage>,
+        _ group: Spool.Group, _ generation: UInt32, of shelf: SpoolSet<Storage>,
         fixedBelow: UInt64, newestFormats: [TrackFormat]
     ) {
         var sum = Sum(numbers: group.numbers)
@@ -86,7 +86,7 @@ struct Dropped {
 
     /// What cannot be read is lost with its numbers, and counted as such.
     private static func contents<Storage: SpoolStorage>(
-        _ group: Spool.Group, _ generation: UInt32, of shelf: SpoolShelf<Storage>
+        _ group: Spool.Group, _ generation: UInt32, of shelf: SpoolSet<Storage>
     ) -> [SpoolContents] {
         do throws(SpoolError) {
             return try shelf.contents(of: group, generation)
@@ -96,7 +96,7 @@ struct Dropped {
     }
 
     private static func preamble<Storage: SpoolStorage>(
-        _ group: Spool.Group, _ generation: UInt32, of shelf: SpoolShelf<Storage>
+        _ group: Spool.Group, _ generation: UInt32, of shelf: SpoolSet<Storage>
     ) -> [TrackFormat]? {
         do throws(SpoolError) {
             return try shelf.preamble(behind: group, generation).flatMap(SpoolCoding.formats)

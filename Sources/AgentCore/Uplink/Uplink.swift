@@ -31,7 +31,7 @@ package final class Uplink: Sendable {
         private var hasVideo = false
         let limitBytes: Int
         /// How the sound does, if that is news.
-        var sound: SoundHealth?
+        var sound: AudioHealth?
         /// Answers to commands of the collector.
         var reports: [(report: Report, payload: [UInt8])] = []
         var hasBegun = false
@@ -82,7 +82,7 @@ package final class Uplink: Sendable {
     let logger: Logger
     let wakeUp: WakeUp
     /// What is on the disk; nil: it cannot be used yet, or samples are kept in memory alone.
-    let shelf: SpoolShelf<DirectoryStorage>?
+    let shelf: SpoolSet<DirectoryStorage>?
     /// Why there was no spool at the start, although there should have been one.
     let spoolTrouble: String?
     private let inbox: Mutex<Inbox>
@@ -111,10 +111,10 @@ package final class Uplink: Sendable {
 
     private static func openShelf(
         _ settings: UplinkSettings, logger: Logger
-    ) throws(UplinkError) -> (shelf: SpoolShelf<DirectoryStorage>?, trouble: String?) {
+    ) throws(UplinkError) -> (shelf: SpoolSet<DirectoryStorage>?, trouble: String?) {
         guard let spool = settings.spool else { return (nil, nil) }
         do throws(SpoolError) {
-            let shelf = try SpoolShelf(
+            let shelf = try SpoolSet(
                 storage: DirectoryStorage(path: spool.path), limitBytes: spool.limitBytes)
             return (shelf, nil)
         } catch {
@@ -134,10 +134,10 @@ package final class Uplink: Sendable {
     }
 
     /// Opens the spool later than at the start; nil: there is to be none.
-    var shelfOpener: (@Sendable () throws(SpoolError) -> SpoolShelf<DirectoryStorage>)? {
+    var shelfOpener: (@Sendable () throws(SpoolError) -> SpoolSet<DirectoryStorage>)? {
         guard let spool = settings.spool else { return nil }
-        return { () throws(SpoolError) -> SpoolShelf<DirectoryStorage> in
-            try SpoolShelf(
+        return { () throws(SpoolError) -> SpoolSet<DirectoryStorage> in
+            try SpoolSet(
                 storage: DirectoryStorage(path: spool.path), limitBytes: spool.limitBytes)
         }
     }
@@ -203,7 +203,7 @@ package final class Uplink: Sendable {
     package func offer(_ loss: Loss) { add(.loss(loss)) }
 
     /// How the sound does, for the next heartbeat.
-    package func report(_ sound: SoundHealth) { inbox.withLock { $0.sound = sound } }
+    package func report(_ sound: AudioHealth) { inbox.withLock { $0.sound = sound } }
 
     /// From the next sample on, a track has this format.
     package func formatChanged(_ format: TrackFormat) { add(.format(format)) }
@@ -247,7 +247,7 @@ package final class Uplink: Sendable {
     }
 
     /// How the sound does, if that is news.
-    func takeSound() -> SoundHealth? {
+    func takeAudio() -> AudioHealth? {
         inbox.withLock { inbox in
             defer { inbox.sound = nil }
             return inbox.sound

@@ -3,7 +3,7 @@ import Encoding
 import Logging
 import Media
 import Messaging
-import Outbound
+import CollectorClient
 import Spooling
 import Trust
 import Wire
@@ -37,7 +37,7 @@ struct UplinkLoop {
     private var turns: UInt64 = 0
     /// What went wrong last, while nothing is sent.
     private var trouble: String?
-    private let hostCheck: HostCheck
+    private let hostCheck: HostLookup
     private var greeting = GreetingWatch()
     /// Since when the collector is not there.
     private var absentSince: Int64?
@@ -51,7 +51,7 @@ struct UplinkLoop {
 
     init(uplink: Uplink, formats: [TrackFormat]) {
         self.uplink = uplink
-        hostCheck = HostCheck(of: uplink.settings.endpoint)
+        hostCheck = HostLookup(of: uplink.settings.endpoint)
         backlog = Backlog(
             settings: uplink.settings, shelf: uplink.shelf, openShelf: uplink.shelfOpener,
             formats: formats, epoch: BootEpoch.identity(), makeIdentity: { .random() })
@@ -142,7 +142,7 @@ extension UplinkLoop {
                 progressNanoseconds = now
             }
         }
-        if let sound = uplink.takeSound() { backlog.setSound(sound) }
+        if let sound = uplink.takeAudio() { backlog.setAudio(sound) }
         for (report, bytes) in uplink.takeReports() {
             let payload =
                 bytes.isEmpty

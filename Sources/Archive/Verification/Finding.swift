@@ -80,7 +80,7 @@ package struct FileReport: Codable, Hashable, Sendable {
     }
 
     /// Whether nothing is damaged.
-    package var isSound: Bool { !findings.contains { $0.severity == .damage } }
+    package var isIntact: Bool { !findings.contains { $0.severity == .damage } }
 }
 
 /// What was found in a session.
@@ -113,5 +113,5 @@ package struct SessionReport: Codable, Hashable, Sendable {
     }
 
     /// Whether nothing is damaged.
-    package var isSound: Bool { !allFindings.contains { $0.severity == .damage } }
+    package var isIntact: Bool { !allFindings.contains { $0.severity == .damage } }
 }

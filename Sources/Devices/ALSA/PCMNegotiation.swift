@@ -19,13 +19,13 @@ extension PCMHandle {
     private static let bufferMicroseconds: UInt32 = 1_000_000
 
     /// Agrees with the device on the wish, or on what is nearest to it, and makes it ready to start.
-    func agree(on wish: SoundWish) throws(ALSAError) -> PCMAgreement {
+    func agree(on wish: AudioRequest) throws(ALSAError) -> PCMAgreement {
         let agreement = try setHardware(wish)
         try setSoftware(agreement)
         return agreement
     }
 
-    private func setHardware(_ wish: SoundWish) throws(ALSAError) -> PCMAgreement {
+    private func setHardware(_ wish: AudioRequest) throws(ALSAError) -> PCMAgreement {
         var parameters: OpaquePointer?
         try ALSAError.check(snd_pcm_hw_params_malloc(&parameters))
         defer { snd_pcm_hw_params_free(parameters) }

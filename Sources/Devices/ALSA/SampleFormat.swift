@@ -29,7 +29,7 @@ enum SampleFormat: CaseIterable {
     }
 
     /// What it becomes: three bytes are widened to four.
-    var sampleType: SoundSampleType {
+    var sampleType: AudioSampleType {
         switch self {
         case .signed32, .packed24: .signed32
         case .float: .float

@@ -12,7 +12,7 @@ package struct CameraChoice: Hashable, Sendable {
     /// Of what is recorded: the camera's rate, or less by leaving pictures out.
     package var recordedRate: FrameRate
     /// What the camera's own encoder is to be told; nil unless it is used.
-    package var h264: CameraWish.H264Needs?
+    package var h264: CameraRequest.H264Needs?
     /// A few words: why this and nothing else.
     package var reason: String
     /// One line for each level that the camera does not have.
@@ -20,7 +20,7 @@ package struct CameraChoice: Hashable, Sendable {
 
     package init(
         code: CameraPixelCode, size: PictureSize, rate: FrameRate?, recordedSize: PictureSize,
-        recordedRate: FrameRate, h264: CameraWish.H264Needs?, reason: String, notes: [String]
+        recordedRate: FrameRate, h264: CameraRequest.H264Needs?, reason: String, notes: [String]
     ) {
         self.code = code
         self.size = size

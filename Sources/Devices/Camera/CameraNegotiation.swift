@@ -10,7 +10,7 @@ package struct CameraMismatch: Error, Hashable {
 /// The size comes first, then the rate as far as it was wished for, then the least work, then the camera's own order.
 package struct CameraNegotiation: Sendable {
     private let abilities: CameraAbilities
-    private let wish: CameraWish
+    private let wish: CameraRequest
 
     /// A level of which the camera makes less than half as many pictures as were wished for does not count: people who
     /// name a level mean a moving picture.
@@ -37,7 +37,7 @@ package struct CameraNegotiation: Sendable {
         }
     }
 
-    package init(_ abilities: CameraAbilities, _ wish: CameraWish) {
+    package init(_ abilities: CameraAbilities, _ wish: CameraRequest) {
         self.abilities = abilities
         self.wish = wish
     }
@@ -82,7 +82,7 @@ package struct CameraNegotiation: Sendable {
     }
 
     private func first(
-        of levels: [CameraWish.Level]
+        of levels: [CameraRequest.Level]
     ) throws(CameraMismatch) -> CameraChoice {
         var notes: [String] = []
         /// The best of those that are too slow.
@@ -197,7 +197,7 @@ package struct CameraNegotiation: Sendable {
     private func choice(
         _ best: Candidate, recorded: PictureSize, notes: [String] = [], level: String? = nil
     ) -> CameraChoice {
-        var needs: CameraWish.H264Needs?
+        var needs: CameraRequest.H264Needs?
         if best.format.code == .h264 {
             switch wish.ownH264 {
             case .always(let wanted), .ifItMeets(let wanted): needs = wanted

@@ -37,7 +37,7 @@ package final class Camera: CameraInput {
 
     /// Opens the camera at that address, or one that was opened before wherever the kernel has it now, and agrees with it on
     /// the wish.
-    package init(_ address: CameraAddress, wish: CameraWish) throws(DeviceError) {
+    package init(_ address: CameraAddress, wish: CameraRequest) throws(DeviceError) {
         let info = try address.camera()
         let name = address.name == "first" ? info.stableName : address.name
         let node: VideoNode

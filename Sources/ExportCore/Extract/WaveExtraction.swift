@@ -30,10 +30,10 @@ package struct WaveExtraction {
     package func run() throws -> ExportSummary {
         let progress = try RangeProgress(range, control)
         var samples = try SelectedSamples(range)
-        var sound = RecordedSound()
+        var sound = RecordedAudio()
         var summary = ExportSummary()
         var output: WaveOutput?
-        func take(_ run: RawSound) throws {
+        func take(_ run: RawAudio) throws {
             if output == nil {
                 output = WaveOutput(
                     file: try target.open(), layout: run.layout,
@@ -68,7 +68,7 @@ package struct WaveExtraction {
 /// A WAV file (RIFF; RF64 of EBU Tech 3306 past 4 GiB) on its way.
 private struct WaveOutput {
     let file: ByteFile
-    let layout: SoundLayout
+    let layout: AudioLayout
     private let startNanoseconds: Int64
     private let endNanoseconds: Int64?
     /// Frames written so far.
@@ -76,7 +76,7 @@ private struct WaveOutput {
     /// What closed gaps have taken out, frames.
     private var closedFrames: Int64 = 0
 
-    init(file: ByteFile, layout: SoundLayout, startNanoseconds: Int64, endNanoseconds: Int64?) {
+    init(file: ByteFile, layout: AudioLayout, startNanoseconds: Int64, endNanoseconds: Int64?) {
         self.file = file
         self.layout = layout
         self.startNanoseconds = startNanoseconds
@@ -140,7 +140,7 @@ private struct WaveOutput {
     }
 
     mutating func add(
-        _ run: RawSound, toleranceNanoseconds: Int64, closesGaps: Bool, silenceFrames: Int
+        _ run: RawAudio, toleranceNanoseconds: Int64, closesGaps: Bool, silenceFrames: Int
     ) throws {
         guard run.layout.sampleRate == layout.sampleRate, run.layout.channels == layout.channels
         else {
@@ -182,7 +182,7 @@ private struct WaveOutput {
     }
 
     /// Frames × channels of 16 bits, little-endian.
-    private static func interleaved(_ run: RawSound) -> [UInt8] {
+    private static func interleaved(_ run: RawAudio) -> [UInt8] {
         let layout = run.layout
         let channels = layout.channels
         return withExtendedLifetime(run.owner) {
@@ -204,7 +204,7 @@ private struct WaveOutput {
         }
     }
 
-    private static func sample(_ place: UnsafeRawPointer, _ type: SoundSampleType) -> Int16 {
+    private static func sample(_ place: UnsafeRawPointer, _ type: AudioSampleType) -> Int16 {
         switch type {
         case .float: rounded(Double(place.loadUnaligned(as: Float.self)))
         case .double: rounded(place.loadUnaligned(as: Double.self))

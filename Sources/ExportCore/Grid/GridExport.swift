@@ -66,7 +66,7 @@ package struct GridExport {
             settings.videoCodec ?? .h264, size: size, frameRate: rate)
         encoderSettings.colour = .bt709
         var encoder = try PictureEncoder(encoderSettings)
-        var sound = try GridSound(
+        var sound = try GridAudio(
             sources.first { $0.source.name == options.audioSource }, timeline: timeline,
             settings: settings)
         var tracks = [ContainerTrack(encoder.track, timescale: PictureEncoder.timescale)]
@@ -174,8 +174,8 @@ package struct GridExport {
 }
 
 /// The sound of a grid: one source's.
-private struct GridSound {
-    private var lane: SoundLane?
+private struct GridAudio {
+    private var lane: AudioTranscoder?
     private var samples: SelectedSamples?
     private var waiting: RecordedSample?
 
@@ -190,7 +190,7 @@ private struct GridSound {
         guard let first = try samples.next() else {
             throw ExportError.noTrack(.audio, source: range.source.name)
         }
-        lane = try SoundLane(
+        lane = try AudioTranscoder(
             first, codec: settings.audioCodec ?? .aac, settings: settings, timeline: timeline,
             index: 1)
         waiting = first

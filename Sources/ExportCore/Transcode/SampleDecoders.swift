@@ -63,22 +63,22 @@ struct RecordedPictures: ~Copyable {
 
 /// Decodes a recording's sound; times are the session's, nanoseconds. What is priming is left out, and so is what an encoder padded
 /// the last packet with.
-struct RecordedSound: ~Copyable {
-    private var decoder: SoundDecoder?
+struct RecordedAudio: ~Copyable {
+    private var decoder: AudioDecoder?
     private var format: TrackFormat?
     /// Decoded, and held until it is known whether it is the last.
-    private var held: RawSound?
+    private var held: RawAudio?
     private var endNanoseconds: Int64 = .min
     private(set) var damaged = 0
 
     /// Decodes the next sample; `emit` gets what is ready.
-    mutating func decode(_ sample: RecordedSample, emit: (RawSound) throws -> Void) throws {
+    mutating func decode(_ sample: RecordedSample, emit: (RawAudio) throws -> Void) throws {
         if sample.format != format {
             try finish(emit: emit)
-            decoder = try SoundDecoder(CodedTrack(sample.format))
+            decoder = try AudioDecoder(CodedTrack(sample.format))
             format = sample.format
         }
-        var sounds: [RawSound] = []
+        var sounds: [RawAudio] = []
         let packet = try sample.packet()
         do throws(EncodingError) {
             try decoder?.decode(packet) { sound throws(EncodingError) in sounds.append(sound) }
@@ -92,8 +92,8 @@ struct RecordedSound: ~Copyable {
     }
 
     /// Gives what is still inside.
-    mutating func finish(emit: (RawSound) throws -> Void) throws {
-        var sounds: [RawSound] = []
+    mutating func finish(emit: (RawAudio) throws -> Void) throws {
+        var sounds: [RawAudio] = []
         try decoder?.finish { sound throws(EncodingError) in sounds.append(sound) }
         for sound in sounds { try pass(sound, emit: emit) }
         if let held {
@@ -109,7 +109,7 @@ struct RecordedSound: ~Copyable {
         format = nil
     }
 
-    private mutating func pass(_ sound: RawSound, emit: (RawSound) throws -> Void) throws {
+    private mutating func pass(_ sound: RawAudio, emit: (RawAudio) throws -> Void) throws {
         if let held { try emit(held) }
         held = sound
     }

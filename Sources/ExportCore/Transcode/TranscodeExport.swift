@@ -24,31 +24,31 @@ package struct TranscodeExport {
     }
 
     /// What becomes of one track.
-    private enum Lane {
-        case pictures(PictureLane)
-        case sound(SoundLane)
-        case copy(CopyLane)
+    private enum Transcoder {
+        case pictures(PictureTranscoder)
+        case sound(AudioTranscoder)
+        case copy(CopyTranscoder)
 
         var track: ContainerTrack {
             switch self {
-            case .pictures(let lane): lane.track
-            case .sound(let lane): lane.track
-            case .copy(let lane): lane.track
+            case .pictures(let transcoder): transcoder.track
+            case .sound(let transcoder): transcoder.track
+            case .copy(let transcoder): transcoder.track
             }
         }
 
         func take(_ sample: RecordedSample, into output: MuxedOutput) throws {
             switch self {
-            case .pictures(let lane): try lane.take(sample, into: output)
-            case .sound(let lane): try lane.take(sample, into: output)
-            case .copy(let lane): try lane.take(sample, into: output)
+            case .pictures(let transcoder): try transcoder.take(sample, into: output)
+            case .sound(let transcoder): try transcoder.take(sample, into: output)
+            case .copy(let transcoder): try transcoder.take(sample, into: output)
             }
         }
 
         func finish(into output: MuxedOutput) throws -> Int {
             switch self {
-            case .pictures(let lane): try lane.finish(into: output)
-            case .sound(let lane): try lane.finish(into: output)
+            case .pictures(let transcoder): try transcoder.finish(into: output)
+            case .sound(let transcoder): try transcoder.finish(into: output)
             case .copy: 0
             }
         }
@@ -67,9 +67,10 @@ package struct TranscodeExport {
                 "\(range.source.name) from \(TimelinePoint.text(start)) on: it ends at "
                     + TimelinePoint.text(extent.endNanoseconds))
         }
-        let lanes = try lanes(OutputTimeline(start: start, end: settings.closesGaps ? nil : end))
+        let transcoders = try transcoders(
+            OutputTimeline(start: start, end: settings.closesGaps ? nil : end))
         let muxed = try MuxedOutput(
-            output, format: format, tracks: lanes.map { $0.lane.track },
+            output, format: format, tracks: transcoders.map { $0.transcoder.track },
             isFastStart: settings.isFastStart, control: control)
         var summary = ExportSummary()
         summary.startNanoseconds = start
@@ -77,19 +78,21 @@ package struct TranscodeExport {
         var samples = try SelectedSamples(range)
         while let recorded = try samples.next() {
             try control.check()
-            guard let lane = lanes.first(where: { $0.kind == recorded.track }) else { continue }
+            guard let transcoder = transcoders.first(where: { $0.kind == recorded.track }) else {
+                continue
+            }
             let sample = settings.closesGaps ? try closer.closed(recorded) : recorded
-            try lane.lane.take(sample, into: muxed)
+            try transcoder.transcoder.take(sample, into: muxed)
             control.progress(recorded.dtsNanoseconds - start, of: last - start)
         }
         var damaged = 0
-        for lane in lanes { damaged += try lane.lane.finish(into: muxed) }
+        for transcoder in transcoders { damaged += try transcoder.transcoder.finish(into: muxed) }
         if damaged > 0 {
             summary.notes.append("\(damaged) samples are damaged and were left out")
         }
         try muxed.finish()
-        for (lane, packets) in zip(lanes, muxed.packets) {
-            switch lane.kind {
+        for (transcoder, packets) in zip(transcoders, muxed.packets) {
+            switch transcoder.kind {
             case .video: summary.pictures = packets
             case .audio: summary.soundPackets = packets
             }
@@ -118,29 +121,31 @@ package struct TranscodeExport {
         return first
     }
 
-    private func lanes(_ timeline: OutputTimeline) throws -> [(kind: TrackKind, lane: Lane)] {
-        var lanes: [(kind: TrackKind, lane: Lane)] = []
+    private func transcoders(_ timeline: OutputTimeline) throws -> [(
+        kind: TrackKind, transcoder: Transcoder
+    )] {
+        var transcoders: [(kind: TrackKind, transcoder: Transcoder)] = []
         for kind in TrackKind.allCases where range.tracks.contains(kind) {
             var reader = SampleReader(
                 range.source, from: range.startNanoseconds, to: range.endNanoseconds,
                 tracks: [kind])
             guard let first = try reader.next() else { continue }
-            let index = lanes.count
-            let lane: Lane
+            let index = transcoders.count
+            let transcoder: Transcoder
             switch (kind, settings.videoCodec, settings.audioCodec) {
             case (.video, let codec?, _):
-                lane = .pictures(
-                    try PictureLane(
+                transcoder = .pictures(
+                    try PictureTranscoder(
                         first, codec: codec, settings: settings, timeline: timeline, index: index))
             case (.audio, _, let codec?):
-                lane = .sound(
-                    try SoundLane(
+                transcoder = .sound(
+                    try AudioTranscoder(
                         first, codec: codec, settings: settings, timeline: timeline, index: index))
-            default: lane = .copy(try CopyLane(first, timeline: timeline, index: index))
+            default: transcoder = .copy(try CopyTranscoder(first, timeline: timeline, index: index))
             }
-            lanes.append((kind, lane))
+            transcoders.append((kind, transcoder))
         }
-        guard !lanes.isEmpty else { throw ExportError.nothingThere(range.source.name) }
-        return lanes
+        guard !transcoders.isEmpty else { throw ExportError.nothingThere(range.source.name) }
+        return transcoders
     }
 }

@@ -6,7 +6,7 @@ package struct TranscodeSettings: Hashable, Sendable {
     /// Nil: pictures stay as they are.
     package var videoCodec: PictureCodec?
     /// Nil: sound stays as it is.
-    package var audioCodec: SoundCodec?
+    package var audioCodec: AudioCodec?
     /// Bits per second; nil: as many as the quality takes.
     package var videoBitrate: Int?
     /// The encoder's own scale; nil: what is usual with the codec.
@@ -17,7 +17,7 @@ package struct TranscodeSettings: Hashable, Sendable {
     package var isFastStart = false
     package var closesGaps = false
 
-    package init(videoCodec: PictureCodec?, audioCodec: SoundCodec?) {
+    package init(videoCodec: PictureCodec?, audioCodec: AudioCodec?) {
         self.videoCodec = videoCodec
         self.audioCodec = audioCodec
         audioBitrate = 128_000

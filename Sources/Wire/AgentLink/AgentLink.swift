@@ -40,7 +40,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     var announcedFormats: [[TrackFormat]] = []
     private var exchanges = PendingExchanges()
     /// How each source's sound does, since the last heartbeat.
-    private var soundHealth: [Int: SoundHealth] = [:]
+    private var soundHealth: [Int: AudioHealth] = [:]
     /// Sources whose capture somebody has stopped.
     private var stopped: Set<Int> = []
     /// Commands of this connection that are not answered yet.
@@ -111,7 +111,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     }
 
     /// How a source's sound does: told with the next heartbeat.
-    package mutating func setSound(_ sound: SoundHealth, of source: Int) {
+    package mutating func setAudio(_ sound: AudioHealth, of source: Int) {
         soundHealth[source] = sound
     }
 

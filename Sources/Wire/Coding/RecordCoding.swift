@@ -103,13 +103,13 @@ extension Heartbeat {
                         entry.newestSequence, "SourceHealth.newest_sequence"),
                     lostSamples: try FieldChecks.count(
                         entry.lostSamples, "SourceHealth.lost_samples"),
-                    sound: entry.hasSound ? try SoundHealth(decoding: entry.sound) : nil,
+                    sound: entry.hasSound ? try AudioHealth(decoding: entry.sound) : nil,
                     isStopped: entry.stopped))
         }
     }
 }
 
-extension SoundHealth {
+extension AudioHealth {
     func encoded() -> Tributary_V1_SoundHealth {
         var message = Tributary_V1_SoundHealth()
         message.levels = levels.map { level in

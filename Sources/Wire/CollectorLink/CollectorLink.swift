@@ -22,7 +22,7 @@ package struct CollectorLink: Sendable {
     /// Whether an agent among them may be waiting for credit.
     private var isCreditDue = false
     private var nextScan: Int64 = 0
-    var logGate = LogGate()
+    var logGate = LogRateLimit()
     var commands = OpenCommands()
     /// Peers whose ``Enrol`` is being worked on, and where they come from.
     var enrolling: [PeerID: String] = [:]

@@ -131,13 +131,13 @@ package struct SourceHealth: Hashable, Sendable {
     /// Samples lost since the agent started.
     package var lostSamples: UInt64
     /// Nil: no sound is captured, or it is copied.
-    package var sound: SoundHealth?
+    package var sound: AudioHealth?
     /// Somebody has stopped the capture: nothing is due until it is started again.
     package var isStopped: Bool
 
     package init(
         source: Int, keptBytes: UInt64, newestSequence: UInt64, lostSamples: UInt64,
-        sound: SoundHealth? = nil, isStopped: Bool = false
+        sound: AudioHealth? = nil, isStopped: Bool = false
     ) {
         self.source = source
         self.keptBytes = keptBytes
@@ -149,7 +149,7 @@ package struct SourceHealth: Hashable, Sendable {
 }
 
 /// How a source's sound does.
-package struct SoundHealth: Hashable, Sendable {
+package struct AudioHealth: Hashable, Sendable {
     /// How loud one channel was since the last report: hundredths of a decibel, 0 is full scale.
     package struct Level: Hashable, Sendable {
         package var peakMillibels: Int32

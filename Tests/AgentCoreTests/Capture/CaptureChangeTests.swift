@@ -106,7 +106,7 @@ import Wire
         #expect(result.video.count { $0.flags.contains(.keyframe) } == 2)
     }
 
-    @Test func `a bitrate, a keyframe and an orientation need no other lane`() throws {
+    @Test func `a bitrate, a keyframe and an orientation need no other pipeline`() throws {
         let result = try run(settings()) { session, sink in
             try session.apply(change { $0.videoBitrate = 200_000 })
             #expect(session.status().videoBitrate == 200_000)
@@ -278,6 +278,6 @@ final class CountingSink: CaptureSink {
 
     func lost(_ loss: CaptureLoss) { collected.lost(loss) }
     func noted(_ line: String) { collected.noted(line) }
-    func heard(_ report: SoundReport) { collected.heard(report) }
+    func heard(_ report: AudioReport) { collected.heard(report) }
     func ended(_ end: CaptureEnd) { collected.ended(end) }
 }

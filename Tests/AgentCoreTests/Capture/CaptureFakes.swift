@@ -41,7 +41,7 @@ final class CollectingSink: CaptureSink {
         var samples: [EncodedSample] = []
         var losses: [CaptureLoss] = []
         var notes: [String] = []
-        var reports: [SoundReport] = []
+        var reports: [AudioReport] = []
         var ends: [CaptureEnd] = []
         /// A call came before the formats or after the end.
         var isOutOfOrder = false
@@ -80,7 +80,7 @@ final class CollectingSink: CaptureSink {
 
     func noted(_ line: String) { result.withLock { $0.notes.append(line) } }
 
-    func heard(_ report: SoundReport) { result.withLock { $0.reports.append(report) } }
+    func heard(_ report: AudioReport) { result.withLock { $0.reports.append(report) } }
 
     func ended(_ end: CaptureEnd) {
         result.withLock { $0.ends.append(end) }
@@ -113,7 +113,7 @@ func capture(
 
 /// Small and quick settings for a test.
 func quickSettings(
-    video: VideoChoice = .test, audio: SoundChoice = .test, seconds: Int? = nil
+    video: VideoChoice = .test, audio: AudioChoice = .test, seconds: Int? = nil
 ) -> CaptureSettings {
     var settings = CaptureSettings(sourceName: "test")
     settings.video = video

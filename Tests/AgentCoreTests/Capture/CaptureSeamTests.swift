@@ -4,7 +4,7 @@ import Testing
 
 @testable import AgentCore
 
-/// What is said of the time between a lane that ended and the one in its place.
+/// What is said of the time between a pipeline that ended and the one in its place.
 @Suite struct CaptureSeamTests {
     private func sample(at time: Int64, _ track: TrackKind = .video) -> EncodedSample {
         EncodedSample(
@@ -15,10 +15,10 @@ import Testing
     private func losses(_ body: (CaptureHub) -> Void) -> [CaptureLoss] {
         let sink = CollectingSink()
         let hub = CaptureHub(sink: sink, clock: JumpingClock())
-        hub.laneBegan(1)
+        hub.pipelineBegan(1)
         hub.sample(sample(at: 1_000))
         body(hub)
-        hub.laneEnded(1, .stopped, isRetired: false)
+        hub.pipelineEnded(1, .stopped, isRetired: false)
         return sink.wait().losses
     }
 
@@ -45,7 +45,7 @@ import Testing
         #expect(spans(losses) == [[1_000, 100]])
     }
 
-    @Test func `what the new lane itself has lost follows it`() {
+    @Test func `what the new pipeline itself has lost follows it`() {
         let losses = losses { hub in
             hub.expectSeam(of: .video, fromNanoseconds: 1_060, toNanoseconds: 1_100, text: "")
             hub.lost(

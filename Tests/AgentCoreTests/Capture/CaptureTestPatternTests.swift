@@ -91,7 +91,7 @@ import Testing
         #expect(result.reports.count == 4)
         for report in result.reports {
             #expect(report.levels.count == 2 && report.skewPPM == nil)
-            #expect(abs(SoundLevel.millibels(try #require(report.levels.first).peak) - -600) < 5)
+            #expect(abs(AudioLevel.millibels(try #require(report.levels.first).peak) - -600) < 5)
         }
     }
 

@@ -15,15 +15,15 @@ import Testing
         var settings = quickSettings(seconds: seconds)
         settings.encoder = camera.choice.code == .h264 ? .copy : .auto
         var isFirst = true
-        let lane = try CameraLane("/dev/video7", settings: settings, clock: clock) {
+        let pipeline = try CameraPipeline("/dev/video7", settings: settings, clock: clock) {
             () throws(DeviceError) in
             defer { isFirst = false }
             guard isFirst else { throw .noCamera("/dev/video7", available: []) }
             return camera
         }
         let sink = CollectingSink()
-        capture(lane, into: sink, clock: clock)
-        return (lane.formats, sink.wait())
+        capture(pipeline, into: sink, clock: clock)
+        return (pipeline.formats, sink.wait())
     }
 
     @Test func `a camera's own H264 is recorded bit for bit, from its first keyframe on`() throws {
@@ -136,7 +136,7 @@ import Testing
             let sink = CollectingSink()
             let hub = CaptureHub(sink: sink, clock: clock)
             _ = hub.adopt([stage.format])
-            hub.laneBegan(1)
+            hub.pipelineBegan(1)
             let output = CaptureOutput(hub)
             let memory = Bytes(size)
             let picture = CameraPicture(
@@ -147,7 +147,7 @@ import Testing
                 PicturePlace(captureNanoseconds: clock.nowNanoseconds, durationNanoseconds: 1_000),
                 output)
             try stage.finish(output)
-            hub.laneEnded(1, .stopped, isRetired: false)
+            hub.pipelineEnded(1, .stopped, isRetired: false)
             let result = sink.wait()
             #expect(result.video.count == 1 && result.losses.isEmpty, "\(code)")
         }

@@ -24,14 +24,14 @@ import Wire
             return units[Int(number - 1) % units.count]
         }
         let settings = quickSettings(video: .device("/dev/video7"), audio: .none)
-        let lane = try CameraLane("/dev/video7", settings: settings, clock: clock) {
+        let pipeline = try CameraPipeline("/dev/video7", settings: settings, clock: clock) {
             () throws(DeviceError) in camera
         }
         let sink = CountingSink()
         let session = CaptureSession(settings: settings, clock: clock, sink: sink)
         session.state.withLock { $0.hasStarted = true }
         session.begin(
-            [(LanePlan(.camera("/dev/video7"), [.video], settings), lane)], notBefore: 0)
+            [(PipelinePlan(.camera("/dev/video7"), [.video], settings), pipeline)], notBefore: 0)
         sink.waitForMore(of: .video, 3)
         do {
             try body(session, camera, sink)
@@ -106,7 +106,7 @@ import Wire
 
     @Test func `a camera that cannot be opened again after a change is no good end`() throws {
         let result = try run { session, _, _ in
-            // There is no such camera: neither the new lane nor the old one can have it.
+            // There is no such camera: neither the new pipeline nor the old one can have it.
             var change = CaptureChange()
             change.size = .this(PictureSize(width: 640, height: 360))
             let error = #expect(throws: ChangeError.self) { try session.apply(change) }

@@ -12,12 +12,12 @@ struct Microphone {
     static let hertz = 100.0
     static let sampleRate = 48_000
 
-    var card: SimulatedSoundCard
+    var card: SimulatedAudioCard
     /// Frames that the device has captured and does not count.
     var uncounted: Int64 = 0
     private var firstOfCard: Int64 = 0
 
-    init(_ card: SimulatedSoundCard) {
+    init(_ card: SimulatedAudioCard) {
         self.card = card
     }
 
@@ -29,7 +29,7 @@ struct Microphone {
     }
 
     /// Captures a period of 20 ms.
-    mutating func chunk() -> SoundChunk {
+    mutating func chunk() -> AudioChunk {
         let step = card.nanosecondsPerFrame
         let period = card.capture(960)
         let memory = Memory(
@@ -37,14 +37,14 @@ struct Microphone {
                 Self.value(atNanoseconds: period.trueNanoseconds + Double($0) * step)
             })
         let first = period.firstFrame - firstOfCard - uncounted
-        let sound = RawSound(
-            layout: SoundLayout(
+        let sound = RawAudio(
+            layout: AudioLayout(
                 sampleType: .float, isPlanar: false, sampleRate: Self.sampleRate, channels: 1),
             planes: [UnsafeRawPointer(memory.samples)], frameCount: 960, captureNanoseconds: 0,
             owner: memory)
-        return SoundChunk(
+        return AudioChunk(
             firstFrame: first, sound: sound,
-            reading: SoundReading(
+            reading: AudioReading(
                 frames: period.readingFrames - firstOfCard - uncounted,
                 nanoseconds: period.readingNanoseconds))
     }
@@ -68,18 +68,18 @@ struct Microphone {
 }
 
 /// Writes down what comes out of a device's sound.
-final class SoundRecord {
+final class AudioRecord {
     private(set) var startNanoseconds: Int64?
     private(set) var samples: [Float] = []
     private(set) var losses: [CaptureLoss] = []
     /// A run did not begin where the one before it ended.
     private(set) var isBroken = false
 
-    var outlet: DeviceSound.Outlet {
-        DeviceSound.Outlet(sound: { [self] in add($0) }, lost: { [self] in losses.append($0) })
+    var outlet: DeviceAudio.Outlet {
+        DeviceAudio.Outlet(sound: { [self] in add($0) }, lost: { [self] in losses.append($0) })
     }
 
-    private func add(_ sound: RawSound) {
+    private func add(_ sound: RawAudio) {
         if startNanoseconds == nil { startNanoseconds = sound.captureNanoseconds }
         if sound.captureNanoseconds != time(ofSample: samples.count) { isBroken = true }
         samples += UnsafeBufferPointer(

@@ -148,9 +148,9 @@ import Testing
         var isTrue: Bool { flag.load(ordering: .acquiring) }
     }
 
-    // MARK: The whole lane
+    // MARK: The whole pipeline
 
-    /// Runs a lane whose encoder stands still after three pictures, until the camera has given `pictures`.
+    /// Runs a pipeline whose encoder stands still after three pictures, until the camera has given `pictures`.
     private func capture(
         _ late: LatePolicy, _ camera: EagerCamera, standingStillFor pictures: Int, seconds: Int?,
         clock: JumpingClock = JumpingClock(),
@@ -159,7 +159,7 @@ import Testing
         var settings = quickSettings(seconds: seconds)
         settings.late = late
         var next: EagerCamera? = camera
-        let lane = try CameraLane("/dev/video7", settings: settings, clock: clock) {
+        let pipeline = try CameraPipeline("/dev/video7", settings: settings, clock: clock) {
             () throws(DeviceError) in
             guard let camera = next else { throw .noCamera("/dev/video7", available: []) }
             next = nil
@@ -170,16 +170,16 @@ import Testing
         let sink = CollectingSink { count in
             guard count == 3 else { return }
             state.isRead = camera.waitForReads(pictures)
-            // Without them the lane would wait for ever.
+            // Without them the pipeline would wait for ever.
             if !state.isRead { hubs.withLock { $0 }?.stop() }
             if let hub = hubs.withLock({ $0 }) { then(hub) }
         }
         let hub = CaptureHub(sink: sink, clock: clock)
         hubs.withLock { $0 = hub }
-        _ = hub.adopt(lane.formats)
-        hub.laneBegan(1)
-        let end = lane.run(startNanoseconds: JumpingClock.start, output: CaptureOutput(hub))
-        hub.laneEnded(1, end, isRetired: false)
+        _ = hub.adopt(pipeline.formats)
+        hub.pipelineBegan(1)
+        let end = pipeline.run(startNanoseconds: JumpingClock.start, output: CaptureOutput(hub))
+        hub.pipelineEnded(1, end, isRetired: false)
         hubs.withLock { $0 = nil }
         return (sink.wait(), state.isRead)
     }

@@ -126,13 +126,13 @@ final class ScriptedCamera: CameraInput {
     }
 }
 
-/// Runs a lane to its end, alone.
-func capture(_ lane: any CaptureLane, into sink: CollectingSink, clock: any CaptureClock) {
+/// Runs a pipeline to its end, alone.
+func capture(_ pipeline: any CapturePipeline, into sink: CollectingSink, clock: any CaptureClock) {
     let hub = CaptureHub(sink: sink, clock: clock)
-    _ = hub.adopt(lane.formats)
-    hub.laneBegan(1)
-    let end = lane.run(startNanoseconds: clock.nowNanoseconds, output: CaptureOutput(hub))
-    hub.laneEnded(1, end, isRetired: false)
+    _ = hub.adopt(pipeline.formats)
+    hub.pipelineBegan(1)
+    let end = pipeline.run(startNanoseconds: clock.nowNanoseconds, output: CaptureOutput(hub))
+    hub.pipelineEnded(1, end, isRetired: false)
 }
 
 extension CameraChoice {

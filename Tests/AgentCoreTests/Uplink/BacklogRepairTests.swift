@@ -18,8 +18,8 @@ private struct LonelyAgent {
     private(set) var logs: [String] = []
 
     init(
-        shelf: SpoolShelf<SimulatedDisk>?,
-        openShelf: (@Sendable () throws(SpoolError) -> SpoolShelf<SimulatedDisk>)? = nil
+        shelf: SpoolSet<SimulatedDisk>?,
+        openShelf: (@Sendable () throws(SpoolError) -> SpoolSet<SimulatedDisk>)? = nil
     ) {
         var settings = UplinkSettings(
             endpoint: "tcp://c:1", sourceName: "camera", agentName: "box", software: "agent",
@@ -56,8 +56,8 @@ private struct LonelyAgent {
 struct `A disk that comes back` {
     private let disk = SimulatedDisk(seed: 1)
 
-    private func shelf() throws(SpoolError) -> SpoolShelf<SimulatedDisk> {
-        try SpoolShelf(storage: disk, limitBytes: 8 << 20)
+    private func shelf() throws(SpoolError) -> SpoolSet<SimulatedDisk> {
+        try SpoolSet(storage: disk, limitBytes: 8 << 20)
     }
 
     @Test
@@ -68,7 +68,7 @@ struct `A disk that comes back` {
         let disk = disk
         var agent = LonelyAgent(shelf: nil) { () throws(SpoolError) in
             try gate.pass()
-            return try SpoolShelf(storage: disk, limitBytes: 8 << 20)
+            return try SpoolSet(storage: disk, limitBytes: 8 << 20)
         }
         agent.capture(10, at: second)
         #expect(!agent.backlog.isOnDisk)

@@ -1,7 +1,7 @@
 import Glibc
 import Media
 import Messaging
-import Outbound
+import CollectorClient
 import Spooling
 import Synchronization
 import Testing
@@ -107,7 +107,7 @@ struct BacklogSimulation {
         var random = SeededGenerator(seed: seed &* 1_000 &+ UInt64(life))
         let base = (random.next(), random.next())
         return Backlog(
-            settings: settings, shelf: try SpoolShelf(storage: disk, limitBytes: limitBytes),
+            settings: settings, shelf: try SpoolSet(storage: disk, limitBytes: limitBytes),
             formats: formats,
             epoch: Identity([UInt8](repeating: boot, count: 16)) ?? .random(),
             makeIdentity: {

@@ -5,8 +5,8 @@ import Testing
 @Suite struct CatchUpTests {
     private static let second: Int64 = 1_000_000_000
 
-    private func goal(_ number: UInt64, lane: UInt64 = 1) -> CatchUp.Goal {
-        CatchUp.Goal(lane: lane, number: number)
+    private func goal(_ number: UInt64, sender: UInt64 = 1) -> CatchUp.Goal {
+        CatchUp.Goal(sender: sender, number: number)
     }
 
     @Test func `an outage is over when what piled up has been sent, and it is said once`() {

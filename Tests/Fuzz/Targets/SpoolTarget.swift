@@ -36,7 +36,7 @@ private struct SpoolScript {
 
     private var input: InputReader
     private let disk: SimulatedDisk
-    private var shelf: SpoolShelf<SimulatedDisk>?
+    private var shelf: SpoolSet<SimulatedDisk>?
     /// The generation that is written.
     private var generation: UInt32 = 0
     private var identities: UInt8 = 0
@@ -94,7 +94,7 @@ private struct SpoolScript {
         if afterPowerCut { disk.cutPower() } else { disk.restart() }
         shelf = nil
         attempt { () throws(SpoolError) in
-            shelf = try SpoolShelf(storage: disk, limitBytes: Self.limitBytes)
+            shelf = try SpoolSet(storage: disk, limitBytes: Self.limitBytes)
         }
         guard let last = shelf?.spools.last, !afterPowerCut, last.isTailCertain else {
             return begin()
@@ -117,7 +117,7 @@ private struct SpoolScript {
         let flags = input.byte()
         let size = Int(input.number() % Self.mostBodyBytes)
         let body = [UInt8](repeating: UInt8(truncatingIfNeeded: spool.nextNumber), count: size)
-        let record = SpoolShelf<SimulatedDisk>.NewRecord(
+        let record = SpoolSet<SimulatedDisk>.NewRecord(
             firstNumber: spool.nextNumber, count: count, kind: UInt16(flags >> 4),
             beginsGroup: flags % 2 == 0)
         let isDone = body.withUnsafeBytes { body in

@@ -1,0 +1,207 @@
+import Devices
+import Encoding
+import Media
+
+/// Captures from a sound device and encodes it; stays with that device through overruns and unplugging.
+// @unchecked: see CapturePipeline.
+final class AudioDevicePipeline: CapturePipeline, @unchecked Sendable {
+    /// Opens the device, or opens it again.
+    typealias Opener = () throws(DeviceError) -> any AudioInput
+
+    let name = "capture audio"
+    let formats: [TrackFormat]
+    let descriptions: [String]
+
+    /// How long a read waits before the thread looks whether it should stop.
+    private static let readMilliseconds = 100
+    /// A device that gives nothing for so long has stopped.
+    private static let silentNanoseconds: Int64 = 2_000_000_000
+    /// A device that is gone is looked for that often.
+    private static let searchNanoseconds: Int64 = 500_000_000
+
+    private enum State {
+        case capturing(any AudioInput)
+        case searching
+    }
+
+    private let open: Opener
+    private let deviceName: String
+    private let plan: AudioEncoderSettings
+    private let firstRate: Int
+    private let durationNanoseconds: Int64?
+    private var state: State
+    private var limit: CaptureLimit
+    private var encoder: AudioEncoder
+    private var sound: DeviceAudio
+    private var isDone = false
+    /// Of the device, as far as it is known.
+    private var skewPPM: Double?
+    /// Why the device cannot be opened again, as it was last said.
+    private var obstacle: DeviceError?
+    private var heardNanoseconds: Int64 = 0
+
+    /// Opens the device, and an encoder for what it gives.
+    init(
+        _ deviceName: String, settings: CaptureSettings, open: @escaping Opener
+    ) throws(CaptureError) {
+        let input: any AudioInput
+        do throws(DeviceError) {
+            input = try open()
+        } catch {
+            throw CaptureError(error)
+        }
+        let layout = input.layout
+        plan = try settings.soundPlan(
+            sourceRate: layout.sampleRate, sourceChannels: layout.channels)
+        do throws(EncodingError) {
+            encoder = try AudioEncoder(plan)
+        } catch {
+            throw .codec(error.description)
+        }
+        self.open = open
+        firstRate = layout.sampleRate
+        self.deviceName = deviceName
+        state = .capturing(input)
+        durationNanoseconds = settings.duration?.nanoseconds
+        limit = CaptureLimit(durationNanoseconds: durationNanoseconds)
+        sound = DeviceAudio(
+            sampleRate: plan.sampleRate, channels: plan.channels, deviceRate: layout.sampleRate,
+            startNanoseconds: 0)
+        formats = [.aac(encoder.format)]
+        descriptions = [CaptureDescription.sound(plan, from: input)]
+    }
+
+    /// Opens ALSA's device of that name, or the first there is.
+    convenience init(alsa name: String, settings: CaptureSettings) throws(CaptureError) {
+        let wish = AudioRequest(
+            sampleRate: settings.sampleRate ?? 48_000, channels: settings.channels ?? 2)
+        var address = AudioAddress(name: name)
+        try self.init(name, settings: settings) { () throws(DeviceError) in
+            let device = try AudioDevice(address, wish: wish)
+            address = device.address
+            return device
+        }
+    }
+
+    func run(startNanoseconds: Int64, output: CaptureOutput) -> CaptureEnd {
+        limit.begin(startNanoseconds: startNanoseconds)
+        sound = DeviceAudio(
+            sampleRate: plan.sampleRate, channels: plan.channels, deviceRate: firstRate,
+            startNanoseconds: startNanoseconds, durationNanoseconds: durationNanoseconds)
+        let outlet = DeviceAudio.Outlet(
+            sound: { [unowned self] (sound) throws(EncodingError) in try encode(sound, output) },
+            lost: output.lost)
+        // The device is somebody else's from then on.
+        defer { state = .searching }
+        do throws(EncodingError) {
+            let end = try capture(output, outlet)
+            try sound.finish(nowNanoseconds: output.nowNanoseconds, outlet)
+            try encoder.finish(emit: output.sample)
+            return end
+        } catch {
+            return .failed(error.description)
+        }
+    }
+
+    // MARK: Capturing
+
+    private func capture(
+        _ output: CaptureOutput, _ outlet: DeviceAudio.Outlet
+    ) throws(EncodingError) -> CaptureEnd {
+        if case .capturing(let input) = state { try start(input, output, outlet) }
+        while true {
+            if output.isToStop { return .stopped }
+            if isDone { return .durationReached }
+            switch state {
+            case .capturing(let input):
+                try read(input, output, outlet)
+            case .searching:
+                let next = output.nowNanoseconds + Self.searchNanoseconds
+                guard output.wait(untilNanoseconds: next) else { return .stopped }
+                try sound.wait(nowNanoseconds: output.nowNanoseconds, outlet)
+                try search(output, outlet)
+            }
+        }
+    }
+
+    private func start(
+        _ input: any AudioInput, _ output: CaptureOutput, _ outlet: DeviceAudio.Outlet
+    ) throws(EncodingError) {
+        heardNanoseconds = output.nowNanoseconds
+        do throws(DeviceError) {
+            try input.start()
+        } catch {
+            try lose(error.description, output, outlet)
+        }
+    }
+
+    private func read(
+        _ input: any AudioInput, _ output: CaptureOutput, _ outlet: DeviceAudio.Outlet
+    ) throws(EncodingError) {
+        let event: AudioInputEvent
+        do throws(DeviceError) {
+            event = try input.read(timeoutMilliseconds: Self.readMilliseconds)
+        } catch {
+            return try lose(error.description, output, outlet)
+        }
+        switch event {
+        case .sound(let chunk):
+            heardNanoseconds = output.nowNanoseconds
+            try sound.take(chunk, outlet)
+            skewPPM = sound.skewPPM
+        case .restarted(let reason):
+            let text = "the sound device \(deviceName) stopped (\(reason)) and was started again"
+            output.noted(text)
+            try sound.interrupt(.overrun, text: text, outlet)
+        case .idle where output.nowNanoseconds - heardNanoseconds >= Self.silentNanoseconds:
+            try lose("the sound device \(deviceName) gives nothing any more", output, outlet)
+        case .idle:
+            break
+        }
+    }
+
+    /// The device is gone: silence from here on, until it is back.
+    private func lose(
+        _ reason: String, _ output: CaptureOutput, _ outlet: DeviceAudio.Outlet
+    ) throws(EncodingError) {
+        output.noted("\(reason); waiting for it, with silence in its place")
+        try sound.interrupt(.deviceLost, text: reason, outlet)
+        // Closed here, so that it can be opened again.
+        state = .searching
+    }
+
+    private func search(
+        _ output: CaptureOutput, _ outlet: DeviceAudio.Outlet
+    ) throws(EncodingError) {
+        let input: any AudioInput
+        do throws(DeviceError) {
+            input = try open()
+        } catch .noAudioDevice {
+            return  // still away, which has been said
+        } catch {
+            if error != obstacle { output.noted(error.description) }
+            obstacle = error
+            return
+        }
+        obstacle = nil
+        output.noted("the sound device \(deviceName) is back: \(input.summary)")
+        state = .capturing(input)
+        sound.restart(deviceRate: input.layout.sampleRate)
+        try start(input, output, outlet)
+    }
+
+    // MARK: Encoding
+
+    private func encode(_ sound: RawAudio, _ output: CaptureOutput) throws(EncodingError) {
+        let part = limit.part(of: sound)
+        let frameNanoseconds = 1_000_000_000 / Int64(plan.sampleRate)
+        let end = part.captureNanoseconds + Int64(part.frameCount) * frameNanoseconds
+        // What is left after the last whole frame is none.
+        isDone = isDone || limit.isReached(atNanoseconds: end + frameNanoseconds)
+        guard part.frameCount > 0 else { return }
+        try encoder.encode(part, emit: output.sample)
+        if let levels = encoder.takeLevels() {
+            output.heard(AudioReport(levels: levels, skewPPM: skewPPM))
+        }
+    }
+}

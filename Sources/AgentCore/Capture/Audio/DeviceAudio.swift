@@ -1,0 +1,183 @@
+import Devices
+import Encoding
+import Media
+
+/// Makes of what a sound device gives, breaks and all, sound on the monotonic clock without a hole: what is missing is
+/// silence of exactly its length, and a loss that says so.
+///
+/// The first sound of a device waits until its clock is known, for a bit more than half a second.
+struct DeviceAudio: ~Copyable {
+    /// Where what comes out goes.
+    struct Outlet {
+        /// Planar floats, each run where the last one ended.
+        var sound: (RawAudio) throws(EncodingError) -> Void
+        var lost: (CaptureLoss) -> Void
+    }
+
+    /// Something is missing from here on, until sound comes again.
+    private struct Gap {
+        var startNanoseconds: Int64
+        var cause: CaptureLossCause
+        var text: String
+    }
+
+    /// While a device is away, a loss is told of at least so often: what ends the recording meanwhile takes no more with it.
+    private static let longestUntoldNanoseconds: Int64 = 60_000_000_000
+    /// Silence stays so far behind the present while a device is away, so that it never reaches past its return.
+    private static let silenceDelayNanoseconds: Int64 = 500_000_000
+
+    private var clock: AudioClock
+    /// What was known of the device before its last interruption.
+    private var measured: AudioClock?
+    private var lock: AudioLock
+    /// Nothing is kept of what was captured before.
+    private let startNanoseconds: Int64
+    /// Nothing is missing past this.
+    private let endNanoseconds: Int64
+    /// Came before the device's clock was known.
+    private var held: [AudioChunk] = []
+    /// Number of the frame that should come next; nil after a break.
+    private var nextFrame: Int64?
+    private var gap: Gap?
+
+    /// Sound at `sampleRate` with that many channels comes out, until that long after the start if it is to end.
+    init(
+        sampleRate: Int, channels: Int, deviceRate: Int, startNanoseconds: Int64,
+        durationNanoseconds: Int64? = nil
+    ) {
+        clock = AudioClock(sampleRate: deviceRate)
+        lock = AudioLock(sampleRate: sampleRate, channels: channels)
+        self.startNanoseconds = startNanoseconds
+        endNanoseconds = durationNanoseconds.map { startNanoseconds + $0 } ?? .max
+    }
+
+    /// How much faster the device is than it says, ppm; nil until it is known.
+    var skewPPM: Double? { clock.isSettled ? clock.skewPPM : nil }
+
+    /// How far the sound lies behind where the device's clock has it, nanoseconds.
+    var lagNanoseconds: Int64 { lock.lagNanoseconds }
+
+    /// Takes what a device gave.
+    mutating func take(_ chunk: AudioChunk, _ outlet: Outlet) throws(EncodingError) {
+        let event = clock.observe(chunk.reading)
+        if case .shifted(let frames, _) = event { try shift(by: frames, outlet) }
+        held.append(chunk)
+        if clock.isSettled { try giveHeld(outlet) }
+    }
+
+    /// The device has stopped, and its frames are counted anew: what is missing shows in the times of what comes next.
+    mutating func interrupt(
+        _ cause: CaptureLossCause, text: String, _ outlet: Outlet
+    ) throws(EncodingError) {
+        clock.settle()
+        try giveHeld(outlet)
+        // A device that never gave any sound is missing from the start.
+        lock.begin(atNanoseconds: startNanoseconds)
+        try open(cause, text: text, outlet)
+        nextFrame = nil
+        restart(deviceRate: clock.sampleRate)
+    }
+
+    /// After an interruption, the device's frames are counted from 0 at that rate.
+    mutating func restart(deviceRate: Int) {
+        if clock.isSettled { measured = clock }
+        clock = AudioClock(sampleRate: deviceRate, measuredBefore: measured)
+    }
+
+    /// Silence while the device is away.
+    ///
+    /// - Precondition: it was interrupted.
+    mutating func wait(nowNanoseconds: Int64, _ outlet: Outlet) throws(EncodingError) {
+        guard let gap else { return }
+        let safe = nowNanoseconds - Self.silenceDelayNanoseconds
+        try lock.fill(untilNanoseconds: min(safe, endNanoseconds), emit: outlet.sound)
+        let end = lock.endNanoseconds ?? gap.startNanoseconds
+        if end - gap.startNanoseconds >= Self.longestUntoldNanoseconds {
+            tell(gap, outlet)
+            self.gap?.startNanoseconds = end
+        }
+    }
+
+    /// The capture ends: what is still on its way comes out, and a device that is away has been so until now.
+    mutating func finish(nowNanoseconds: Int64, _ outlet: Outlet) throws(EncodingError) {
+        clock.settle()
+        try giveHeld(outlet)
+        try lock.interrupt(emit: outlet.sound)
+        guard let gap else { return }
+        try lock.fill(untilNanoseconds: min(nowNanoseconds, endNanoseconds), emit: outlet.sound)
+        tell(gap, outlet)
+        self.gap = nil
+    }
+
+    // MARK: In order
+
+    private mutating func giveHeld(_ outlet: Outlet) throws(EncodingError) {
+        for chunk in held { try give(chunk, outlet) }
+        held.removeAll(keepingCapacity: true)
+    }
+
+    private mutating func give(_ chunk: AudioChunk, _ outlet: Outlet) throws(EncodingError) {
+        if let nextFrame, nextFrame != chunk.firstFrame {
+            let count = chunk.firstFrame - nextFrame
+            try open(
+                .overrun,
+                text: "the sound device's buffer ran over: silence stands for \(count) frames",
+                outlet)
+        }
+        nextFrame = chunk.firstFrame + Int64(chunk.sound.frameCount)
+        var sound = chunk.sound
+        sound.captureNanoseconds = clock.nanoseconds(ofFrame: chunk.firstFrame)
+        let early = startNanoseconds - sound.captureNanoseconds
+        if early > 0 {
+            let rate = Int128(sound.layout.sampleRate)
+            sound = sound.dropFirst(
+                Int(clamping: (Int128(early) * rate + 999_999_999) / 1_000_000_000))
+            if sound.frameCount == 0 { return }
+        }
+        if let gap {
+            try lock.fill(untilNanoseconds: sound.captureNanoseconds, emit: outlet.sound)
+            tell(gap, outlet)
+            self.gap = nil
+        }
+        try lock.take(sound, stretchPPB: clock.stretchPPB, emit: outlet.sound)
+    }
+
+    /// Frames were lost that nobody counted, or there were too many.
+    private mutating func shift(by frames: Int64, _ outlet: Outlet) throws(EncodingError) {
+        if frames > 0 {
+            try open(
+                .driverDrop,
+                text: "the sound device left out \(frames) frames without saying so: silence "
+                    + "stands for them", outlet)
+        } else {
+            try lock.interrupt(emit: outlet.sound)
+            outlet.lost(
+                CaptureLoss(
+                    track: .audio, cause: .driverDrop,
+                    startNanoseconds: lock.endNanoseconds ?? startNanoseconds,
+                    durationNanoseconds: 0, samples: 0,
+                    text: "the sound device gave \(-frames) frames more than time has passed: "
+                        + "they are left out"))
+        }
+    }
+
+    /// From where sound has come to, something is missing.
+    private mutating func open(
+        _ cause: CaptureLossCause, text: String, _ outlet: Outlet
+    ) throws(EncodingError) {
+        try lock.interrupt(emit: outlet.sound)
+        guard let end = lock.endNanoseconds else { return }
+        // One gap may have several reasons: a count that jumps says more than times that do not fit.
+        gap = Gap(startNanoseconds: gap?.startNanoseconds ?? end, cause: cause, text: text)
+    }
+
+    /// The gap reaches to where silence has.
+    private func tell(_ gap: Gap, _ outlet: Outlet) {
+        let duration = (lock.endNanoseconds ?? gap.startNanoseconds) - gap.startNanoseconds
+        if duration <= 0 { return }
+        outlet.lost(
+            CaptureLoss(
+                track: .audio, cause: gap.cause, startNanoseconds: gap.startNanoseconds,
+                durationNanoseconds: duration, samples: 0, text: gap.text))
+    }
+}

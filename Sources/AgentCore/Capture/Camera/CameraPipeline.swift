@@ -1,0 +1,286 @@
+import Devices
+import Encoding
+import Media
+
+/// Captures from a camera and encodes what it gives; stays with that camera through faults and unplugging.
+// @unchecked: see CapturePipeline.
+final class CameraPipeline: CapturePipeline, @unchecked Sendable {
+    /// Opens the camera, or opens it again.
+    typealias Opener = () throws(DeviceError) -> any CameraInput
+
+    let name = "capture video"
+    let formats: [TrackFormat]
+    var descriptions: [String] {
+        ["\(stage.text) from \(choiceText)"]
+    }
+    let notes: [String]
+    let details: [String]
+    let encoder: String?
+    let makesKeyframes = true
+    let device: (any ControlledDevice)?
+
+    /// How long a read waits before the thread looks whether it should stop.
+    private static let readMilliseconds = 100
+    /// A camera that gives nothing for so long has stopped.
+    private static let frozenNanoseconds: Int64 = 2_000_000_000
+    /// A camera that is gone is looked for that often …
+    private static let searchNanoseconds: Int64 = 500_000_000
+    /// … and one that fails again before it gives a picture, less and less often, down to this.
+    private static let longestSearchNanoseconds: Int64 = 8_000_000_000
+    /// One that takes longer for a picture, by its own choice, is given as many pictures' time.
+    private static let frozenPictures: Int64 = 4
+    /// What was captured before the end and is still on its way, comes within this.
+    private static let tailNanoseconds: Int64 = 500_000_000
+
+    private enum State {
+        case capturing(any CameraInput)
+        case searching
+    }
+
+    private let open: Opener
+    private let late: LatePolicy
+    private let cameraName: String
+    private let durationNanoseconds: Int64?
+    private let stage: any CameraStage
+    /// What was picked of the camera's abilities, and why.
+    private let choiceText: String
+    private var state: State
+    private var isStarted: Bool
+    private var limit: CaptureLimit
+    private var timeline: CameraTimeline
+    private var isDone = false
+    /// Of what waits when the capture is stopped.
+    private var lastGate: LatePictureFilter?
+    private var heardNanoseconds: Int64 = 0
+    /// How often it was lost since it gave a picture.
+    private var fruitlessOpenings = 0
+    private var searchAtNanoseconds: Int64 = 0
+    /// Why the camera cannot be opened again, as it was last said.
+    private var obstacle: DeviceError?
+
+    /// Opens the camera, and an encoder for what it gives.
+    init(
+        _ cameraName: String, settings: CaptureSettings, clock: any CaptureClock,
+        device: (any ControlledDevice)? = nil, open: @escaping Opener
+    ) throws(CaptureError) {
+        let input: any CameraInput
+        do throws(DeviceError) {
+            input = Self.waiting(try open(), settings.late)
+        } catch {
+            throw CaptureError(error)
+        }
+        let choice = input.choice
+        if choice.coding == .h264 {
+            stage = try CopiedCameraPictures(
+                input, orientation: settings.orientation, clock: clock)
+            isStarted = true
+        } else {
+            let plan = try settings.cameraPlan(choice, input.layout)
+            do throws(EncodingError) {
+                stage = try EncodedCameraPictures(plan, input.layout, for: settings)
+            } catch {
+                throw .codec(error.description)
+            }
+            isStarted = false
+        }
+        self.open = open
+        late = settings.late
+        self.cameraName = cameraName
+        state = .capturing(input)
+        durationNanoseconds = settings.duration?.nanoseconds
+        limit = CaptureLimit(durationNanoseconds: durationNanoseconds)
+        timeline = CameraTimeline(choice, startNanoseconds: 0)
+        formats = [stage.format]
+        encoder = stage.encoder
+        notes = choice.notes
+        details = stage.search.map { [$0] } ?? []
+        choiceText = "\(input.summary): \(choice.text), because \(choice.reason)"
+        self.device = device
+    }
+
+    /// Opens V4L2's camera of that name, or the first there is.
+    convenience init(
+        v4l2 name: String, settings: CaptureSettings, clock: any CaptureClock
+    ) throws(CaptureError) {
+        let wish = try settings.cameraWish()
+        let place = CameraLocator(CameraAddress(name: name))
+        try self.init(
+            name, settings: settings, clock: clock, device: CameraControls(place)
+        ) { () throws(DeviceError) in
+            let camera = try Camera(place.address, wish: wish)
+            place.address = camera.address
+            return camera
+        }
+    }
+
+    func run(startNanoseconds: Int64, output: CaptureOutput) -> CaptureEnd {
+        limit.begin(startNanoseconds: startNanoseconds)
+        if case .capturing(let input) = state {
+            timeline = CameraTimeline(input.choice, startNanoseconds: startNanoseconds)
+        }
+        var end: CaptureEnd
+        do throws(EncodingError) {
+            end = try capture(output)
+            let last = durationNanoseconds.map { startNanoseconds + $0 } ?? .max
+            timeline.finish(
+                atNanoseconds: min(output.nowNanoseconds, last), lost: output.lost)
+            try stage.finish(output)
+        } catch {
+            end = .failed(error.description)
+        }
+        // The camera is somebody else's from here on.
+        state = .searching
+        return end
+    }
+
+    // MARK: Capturing
+
+    private func capture(_ output: CaptureOutput) throws(EncodingError) -> CaptureEnd {
+        if case .capturing(let input) = state { start(input, output) }
+        while true {
+            if output.isToStop {
+                try drain(output)
+                return .stopped
+            }
+            if isDone { return .durationReached }
+            switch state {
+            case .capturing(let input):
+                try read(input, output)
+            case .searching:
+                if limit.isReached(atNanoseconds: output.nowNanoseconds) {
+                    return .durationReached
+                }
+                let end = durationNanoseconds.map { limit.startNanoseconds + $0 } ?? .max
+                guard output.wait(untilNanoseconds: min(searchAtNanoseconds, end)) else {
+                    return .stopped
+                }
+                timeline.wait(nowNanoseconds: output.nowNanoseconds, lost: output.lost)
+                searchAtNanoseconds = output.nowNanoseconds + Self.searchNanoseconds
+                search(output)
+            }
+        }
+    }
+
+    private func start(_ input: any CameraInput, _ output: CaptureOutput) {
+        heardNanoseconds = output.nowNanoseconds
+        if isStarted { return input.requestKeyframe() }
+        do throws(DeviceError) {
+            try input.start()
+        } catch {
+            lose(error.description, output)
+        }
+    }
+
+    private func read(
+        _ input: any CameraInput, _ output: CaptureOutput
+    ) throws(EncodingError) {
+        let event: CameraEvent
+        do throws(DeviceError) {
+            event = try input.read(timeoutMilliseconds: Self.readMilliseconds)
+        } catch {
+            return lose(error.description, output)
+        }
+        switch event {
+        case .picture(let picture):
+            heardNanoseconds = output.nowNanoseconds
+            fruitlessOpenings = 0
+            try take(picture, of: input, output)
+        case .idle:
+            let now = output.nowNanoseconds
+            if limit.isReached(atNanoseconds: now - Self.tailNanoseconds) { isDone = true }
+            let patience = max(
+                Self.frozenNanoseconds, Self.frozenPictures * timeline.intervalNanoseconds)
+            if now - heardNanoseconds >= patience {
+                lose("the camera \(cameraName) gives no pictures any more", output)
+            }
+        }
+    }
+
+    private func take(
+        _ picture: CameraPicture, of input: any CameraInput, _ output: CaptureOutput
+    ) throws(EncodingError) {
+        var hasLost = false
+        let verdict = timeline.take(picture) { loss in
+            hasLost = true
+            output.lost(loss)
+        }
+        if hasLost { input.requestKeyframe() }
+        switch verdict {
+        case .recorded(let time):
+            if limit.isReached(atNanoseconds: time) {
+                isDone = true
+                return
+            }
+            let isInTime = lastGate?.admits(
+                captureNanoseconds: time, durationNanoseconds: timeline.intervalNanoseconds,
+                nowNanoseconds: output.nowNanoseconds, tell: output.lost)
+            guard isInTime ?? true else { return }
+            try stage.take(
+                picture,
+                PicturePlace(
+                    captureNanoseconds: time,
+                    durationNanoseconds: timeline.intervalNanoseconds), output)
+            if stage.takeKeyframeWish() { input.requestKeyframe() }
+        case .leftOut, .damaged:
+            break
+        }
+    }
+
+    /// Pictures that are kept, however late, wait outside of the driver's buffers; those that are encoded already are never late.
+    private static func waiting(
+        _ input: any CameraInput, _ late: LatePolicy
+    ) -> any CameraInput {
+        late == .keep && input.choice.coding != .h264 ? QueuedCamera(input) : input
+    }
+
+    /// What has been captured before somebody stopped it and still waits is recorded, too, unless that takes too long.
+    private func drain(_ output: CaptureOutput) throws(EncodingError) {
+        guard case .capturing(let input) = state, let queue = input as? QueuedCamera else {
+            return
+        }
+        lastGate = LatePictureFilter(late)
+        queue.close()
+        while !isDone, let picture = queue.takeRest() { try take(picture, of: queue, output) }
+        lastGate?.flush(output.lost)
+    }
+
+    /// The camera is gone: nothing from here on, until it is back.
+    private func lose(_ reason: String, _ output: CaptureOutput) {
+        output.noted("\(reason); waiting for it")
+        timeline.interrupt(.deviceLost, text: reason)
+        // Closed here, so that it can be opened again: at once, because most faults are over then.
+        state = .searching
+        let pause =
+            fruitlessOpenings == 0 ? 0 : Self.searchNanoseconds << min(fruitlessOpenings - 1, 8)
+        searchAtNanoseconds = output.nowNanoseconds + min(pause, Self.longestSearchNanoseconds)
+        fruitlessOpenings += 1
+    }
+
+    private func search(_ output: CaptureOutput) {
+        let input: any CameraInput
+        do throws(DeviceError) {
+            input = Self.waiting(try open(), late)
+        } catch .noCamera {
+            return  // still away, which has been said
+        } catch {
+            return complain(error, output)
+        }
+        do throws(EncodingError) {
+            try stage.restart(input.layout)
+        } catch {
+            return complain(
+                .cameraRefused(cameraName, reason: error.description), output)
+        }
+        obstacle = nil
+        output.noted("the camera \(cameraName) is back: \(input.summary), \(input.choice.text)")
+        state = .capturing(input)
+        isStarted = false
+        timeline.restart(input.choice)
+        start(input, output)
+    }
+
+    private func complain(_ error: DeviceError, _ output: CaptureOutput) {
+        if error != obstacle { output.noted(error.description) }
+        obstacle = error
+    }
+}

@@ -1,0 +1,85 @@
+import Devices
+import Encoding
+import Media
+
+/// From what was asked for to what is wished of a camera, and from what it gives to the encoder's settings.
+extension CaptureSettings {
+    private static let usualCameraRate = FrameRate(30)
+
+    /// What is asked of the camera.
+    func cameraWish() throws(CaptureError) -> CameraRequest {
+        let needs = CameraRequest.H264Needs(
+            bitrate: videoBitrate, keyframeIntervalNanoseconds: keyframeInterval.nanoseconds)
+        var wish = CameraRequest(
+            size: .levels((preset ?? .high).levels), rate: frameRate ?? Self.usualCameraRate,
+            ownH264: .ifItMeets(needs))
+        if preset == nil, let size { wish.size = .exactly(size) }
+        let format = try videoFormat.map(Self.code)
+        wish.code = format
+        switch encoder {
+        case .auto where format != .h264:
+            if crop != nil { wish.ownH264 = .never("a part of the pictures was asked for") }
+        case .auto, .copy:
+            wish.ownH264 = .always(needs)
+            if crop != nil {
+                throw .settings(
+                    "a part of the pictures is for an encoder here: leave --crop out, or "
+                        + (encoder == .copy ? "--encoder copy" : "--video-format h264"))
+            }
+            if let format, format != .h264 {
+                throw .settings(
+                    "--encoder copy copies H.264, not \(format): leave one of them out")
+            }
+        case .named(let name):
+            wish.ownH264 = .never("\(name) was asked for")
+            if format == .h264 {
+                throw .settings(
+                    "--video-format h264 is encoded already: leave --encoder \(name) out")
+            }
+        }
+        return wish
+    }
+
+    private static func code(_ text: String) throws(CaptureError) -> CameraPixelCode {
+        guard let code = CameraPixelCode(argument: text) else {
+            throw .settings(
+                "--video-format \"\(text)\" is none: use yuyv, nv12, yu12, mjpeg, h264, or V4L2's four "
+                    + "characters")
+        }
+        return code
+    }
+
+    /// The encoder for a camera's pictures.
+    func cameraPlan(
+        _ choice: CameraChoice, _ layout: CameraPictureLayout
+    ) throws(CaptureError) -> VideoEncoderSettings {
+        // A camera that slows down in the dark gets fewer bits for a while; the alternative is that every picture is late.
+        var plan = try plan(
+            size: wanted(of: choice.recordedSize), rate: choice.recordedRate, hasConstantRate: true)
+        plan.colour = layout.colour
+        // Others may not take it, and would have to be asked first.
+        if case .raw(let raw) = layout.coding, raw.format == .nv12,
+            choice.recordedSize == layout.size, plan.encoder == VideoEncoderSettings.x264
+        {
+            plan.pixelFormat = .nv12
+        }
+        return plan
+    }
+}
+
+extension SizePreset {
+    /// This one, and those below it, which stand in for it where a camera does not have it.
+    var levels: [CameraRequest.Level] {
+        Self.allCases.reversed().drop { $0 != self }.map {
+            CameraRequest.Level(name: $0.rawValue, size: $0.size)
+        }
+    }
+}
+
+extension CameraChoice {
+    /// "YUYV 640×360 at 15 fps".
+    var text: String {
+        let rate = rate.map { " at \($0) fps" } ?? ""
+        return "\(code) \(size)\(rate)"
+    }
+}

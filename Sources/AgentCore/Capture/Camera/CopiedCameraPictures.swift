@@ -1,0 +1,189 @@
+import Devices
+import Encoding
+import Media
+
+/// A camera's own H.264, bit for bit.
+///
+/// Its parameter sets come with its pictures, so that it has to run before anything is known of it; what it gives until
+/// then is from before the recording's start, which is the next keyframe.
+final class CopiedCameraPictures: CameraStage {
+    let text: String
+    private var copier: H264Copier
+    /// Parameter sets that came in a buffer of their own belong to the next picture.
+    private var headers: [UInt8] = []
+    /// Since when pictures came that cannot be decoded, for want of a keyframe.
+    private var undecodable: (count: Int, startNanoseconds: Int64)?
+    private var needsKeyframe = true
+    private var isKeyframeWanted = false
+    private var orientation: PictureOrientation
+    /// Another orientation holds from the next keyframe on.
+    private var isTurned = false
+
+    /// A camera that does not send a keyframe within so long cannot be recorded.
+    private static let patienceNanoseconds: Int64 = 10_000_000_000
+    private static let readMilliseconds = 100
+
+    /// Starts the camera, and waits for its first parameter sets.
+    init(
+        _ input: any CameraInput, orientation: PictureOrientation, clock: any CaptureClock
+    ) throws(CaptureError) {
+        self.orientation = orientation
+        let end = clock.nowNanoseconds + Self.patienceNanoseconds
+        do throws(DeviceError) {
+            try input.start()
+            input.requestKeyframe()
+            var unit: CameraAccessUnit?
+            while unit?.hasParameterSets != true {
+                guard clock.nowNanoseconds < end else {
+                    throw .cameraRefused(
+                        input.summary,
+                        reason: "its H.264 has no keyframe within 10 s; use --encoder libx264")
+                }
+                let event = try input.read(timeoutMilliseconds: Self.readMilliseconds)
+                guard case .picture(let picture) = event, !picture.isDamaged else { continue }
+                let bytes = UnsafeRawBufferPointer(picture.bytes)
+                do throws(BitstreamError) {
+                    let next = try CameraAccessUnit(bytes)
+                    unit = (unit ?? CameraAccessUnit()).joined(by: next)
+                } catch {
+                    continue  // the next one may be whole
+                }
+            }
+            let choice = input.choice
+            let track = CodedTrack(
+                codec: "h264", codecTag: 0, configuration: unit?.parameterSets ?? [],
+                content: .picture(
+                    CodedTrack.Picture(
+                        width: choice.size.width, height: choice.size.height, format: nil,
+                        colour: nil, rate: choice.recordedRate, hasConstantRate: false,
+                        sampleAspectRatio: nil)))
+            do throws(EncodingError) {
+                copier = try H264Copier(track)
+            } catch {
+                throw .cameraRefused(input.summary, reason: error.description)
+            }
+            text = CaptureDescription.copiedVideo(track, copier.format)
+        } catch {
+            throw .source(error.description)
+        }
+    }
+
+    var format: TrackFormat { oriented(copier.format) }
+
+    private func oriented(_ format: H264Format) -> TrackFormat {
+        var format = format
+        format.orientation = orientation
+        return .h264(format)
+    }
+
+    func takeKeyframeWish() -> Bool {
+        defer { isKeyframeWanted = false }
+        return isKeyframeWanted
+    }
+
+    /// Does what can be done without an encoder.
+    private func follow(_ wishes: PictureRequests.Wishes) {
+        for wish in wishes.rates where wish.answer.begin() {
+            wish.answer.give(.fixedRate("the camera"))
+        }
+        isKeyframeWanted = isKeyframeWanted || wishes.isKeyframeWanted
+        if let wanted = wishes.orientation, wanted != orientation {
+            orientation = wanted
+            isTurned = true
+            isKeyframeWanted = true
+        }
+    }
+
+    func restart(_ layout: CameraPictureLayout) throws(EncodingError) {
+        guard layout.coding == .h264 else {
+            throw .notCopied(codec: "another", needed: "H.264")
+        }
+        needsKeyframe = true
+        headers = []
+    }
+
+    func take(
+        _ picture: CameraPicture, _ place: PicturePlace, _ output: CaptureOutput
+    ) throws(EncodingError) {
+        if let wishes = output.wishes.take() { follow(wishes) }
+        let time = place.captureNanoseconds
+        let unit: CameraAccessUnit
+        do throws(BitstreamError) {
+            unit = try CameraAccessUnit(UnsafeRawBufferPointer(picture.bytes))
+        } catch {
+            return output.lost(.incomplete(at: place, picture.bytes.count))
+        }
+        guard unit.hasPicture else {
+            headers = unit.parameterSets
+            return
+        }
+        if needsKeyframe, !unit.isKeyframe {
+            undecodable = (
+                (undecodable?.count ?? 0) + 1, undecodable?.startNanoseconds ?? time
+            )
+            return
+        }
+        needsKeyframe = false
+        tellUndecodable(untilNanoseconds: time, output)
+        let bytes = WholeAccessUnit(headers, picture)
+        headers = []
+        let packet = CodedPacket(
+            track: .video, ptsNanoseconds: time, dtsNanoseconds: time,
+            durationNanoseconds: place.durationNanoseconds, isKeyframe: unit.isKeyframe,
+            isDiscarded: false, skippedAtStart: 0, skippedAtEnd: 0, newConfiguration: nil,
+            bytes: bytes.bytes, owner: bytes)
+        let result: H264Copier.Output
+        do throws(EncodingError) {
+            result = try copier.copy(packet)
+        } catch .damagedSample {
+            return output.lost(.incomplete(at: place, picture.bytes.count))
+        }
+        if let format = result.newFormat {
+            output.formatChanged(oriented(format))
+        } else if isTurned, unit.isKeyframe {
+            output.formatChanged(format)
+        }
+        if unit.isKeyframe { isTurned = false }
+        output.sample(result.sample)
+    }
+
+    func finish(_ output: CaptureOutput) throws(EncodingError) {
+        tellUndecodable(untilNanoseconds: output.nowNanoseconds, output)
+    }
+
+    private func tellUndecodable(untilNanoseconds end: Int64, _ output: CaptureOutput) {
+        guard let (count, start) = undecodable else { return }
+        undecodable = nil
+        output.lost(
+            CaptureLoss(
+                track: .video, cause: .deviceLost, startNanoseconds: start,
+                durationNanoseconds: max(0, end - start), samples: count,
+                text: "\(count) pictures of the camera came before its keyframe"))
+    }
+}
+
+/// A picture's bytes with the parameter sets that came before it; where there are none, the camera's own buffer.
+// @unchecked: written before anyone else sees it, only read from then on.
+private final class WholeAccessUnit: @unchecked Sendable {
+    let bytes: UnsafeRawBufferPointer
+    private let copy: UnsafeMutableRawBufferPointer?
+    private let owner: any AnyObject & Sendable
+
+    init(_ headers: [UInt8], _ picture: CameraPicture) {
+        owner = picture.owner
+        guard !headers.isEmpty else {
+            copy = nil
+            bytes = UnsafeRawBufferPointer(picture.bytes)
+            return
+        }
+        let memory = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: headers.count + picture.bytes.count, alignment: 16)
+        memory.copyBytes(from: headers)
+        UnsafeMutableRawBufferPointer(rebasing: memory[headers.count...])
+            .copyMemory(from: UnsafeRawBufferPointer(picture.bytes))
+        copy = memory
+        bytes = UnsafeRawBufferPointer(memory)
+    }
+
+    deinit { copy?.deallocate() }
+}

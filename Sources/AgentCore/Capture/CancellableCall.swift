@@ -1,0 +1,58 @@
+import Dispatch
+import Synchronization
+
+/// One thread waits for what another does, but not for ever: what has not been begun by then is not done any more.
+final class CancellableCall<Value: Sendable>: Sendable {
+    private enum State {
+        case open
+        /// Somebody is at it.
+        case begun
+        case given(Value)
+        /// Nobody waits any more.
+        case abandoned
+    }
+
+    private let state = Mutex(State.open)
+    private let isThere = DispatchSemaphore(value: 0)
+
+    /// Whoever answers begins: false when nobody waits any more.
+    func begin() -> Bool {
+        state.withLock { state in
+            guard case .open = state else { return false }
+            state = .begun
+            return true
+        }
+    }
+
+    /// The answer; only the first counts.
+    func give(_ answer: Value) {
+        let isFirst = state.withLock { state in
+            switch state {
+            case .open, .begun:
+                state = .given(answer)
+                return true
+            case .given, .abandoned:
+                return false
+            }
+        }
+        if isFirst { isThere.signal() }
+    }
+
+    /// Blocks until the answer is there; nil when nobody has begun within that time.
+    func wait(milliseconds: Int) -> Value? {
+        if isThere.wait(timeout: .now() + .milliseconds(milliseconds)) == .timedOut {
+            let isAbandoned = state.withLock { state in
+                guard case .open = state else { return false }
+                state = .abandoned
+                return true
+            }
+            if isAbandoned { return nil }
+            isThere.wait()
+        }
+        isThere.signal()
+        return state.withLock { state in
+            guard case .given(let value) = state else { return nil }
+            return value
+        }
+    }
+}

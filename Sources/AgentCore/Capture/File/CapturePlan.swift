@@ -1,0 +1,155 @@
+import Devices
+import Encoding
+import Media
+
+/// How a file's pictures are encoded again.
+struct FilePicturePlan {
+    var encoder: VideoEncoderSettings
+    /// Pictures are left out to reach a lower rate.
+    var isThinned: Bool
+}
+
+/// From what was asked for, and what the source is, to the encoders' settings.
+extension CaptureSettings {
+    private static let defaultSize = SizePreset.high.size
+    private static let defaultRate = FrameRate(30)
+    /// When neither the file nor anybody else knows.
+    private static let unknownRate = FrameRate(25)
+    /// What H.264's highest level has room for.
+    private static let longestSide = 16_384
+    private static let fastestRate = 1000
+    /// libx264's own limit.
+    private static let mostBFrames = 16
+
+    /// How large the test pattern is painted.
+    var testPictureSize: PictureSize { size ?? Self.defaultSize }
+
+    /// The test pattern's encoder.
+    func testPicturePlan() throws(CaptureError) -> VideoEncoderSettings {
+        let minimum = TestPicture.minimumSize
+        let size = testPictureSize
+        guard size.width >= minimum.width, size.height >= minimum.height else {
+            throw .settings("the test pattern needs at least \(minimum) pixels, not \(size)")
+        }
+        guard size.width % 2 == 0, size.height % 2 == 0 else {
+            throw .settings("H.264 needs an even width and height, not \(size)")
+        }
+        var plan = try plan(
+            size: try wanted(of: size), rate: frameRate ?? Self.defaultRate, hasConstantRate: true)
+        plan.colour = .bt709
+        return plan
+    }
+
+    /// The encoder for a file's pictures.
+    func filePicturePlan(
+        _ picture: CodedTrack.Picture, path: String
+    ) throws(CaptureError) -> FilePicturePlan {
+        guard picture.width > 1, picture.height > 1 else {
+            throw .source("\(path): the size of its pictures is unknown; it may be truncated")
+        }
+        // H.264 with 4:2:0 colour has even sides.
+        let own = PictureSize(width: picture.width & ~1, height: picture.height & ~1)
+        let ownRate = picture.rate
+        let rate = frameRate.map { min($0, ownRate ?? $0) } ?? ownRate ?? Self.unknownRate
+        let isThinned = ownRate.map { rate < $0 } ?? (frameRate != nil)
+        let part = try wanted(of: own)
+        var plan = try plan(
+            size: size ?? part, rate: rate,
+            hasConstantRate: picture.hasConstantRate && !isThinned)
+        plan.colour = picture.colour
+        if picture.format?.name == "yuvj420p" {
+            plan.colour?.isFullRange = true
+        } else if picture.format?.name.hasPrefix("yuv") == false, picture.format != .nv12 {
+            // What is not Y′CbCr becomes it, by this matrix.
+            plan.colour = .bt709
+        }
+        plan.sampleAspectRatio = size == nil ? picture.sampleAspectRatio : nil
+        // Others may not take it, and would have to be asked first.
+        if picture.format == .nv12, plan.encoder == VideoEncoderSettings.x264 {
+            plan.pixelFormat = .nv12
+        }
+        return FilePicturePlan(encoder: plan, isThinned: isThinned)
+    }
+
+    /// The size of what is left of pictures of that size.
+    func wanted(of whole: PictureSize) throws(CaptureError) -> PictureSize {
+        guard let crop else { return whole }
+        guard crop.fits(whole) else {
+            throw .settings("the part \(crop) does not lie within pictures of \(whole)")
+        }
+        return crop.size
+    }
+
+    /// What the rate control goes by.
+    func videoRate() throws(CaptureError) -> VideoRate {
+        guard videoBitrate > 0, videoBuffer > .zero else {
+            throw .settings("bitrate and buffer must be positive")
+        }
+        let cap = videoBitrateCap ?? videoBitrate + videoBitrate / 2
+        guard cap >= videoBitrate else {
+            throw .settings("the bitrate's cap (\(cap)) is below the bitrate (\(videoBitrate))")
+        }
+        return VideoRate(
+            average: videoBitrate, maximum: cap,
+            bufferBits: Int(
+                clamping: Int128(cap) * Int128(videoBuffer.nanoseconds) / 1_000_000_000))
+    }
+
+    /// The sound's encoder.
+    func soundPlan(
+        sourceRate: Int, sourceChannels: Int
+    ) throws(CaptureError) -> AudioEncoderSettings {
+        guard audioBitrate > 0 else {
+            throw .settings("the audio bitrate must be positive, not \(audioBitrate)")
+        }
+        let channels = channels ?? min(sourceChannels, 2)
+        guard (1...6).contains(channels) || channels == 8 else {
+            throw .settings("AAC has 1 to 6 or 8 channels, not \(channels)")
+        }
+        let rate = sampleRate ?? Self.usableRate(sourceRate)
+        var plan = AudioEncoderSettings(sampleRate: rate, channels: channels)
+        plan.bitrate = audioBitrate
+        return plan
+    }
+
+    /// A rate that AAC has: the source's own, or 48 kHz.
+    private static func usableRate(_ rate: Int) -> Int {
+        UInt32(exactly: rate).map(AudioSpecificConfig.indexedSampleRates.contains) == true
+            ? rate : 48_000
+    }
+
+    /// Settings for an encoder of pictures of that size and rate.
+    func plan(
+        size: PictureSize, rate: FrameRate, hasConstantRate: Bool
+    ) throws(CaptureError) -> VideoEncoderSettings {
+        guard size.width % 2 == 0, size.height % 2 == 0 else {
+            throw .settings("H.264 needs an even width and height, not \(size)")
+        }
+        guard size.width > 0, size.height > 0, size.width <= Self.longestSide,
+            size.height <= Self.longestSide
+        else { throw .settings("\(size) is no size for a picture") }
+        guard rate < FrameRate(Int32(Self.fastestRate + 1)) else {
+            throw .settings("at most \(Self.fastestRate) pictures per second, not \(rate)")
+        }
+        guard keyframeInterval > .zero else {
+            throw .settings("the keyframe interval must be positive")
+        }
+        guard (0...Self.mostBFrames).contains(bFrames) else {
+            throw .settings("0 to \(Self.mostBFrames) B-frames, not \(bFrames)")
+        }
+        guard encoderThreads >= 0 else {
+            throw .settings("0 or more encoder threads, not \(encoderThreads)")
+        }
+        var plan = VideoEncoderSettings(
+            size: size, frameRate: rate, hasConstantRate: hasConstantRate)
+        if case .named(let name) = encoder { plan.encoder = name }
+        plan.rate = try videoRate()
+        plan.keyframeInterval = keyframeInterval
+        plan.bFrames = bFrames
+        plan.profile = profile
+        plan.preset = encoderPreset
+        plan.tune = tune ?? (bFrames == 0 ? .zeroLatency : .none)
+        plan.threads = encoderThreads
+        return plan
+    }
+}

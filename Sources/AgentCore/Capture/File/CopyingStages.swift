@@ -1,0 +1,75 @@
+import Encoding
+import Media
+
+/// A file's own H.264, bit for bit.
+final class CopiedPictures: PacketStage {
+    let text: String
+    private(set) var isDone = false
+    private var copier: H264Copier
+    private var limit: CaptureLimit
+    /// Upright: what the file says.
+    private let orientation: PictureOrientation
+
+    init(
+        _ track: CodedTrack, firstPacket: CodedPacket?, orientation: PictureOrientation,
+        durationNanoseconds: Int64?
+    ) throws(EncodingError) {
+        self.orientation = orientation
+        copier = try H264Copier(track, firstPacket: firstPacket)
+        limit = CaptureLimit(durationNanoseconds: durationNanoseconds)
+        text = CaptureDescription.copiedVideo(track, copier.format)
+    }
+
+    var format: TrackFormat { oriented(copier.format) }
+
+    private func oriented(_ format: H264Format) -> TrackFormat {
+        var format = format
+        if orientation != .upright { format.orientation = orientation }
+        return .h264(format)
+    }
+
+    func begin(startNanoseconds: Int64) { limit.begin(startNanoseconds: startNanoseconds) }
+
+    func take(_ packet: CodedPacket, _ output: CaptureOutput) throws(EncodingError) {
+        // Cut in decoding order: what comes before the cut needs nothing from behind it.
+        if limit.isReached(atNanoseconds: packet.dtsNanoseconds) {
+            isDone = true
+            return
+        }
+        let result = try copier.copy(packet)
+        if let format = result.newFormat { output.formatChanged(oriented(format)) }
+        output.sample(result.sample)
+    }
+
+    func finish(_ output: CaptureOutput) throws(EncodingError) {}
+}
+
+/// A file's own AAC, bit for bit.
+final class CopiedAudio: PacketStage {
+    let text: String
+    private(set) var isDone = false
+    private var copier: AACCopier
+    private var limit: CaptureLimit
+
+    init(
+        _ track: CodedTrack, firstPacket: CodedPacket?, durationNanoseconds: Int64?
+    ) throws(EncodingError) {
+        copier = try AACCopier(track, firstPacket: firstPacket)
+        limit = CaptureLimit(durationNanoseconds: durationNanoseconds)
+        text = CaptureDescription.copiedAudio(copier.format)
+    }
+
+    var format: TrackFormat { .aac(copier.format) }
+
+    func begin(startNanoseconds: Int64) { limit.begin(startNanoseconds: startNanoseconds) }
+
+    func take(_ packet: CodedPacket, _ output: CaptureOutput) throws(EncodingError) {
+        if limit.isReached(atNanoseconds: packet.ptsNanoseconds ?? packet.dtsNanoseconds) {
+            isDone = true
+            return
+        }
+        if let sample = try copier.copy(packet) { output.sample(sample) }
+    }
+
+    func finish(_ output: CaptureOutput) throws(EncodingError) {}
+}

@@ -1,0 +1,128 @@
+import Devices
+import Encoding
+import Media
+
+/// Plays one file at its own pace, as a camera would, and copies or encodes its tracks.
+///
+/// A file can wait: when encoding is slower than the file, its pictures come late, with their own times, and none is
+/// left out.
+// @unchecked: see CapturePipeline.
+final class FilePipeline: CapturePipeline, @unchecked Sendable {
+    let name: String
+    let formats: [TrackFormat]
+    var descriptions: [String] { texts.map { "\($0.text) from \(path)" } }
+    let details: [String]
+    let encoder: String?
+
+    private var source: FileSource
+    /// The stages, in the order of the file's tracks.
+    private let texts: [any PacketStage]
+    private let path: String
+    private var stages: [TrackKind: any PacketStage] = [:]
+
+    /// Opens the file for those of its tracks that the settings ask for.
+    init(path: String, kinds: [TrackKind], settings: CaptureSettings) throws(CaptureError) {
+        var source = try Self.open(path, kinds, loops: settings.loop)
+        var stages: [any PacketStage] = []
+        for track in source.tracks {
+            let stage = try Self.stage(for: track, of: &source, settings)
+            self.stages[track.kind] = stage
+            stages.append(stage)
+        }
+        name = kinds == [.audio] ? "capture audio" : "capture video"
+        formats = stages.map(\.format)
+        texts = stages
+        self.path = path
+        details = stages.compactMap(\.note)
+        encoder = stages.compactMap(\.encoder).first
+        self.source = source
+    }
+
+    func run(startNanoseconds: Int64, output: CaptureOutput) -> CaptureEnd {
+        source.originNanoseconds = startNanoseconds
+        for stage in stages.values { stage.begin(startNanoseconds: startNanoseconds) }
+        var end: CaptureEnd
+        do throws(CaptureError) {
+            end = try play(output)
+        } catch {
+            end = .failed(error.description)
+        }
+        // Whatever happened, what was captured before it is delivered.
+        for kind in [TrackKind.video, .audio] {
+            do throws(EncodingError) {
+                try stages[kind]?.finish(output)
+            } catch {
+                if case .finished = end { end = .failed("\(source.path): \(error.description)") }
+            }
+        }
+        return end
+    }
+
+    private func play(_ output: CaptureOutput) throws(CaptureError) -> CaptureEnd {
+        while let packet = try nextPacket() {
+            guard output.wait(untilNanoseconds: packet.dtsNanoseconds) else { return .stopped }
+            guard let stage = stages[packet.track], !stage.isDone else { continue }
+            do throws(EncodingError) {
+                try stage.take(packet, output)
+            } catch {
+                throw .source("\(source.path): \(error.description)")
+            }
+            if stages.values.allSatisfy(\.isDone) { return .durationReached }
+        }
+        return .endOfFile
+    }
+
+    private func nextPacket() throws(CaptureError) -> CodedPacket? {
+        do {
+            return try source.next()
+        } catch {
+            throw .source(error.description)
+        }
+    }
+
+    private static func open(
+        _ path: String, _ kinds: [TrackKind], loops: Bool
+    ) throws(CaptureError) -> FileSource {
+        do {
+            return try FileSource(path: path, kinds: kinds, loops: loops)
+        } catch {
+            throw .source(error.description)
+        }
+    }
+
+    private static func stage(
+        for track: CodedTrack, of source: inout FileSource, _ settings: CaptureSettings
+    ) throws(CaptureError) -> any PacketStage {
+        let path = source.path
+        do {
+            let duration = settings.duration?.nanoseconds
+            let isCopied = settings.encoder == .copy
+            let first =
+                try isCopied && !track.isDescribed
+                ? source.firstPacket(of: track.kind) : nil
+            switch (track.content, isCopied) {
+            case (.picture, true):
+                return try CopiedPictures(
+                    track, firstPacket: first, orientation: settings.orientation,
+                    durationNanoseconds: duration)
+            case (.picture(let picture), false):
+                let plan = try settings.filePicturePlan(picture, path: path)
+                var settings = settings
+                if settings.orientation == .upright { settings.orientation = picture.orientation }
+                return try EncodedPictures(track, plan, settings)
+            case (.sound, true):
+                return try CopiedAudio(track, firstPacket: first, durationNanoseconds: duration)
+            case (.sound(let sound), false):
+                let plan = try settings.soundPlan(
+                    sourceRate: sound.sampleRate, sourceChannels: sound.channels)
+                return try EncodedAudio(track, plan, durationNanoseconds: duration)
+            }
+        } catch let error as CaptureError {
+            throw error
+        } catch let error as DeviceError {
+            throw .source(error.description)
+        } catch {
+            throw .source("\(path): \(error)")
+        }
+    }
+}

@@ -1,0 +1,65 @@
+import Encoding
+import Media
+
+/// What becomes of one track of a file: packets in, encoded samples out. Belongs to one thread.
+protocol PacketStage: AnyObject {
+    /// What comes out.
+    var format: TrackFormat { get }
+    /// What it is and what is done with it, for people.
+    var text: String { get }
+    /// libavcodec's name of the encoder of pictures; nil: there is none.
+    var encoder: String? { get }
+    /// What people may want to know of how that was picked.
+    var note: String? { get }
+    /// The wanted duration is over: no packet is needed any more.
+    var isDone: Bool { get }
+    /// Tells the time at which the file's zero lies.
+    func begin(startNanoseconds: Int64)
+    /// Takes the next packet of the track.
+    func take(_ packet: CodedPacket, _ output: CaptureOutput) throws(EncodingError)
+    /// Gives what is still inside.
+    func finish(_ output: CaptureOutput) throws(EncodingError)
+}
+
+extension PacketStage {
+    var encoder: String? { nil }
+    var note: String? { nil }
+}
+
+/// The end of what is wanted of a track.
+struct CaptureLimit {
+    private let durationNanoseconds: Int64?
+    private(set) var startNanoseconds: Int64 = 0
+
+    init(durationNanoseconds: Int64?) {
+        self.durationNanoseconds = durationNanoseconds
+    }
+
+    mutating func begin(startNanoseconds: Int64) { self.startNanoseconds = startNanoseconds }
+
+    /// Whether that time is past the end.
+    func isReached(atNanoseconds time: Int64) -> Bool {
+        durationNanoseconds.map { time - startNanoseconds >= $0 } ?? false
+    }
+
+    /// What of the sound is before the end.
+    func part(of sound: RawAudio) -> RawAudio {
+        guard let durationNanoseconds else { return sound }
+        // Times are rounded to nanoseconds: a frame that begins within a microsecond of the end is past it.
+        let left = startNanoseconds + durationNanoseconds - sound.captureNanoseconds - 1000
+        let frames = (Int128(left) * Int128(sound.layout.sampleRate) + 999_999_999) / 1_000_000_000
+        return sound.prefix(Int(clamping: frames))
+    }
+}
+
+/// A damaged packet is a loss, not an end: the ones after it may be whole.
+extension CaptureOutput {
+    func lostDamaged(_ packet: CodedPacket, _ error: EncodingError) {
+        lost(
+            CaptureLoss(
+                track: packet.track, cause: .damagedInput,
+                startNanoseconds: packet.ptsNanoseconds ?? packet.dtsNanoseconds,
+                durationNanoseconds: packet.durationNanoseconds, samples: 1,
+                text: error.description))
+    }
+}

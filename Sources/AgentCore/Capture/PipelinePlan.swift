@@ -1,0 +1,122 @@
+import Devices
+import Encoding
+import Media
+
+/// One pipeline as the settings want it: equal plans need not be exchanged for each other.
+struct PipelinePlan: Hashable, Sendable {
+    /// Where its samples come from.
+    enum Source: Hashable, Sendable {
+        case testPicture
+        case testAudio
+        case file(path: String)
+        case camera(String)
+        case microphone(String)
+    }
+
+    var source: Source
+    /// What is wanted of it, pictures first.
+    var kinds: [TrackKind]
+    /// Those that matter to it; what can be changed while it runs is as it was when it was planned.
+    var settings: CaptureSettings
+
+    init(_ source: Source, _ kinds: [TrackKind], _ settings: CaptureSettings) {
+        self.source = source
+        self.kinds = kinds
+        self.settings = settings
+    }
+
+    /// Opens source and encoders.
+    func open() throws(CaptureError) -> any CapturePipeline {
+        switch source {
+        case .testPicture: try TestPicturePipeline(settings)
+        case .testAudio: try TestAudioPipeline(settings)
+        case .file(let path): try FilePipeline(path: path, kinds: kinds, settings: settings)
+        case .camera(let name):
+            try CameraPipeline(v4l2: name, settings: settings, clock: MonotonicClock())
+        case .microphone(let name): try AudioDevicePipeline(alsa: name, settings: settings)
+        }
+    }
+
+    /// The device that only one can have, a camera by its node however it was named; nil: none. Looks for the camera.
+    var device: String? {
+        switch source {
+        case .testPicture, .testAudio, .file: return nil
+        case .camera(let name):
+            do throws(DeviceError) {
+                return try CameraAddress(name: name).camera().node
+            } catch {
+                return "camera \(name)"
+            }
+        case .microphone(let name): return "sound \(name)"
+        }
+    }
+
+    /// Whether a pipeline of this plan may go on where the other is wanted: only what can be changed while it runs differs.
+    func isSame(as other: PipelinePlan) -> Bool { steady == other.steady }
+
+    /// A file's pictures as they are: nothing of them changes while it runs.
+    private var isCopiedFile: Bool {
+        guard case .file = source, kinds.contains(.video) else { return false }
+        return settings.encoder == .copy
+    }
+
+    /// Without what can be changed while it runs.
+    private var steady: PipelinePlan {
+        var plan = self
+        let usual = CaptureSettings(sourceName: settings.sourceName)
+        if !isCopiedFile {
+            plan.settings.videoBitrate = usual.videoBitrate
+            plan.settings.videoBitrateCap = usual.videoBitrateCap
+            plan.settings.orientation = usual.orientation
+        }
+        // How much of it is left changes by itself, and which encoder was found.
+        plan.settings.duration = usual.duration
+        plan.settings.encoderCandidates = usual.encoderCandidates
+        // What concerns the other kind alone.
+        plan.settings.video = usual.video
+        plan.settings.audio = usual.audio
+        if !kinds.contains(.video) {
+            plan.settings.size = usual.size
+            plan.settings.frameRate = usual.frameRate
+            plan.settings.crop = usual.crop
+        }
+        return plan
+    }
+}
+
+extension CaptureSettings {
+    /// The pipelines that give what is wanted.
+    func pipelinePlans() throws(CaptureError) -> [PipelinePlan] {
+        var plans: [PipelinePlan] = []
+        let audio = try audioThatIsThere()
+        if case .file(let path) = video, case .file(path) = audio {
+            return [PipelinePlan(.file(path: path), [.video, .audio], self)]
+        }
+        switch video {
+        case .none: break
+        case .test: plans.append(PipelinePlan(.testPicture, [.video], self))
+        case .file(let path): plans.append(PipelinePlan(.file(path: path), [.video], self))
+        case .device(let name): plans.append(PipelinePlan(.camera(name), [.video], self))
+        }
+        switch audio {
+        case .none: break
+        case .test: plans.append(PipelinePlan(.testAudio, [.audio], self))
+        case .device(let name): plans.append(PipelinePlan(.microphone(name), [.audio], self))
+        case .file(let path), .fileIfPresent(let path):
+            plans.append(PipelinePlan(.file(path: path), [.audio], self))
+        }
+        return plans
+    }
+
+    /// The choice of sound, without an "if present".
+    private func audioThatIsThere() throws(CaptureError) -> AudioChoice {
+        guard case .fileIfPresent(let path) = audio else { return audio }
+        do throws(DeviceError) {
+            _ = try FileSource(path: path, kinds: [.audio], loops: false)
+            return .file(path: path)
+        } catch {
+            if case .noTrack(.audio, _) = error { return .none }
+            throw .source(error.description)
+        }
+    }
+}

@@ -1,0 +1,299 @@
+import Devices
+import Encoding
+import Media
+import Synchronization
+import Wire
+
+/// Why a change did not come about.
+enum ChangeError: Error, Hashable {
+    /// It cannot be done as asked; nothing has changed.
+    case refused(String)
+    /// It failed midway, and what was before could not be brought back.
+    case notRestored(String)
+}
+
+/// A capture that is changed while it runs: in one transaction, so that all of a change happens or nothing.
+///
+/// First everything is prepared that can fail: settings are judged, new sources and encoders opened beside the old ones, the rate of
+/// an encoder that goes on is changed, controls are set. Whatever fails is a reason, and what had been changed is changed back. Then pipelines
+/// are exchanged, which cannot fail; only a device that old and new pipeline both need is opened in between, and when that fails, the
+/// old pipeline is opened again.
+///
+/// One call at a time.
+extension CaptureSession {
+    /// How long a picture is waited for that an encoder can be changed at.
+    private static let pictureMilliseconds = 3_000
+    /// How long a pipeline is given to come to its end: a driver may take its time, but this is not for ever.
+    private static let pipelineMilliseconds = 20_000
+
+    /// What a change comes to.
+    struct Exchange {
+        var settings: CaptureSettings
+        var isPaused: Bool
+        /// Pipelines that go on, with what is wanted of them now.
+        var kept: [(running: Running, plan: PipelinePlan)] = []
+        var leaving: [Running] = []
+        /// Plans of pipelines that begin.
+        var arriving: [PipelinePlan] = []
+    }
+
+    /// Changes what is asked for, all of it or nothing.
+    func apply(_ change: CaptureChange) throws(ChangeError) {
+        let wasPaused = try state.withLock { (state) throws(ChangeError) in
+            if state.hasExpired { throw .refused("the capture has ended: its --duration is over") }
+            state.isChanging = true
+            return state.isPaused
+        }
+        defer { state.withLock { $0.isChanging = false } }
+        try exchangePipelines(for: change)
+        if !wasPaused, state.withLock({ $0.isPaused && $0.deadlineNanoseconds != nil }) {
+            watchPause()
+        }
+    }
+
+    private func exchangePipelines(for change: CaptureChange) throws(ChangeError) {
+        let exchange: Exchange
+        var opened: [(plan: PipelinePlan, pipeline: any CapturePipeline)] = []
+        // What waits for a pipeline to let go of its device.
+        var waiting: [PipelinePlan] = []
+        var undo: [() -> Void] = []
+        do throws(CaptureError) {
+            exchange = try self.exchange(for: change)
+            for plan in exchange.arriving {
+                if exchange.needsDeviceOfOther(plan) {
+                    waiting.append(plan)
+                    continue
+                }
+                do throws(CaptureError) {
+                    opened.append((plan, try plan.open()))
+                } catch .heldHere {
+                    waiting.append(plan)
+                }
+            }
+            // A pipeline that waits has the camera of one that leaves.
+            let cameras =
+                opened.map(\.pipeline) + (waiting.isEmpty ? [] : exchange.leaving.map(\.pipeline))
+            undo += try setControls(change.controls, of: cameras, exchange)
+            undo += try changeRate(exchange)
+        } catch {
+            for step in undo.reversed() { step() }
+            throw .refused(error.description)
+        }
+        if !exchange.leaving.isEmpty { hub.hold(true) }
+        let ends = retire(exchange.leaving)
+        do throws(CaptureError) {
+            for plan in waiting { opened.append((plan, try plan.open())) }
+        } catch {
+            for step in undo.reversed() { step() }
+            // One of them may have what an old pipeline is to have again.
+            opened.removeAll()
+            throw restore(exchange.leaving, because: error, ends)
+        }
+        turn(exchange)
+        state.withLock { state in
+            state.settings = exchange.settings
+            state.isPaused = exchange.isPaused
+            for (running, plan) in exchange.kept {
+                guard let place = state.pipelines.firstIndex(where: { $0.number == running.number })
+                else { continue }
+                state.pipelines[place].plan = plan
+            }
+        }
+        start(opened, after: ends, exchange)
+        hub.hold(exchange.isPaused)
+    }
+
+    private func exchange(for change: CaptureChange) throws(CaptureError) -> Exchange {
+        let present = state.withLock { $0 }
+        guard present.hasStarted, !hub.isStopping else {
+            throw .settings("the capture is ending")
+        }
+        var settings = try present.settings.changed(by: change)
+        try settings.validate()
+        if let deadline = present.deadlineNanoseconds, deadline < .max {
+            let rest = deadline - hub.clock.nowNanoseconds
+            guard rest > 0 else { throw .settings("the capture is ending: its --duration is over") }
+            settings.duration = .nanoseconds(rest)
+        }
+        let isPaused = change.isCapturing.map { !$0 } ?? present.isPaused
+        var exchange = Exchange(settings: settings, isPaused: isPaused)
+        var wanted = isPaused ? [] : try settings.pipelinePlans()
+        _ = try settings.videoRate()
+        for running in present.pipelines {
+            if let place = wanted.firstIndex(where: { $0.isSame(as: running.plan) }) {
+                exchange.kept.append((running, wanted.remove(at: place)))
+            } else {
+                exchange.leaving.append(running)
+            }
+        }
+        exchange.arriving = wanted
+        return exchange
+    }
+
+    /// Has the encoder of pictures that go on use another rate.
+    /// - Returns: what takes it back.
+    private func changeRate(_ exchange: Exchange) throws(CaptureError) -> [() -> Void] {
+        let old = try state.withLock { $0.settings }.videoRate()
+        let new = try exchange.settings.videoRate()
+        guard old != new,
+            let running = exchange.kept.first(where: { $0.plan.kinds.contains(.video) })?.running
+        else { return [] }
+        let answer = CancellableCall<EncodingError?>()
+        running.output.wishes.add { $0.rates.append((new, answer)) }
+        switch answer.wait(milliseconds: Self.pictureMilliseconds) {
+        case .some(.none): break
+        case .some(.some(let error)): throw .codec(error.description)
+        case nil:
+            let seconds = Self.pictureMilliseconds / 1_000
+            throw .source("no picture has come for \(seconds) s: the bitrate stays as it is")
+        }
+        return [{ running.output.wishes.add { $0.rates.append((old, CancellableCall())) } }]
+    }
+
+    /// Sets controls of the camera that is captured from, or will be.
+    /// - Returns: what takes it back.
+    private func setControls(
+        _ settings: [CaptureChange.Setting], of opened: [any CapturePipeline], _ exchange: Exchange
+    ) throws(CaptureError) -> [() -> Void] {
+        guard !settings.isEmpty else { return [] }
+        let pipelines = opened + exchange.kept.map(\.running.pipeline)
+        guard let device = pipelines.compactMap(\.device).first else {
+            throw .settings("nothing is captured from a camera now, so it has no controls")
+        }
+        let before = try device.controls()
+        for setting in settings {
+            guard let control = before.first(where: { $0.name == setting.name }) else {
+                throw .settings(
+                    "the camera has no control '\(setting.name)'; 'controls' shows those it has")
+            }
+            if let flaw = control.flaw(in: setting.value) { throw .settings(flaw) }
+        }
+        let old = settings.compactMap { setting in
+            before.first { $0.name == setting.name && $0.kind != .button }.map {
+                CaptureChange.Setting(name: $0.name, value: $0.value)
+            }
+        }
+        let restore = {
+            do throws(CaptureError) {
+                try device.set(old)
+            } catch {
+                self.hub.noted("the camera's controls could not be set back: \(error)")
+            }
+        }
+        do throws(CaptureError) {
+            try device.set(settings)
+        } catch {
+            restore()
+            throw error
+        }
+        return [restore]
+    }
+
+    /// Has pictures that go on turned as is wanted, from the next keyframe on.
+    private func turn(_ exchange: Exchange) {
+        for (running, plan) in exchange.kept where plan.kinds.contains(.video) {
+            running.output.wishes.add { $0.orientation = plan.settings.orientation }
+        }
+    }
+
+    /// Takes pipelines away.
+    /// - Returns: where what they gave ends.
+    private func retire(_ leaving: [Running]) -> [TrackKind: Int64] {
+        for running in leaving { running.output.retire() }
+        for running in leaving
+        where running.ended.wait(milliseconds: Self.pipelineMilliseconds) == nil {
+            hub.noted("\(running.pipeline.name) does not come to its end; going on without it")
+        }
+        let gone = Set(leaving.map(\.number))
+        state.withLock { $0.pipelines.removeAll { gone.contains($0.number) } }
+        var ends: [TrackKind: Int64] = [:]
+        for kind in leaving.flatMap(\.plan.kinds) { ends[kind] = hub.end(of: kind) }
+        return ends
+    }
+
+    /// Opens pipelines again that have been taken away in vain.
+    private func restore(
+        _ pipelines: [Running], because error: CaptureError, _ ends: [TrackKind: Int64]
+    ) -> ChangeError {
+        var opened: [(plan: PipelinePlan, pipeline: any CapturePipeline)] = []
+        var failures: [String] = []
+        for running in pipelines {
+            do throws(CaptureError) {
+                opened.append((running.plan, try running.plan.open()))
+            } catch {
+                failures.append(error.description)
+            }
+        }
+        let isPaused = state.withLock { $0.isPaused }
+        begin(
+            opened, notBefore: hub.clock.nowNanoseconds, after: ends,
+            text: "interrupted by a change that failed")
+        defer { hub.hold(isPaused) }
+        if failures.isEmpty { return .refused(error.description) }
+        let text =
+            "\(error); and what was captured before cannot be opened again: "
+            + failures.joined(separator: "; ")
+        // Nobody has asked for this end.
+        if hub.running.isEmpty { hub.fail(text) }
+        return .notRestored(text)
+    }
+
+    private func start(
+        _ opened: [(plan: PipelinePlan, pipeline: any CapturePipeline)],
+        after ends: [TrackKind: Int64],
+        _ exchange: Exchange
+    ) {
+        let now = hub.clock.nowNanoseconds
+        var ends = ends
+        if exchange.isPaused {
+            // From here on nothing is missing that anybody wanted; how long that was is told when it goes on.
+            tell(ends, text: "stopped by a command")
+            return
+        }
+        for kind in opened.flatMap(\.plan.kinds) where ends[kind] == nil {
+            ends[kind] = hub.end(of: kind)
+        }
+        let settings = exchange.settings
+        let words =
+            "pictures: \(settings.video.argument), sound: \(settings.audio.argument)"
+        begin(
+            opened, notBefore: now, after: ends,
+            text: "not captured while a command was followed; \(words)")
+    }
+
+    /// From there on nothing is captured.
+    private func tell(_ ends: [TrackKind: Int64], text: String) {
+        for (kind, end) in ends.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+            hub.lost(
+                CaptureLoss(
+                    track: kind, cause: .command, startNanoseconds: end, durationNanoseconds: 0,
+                    samples: 0, text: text))
+        }
+    }
+}
+
+extension CaptureSession.Exchange {
+    /// Whether a pipeline that goes holds the device of one that comes.
+    fileprivate func needsDeviceOfOther(_ plan: PipelinePlan) -> Bool {
+        guard let device = plan.device else { return false }
+        return leaving.contains { $0.plan.device == device }
+    }
+}
+
+extension DeviceControl {
+    /// Why it cannot have that value, in one line; nil: it can.
+    func flaw(in value: Int64) -> String? {
+        if isReadOnly { return "the control '\(name)' can only be read" }
+        switch kind {
+        case .button: return nil
+        case .menu where !choices.isEmpty:
+            if choices.contains(where: { $0.value == value }) { return nil }
+            let names = choices.map { "\($0.value) (\($0.label))" }.joined(separator: ", ")
+            return "the control '\(name)' cannot be \(value): it has \(names)"
+        case .number, .toggle, .menu, .other:
+            if range.contains(value) { return nil }
+            return "the control '\(name)' cannot be \(value): it goes from \(range.lowerBound) to "
+                + "\(range.upperBound)"
+        }
+    }
+}

@@ -1,0 +1,101 @@
+import Encoding
+import Media
+import Synchronization
+import Wire
+
+/// What can be asked of a capture that runs.
+extension CaptureSession {
+    /// How long the next picture is waited for.
+    private static let nextPictureMilliseconds = 5_000
+
+    /// Whether somebody has stopped the capture.
+    package var isPaused: Bool { state.withLock { $0.isPaused } }
+
+    /// What is captured, and how.
+    func status() -> CaptureStatus {
+        let state = state.withLock { $0 }
+        var status = CaptureStatus()
+        status.isCapturing = !state.isPaused
+        status.video = state.settings.video.argument
+        status.audio = state.settings.audio.argument
+        status.descriptions = descriptions
+        if case .h264(let format) = hub.format(of: .video), !state.isPaused {
+            status.size = PictureSize(width: Int(format.width), height: Int(format.height))
+        }
+        if state.settings.encoder != .copy {
+            status.videoBitrate = UInt64(clamping: state.settings.videoBitrate)
+        }
+        status.crop = state.settings.crop
+        status.orientation = state.settings.orientation
+        let counts = hub.counts
+        status.pictures = counts.pictures
+        status.soundPackets = counts.soundPackets
+        status.lostSamples = counts.lostSamples
+        return status
+    }
+
+    /// Makes the next picture a keyframe.
+    func requestKeyframe() throws(ChangeError) {
+        let running = try pictures()
+        guard running.pipeline.makesKeyframes else {
+            throw .refused(
+                "the pictures are copied as they come, keyframes too; use --encoder libx264 to ask for some"
+            )
+        }
+        running.output.wishes.add { $0.isKeyframeWanted = true }
+    }
+
+    /// The next picture as a JPEG, as it is to be shown. Blocks until it is there.
+    func snapshot(
+        maximumBytes: Int
+    ) throws(ChangeError) -> (description: SnapshotDescription, jpeg: [UInt8]) {
+        let running = try pictures()
+        guard running.pipeline.encoder != nil else {
+            throw .refused(
+                "the pictures are copied as they come, and not decoded here; use --encoder libx264 for "
+                    + "snapshots, or take one from the recording with 'tributary extract --jpeg'")
+        }
+        let answer = CancellableCall<PictureRequests.Snapshot>()
+        running.output.wishes.add { $0.snapshots.append(answer) }
+        guard let snapshot = answer.wait(milliseconds: Self.nextPictureMilliseconds) else {
+            throw .refused("no picture has come for \(Self.nextPictureMilliseconds / 1_000) s")
+        }
+        let frame = snapshot.frame
+        do throws(EncodingError) {
+            let jpeg = try StillPicture.encode(
+                frame, as: .jpeg, orientation: snapshot.orientation, maximumBytes: maximumBytes)
+            let size = PictureSize(width: frame.width, height: frame.height)
+                .turned(snapshot.orientation)
+            return (
+                SnapshotDescription(
+                    width: UInt32(clamping: size.width), height: UInt32(clamping: size.height),
+                    captureNanoseconds: frame.captureNanoseconds, sizeBytes: jpeg.count), jpeg
+            )
+        } catch {
+            throw .refused(error.description)
+        }
+    }
+
+    /// What can be set at the camera.
+    func controls() throws(ChangeError) -> [DeviceControl] {
+        let pipelines = state.withLock { $0.pipelines }
+        guard let device = pipelines.compactMap(\.pipeline.device).first else {
+            throw .refused("nothing is captured from a camera now, so it has no controls")
+        }
+        do throws(CaptureError) {
+            return try device.controls()
+        } catch {
+            throw .refused(error.description)
+        }
+    }
+
+    /// The pipeline that gives pictures.
+    private func pictures() throws(ChangeError) -> Running {
+        let state = state.withLock { $0 }
+        if state.isPaused { throw .refused("nothing is captured now: 'start' goes on") }
+        guard let running = state.pipelines.first(where: { $0.plan.kinds.contains(.video) }) else {
+            throw .refused("no pictures are captured")
+        }
+        return running
+    }
+}

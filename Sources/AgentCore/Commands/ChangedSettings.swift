@@ -1,0 +1,71 @@
+import Encoding
+import Media
+import Wire
+
+extension CaptureSettings {
+    /// The settings with what is asked for.
+    /// - Throws: when that contradicts itself; nothing has been opened then.
+    func changed(by change: CaptureChange) throws(CaptureError) -> CaptureSettings {
+        var settings = self
+        if let video = change.video {
+            settings.video = try VideoChoice(argument: video)
+            // Sound that came with the pictures of a file stays with that file.
+            if case .fileIfPresent(let path) = audio { settings.audio = .file(path: path) }
+        }
+        if let audio = change.audio { settings.audio = try AudioChoice(argument: audio) }
+        switch change.size {
+        case .own: settings.size = nil
+        case .this(let size): settings.size = size
+        case nil: break
+        }
+        switch change.frameRate {
+        case .own: settings.frameRate = nil
+        case .this(let rate): settings.frameRate = rate
+        case nil: break
+        }
+        switch change.crop {
+        case .own: settings.crop = nil
+        case .this(let crop): settings.crop = crop
+        case nil: break
+        }
+        if let bitrate = change.videoBitrate {
+            guard encoder != .copy else {
+                throw .settings(
+                    "the pictures are copied, and keep their bitrate; use --encoder libx264 to change it"
+                )
+            }
+            settings.videoBitrate = Int(clamping: bitrate)
+            // The cap stays in proportion.
+            settings.videoBitrateCap = videoBitrateCap.map {
+                Int(clamping: Int128($0) * Int128(bitrate) / Int128(max(1, videoBitrate)))
+            }
+        }
+        if let rotation = change.rotation { settings.orientation.rotation = rotation }
+        if let isMirrored = change.isMirrored { settings.orientation.isMirrored = isMirrored }
+        return settings
+    }
+}
+
+extension VideoChoice {
+    /// As `--video` has it.
+    package var argument: String {
+        switch self {
+        case .none: "none"
+        case .test: "test"
+        case .file(let path): "file:\(path)"
+        case .device(let name): name
+        }
+    }
+}
+
+extension AudioChoice {
+    /// As `--audio` has it.
+    package var argument: String {
+        switch self {
+        case .none: "none"
+        case .test: "test"
+        case .file(let path), .fileIfPresent(let path): "file:\(path)"
+        case .device(let name): name
+        }
+    }
+}

@@ -1,0 +1,160 @@
+import Dispatch
+import Logging
+import Media
+import Synchronization
+import Threads
+import Wire
+
+/// Does what people ask of a running agent, one thing after the other, on a thread of its own: opening a camera takes its time, and
+/// neither the connection nor the capture may wait for it.
+final class CommandQueue: Sendable {
+    /// Gets the answer, and a snapshot's JPEG with it.
+    typealias Answer = @Sendable (CommandReply, [UInt8]) -> Void
+
+    private struct Job {
+        var request: CommandRequest
+        var asker: String
+        var answer: Answer
+    }
+
+    private struct State {
+        var jobs: [Job] = []
+        var isClosed = false
+    }
+
+    /// What waits at most: as much as one connection may ask, of two askers.
+    private static let maximumJobs = 2 * WireLimits.openCommands
+
+    private let capture: CaptureSession
+    private let uplink: @Sendable () -> UplinkStatus
+    private let software: String
+    private let logger: Logger
+    private let state = Mutex(State())
+    private let isThere = DispatchSemaphore(value: 0)
+
+    /// - Parameter uplink: how the connection does.
+    init(
+        capture: CaptureSession, software: String, logger: Logger,
+        uplink: @escaping @Sendable () -> UplinkStatus
+    ) {
+        self.capture = capture
+        self.software = software
+        self.logger = logger
+        self.uplink = uplink
+    }
+
+    /// Begins to work. Before that, what is asked waits.
+    func open() {
+        NamedThread.start("commands") { [self] in
+            while true {
+                isThere.wait()
+                let job = state.withLock { state in
+                    state.jobs.isEmpty ? nil : state.jobs.removeFirst()
+                }
+                guard let job else { return }
+                let (reply, payload) = perform(job)
+                job.answer(reply, payload)
+            }
+        }
+    }
+
+    /// Does what has been asked, and nothing more.
+    func close() {
+        state.withLock { $0.isClosed = true }
+        isThere.signal()
+    }
+
+    /// Takes a request; the answer comes on the desk's thread, or at once.
+    /// - Parameter asker: for the log.
+    func submit(_ request: CommandRequest, from asker: String, answer: @escaping Answer) {
+        enum Verdict { case taken, busy, closed }
+        let verdict = state.withLock { state in
+            if state.isClosed { return Verdict.closed }
+            guard state.jobs.count < Self.maximumJobs else { return .busy }
+            state.jobs.append(Job(request: request, asker: asker, answer: answer))
+            return .taken
+        }
+        switch verdict {
+        case .taken: isThere.signal()
+        case .busy: answer(.failure(.busy, "too many commands are not answered yet"), [])
+        case .closed: answer(.failure(.refused, "the agent is ending"), [])
+        }
+    }
+
+    private func perform(_ job: Job) -> (CommandReply, [UInt8]) {
+        do throws(ChangeError) {
+            switch job.request {
+            case .status:
+                return (.status(status()), [])
+            case .controls:
+                return (.controls(try capture.controls()), [])
+            case .keyframe:
+                try capture.requestKeyframe()
+                return (.keyframeRequested, [])
+            case .snapshot:
+                let (description, jpeg) = try capture.snapshot(
+                    maximumBytes: WireLimits.snapshotBytes)
+                return (.snapshot(description), jpeg)
+            case .change(let change):
+                try capture.apply(change)
+                logger.notice("changed, as \(job.asker) asked: \(change.words)")
+                for line in capture.descriptions { logger.info("\(line)") }
+                return (.status(status()), [])
+            case .unknown:
+                return (
+                    .failure(
+                        .unknownCommand, "this agent (\(software)) does not know that command"), []
+                )
+            }
+        } catch {
+            switch error {
+            case .refused(let text):
+                logger.notice("refused what \(job.asker) asked: \(text)")
+                return (.failure(.refused, text), [])
+            case .notRestored(let text):
+                logger.error("what \(job.asker) asked failed: \(text)")
+                return (.failure(.notRestored, text), [])
+            }
+        }
+    }
+
+    private func status() -> CaptureStatus {
+        var status = capture.status()
+        let uplink = uplink()
+        status.isConnected = uplink.isConnected
+        status.keptBytes = UInt64(clamping: uplink.keptBytes)
+        status.lostSamples += uplink.lostSamples
+        status.software = software
+        return status
+    }
+}
+
+extension CaptureChange {
+    /// What is changed, in a few words for the log.
+    var words: String {
+        var words: [String] = []
+        if let isCapturing { words.append(isCapturing ? "start" : "stop") }
+        if let video { words.append("video \(video)") }
+        if let audio { words.append("audio \(audio)") }
+        switch size {
+        case .own: words.append("the source's own size")
+        case .this(let size): words.append("size \(size)")
+        case nil: break
+        }
+        switch frameRate {
+        case .own: words.append("the source's own rate")
+        case .this(let rate): words.append("\(rate) pictures per second")
+        case nil: break
+        }
+        if let videoBitrate { words.append("\(videoBitrate) bit/s") }
+        switch crop {
+        case .own: words.append("the whole picture")
+        case .this(let crop): words.append("the part \(crop)")
+        case nil: break
+        }
+        if let rotation { words.append("rotated by \(rotation.rawValue)°") }
+        if let isMirrored { words.append(isMirrored ? "mirrored" : "not mirrored") }
+        words += controls.map { "\($0.name)=\($0.value)" }
+        return words.joined(separator: ", ")
+    }
+}

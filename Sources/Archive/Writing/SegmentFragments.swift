@@ -1,0 +1,218 @@
+import Media
+import MP4
+
+// How the pieces of a file become its fragments.
+
+extension Segmenter {
+    func mustClose(before piece: PlannedPiece<Payload>) -> Bool {
+        guard !pending.pieces.isEmpty else { return false }
+        if let video = piece.runs.first(where: { $0.track == .video })?.samples.first,
+            video.flags.contains(.keyframe)
+        {
+            return true
+        }
+        return span(with: piece) > settings.fragmentNanoseconds
+            || pending.samples + piece.samples > FragmentLimits.samples
+            || pending.pieces.count >= FragmentRecord.maximumPieces
+            || pending.sizeBytes + piece.range.count > settings.fragmentBytes
+    }
+
+    mutating func append(_ piece: PlannedPiece<Payload>, now: Int64) {
+        pending.pieces.append(piece)
+        segment?.note(piece)
+        pending.sizeBytes += piece.range.count
+        pending.samples += piece.samples
+        pending.add(context)
+        if pending.sinceNanoseconds == nil { pending.sinceNanoseconds = now }
+        for run in piece.runs {
+            guard let first = run.samples.first, let last = run.samples.last else { continue }
+            if pending.startNanoseconds[run.track] == nil {
+                pending.startNanoseconds[run.track] = nanoseconds(first.dts, run.track)
+            }
+            if run.track == .video {
+                lastVideoEndNanoseconds = nanoseconds(last.dts + last.duration, .video)
+            }
+        }
+    }
+
+    /// Takes sound at or after an instant out of the pending fragment.
+    mutating func takeAudio(from instant: Int64) -> [PlannedPiece<Payload>] {
+        var kept: [PlannedPiece<Payload>] = []
+        var taken: [PlannedPiece<Payload>] = []
+        for piece in pending.pieces {
+            let parts = piece.divided { track, sample in
+                track == .audio && nanoseconds(sample.pts, track) >= instant
+            }
+            kept += parts.before
+            taken += parts.after
+        }
+        if !taken.isEmpty {
+            pending.pieces = kept
+            pending.sizeBytes = kept.reduce(0) { $0 + $1.range.count }
+            pending.samples = kept.reduce(0) { $0 + $1.samples }
+        }
+        return taken
+    }
+
+    /// Writes the pending fragment, if there is one.
+    /// - Parameter next: the piece that follows, which tells how long the last samples last.
+    mutating func closePending(
+        next: PlannedPiece<Payload>? = nil, into actions: inout [Action]
+    ) {
+        guard !pending.pieces.isEmpty, let context = pending.context, var current = segment else {
+            return
+        }
+        var carried: [PlannedPiece<Payload>] = []
+        let since = pending.sinceNanoseconds
+        if let next, !isKeyframe(next), let videoEnd = lastVideoEndNanoseconds,
+            videoEnd + settings.fragmentNanoseconds >= current.endNanoseconds,
+            pending.pieces.contains(where: { $0.runs.contains { $0.track == .video } })
+        {
+            carried = takeAudio(from: videoEnd)
+        }
+        var pieces = pending.pieces
+        pending = PendingFragment()
+        if !pieces.isEmpty {
+            setDurations(&pieces, next: carried + (next.map { [$0] } ?? []))
+            if !current.isOpen {
+                let known = pieces + (next.map { [$0] } ?? [])
+                settle(&current, with: known)
+                let hasAudio = known.contains { $0.runs.contains { $0.track == .audio } }
+                let isImported = settings.presentedFromNanoseconds != nil
+                current.primingRoom = hasAudio || isImported ? 0 : Self.primingRoomTicks
+                let plan = plan(current, pieces, next: next)
+                current.isOpen = true
+                current.earliest = Self.earliest(plan, primingRoom: current.primingRoom)
+                segment = current
+                actions.append(.open(segment: current.number, plan))
+            }
+            for fragment in fragments(of: pieces, context) {
+                actions.append(.append(segment: current.number, fragment))
+            }
+        }
+        for piece in carried { append(piece, now: since ?? 0) }
+    }
+
+    /// A fragment of these pieces at once, in a file that is not the one that is being filled.
+    func appendNow(
+        _ pieces: [PlannedPiece<Payload>], to segment: Int, into actions: inout [Action]
+    ) {
+        guard !pieces.isEmpty, let context else { return }
+        var pieces = pieces
+        setDurations(&pieces, next: [])
+        for fragment in fragments(of: pieces, context) {
+            actions.append(.append(segment: segment, fragment))
+        }
+    }
+
+    /// Pieces as one fragment, or as so many that readers take each: sound that has waited for a picture comes all at once.
+    private func fragments(
+        of pieces: [PlannedPiece<Payload>], _ context: FragmentContext
+    ) -> [FragmentPlan<Payload>] {
+        var plans: [FragmentPlan<Payload>] = []
+        var rest = FragmentPlan<Payload>(context: context, pieces: [])
+        var samples = 0
+        for piece in pieces {
+            if !rest.pieces.isEmpty,
+                samples + piece.samples > FragmentLimits.samples
+                    || rest.pieces.count >= FragmentRecord.maximumPieces
+            {
+                plans.append(rest)
+                rest.pieces.removeAll()
+                // What was learned of the clock is said once.
+                rest.context.exchanges.removeAll()
+                samples = 0
+            }
+            rest.pieces.append(piece)
+            samples += piece.samples
+        }
+        return plans + [rest]
+    }
+
+    /// The file's description: tracks, and how far each media timeline must be shifted so that no DTS is negative.
+    /// - Parameter next: what comes behind the first fragment, where the first sound may be.
+    func plan(
+        _ segment: Segment, _ pieces: [PlannedPiece<Payload>], next: PlannedPiece<Payload>? = nil
+    ) -> SegmentPlan {
+        // Of what is hidden, a track may begin behind the first fragment, and far before the file.
+        let hidden = settings.presentedFromNanoseconds.flatMap { _ in
+            pieces.flatMap(\.runs).compactMap { run in
+                run.samples.first.map { nanoseconds($0.dts, run.track) }
+            }.min()
+        }
+        let tracks = tracks.map { format in
+            let origin = ticks(segment.originNanoseconds, format.timescale)
+            func first(_ piece: PlannedPiece<Payload>) -> Int64? {
+                piece.runs.compactMap { $0.track == format.kind ? $0.samples.first?.dts : nil }
+                    .min()
+            }
+            let patience = ticks(settings.stragglerNanoseconds, format.timescale)
+            let later = next.flatMap(first).flatMap { $0 >= origin - patience ? $0 : nil }
+            let first = (pieces.compactMap(first) + [later].compactMap(\.self)).min()
+            let start = first ?? hidden.map { ticks($0, format.timescale) }
+            let room = format.kind == .audio ? segment.primingRoom : 0
+            let shift = max(0, origin - (start ?? origin)) + room
+            return SegmentPlan.Track(format: format, originTicks: origin, shiftTicks: shift)
+        }
+        return SegmentPlan(originNanoseconds: segment.originNanoseconds, tracks: tracks)
+    }
+
+    static func earliest(_ plan: SegmentPlan, primingRoom: Int64 = 0) -> [TrackKind: Int64] {
+        Dictionary(
+            uniqueKeysWithValues: plan.tracks.map {
+                let room = $0.format.kind == .audio ? primingRoom : 0
+                return ($0.format.kind, $0.originTicks - $0.shiftTicks + room)
+            })
+    }
+
+    /// Encoders give up to 2112 frames before their first sound (libavcodec's AAC 1024): that much room has a file of which no sound
+    /// is known yet when it opens. Without it, they would be alone in a file of their own.
+    private static var primingRoomTicks: Int64 { 3 * 1024 }
+
+    /// Sets each sample's duration to its distance from the next one, where that is known.
+    private func setDurations(
+        _ pieces: inout [PlannedPiece<Payload>], next: [PlannedPiece<Payload>]
+    ) {
+        for track in TrackKind.allCases {
+            var following = firstDTS(of: track, in: next)
+            for piece in pieces.indices.reversed() {
+                for run in pieces[piece].runs.indices.reversed()
+                where pieces[piece].runs[run].track == track {
+                    pieces[piece].runs[run].samples.withUnsafeMutableBufferPointer { samples in
+                        for index in samples.indices.reversed() {
+                            let dts = samples[index].dts
+                            if let following, following > dts,
+                                following - dts <= FragmentLimits.durationTicks
+                            {
+                                samples[index].duration = following - dts
+                            }
+                            following = dts
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The decoding time of a track's first sample.
+    // Without key paths: in generic code each use makes one anew, which was a tenth of a simulated day.
+    private func firstDTS(of track: TrackKind, in pieces: [PlannedPiece<Payload>]) -> Int64? {
+        pieces.lazy.compactMap { $0.runs.first { $0.track == track } }.first?.samples.first?.dts
+    }
+
+    func isKeyframe(_ piece: PlannedPiece<Payload>) -> Bool {
+        piece.runs.first { $0.track == .video }?.samples.first?.flags.contains(.keyframe) ?? false
+    }
+
+    /// How long the pending fragment would last with this piece: by its pictures, or by its sound where there are none.
+    private func span(with piece: PlannedPiece<Payload>) -> Int64 {
+        for track in TrackKind.allCases {
+            if let start = pending.startNanoseconds[track],
+                let last = piece.runs.first(where: { $0.track == track })?.samples.last
+            {
+                return nanoseconds(last.dts + last.duration, track) - start
+            }
+        }
+        return 0
+    }
+}

@@ -1,0 +1,21 @@
+import Media
+
+/// Sound in a format that the open file cannot hold, until a picture lets the next file begin.
+struct WaitingAudio<Payload: Sendable>: Sendable {
+    /// Those of the file that it will be in.
+    let formats: [TrackKind: TrackFormat]
+    /// When its first piece came, on the caller's clock.
+    let sinceNanoseconds: Int64
+    private(set) var pieces: [PlannedPiece<Payload>] = []
+    private(set) var sizeBytes = 0
+
+    init(formats: [TrackKind: TrackFormat], sinceNanoseconds: Int64) {
+        self.formats = formats
+        self.sinceNanoseconds = sinceNanoseconds
+    }
+
+    mutating func add(_ sound: [PlannedPiece<Payload>]) {
+        pieces += sound
+        sizeBytes += sound.reduce(0) { $0 + $1.range.count }
+    }
+}

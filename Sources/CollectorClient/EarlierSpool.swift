@@ -1,0 +1,75 @@
+package import Media
+package import Spooling
+package import Wire
+
+/// What is known of a spool that an earlier life of the agent left: enough to go on with it, or to send what is in it.
+package struct EarlierSpool {
+    package var generation: UInt32
+    package var identity: Identity
+    package var epoch: Identity
+    package var sequences: Range<UInt64>
+    /// Formats in force at its first record.
+    package var firstFormats: [TrackFormat]
+    /// Formats in force behind its last record.
+    package var newestFormats: [TrackFormat]
+    /// When its last sample ended, nanoseconds of its epoch's clock.
+    package var endNanoseconds: Int64?
+    package var saidGoodbye = false
+    package var isTailCertain: Bool
+
+    /// Reads the oldest file's beginning and the newest file; nil when it cannot be told what is in the spool.
+    package init?<Storage: SpoolStorage>(_ spool: Spool, of shelf: SpoolSet<Storage>) {
+        let first = Self.read { () throws(SpoolError) in
+            try shelf.firstPreamble(of: spool.generation)
+        }
+        let newest = Self.read { () throws(SpoolError) in
+            try shelf.contents(of: spool.generation, at: spool.nextNumber - 1)
+        }
+        guard let identity = Identity(spool.identity), let epoch = Identity(spool.origin),
+            let formats = (first ?? newest?.preamble).flatMap(SpoolCoding.formats)
+        else { return nil }
+        generation = spool.generation
+        self.identity = identity
+        self.epoch = epoch
+        sequences = spool.firstNumber..<spool.nextNumber
+        firstFormats = formats
+        newestFormats = formats
+        isTailCertain = spool.isTailCertain
+        guard let newest else {
+            isTailCertain = false
+            return
+        }
+        newestFormats = newest.preamble.flatMap(SpoolCoding.formats) ?? newestFormats
+        for item in newest.items {
+            guard case .record(_, _, let body) = item, let record = Self.record(body) else {
+                continue
+            }
+            if let format = record.format { newestFormats = newestFormats.replacing(format) }
+            if record.kind == .goodbye { saidGoodbye = true }
+            for run in record.samples?.runs ?? [] {
+                let last = run.count - 1
+                let end = run.ptsNanoseconds(at: last) + run.durationNanoseconds(at: last)
+                endNanoseconds = max(endNanoseconds ?? end, end)
+            }
+        }
+    }
+
+    /// A file that cannot be read is one of which nothing is known: the spool's reader says so when it comes to it.
+    private static func read<Result>(
+        _ body: () throws(SpoolError) -> Result?
+    ) -> Result? {
+        do throws(SpoolError) {
+            return try body()
+        } catch {
+            return nil
+        }
+    }
+
+    private static func record(_ body: ArraySlice<UInt8>) -> KeptRecord<NoPayload>? {
+        do throws(WireError) {
+            return try SpoolCoding.record(body)
+        } catch {
+            return nil
+        }
+    }
+}

@@ -1,0 +1,148 @@
+import Logging
+import Messaging
+import Operations
+import Wire
+
+/// Follows the connections of the collector's socket from the moment they are accepted, and ends those that only cost. Belongs to
+/// the receiving thread.
+struct ConnectionTracker: ~Copyable {
+    /// Connections at once: the agents that the protocol allows, with two each, and some that come and go.
+    private static let maximumConnections = 2 * 4_096 + 512
+    /// Connections take this part of the descriptors at most: the rest is for files.
+    private static let shareOfDescriptors = 0.5
+    /// Connections of a key for each source that it may write: an agent has two.
+    private static let connectionsPerSource = 2
+    /// And besides: those of before a reconnect, which end later than the new ones come.
+    private static let spareConnectionsPerKey = 8
+    /// Sources that are counted for a name with `*`: a studio's boxes behind one key, or a benchmark's.
+    private static let sourcesPerPattern = 512
+
+    private let monitor: ConnectionMonitor
+    private var limits: ConnectionLimits<PeerSocket?>
+    private let watch: IntakeWatch
+    private var gate = LogRateLimit()
+    private var nextLook: Int64 = 0
+    /// A greeting has failed; which connection's it was says the end of that connection, which comes next.
+    private var failure: HandshakeFailure?
+    private let counters: RefusalCounters
+    private let logger: Logger
+
+    /// - Parameter watch: is told of every connection.
+    init(
+        of socket: borrowing Socket, in context: Context, counters: RefusalCounters,
+        watch: IntakeWatch,
+        logger: Logger
+    ) throws(MessagingError) {
+        self.counters = counters
+        self.watch = watch
+        monitor = try ConnectionMonitor(of: socket, in: context)
+        self.logger = logger
+        let descriptors = DescriptorLimit.raise(to: 4 * Self.maximumConnections)
+        limits = ConnectionLimits(
+            maximumConnections: min(
+                Self.maximumConnections, Int(Double(descriptors) * Self.shareOfDescriptors)))
+    }
+
+    func watch(with poller: inout Poller) -> Poller.Token { poller.add(monitor) }
+
+    /// A connection has said something other than what the time is asked with.
+    mutating func heard(_ descriptor: Int32, now: Int64) { limits.spoke(descriptor, now: now) }
+
+    /// A connection has asked for the time.
+    mutating func askedForTime(_ descriptor: Int32, now: Int64) {
+        let (isNew, ending) = limits.askedForTime(descriptor, now: now)
+        if isNew { watch.settled(descriptor) }
+        end(ending, now: now)
+    }
+
+    /// An agent has been welcomed on a connection.
+    mutating func welcomed(_ descriptor: Int32, now: Int64) {
+        end(limits.welcomed(descriptor), now: now)
+        watch.settled(descriptor)
+    }
+
+    /// A connection has proved to hold a key, which may write these.
+    mutating func proved(_ descriptor: Int32, key: String, right: WritingRight, now: Int64) {
+        let sources = right.sources.reduce(0) { $0 + ($1.isWhole ? 1 : Self.sourcesPerPattern) }
+        let limit = Self.connectionsPerSource * sources + Self.spareConnectionsPerKey
+        end(limits.proved(descriptor, key: key, limit: limit), now: now)
+    }
+
+    /// Takes note of what has happened.
+    /// - Parameter most: how many events at most; what is left over is there the next time.
+    mutating func follow(atMost most: Int = .max) throws(MessagingError) {
+        let now = Instant.now().monotonic
+        var count = 0
+        while count < most, let event = try monitor.nextEvent() {
+            count += 1
+            switch event {
+            case .accepted(_, let descriptor):
+                let socket = PeerSocket(descriptor: descriptor)
+                let address = socket?.address ?? "an address that is gone"
+                if let socket { watch.add(ConnectionAccount(socket)) }
+                end(
+                    limits.accepted(
+                        descriptor, socket, from: address, origin: socket?.origin ?? address,
+                        now: now), now: now)
+            case .handshakeFailed(_, let failure):
+                self.failure = failure
+            case .disconnected(_, let descriptor):
+                left(descriptor, now: now)
+            case .connected, .ready, .retrying, .other:
+                continue
+            }
+        }
+    }
+
+    /// Ends connections whose time is over.
+    mutating func cutOff(now: Int64) {
+        guard now >= nextLook else { return }
+        nextLook = now + 1_000_000_000
+        for ending in limits.overdue(now: now) { end(ending, now: now) }
+    }
+
+    /// A connection sends more than it may, and has been ended.
+    mutating func overflowed(_ address: String, _ text: String, now: Int64) {
+        counters.add(.flood)
+        warn(address, text, now: now)
+    }
+
+    private mutating func end(_ ending: ConnectionLimits<PeerSocket?>.Ending?, now: Int64) {
+        guard let ending else { return }
+        ending.connection?.shutDown()
+        counters.add(ending.reason.isForRoom ? .tooMany : .silent)
+        warn(ending.address, "\(ending.reason)", now: now)
+    }
+
+    private mutating func left(_ descriptor: Int32, now: Int64) {
+        let wasCut = watch.remove(descriptor)
+        let sender = limits.closed(descriptor)
+        defer { failure = nil }
+        // Whoever cut it off has said so.
+        guard let sender, sender.wasSilent, !wasCut else { return }
+        switch failure {
+        case .refused:
+            // Whoever refused it has said so.
+            break
+        case .securityMismatch:
+            counters.add(.securityMismatch)
+            warn(
+                sender.address, "refused: it came without keys, or with keys where none are used",
+                now: now)
+        case .wrongKey:
+            counters.add(.wrongCollectorKey)
+            warn(sender.address, "refused: it expects another collector's key", now: now)
+        case .brokenOff, .protocolError, nil:
+            counters.add(.brokenOff)
+            warn(
+                sender.address, "a connection ended before it said anything as an agent does",
+                now: now)
+        }
+    }
+
+    private mutating func warn(_ address: String, _ text: String, now: Int64) {
+        guard let before = gate.pass(address, now: now) else { return }
+        let more = before > 0 ? " (and \(before) like it before)" : ""
+        logger.warning("\(text)\(more)", metadata: ["address": "\(address)"])
+    }
+}

@@ -1,0 +1,248 @@
+import Dispatch
+import Glibc
+import Logging
+import Messaging
+import Operations
+import Synchronization
+import Threads
+import Trust
+import Wire
+
+/// Says which keys may connect, on a thread of its own: answers libzmq's questions, and follows the files of keys.
+final class KeyAuthenticator: Sendable {
+    /// How often the files are looked at.
+    private static let lookMilliseconds = 1_000
+
+    private struct State {
+        var register = AgentRegister()
+        /// Whether the register has changed since it was last taken.
+        var isChanged = false
+        var opening: Result<Void, MessagingError>?
+        /// See ``KeyAuthenticator/fail(with:)``.
+        var fault: MessagingError?
+        /// Boxes whose own keys are to be authorised, one for each connection at most; and what became of those before.
+        var enrolments: [Enrolment] = []
+        var enrolled: [(peer: PeerID, outcome: CollectorLink.EnrolmentOutcome)] = []
+    }
+
+    /// A box that wants to be known by a key of its own.
+    struct Enrolment: Sendable {
+        var peer: PeerID
+        /// What its connection has proved to hold.
+        var token: PublicKey
+        var enrol: Enrol
+    }
+
+    private let keys: LinkSecurity.Collector
+    private let counters: RefusalCounters
+    private let logger: Logger
+    /// Called when the register has changed.
+    private let changed: @Sendable () -> Void
+    private let wakeUp: WakeUp
+    private let state: Mutex<State>
+    private let isClosing = Atomic(false)
+    private let opened = DispatchSemaphore(value: 0)
+    private let closed = DispatchSemaphore(value: 0)
+
+    init(
+        keys: LinkSecurity.Collector, counters: RefusalCounters, logger: Logger,
+        changed: @escaping @Sendable () -> Void
+    ) throws(MessagingError) {
+        self.keys = keys
+        self.counters = counters
+        self.logger = logger
+        self.changed = changed
+        state = Mutex(State())
+        wakeUp = try WakeUp()
+    }
+
+    /// Reads the files and begins to answer; sockets of this context are safe to bind when it returns.
+    func open(in context: Context) throws(CollectorError) {
+        var watch = AgentWatch(keys.directory)
+        do throws(TrustError) {
+            if let agents = try watch.changes() { use(agents) }
+        } catch {
+            throw .cannotAdmit(reason: "\(error)")
+        }
+        let watching = watch
+        NamedThread.start("authenticator") { [self] in
+            run(in: context, watching)
+            // Whatever has ended it: without it nobody is admitted.
+            if !isClosing.load(ordering: .acquiring) { counters.shut("its thread has ended") }
+            changed()
+            closed.signal()
+        }
+        opened.wait()
+        let opening = state.withLock { $0.opening }
+        if case .failure(let error)? = opening { throw .cannotAdmit(reason: "\(error)") }
+        let count = state.withLock { $0.register.authorizedCount }
+        let own = keys.key.publicKey.text
+        logger.info("this collector's key is \(own); \(count) agents are authorised")
+    }
+
+    /// Ends the thread. Sockets that ask it must have been closed.
+    func close() {
+        isClosing.store(true, ordering: .releasing)
+        wakeUp.signal()
+        closed.wait()
+    }
+
+    /// Has the thread end as if libzmq had reported this: for tests, which cannot make libzmq do so.
+    func fail(with fault: MessagingError) {
+        state.withLock { $0.fault = fault }
+        wakeUp.signal()
+    }
+
+    /// The register, if it has changed since the last call.
+    func takeChange() -> AgentRegister? {
+        state.withLock { state in
+            guard state.isChanged else { return nil }
+            state.isChanged = false
+            return state.register
+        }
+    }
+
+    /// What a key is at this moment.
+    func standing(of key: PublicKey) -> AgentRegister.Standing {
+        state.withLock { $0.register.standing(of: key, now: Self.now()) }
+    }
+
+    /// Exchanges a one-time key for a box's own; what becomes of it is to be taken later.
+    func enrol(_ enrolment: Enrolment) {
+        state.withLock { $0.enrolments.append(enrolment) }
+        wakeUp.signal()
+    }
+
+    /// What has become of enrolments since the last call.
+    func takeEnrolled() -> [(peer: PeerID, outcome: CollectorLink.EnrolmentOutcome)] {
+        state.withLock { state in
+            guard !state.enrolled.isEmpty else { return [] }
+            defer { state.enrolled.removeAll() }
+            return state.enrolled
+        }
+    }
+
+    /// Seconds since 1970.
+    static func now() -> Int64 { Instant.nanoseconds(CLOCK_REALTIME) / 1_000_000_000 }
+
+    // MARK: The thread
+
+    private func run(in context: Context, _ watching: AgentWatch) {
+        var watch = watching
+        do throws(MessagingError) {
+            let authenticator: Authenticator
+            do throws(MessagingError) {
+                authenticator = try Authenticator(in: context)
+            } catch {
+                state.withLock { $0.opening = .failure(error) }
+                opened.signal()
+                return
+            }
+            opened.signal()
+            var poller = Poller()
+            _ = poller.add(authenticator)
+            _ = poller.add(descriptor: wakeUp.descriptor)
+            var gate = LogRateLimit()
+            var nextLook = Instant.now().monotonic
+            while !isClosing.load(ordering: .acquiring) {
+                _ = try poller.wait(milliseconds: Self.lookMilliseconds)
+                wakeUp.drain()
+                if let fault = state.withLock({ $0.fault }) { throw fault }
+                while try authenticator.answerNext({ answer($0, &gate) }) {}
+                enrolAll(&watch)
+                let now = Instant.now().monotonic
+                guard now >= nextLook else { continue }
+                nextLook = now + Int64(Self.lookMilliseconds) * 1_000_000
+                look(&watch)
+            }
+        } catch {
+            // Nobody is admitted from here on: the collector ends, so that whoever watches over it starts it again.
+            counters.shut("\(error)")
+        }
+    }
+
+    private func answer(
+        _ request: AuthenticationRequest, _ gate: inout LogRateLimit
+    ) -> AuthenticationAnswer {
+        guard let key = request.key else {
+            counters.add(.securityMismatch)
+            return .refused
+        }
+        let standing = standing(of: key)
+        let reason: String
+        switch standing {
+        case .authorized, .enrolling:
+            return .admitted(userID: key.text)
+        case .expired(let name):
+            reason = "the time to enrol \(name) is over"
+        case .revoked(let name):
+            counters.add(.revokedKey)
+            reason = "the key of \(name) is revoked"
+        case .unknown:
+            counters.add(.unknownKey)
+            reason = "its key is not authorised ('tributary keys authorize' does that)"
+        }
+        if let before = gate.pass(request.address, now: Instant.now().monotonic) {
+            let more = before > 0 ? " (and \(before) refusals before)" : ""
+            logger.warning(
+                "refused: \(reason)\(more)",
+                metadata: ["address": "\(request.address)", "key": "\(key.shortText)"])
+        }
+        return .refused
+    }
+
+    /// Does what boxes with one-time keys ask for.
+    private func enrolAll(_ watch: inout AgentWatch) {
+        let waiting = state.withLock { state in
+            defer { state.enrolments.removeAll() }
+            return state.enrolments
+        }
+        guard !waiting.isEmpty else { return }
+        let outcomes = waiting.map { ($0.peer, enrolNow($0)) }
+        // The new keys are let in before their boxes know that they are.
+        look(&watch)
+        state.withLock { $0.enrolled += outcomes }
+        changed()
+    }
+
+    private func enrolNow(_ enrolment: Enrolment) -> CollectorLink.EnrolmentOutcome {
+        guard let key = PublicKey(enrolment.enrol.publicKey) else {
+            return .refused("the box's key is none")
+        }
+        do throws(TrustError) {
+            let authorization = try keys.directory.completeEnrolment(
+                token: enrolment.token, key: key, now: Self.now())
+            let sources = authorization.sources.map(\.description).joined(separator: ", ")
+            logger.notice(
+                "enrolled \(authorization.name), which may write \(sources)",
+                metadata: ["agent": "\(enrolment.enrol.agent)", "key": "\(key.shortText)"])
+            return .enrolled(Enrolled(name: authorization.name, sources: authorization.sources))
+        } catch {
+            guard case .system = error else { return .refused("\(error)") }
+            logger.error("cannot enrol \(enrolment.enrol.agent): \(error)")
+            return .refused(
+                "the server cannot write its files of keys (\(error)); there, 'tributary keys authorize NAME "
+                    + "\(key.text)' does the same")
+        }
+    }
+
+    private func look(_ watch: inout AgentWatch) {
+        do throws(TrustError) {
+            guard let agents = try watch.changes() else { return }
+            use(agents)
+            let count = agents.register.authorizedCount
+            logger.info("the files of keys have changed: \(count) agents are authorised")
+            changed()
+        } catch {
+            logger.error("the files of keys cannot be followed, and count as they were: \(error)")
+        }
+    }
+
+    private func use(_ agents: KeyDirectory.Agents) {
+        for flaw in agents.flaws { logger.error("\(flaw); this agent is not admitted") }
+        state.withLock { state in
+            state.register = agents.register
+            state.isChanged = true
+        }
+    }
+}

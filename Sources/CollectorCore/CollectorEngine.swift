@@ -1,0 +1,517 @@
+import Archive
+import Media
+import Wire
+
+/// What a collector decides: the protocol and the session in one value, without sockets, files, clocks and threads.
+///
+/// Messages, what the disk has done, and time go in; what is to be sent, written and logged waits to be taken. It is what runs in a
+/// collector and in its simulation alike.
+struct CollectorEngine<Payload: MediaPayload> {
+    /// What the surroundings have to know of a session, or to do.
+    enum Notice: Sendable {
+        /// All jobs of the session have been given.
+        case sessionEnded
+        /// Its files are final.
+        case sessionFinished(String)
+        /// The disk is full: what need not be kept should go.
+        case wantRoom
+        /// An agent's answer to the command with that ticket; a snapshot's JPEG beside it.
+        case report(ticket: UInt64, CommandReply, payload: [UInt8])
+        /// A box wants to be enrolled; to be answered with ``enrolled(_:_:at:)``.
+        case enrol(PeerID, Enrol)
+    }
+
+    private var link: CollectorLink
+    private(set) var recorder: SessionRecorder<Payload>
+    private(set) var jobs: [DiskJob<Payload>] = []
+    /// Payload bytes of the jobs that have not been taken.
+    private(set) var pendingBytes = 0
+    private var outgoing: [(peer: PeerID, header: [UInt8])] = []
+    private var dismissed: [PeerID] = []
+    private var lines: [LinkLog] = []
+    private var logBudget = LogBudget()
+    private var notices: [Notice] = []
+    /// The protocol's time never goes back.
+    private var latest: Int64 = 0
+    /// Files that cannot be written: for want of room, or for another reason.
+    private var stuckPaths: Set<String> = []
+    private var pathsWithoutRoom: Set<String> = []
+    /// What could not be recorded, for the program's end; the first of it.
+    private(set) var failures: [String] = []
+    private static var failuresKept: Int { 64 }
+    /// Sources whose agents were refused while they sent, since the session began, and what became of them in a word.
+    private var shutOut: [String: String] = [:]
+    /// For people who watch.
+    private(set) var sourceCounters = SourceCounters()
+    private(set) var counts = Counts()
+
+    /// What has happened since the start.
+    struct Counts: Hashable, Sendable {
+        var sessionsBegun: UInt64 = 0
+        var sessionsEnded: UInt64 = 0
+        var failedFiles: UInt64 = 0
+        var removedSegments: UInt64 = 0
+        var hasCatalog = true
+    }
+
+    /// Messages for which their sender was refused.
+    var refusedMessages: UInt64 { link.refusals }
+    /// Records that came again, and were dropped.
+    var repeatedRecords: UInt64 { link.duplicateRecords }
+    /// Files that wait for room, and files that cannot be written for another reason.
+    var filesWithoutRoom: Int { pathsWithoutRoom.count }
+    var stuckFiles: Int { stuckPaths.count }
+
+    /// See ``SessionSettings/idleTimeoutNanoseconds``; holds from the next tick on.
+    var idleTimeoutNanoseconds: Int64 {
+        get { recorder.idleTimeoutNanoseconds }
+        set { recorder.idleTimeoutNanoseconds = newValue }
+    }
+
+    /// What keeps it from recording, in a few words; nil: nothing.
+    var trouble: String? {
+        if !pathsWithoutRoom.isEmpty {
+            return "there is no room on the disk, agents keep what they have"
+        }
+        return stuckPaths.min().map { "\($0) cannot be written" }
+    }
+
+    /// Takes over what an earlier collector left.
+    init(
+        settings: SessionSettings, recovered: RecoveredArchive, host: HostClock, at now: Instant
+    ) {
+        let archived = Self.archived(recovered)
+        var linkSettings = CollectorLinkSettings(software: settings.software)
+        linkSettings.budgets = settings.agentBudgets
+        link = CollectorLink(settings: linkSettings) {
+            archived[$0]?[$1] ?? ArchivedRecords()
+        }
+        recorder = SessionRecorder(settings: settings, host: host)
+        record(recorder.resume(recovered, at: now))
+    }
+
+    /// What of each source and spool is on disk: agents go on behind that.
+    private static func archived(
+        _ recovered: RecoveredArchive
+    ) -> [String: [Identity: ArchivedRecords]] {
+        recovered.spools.mapValues { spools in
+            var records: [Identity: ArchivedRecords] = [:]
+            for spool in spools {
+                guard let identity = Identity(spool.spool) else { continue }
+                records[identity] = ArchivedRecords(
+                    persisted: spool.sequences.watermark,
+                    goodbye: spool.hasGoodbye ? spool.goodbye : nil)
+            }
+            return records
+        }
+    }
+}
+
+// MARK: - What is to be done
+
+extension CollectorEngine {
+    var hasOutgoing: Bool { !outgoing.isEmpty }
+
+    /// Messages for agents, in their order.
+    mutating func takeOutgoing() -> [(peer: PeerID, header: [UInt8])] {
+        defer { outgoing.removeAll(keepingCapacity: true) }
+        return outgoing
+    }
+
+    /// Peers that need not be heard any more.
+    mutating func takeDismissed() -> [PeerID] {
+        defer { dismissed.removeAll(keepingCapacity: true) }
+        return dismissed
+    }
+
+    /// What the disk is to do, in its order.
+    mutating func takeJobs() -> [DiskJob<Payload>] {
+        defer {
+            jobs.removeAll(keepingCapacity: true)
+            pendingBytes = 0
+        }
+        return jobs
+    }
+
+    /// Lines for the log.
+    mutating func takeLines() -> [LinkLog] {
+        guard !lines.isEmpty else { return [] }
+        defer { lines.removeAll() }
+        return lines
+    }
+
+    mutating func takeNotices() -> [Notice] {
+        guard !notices.isEmpty else { return [] }
+        defer { notices.removeAll() }
+        return notices
+    }
+}
+
+// MARK: - What happens
+
+extension CollectorEngine {
+    /// A message has come.
+    mutating func receive(_ message: IncomingMessage, payload: Payload?, at now: Instant) {
+        latest = max(latest, now.monotonic)
+        perform(
+            link.received(message, now: latest), payload: payload, peer: message.peer, at: now)
+    }
+
+    /// A peer could not be reached any more.
+    mutating func lost(_ peer: PeerID, at now: Instant) {
+        latest = max(latest, now.monotonic)
+        perform(link.peerGone(peer, now: latest), payload: nil, peer: peer, at: now)
+    }
+
+    /// What a peer's key allows has changed while it is connected.
+    mutating func rightChanged(
+        of peer: PeerID, to right: WritingRight?, else text: String, at now: Instant
+    ) {
+        latest = max(latest, now.monotonic)
+        perform(
+            link.rightChanged(of: peer, to: right, else: text, now: latest), payload: nil,
+            peer: peer, at: now)
+    }
+
+    /// A box's enrolment has been worked on.
+    mutating func enrolled(
+        _ peer: PeerID, _ outcome: CollectorLink.EnrolmentOutcome, at now: Instant
+    ) {
+        latest = max(latest, now.monotonic)
+        perform(
+            link.enrolled(peer, outcome, now: latest), payload: nil, peer: peer, at: now)
+    }
+
+    /// Lets time pass.
+    /// - Parameter wallErrorNanoseconds: how far off the wall clock may be; none: as before.
+    mutating func tick(at now: Instant, wallErrorNanoseconds: Int64? = nil) {
+        latest = max(latest, now.monotonic)
+        perform(link.tick(now: latest), payload: nil, peer: nil, at: now)
+        record(recorder.tick(at: now, wallErrorNanoseconds: wallErrorNanoseconds))
+        sourceCounters.forget(at: latest)
+    }
+
+    /// Tells agents of credit that has returned, where it is much.
+    mutating func returnCredit(at now: Instant) {
+        latest = max(latest, now.monotonic)
+        perform(link.returnCredit(now: latest), payload: nil, peer: nil, at: now)
+    }
+
+    /// Has an agent do something; the answer is a notice.
+    mutating func command(
+        _ request: CommandRequest, to source: String, ticket: UInt64, at now: Instant
+    ) {
+        latest = max(latest, now.monotonic)
+        let actions = link.command(request, to: source, ticket: ticket, now: latest)
+        perform(actions, payload: nil, peer: nil, at: now)
+    }
+
+    /// Ends the session.
+    mutating func end(_ reason: SessionManifest.EndReason, at now: Instant) {
+        record(recorder.end(reason, at: now))
+    }
+
+    /// Tells agents that the collector goes; said after the disk has finished.
+    mutating func sayGoodbye(at now: Instant) {
+        latest = max(latest, now.monotonic)
+        perform(link.stop(now: latest), payload: nil, peer: nil, at: now)
+    }
+
+    /// Follows what the disk has done.
+    mutating func follow(_ event: DiskEvent, at now: Instant) {
+        switch event {
+        case .written(let source, let amount):
+            link.released(amount, source: source)
+            sourceCounters.wrote(amount.sizeBytes, of: source)
+        case .persisted(let records):
+            persisted(records)
+        case .finished(let id, let path, let size, let duration):
+            sourceCounters.segmentFinished(of: id.source)
+            let milliseconds = Int((duration / .milliseconds(1)).rounded())
+            log(.info, "finished \(path), \(byteText(size)), in \(milliseconds) ms", of: id.source)
+        case .ended(let session):
+            log(.info, "session \(session) is finished")
+            notices.append(.sessionFinished(session))
+        case .failed(let id, let error):
+            recorder.failed(id)
+            counts.failedFiles += 1
+            log(
+                .error,
+                "\(error); the file ends with what is durable, and what followed is sent again",
+                of: id.name)
+        case .rescued(let rescued):
+            goOn(rescued, at: now)
+        case .stuck(let path, let error):
+            stuck(path, error)
+        case .unstuck(let path):
+            unstuck(path)
+        case .removed(let removal):
+            if case .segment = removal { counts.removedSegments += 1 }
+            log(.info, "removed \(removal)")
+        case .notRemoved(let removal, let error):
+            log(.warning, "\(error); \(removal) stays for now")
+        case .catalogLost(let error):
+            counts.hasCatalog = false
+            log(
+                .error,
+                "\(error); recording goes on without the catalog, which is made again as soon as that can be done"
+            )
+        case .catalogMade(let problems):
+            counts.hasCatalog = true
+            for problem in problems { log(.warning, "not in the catalog: \(problem)") }
+            log(.info, "made the catalog again from the files")
+        case .abandoned(let path, let error):
+            fail("\(path): \(error.reason)")
+            log(.error, "gave up: \(error)")
+        }
+    }
+
+    private mutating func stuck(_ path: String, _ error: ArchiveError) {
+        guard error.isForRoom else {
+            if stuckPaths.insert(path).inserted {
+                log(.error, "\(error); trying again every second, agents keep what they have")
+            }
+            return
+        }
+        if pathsWithoutRoom.isEmpty {
+            // One line for the disk, not one for each of its files.
+            log(
+                .error,
+                "\(error); recording goes on when there is room again, agents keep what they have")
+        }
+        if pathsWithoutRoom.insert(path).inserted { notices.append(.wantRoom) }
+    }
+
+    private mutating func unstuck(_ path: String) {
+        if pathsWithoutRoom.remove(path) != nil {
+            if pathsWithoutRoom.isEmpty {
+                log(.notice, "there is room again: recording goes on")
+            }
+        } else if stuckPaths.remove(path) != nil {
+            log(.notice, "writing \(path) works again")
+        }
+    }
+
+    private mutating func persisted(_ records: PersistedRecords) {
+        guard let watermark = recorder.persisted(records) else { return }
+        durable(records.source, spool: records.spool, through: watermark)
+    }
+
+    /// Everything of a spool is on disk up to a record.
+    private mutating func durable(_ source: String, spool: [UInt8], through watermark: UInt64) {
+        guard let identity = Identity(spool) else { return }
+        link.persisted(source: source, spool: identity, sequence: watermark)
+        sourceCounters.persisted(source, spool: spool, upTo: watermark, at: latest)
+    }
+
+    /// A source's files are in order again after one of them failed: its agent sends what is not in them.
+    private mutating func goOn(_ rescued: RescuedSource, at now: Instant) {
+        for note in rescued.notes { log(LinkLog(note)) }
+        let name = rescued.id.name
+        guard recorder.canGoOn(rescued) else {
+            record(recorder.writeOff(rescued, at: now))
+            return
+        }
+        record(recorder.goOn(rescued, at: now))
+        guard let spool = recorder.spool(of: name), let identity = Identity(spool) else { return }
+        let persisted = recorder.persisted(source: name, spool: spool)
+        perform(
+            link.rewind(name, spool: identity, to: persisted, now: latest), payload: nil, peer: nil,
+            at: now)
+    }
+}
+
+// MARK: - What follows
+
+extension CollectorEngine {
+    private mutating func perform(
+        _ actions: [CollectorAction], payload: Payload?, peer: PeerID?, at now: Instant
+    ) {
+        for action in actions {
+            switch action {
+            case .send(let peer, let header):
+                outgoing.append((peer, header))
+            case .dismissed(let peer):
+                dismissed.append(peer)
+            case .opened(let source):
+                open(source, at: now)
+            case .samples(let source, let samples):
+                guard let payload, let peer else {
+                    preconditionFailure("samples come with the message that has just been given")
+                }
+                take(samples, payload: payload, of: source, from: peer, at: now)
+            case .gap(let source, let gap):
+                sourceCounters.missed(gap.samples, of: source, cause: gap.cause.description)
+                record(recorder.gap(gap, of: source, at: now))
+            case .trackUpdate(let source, let update):
+                record(recorder.format(update, of: source, at: now))
+            case .goodbye(let source, let goodbye):
+                record(recorder.goodbye(goodbye, of: source, at: now))
+            case .clockExchanges(let owner, let epoch, let exchanges):
+                recorder.exchanges(exchanges, by: owner, epoch: epoch)
+            case .health(let source, let health):
+                sourceCounters.reported(health, of: source, at: latest)
+            case .report(let ticket, let reply):
+                var picture: [UInt8] = []
+                // The message that came may also be one for which its sender was refused, with all that was asked of it.
+                if case .snapshot = reply, let payload {
+                    picture = withExtendedLifetime(payload) { Array(payload.memory) }
+                }
+                notices.append(.report(ticket: ticket, reply, payload: picture))
+            case .enrol(let peer, let enrol):
+                notices.append(.enrol(peer, enrol))
+            case .closed(let source, let reason):
+                close(source, reason, at: now)
+            case .log(let line):
+                log(line)
+            }
+        }
+    }
+
+    private mutating func open(_ source: OpenedSource, at now: Instant) {
+        sourceCounters.opened(source, at: latest)
+        shutOut[source.name] = nil
+        log(
+            LinkLog(
+                .info, "connected from \(source.address)",
+                metadata: ["source": source.name, "agent": source.agent]))
+        if let missing = source.missing {
+            log(
+                .info, "continues its numbering after record \(missing.upperBound)", of: source.name
+            )
+        }
+        record(
+            recorder.open(
+                SourceIntroduction(source), received: source.missing?.upperBound ?? source.received,
+                missing: source.missing, at: now))
+    }
+
+    /// Records samples whose payload is what it should be; otherwise the sender is refused.
+    private mutating func take(
+        _ samples: Samples, payload: Payload, of source: String, from peer: PeerID,
+        at now: Instant
+    ) {
+        let flaw = withExtendedLifetime(payload) {
+            AccessUnitCheck.flaw(in: samples, payload: payload.memory)
+        }
+        if let flaw {
+            perform(
+                link.refuse(peer, .malformed, flaw, takingBack: samples, now: latest),
+                payload: nil, peer: nil, at: now)
+            return
+        }
+        sourceCounters.took(samples, of: source, at: latest)
+        record(recorder.samples(samples, payload: payload, of: source, at: now))
+    }
+
+    private mutating func close(_ source: String, _ reason: CloseReason, at now: Instant) {
+        sourceCounters.closed(source, at: latest)
+        switch reason {
+        case .complete, .replaced, .stopping, .rewound:
+            break
+        case .silent:
+            log(.warning, "\(reason); waiting for it", of: source)
+            record(recorder.disconnected(source, at: now))
+        case .throttled:
+            record(recorder.disconnected(source, at: now))
+        case .refused(let refusal):
+            fail("\(source): \(reason)")
+            // A key that was good when it came is so no more.
+            shutOut[source] = refusal == .unauthorized ? "revoked" : "refused"
+            record(recorder.giveUp(source, at: now))
+        }
+    }
+
+    private mutating func record(_ actions: [SessionRecorder<Payload>.Action]) {
+        for action in actions {
+            switch action {
+            case .job(let job):
+                append(job)
+                if case .append(_, let fragment) = job { pendingBytes += fragment.sizeBytes }
+                if case .open(let id, let path, _, _) = job {
+                    sourceCounters.segmentBegan(of: id.source)
+                    log(.info, "recording to \(path)", of: id.source)
+                }
+            case .note(let note):
+                let level: LinkLog.Level =
+                    switch note.level {
+                    case .info: .info
+                    case .warning: .warning
+                    }
+                log(level, note.text, of: note.source)
+            case .lost(let source, let cause, let samples):
+                sourceCounters.missed(samples, of: source, cause: cause)
+            case .durable(let source, let spool, let through):
+                durable(source, spool: spool, through: through)
+            case .unrecorded(let records):
+                persisted(records)
+            case .released(let source, let amount):
+                link.released(amount, source: source)
+            case .sessionStarted(let name):
+                counts.sessionsBegun += 1
+                link.sessionBegan(name)
+                log(.info, "session \(name) has begun")
+            case .sessionResumed(let name):
+                link.sessionBegan(name)
+                log(.notice, "session \(name) goes on where the collector before left it")
+            case .sessionEnded(let name, let reason):
+                notices.append(.sessionEnded)
+                counts.sessionsEnded += 1
+                link.sessionBegan("")
+                let ends = shutOut.sorted { $0.key < $1.key }.map { "\($0.key) was \($0.value)" }
+                let text =
+                    reason == .complete && !ends.isEmpty
+                    ? ends.joined(separator: ", ") : reason.text
+                shutOut.removeAll()
+                log(.info, "session \(name) has ended (\(text))")
+            }
+        }
+    }
+
+    private mutating func log(_ level: LinkLog.Level, _ text: String, of source: String? = nil) {
+        log(LinkLog(level, text, metadata: source.map { ["source": $0] } ?? [:]))
+    }
+
+    private mutating func log(_ line: LinkLog) {
+        guard let line = logBudget.pass(line, now: latest) else { return }
+        lines.append(line)
+    }
+
+    private mutating func fail(_ text: String) {
+        guard failures.count < Self.failuresKept, !failures.contains(text) else { return }
+        failures.append(text)
+    }
+
+    /// Hands the disk a job. Of a session's descriptions between two that are handed over together, only the first is written, before
+    /// all that belongs to the session, and the last: a hundred sources that come at once cost no more than one.
+    private mutating func append(_ job: DiskJob<Payload>) {
+        if case .manifest(let path, _) = job {
+            let places = jobs.indices.filter {
+                if case .manifest(path, _) = jobs[$0] { true } else { false }
+            }
+            if places.count > 1, let last = places.last { jobs.remove(at: last) }
+        }
+        jobs.append(job)
+    }
+}
+
+extension LinkLog {
+    /// What recovery found.
+    init(_ note: RecoveryNote) {
+        let level: Level =
+            switch note.level {
+            case .info: .info
+            case .warning: .warning
+            case .error: .error
+            }
+        self.init(level, note.text, metadata: note.source.map { ["source": $0] } ?? [:])
+    }
+}
+
+extension SourceIntroduction {
+    init(_ source: OpenedSource) {
+        self.init(
+            name: source.name, agent: source.agent, address: source.address, owner: source.owner,
+            spool: source.spool.bytes, epochs: source.epochs, tracks: source.tracks)
+    }
+}

@@ -1,0 +1,225 @@
+import Glibc
+import Logging
+import Messaging
+import Trust
+import Wire
+
+/// The collector's socket. Owned by the receiving thread.
+struct Receiver: ~Copyable {
+    /// Identity, header, payload.
+    private static let partsPerMessage = 3
+    /// Parts that are no part of any message: a few are a mistake of which its sender is told; a hundred thousand keep a core busy.
+    private static let surplusParts = 64
+    /// Messages that wait per agent. Its credit bounds the bytes of an honest agent; this and the size of a part bound
+    /// those of any other.
+    private static let queuedMessages: Int32 = 64
+    /// After so many messages other work gets its turn.
+    static let messagesPerTurn = 256
+    /// Of connections that come and go: each costs tens of microseconds while thousands do.
+    private static let eventsPerTurn = 256
+
+    private let socket: Socket
+    private var poller = Poller()
+    private let wakeUp: WakeUp
+    private let wakeUpToken: Poller.Token
+    private let authenticator: KeyAuthenticator?
+    private let tape: WireRecorder?
+    private var tracker: ConnectionTracker
+    private let entranceToken: Poller.Token
+    private let watch: IntakeWatch
+    private var peers = Peers()
+    /// Where it really listens.
+    let endpoint: String
+
+    /// - Parameters:
+    ///   - authenticator: where agents prove who they are, open in `context`; nil: anybody may come.
+    ///   - tape: is given everything that comes; nil: nobody is.
+    ///   - counters: counts who is refused.
+    ///   - watch: ends connections that send too much.
+    init(
+        settings: CollectorSettings, context: Context, authenticator: KeyAuthenticator?,
+        tape: WireRecorder?,
+        counters: RefusalCounters, watch: IntakeWatch, wakeUp: WakeUp, logger: Logger
+    ) throws(CollectorError) {
+        self.wakeUp = wakeUp
+        self.watch = watch
+        self.authenticator = authenticator
+        self.tape = tape
+        do throws(MessagingError) {
+            var options = SocketOptions()
+            options.maximumPartBytes = Int64(
+                max(WireLimits.payloadBytes, WireLimits.headerBytes))
+            options.receiveQueue = Self.queuedMessages
+            options.handshakeMilliseconds = 5_000
+            options.probesIdleConnections = true
+            options.reportsUnreachablePeers = true
+            // What has been said to agents (the last acknowledgement) reaches them after the end.
+            options.lingerMilliseconds = 1_000
+            if let keys = settings.keys { options.security = .server(keys.key) }
+            let socket = try Socket(.router, in: context, options: options)
+            let tracker = try ConnectionTracker(
+                of: socket, in: context, counters: counters, watch: watch, logger: logger)
+            try socket.bind(settings.endpoint)
+            endpoint = PeerAddress.withoutMapping(try socket.lastEndpoint())
+            _ = poller.add(socket)
+            wakeUpToken = poller.add(descriptor: wakeUp.descriptor)
+            entranceToken = tracker.watch(with: &poller)
+            self.tracker = tracker
+            self.socket = socket
+        } catch {
+            throw .cannotListen(endpoint: settings.endpoint, reason: "\(error)")
+        }
+    }
+
+    /// Blocks until a message or a wake-up is there, or the time is over.
+    /// - Returns: whether another thread has asked for attention.
+    mutating func wait(milliseconds: Int) throws(MessagingError) -> Bool {
+        guard try poller.wait(milliseconds: milliseconds) else { return false }
+        if poller.isReadable(entranceToken) { try tracker.follow(atMost: Self.eventsPerTurn) }
+        return poller.isReadable(wakeUpToken) && wakeUp.drain()
+    }
+
+    /// Takes in what has arrived, a turn's worth at most. Clock probes are answered here and now: nothing else that the
+    /// collector does delays them.
+    mutating func takeIn(_ inbox: inout Inbox) throws(MessagingError) {
+        for _ in 0..<Self.messagesPerTurn where !inbox.isLarge {
+            guard let received = try socket.receive(maximumParts: Self.partsPerMessage) else {
+                watch.drained()
+                return
+            }
+            guard let message = try message(received, &inbox) else { continue }
+            tape?.take(message)
+            if let reply = message.clockReply() {
+                try answer(message, reply)
+            } else {
+                if let socket = message.sender.socket {
+                    tracker.heard(socket.descriptor, now: message.arrivedNanoseconds)
+                }
+                inbox.append(message)
+            }
+        }
+    }
+
+    /// Tells the sender of a probe the time, unless it asks too often.
+    private mutating func answer(
+        _ probe: AgentMessage, _ reply: [UInt8]
+    ) throws(MessagingError) {
+        let now = probe.arrivedNanoseconds
+        guard peers.mayAskForTime(probe.sender, now: now) else {
+            tracker.overflowed(
+                probe.sender.address,
+                "cut off a connection that asked for the time more than \(WireLimits.clockProbesPerSecond) times a second",
+                now: now)
+            return
+        }
+        _ = try socket.send(.bytes(probe.sender.id.bytes), .bytes(reply))
+        if let socket = probe.sender.socket {
+            tracker.askedForTime(socket.descriptor, now: now)
+        }
+    }
+
+    /// A message with its sender; nil when it is nobody's, or that of somebody who has been refused.
+    private mutating func message(
+        _ received: ReceivedMessage, _ inbox: inout Inbox
+    ) throws(MessagingError) -> AgentMessage? {
+        let parts = received.parts
+        // A DEALER cannot send less; what has no header is nobody's message.
+        guard parts.count > 1 else { return nil }
+        let peer = PeerID(parts[0].bytes)
+        let known = peers.known(sending: parts[1], peer: peer)
+        let now = Instant.nanoseconds(CLOCK_MONOTONIC)
+        let sender = if let known { known } else { try welcome(parts[1], peer, &inbox, now: now) }
+        peers.took(received.wireBytes, from: sender)
+        guard sender.endsAt == nil else { return nil }
+        guard received.droppedParts <= Self.surplusParts else {
+            peers.cut(sender)
+            tracker.overflowed(
+                sender.address,
+                "cut off a connection that sent a message of \(received.parts.count + received.droppedParts) parts",
+                now: now)
+            return nil
+        }
+        return AgentMessage(
+            sender: sender, header: parts[1], payload: parts.count > 2 ? parts[2] : nil,
+            extraParts: received.droppedParts, arrivedNanoseconds: now)
+    }
+
+    /// A connection says something for the first time.
+    private mutating func welcome(
+        _ header: ReceivedPart, _ peer: PeerID, _ inbox: inout Inbox, now: Int64
+    ) throws(MessagingError) -> Peer {
+        // It may have come since the last look: it has to be known before it can be known to have spoken.
+        try tracker.follow()
+        let (sender, gone) = peers.welcome(
+            header, peer: peer, hasKeys: authenticator != nil, now: now, account: watch.account)
+        for peer in gone { inbox.appendGone(peer) }
+        // Between the handshake and now the key may have been revoked.
+        guard let authenticator else { return sender }
+        peers.judge(sender, authenticator.standing(of:))
+        if let socket = sender.socket, let key = peers.key(of: peer), let right = sender.right {
+            tracker.proved(socket.descriptor, key: key.text, right: right, now: now)
+        }
+        return sender
+    }
+
+    /// Has a box's own key take the place of the one that its connection has.
+    mutating func enrol(_ peer: PeerID, _ enrol: Enrol) {
+        // Without a authenticator there are no keys, and the protocol has said no already; a peer that is gone needs no answer.
+        guard let authenticator, let token = peers.key(of: peer) else { return }
+        authenticator.enrol(KeyAuthenticator.Enrolment(peer: peer, token: token, enrol: enrol))
+    }
+
+    /// What has become of those.
+    func takeEnrolled() -> [(peer: PeerID, outcome: CollectorLink.EnrolmentOutcome)] {
+        authenticator?.takeEnrolled() ?? []
+    }
+
+    /// What the files of keys have changed for those who are connected.
+    mutating func followKeys(now: Int64) -> [Peers.Change] {
+        guard let register = authenticator?.takeChange() else { return [] }
+        let seconds = KeyAuthenticator.now()
+        let changes = peers.follow { register.standing(of: $0, now: seconds) }
+        for change in changes where change.sender.right == nil {
+            peers.dismiss(change.sender.id, now: now)
+        }
+        return changes
+    }
+
+    /// The peer has been refused: it is not heard any more, and cut off soon.
+    mutating func dismiss(_ peer: PeerID, now: Int64) { peers.dismiss(peer, now: now) }
+
+    /// Ends connections whose time is over.
+    mutating func cutOff(now: Int64) {
+        peers.cutOff(now: now)
+        tracker.cutOff(now: now)
+    }
+
+    /// Sends a header to an agent.
+    /// - Returns: whether the agent is still there.
+    mutating func send(_ header: [UInt8], to peer: PeerID) throws(MessagingError) -> Bool {
+        if WireMessage.mayWelcome(header) { noteWelcome(header, to: peer) }
+        switch try socket.send(.bytes(peer.bytes), .bytes(header)) {
+        case .sent, .wouldBlock: return true
+        case .unreachable: return false
+        }
+    }
+
+    /// From its Welcome on, an agent may have its credit's worth on its way.
+    private mutating func noteWelcome(_ header: [UInt8], to peer: PeerID) {
+        do throws(WireError) {
+            let now = Instant.nanoseconds(CLOCK_MONOTONIC)
+            guard case .welcome(let welcome) = try WireMessage(decoding: header),
+                let (sender, isTooOften) = peers.welcomed(
+                    peer, sources: welcome.sources.count, now: now)
+            else { return }
+            if isTooOften {
+                tracker.overflowed(
+                    sender.address, "cut off an agent that greets again and again", now: now)
+            } else if let socket = sender.socket {
+                tracker.welcomed(socket.descriptor, now: now)
+            }
+        } catch {
+            // Our own message: what cannot be read is none, and its peer stays a stranger.
+        }
+    }
+}

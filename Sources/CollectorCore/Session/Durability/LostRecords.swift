@@ -1,0 +1,160 @@
+import Archive
+import Media
+
+/// How losses are called that nobody but the collector has.
+enum LostRecords {
+    static let writeFailed = "write failed"
+    static let restart = "restart"
+    static let tooManyFiles = "too many files"
+    static let impossibleTimes = "impossible times"
+    /// Those that agents have no cause for.
+    static let own = [writeFailed, tooManyFiles, impossibleTimes]
+}
+
+// What was taken in and is not on disk: a source's file failed, or an earlier collector was killed.
+extension SessionRecorder {
+    /// A file of a source has failed: the session does not end before it is known what has to come again.
+    mutating func failed(_ id: SourceID) {
+        if sessionName == id.session { sources[id.name]?.value.isFailing = true }
+    }
+
+    /// Whether a source whose file failed is still recorded in the same session.
+    func canGoOn(_ rescued: RescuedSource) -> Bool {
+        sessionName == rescued.id.session && sources[rescued.id.name]?.value.hasJoined == true
+    }
+
+    /// Goes on with a source of which a file failed, behind what is on disk; the rest comes again.
+    mutating func goOn(_ rescued: RescuedSource, at now: Instant) -> [Action] {
+        let name = rescued.id.name
+        guard let manifest, let spool = sources[name]?.value.spool else {
+            return []
+        }
+        let found = learn(rescued)
+        let recorded = rescued.spools.map { recorded in
+            var recorded = recorded
+            recorded.sequences.formUnion(
+                watermarks.durable(source: name, spool: recorded.spool))
+            // Explained, though the line may not be durable yet.
+            for range in writtenOff[name]?[recorded.spool]?.ranges ?? [] {
+                recorded.sequences.insert(range)
+            }
+            return recorded
+        }
+        known.add(recorded, own: rescued.spools, of: name)
+        let waiting =
+            sources[name]?.value.goBack(
+                to: rescued.source, durable: watermarks.persisted(source: name, spool: spool),
+                in: manifest) ?? MediaAmount()
+        // An agent that was waiting for the last acknowledgement has to come back.
+        lastRecordNanoseconds = now.monotonic
+        return found + [
+            .job(.goOn(rescued.id)), .released(source: name, waiting), writeManifest(),
+        ]
+    }
+
+    /// A file of a session that has ended failed: what of it is not on disk is lost, and the ledger says so. Its agent still has
+    /// it, but there is no session left that it belongs to.
+    mutating func writeOff(_ rescued: RescuedSource, at now: Instant) -> [Action] {
+        let id = rescued.id
+        var actions = learn(rescued)
+        let session = endedSessions.last { $0.name == id.session }
+        for end in session?.spools[id.name] ?? [] where end.through > 0 {
+            guard let spool = bytes(hexadecimal: end.spool) else { continue }
+            let durable = watermarks.durable(source: id.name, spool: spool)
+            for lost in durable.missing(in: 1...end.through) {
+                writtenOff[id.name, default: [:]][spool, default: SequenceSet()].insert(lost)
+                actions += gap(
+                    lost, of: id.name, spool, cause: LostRecords.writeFailed,
+                    "a file failed when the session had ended already", in: id.session, at: now)
+            }
+        }
+        // The session's end waits for the source to go on: the lines come first.
+        return actions + [.job(.goOn(id))]
+    }
+
+    /// Takes note of what is durable of a source: nobody else tells its agent.
+    private mutating func learn(_ rescued: RescuedSource) -> [Action] {
+        let name = rescued.id.name
+        return rescued.spools.compactMap { recorded in
+            watermarks.insert(
+                PersistedRecords(
+                    source: name, spool: recorded.spool, sequences: recorded.sequences.ranges)
+            ).map { .durable(source: name, spool: recorded.spool, through: $0) }
+        }
+    }
+
+    /// Records that are not on disk, and that their agent does not have any more: a gap where others of their spool are in the
+    /// session, otherwise nothing that belongs to it.
+    func neverCame(
+        _ missing: ClosedRange<UInt64>, of name: String, _ spool: [UInt8], at now: Instant
+    ) -> [Action] {
+        guard let session = sessionName, let source = sources[name]?.value, source.hasJoined,
+            source.hasRecorded(spool) || known.spools(of: name).contains(spool)
+        else {
+            return [
+                .unrecorded(PersistedRecords(source: name, spool: spool, sequences: [missing]))
+            ]
+        }
+        return watermarks.durable(source: name, spool: spool).missing(in: missing).flatMap {
+            gap(
+                $0, of: name, spool, cause: LostRecords.restart,
+                "the box has lost what the collector did not have on disk", in: session, at: now)
+        }
+    }
+
+    /// Gaps for records of earlier spools that an earlier collector had not on disk, and that never came again: their boxes have lost
+    /// them, too.
+    func neverReturned(to session: String, at now: Instant) -> [Action] {
+        sources.keys.sorted().filter { sources[$0]?.value.hasJoined == true }.flatMap { name in
+            known.spools(of: name).filter { $0 != sources[name]?.value.spool }.flatMap { spool in
+                watermarks.durable(source: name, spool: spool).holes.flatMap { hole in
+                    gap(
+                        hole, of: name, spool, cause: LostRecords.restart,
+                        "never came again after the collector was started anew: the box had lost "
+                            + "it, too", in: session, at: now)
+                }
+            }
+        }
+    }
+
+    /// Lines for what a session lacks at its end in front of what it has: an earlier collector had not got it on disk, and its
+    /// agent, who still has it, has not come to it.
+    func comesLater(than session: String, at now: Instant) -> [Action] {
+        sources.keys.sorted().flatMap { name -> [Action] in
+            guard let source = sources[name]?.value, source.hasJoined else { return [] }
+            return known.holes(of: name, spool: source.spool, behind: source.through).map {
+                var entry = LedgerEntry(kind: .later, at: now.utc)
+                entry.firstSequence = $0.lowerBound
+                entry.lastSequence = $0.upperBound
+                entry.spool = hexadecimal(source.spool)
+                entry.text = "had not come again when the session ended"
+                return .job(
+                    .ledger(
+                        source: name, path: settings.layout.ledger(session, name),
+                        Ledger.line(entry), records: nil))
+            }
+        }
+    }
+
+    /// A line of the ledger about records that nobody has.
+    private func gap(
+        _ sequences: ClosedRange<UInt64>, of source: String, _ spool: [UInt8], cause: String,
+        _ text: String, in session: String, at now: Instant
+    ) -> [Action] {
+        var entry = LedgerEntry(kind: .gap, at: now.utc)
+        entry.firstSequence = sequences.lowerBound
+        entry.lastSequence = sequences.upperBound
+        entry.spool = hexadecimal(spool)
+        entry.cause = cause
+        entry.text = text
+        return [
+            .job(
+                .ledger(
+                    source: source, path: settings.layout.ledger(session, source),
+                    Ledger.line(entry),
+                    records: PersistedRecords(
+                        source: source, spool: spool, sequences: [sequences]))),
+            .lost(source: source, cause: cause),
+        ]
+    }
+}

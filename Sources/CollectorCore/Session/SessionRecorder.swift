@@ -1,0 +1,690 @@
+import Archive
+import Media
+import Timing
+import Wire
+
+/// Turns what agents send into one session: decides its zero, places every sample on its timeline, and says what is to be
+/// written where. A value: it owns no socket, no file and no clock.
+///
+/// A session begins with its first sample. It ends when every source that took part has said goodbye, when none has sent
+/// anything for long enough, or when ``end(_:at:)`` is called. Until zero is known (the start window), samples are held.
+/// A session that a crash interrupted goes on (``resume(_:at:)``).
+struct SessionRecorder<Payload: MediaPayload>: Sendable {
+    enum Action: Sendable {
+        case job(DiskJob<Payload>)
+        case note(Note)
+        /// Records of a source are lost for good, and its ledger says so.
+        /// - samples: 0: nobody knows how many they were.
+        case lost(source: String, cause: String, samples: UInt64 = 0)
+        /// All of a source's records up to one are on disk, as has been found out.
+        case durable(source: String, spool: [UInt8], through: UInt64)
+        /// Records of which nothing needs to be kept.
+        case unrecorded(PersistedRecords)
+        /// Media of a source that leaves memory without being written: it is on disk already, comes again, or is left out.
+        case released(source: String, MediaAmount)
+        case sessionStarted(name: String)
+        case sessionResumed(name: String)
+        /// All jobs of the session have been given.
+        case sessionEnded(name: String, SessionManifest.EndReason)
+    }
+
+    /// A line for the log.
+    struct Note: Hashable, Sendable {
+        enum Level: Sendable { case info, warning }
+        var level: Level
+        var source: String?
+        var text: String
+    }
+
+    /// Something a source sent, in its order.
+    private enum Event: Sendable {
+        /// It has come back while what it sent before was held: what follows may be of another spool, and of another clock.
+        case opened(SourceIntroduction, durable: UInt64)
+        case samples(Samples, Payload, PartialMessage? = nil)
+        case gap(GapRecord)
+        case format(TrackUpdate, isKnown: Bool)
+        case goodbye(Goodbye, isKnown: Bool)
+        /// Records that an earlier session has.
+        case earlier(ClosedRange<UInt64>)
+        /// Records that nobody has any more.
+        case gone(ClosedRange<UInt64>, spool: [UInt8])
+    }
+
+    private struct FormatPlace: Hashable {
+        var source: String
+        var track: TrackKind
+    }
+
+    private enum State: Sendable {
+        case idle
+        /// Samples have come and are held; zero is the earliest of those that come until the deadline, and until every track of
+        /// those who sent them has begun: sound may come later than the pictures that it is older than.
+        case gathering(deadline: Int64, latest: Int64)
+        case recording(SessionManifest)
+    }
+
+    private(set) var settings: SessionSettings
+    private var takenNames: Set<String>
+    private var state = State.idle
+    /// What waits for zero, in its order.
+    private var held: [(source: String, event: Event)] = []
+    /// A source has come into the session, which its description does not say yet; and when that was written last.
+    private var isDescriptionDue = false
+    private var describedNanoseconds: Int64 = .min / 2
+    private static var descriptionNanosecondsEach: Int64 { 2_000_000 }
+    /// How many start windows a track is waited for whose source has sent samples of another one.
+    private static var windowsForTracks: Int64 { 4 }
+    /// Since when something has waited.
+    private var heldSinceNanoseconds: Int64?
+    /// How sources introduced themselves last whose return is held.
+    private var heldIntroductions: [String: SourceIntroduction] = [:]
+    /// Sources that have been refused for good, and have something that is held.
+    private var heldToClose: Set<String> = []
+    /// Sources whose goodbye is held.
+    private var heldGoodbyes: Set<String> = []
+    /// Those that are connected, and those that have a place in the session.
+    var sources: [String: CopyOnWrite<SourceRecorder<Payload>>] = [:]
+    /// What is durable outlives sessions: the last acknowledgement of a source is due after its session has ended.
+    var watermarks = Watermarks()
+    var known = KnownRecords()
+    /// The last sessions that ended, and how far each source had come: files may fail after their session's end.
+    private(set) var endedSessions: [(name: String, spools: [String: [SessionManifest.SpoolEnd]])] =
+        []
+    /// Their files are final within seconds.
+    private static var endedSessionsKept: Int { 4 }
+    /// By source and spool: what files lost that failed when their session had ended already.
+    var writtenOff: [String: [[UInt8]: SequenceSet]] = [:]
+    private var clocks = AgentClocks()
+    private var begunSessions: Allowance
+    private var host: HostClock
+    /// When something was recorded last, on the collector's monotonic clock.
+    var lastRecordNanoseconds: Int64 = 0
+    /// A resumed session does not end before its agents had time to come back, if only to hear that all is safe.
+    private var mayEndNanoseconds: Int64 = .min
+    /// Longer than the longest pause between two of an agent's attempts, and its clock probes.
+    private static var returnNanoseconds: Int64 { 10_000_000_000 }
+
+    init(settings: SessionSettings, host: HostClock = HostClock()) {
+        self.settings = settings
+        takenNames = settings.takenNames
+        begunSessions = Allowance(
+            burst: settings.budgets.sessionBurst,
+            nanosecondsEach: settings.budgets.sessionNanoseconds)
+        self.host = host
+    }
+
+    /// Takes over what an earlier collector left: what is on disk, and the session that goes on, if there is one.
+    mutating func resume(_ archive: RecoveredArchive, at now: Instant) -> [Action] {
+        precondition(sources.isEmpty, "what was left is taken over before anything else")
+        watermarks = Watermarks(archive.spools)
+        known = KnownRecords(archive.spools, session: archive.session)
+        guard let session = archive.session else { return [] }
+        var manifest = session.manifest
+        let moved = manifest.findZero(host, at: now)
+        state = .recording(manifest)
+        sessionZero = manifest.zeroMonotonicNanoseconds
+        lastRecordNanoseconds = now.monotonic
+        mayEndNanoseconds = now.monotonic + Self.returnNanoseconds
+        var actions: [Action] = [.sessionResumed(name: manifest.session)]
+        for source in session.sources {
+            let recorder = SourceRecorder<Payload>(
+                resuming: source, spools: archive.spools[source.entry.name] ?? [], in: manifest,
+                settings: settings)
+            sources[recorder.name] = CopyOnWrite(recorder)
+            if let reopening = recorder.reopening { actions.append(reopening) }
+            if let moved { actions += sources[recorder.name]?.value.noted(moved, at: now) ?? [] }
+        }
+        if let moved { actions.append(.note(Note(level: .warning, source: nil, text: moved))) }
+        actions.append(writeManifest())
+        return actions
+    }
+
+    /// See ``SessionSettings/idleTimeoutNanoseconds``; holds from the next tick on.
+    var idleTimeoutNanoseconds: Int64 {
+        get { settings.idleTimeoutNanoseconds }
+        set { settings.idleTimeoutNanoseconds = newValue }
+    }
+
+    /// Who numbers what a source sends now.
+    func spool(of source: String) -> [UInt8]? {
+        heldIntroductions[source]?.spool ?? sources[source]?.value.spool
+    }
+
+    var manifest: SessionManifest? {
+        if case .recording(let manifest) = state { manifest } else { nil }
+    }
+
+    /// The session's name, once it has one.
+    var sessionName: String? {
+        if case .recording(let manifest) = state { manifest.session } else { nil }
+    }
+
+    /// The session's zero on the collector's monotonic clock, nanoseconds.
+    // Stored, not computed from the state: Swift 6.3.1's optimiser fails on the latter once it is inlined.
+    private(set) var sessionZero: Int64?
+
+    /// The session as it is at this moment; nil while there is none.
+    func session(at now: Instant) -> StoppedSession? {
+        guard case .recording(let manifest) = state else { return nil }
+        return StoppedSession(
+            name: manifest.session,
+            durationNanoseconds: now.monotonic - manifest.zeroMonotonicNanoseconds,
+            sources: sources.values.filter(\.value.hasJoined).map(\.value.progress)
+                .sorted { $0.name < $1.name }
+                .map {
+                    StoppedSession.Source(
+                        name: $0.name, pictures: $0.pictures, soundPackets: $0.soundPackets,
+                        payloadBytes: $0.payloadBytes, lostSamples: $0.lostSamples)
+                })
+    }
+
+    /// What each source has done so far, by name.
+    var progress: [SourceProgress] {
+        sources.values.map(\.value.progress).sorted { $0.name < $1.name }
+    }
+
+    /// The last record of a spool that is durable here; 0 for a spool never seen.
+    func persisted(source: String, spool: [UInt8]) -> UInt64 {
+        watermarks.persisted(source: source, spool: spool)
+    }
+
+    // MARK: What agents say
+
+    /// A source has come, or has come back.
+    /// - Parameters:
+    ///   - received: the last of its records that need not be recorded any more.
+    ///   - missing: records among those that are not on disk, and that nobody has any more.
+    mutating func open(
+        _ introduction: SourceIntroduction, received: UInt64,
+        missing: ClosedRange<UInt64>? = nil, at now: Instant
+    ) -> [Action] {
+        let name = introduction.name
+        let spool = introduction.spool
+        heldToClose.remove(name)
+        watermarks.begin(source: name, spool: spool, received: received)
+        let durable = watermarks.persisted(source: name, spool: spool)
+        var actions: [Action] = []
+        if let missing, durable < missing.upperBound {
+            // Waiting for them would keep the agent from ever being done.
+            if isHeld(name) {
+                hold(.gone(missing, spool: spool), of: name)
+            } else {
+                actions += neverCame(missing, of: name, spool, at: now)
+            }
+        }
+        guard sources[name]?.value.hasJoined == true else {
+            if sources[name] != nil, isHeld(name) {
+                hold(.opened(introduction, durable: durable), of: name)
+            } else {
+                sources[name] = CopyOnWrite(
+                    SourceRecorder(introduction, settings: settings))
+            }
+            return actions
+        }
+        actions += sources[name]?.value.reopen(introduction, durable: durable, at: now) ?? []
+        return actions
+    }
+
+    /// A source's connection is gone. One that has a place in the session may come back to it.
+    mutating func disconnected(_ source: String, at now: Instant) -> [Action] {
+        sources[source]?.value.disconnect()
+        guard let recorder = sources[source], !recorder.value.hasJoined, !isHeld(source) else {
+            return []
+        }
+        sources[source] = nil
+        return endIfComplete(at: now)
+    }
+
+    /// Agents of one boot of a box have measured our clock. Sources follow when they record next.
+    mutating func exchanges(
+        _ exchanges: [ReportedExchange], by owner: ClockOwner, epoch: Identity
+    ) {
+        clocks.add(exchanges, of: ClockID(owner: owner, epoch: epoch))
+    }
+
+    mutating func samples(
+        _ samples: Samples, payload: Payload, of source: String, at now: Instant
+    ) -> [Action] {
+        guard let spool = spool(of: source) else {
+            preconditionFailure("a source introduces itself before it sends")
+        }
+        switch known.judge(samples, of: source, spool: spool) {
+        case .new:
+            return take(.samples(samples, payload), of: source, at: now)
+        case .partlyKnown(let parts, let known):
+            var actions = noteEarlier(
+                samples.firstSequence...samples.lastSequence, of: source, at: now)
+            for (part, rest) in parts {
+                actions += take(.samples(part, payload, rest), of: source, at: now)
+            }
+            if known != MediaAmount() { actions.append(.released(source: source, known)) }
+            return actions
+        }
+    }
+
+    mutating func gap(_ gap: GapRecord, of source: String, at now: Instant) -> [Action] {
+        let earlier = noteEarlier(gap.sequences, of: source, at: now)
+        return missing(gap.sequences, of: source).reduce(into: earlier) { actions, sequences in
+            var part = gap
+            part.sequences = sequences
+            actions += take(.gap(part), of: source, at: now)
+        }
+    }
+
+    mutating func format(_ update: TrackUpdate, of source: String, at now: Instant) -> [Action] {
+        let isKnown = missing(update.sequence...update.sequence, of: source).isEmpty
+        return noteEarlier(update.sequence...update.sequence, of: source, at: now)
+            + take(.format(update, isKnown: isKnown), of: source, at: now)
+    }
+
+    mutating func goodbye(_ goodbye: Goodbye, of source: String, at now: Instant) -> [Action] {
+        let isKnown = missing(goodbye.sequence...goodbye.sequence, of: source).isEmpty
+        return noteEarlier(goodbye.sequence...goodbye.sequence, of: source, at: now)
+            + take(.goodbye(goodbye, isKnown: isKnown), of: source, at: now)
+    }
+
+    /// Numbers that are not on disk from before.
+    private func missing(
+        _ sequences: ClosedRange<UInt64>, of source: String
+    ) -> [ClosedRange<UInt64>] {
+        known.missing(sequences, of: source, spool: spool(of: source) ?? [])
+    }
+
+    /// Says in the ledger which of these numbers an earlier session has.
+    private mutating func noteEarlier(
+        _ sequences: ClosedRange<UInt64>, of source: String, at now: Instant
+    ) -> [Action] {
+        known.takeUntold(sequences, of: source, spool: spool(of: source) ?? []).flatMap {
+            take(.earlier($0), of: source, at: now)
+        }
+    }
+
+    /// A source will not come back: it was refused for good.
+    mutating func giveUp(_ source: String, at now: Instant) -> [Action] {
+        if sources[source]?.value.hasJoined == false, isHeld(source) {
+            // What it has sent is recorded first.
+            heldToClose.insert(source)
+            return []
+        }
+        guard let actions = sources[source]?.value.close(clocks: clocks, at: now) else { return [] }
+        if sources[source]?.value.hasJoined == false, !isHeld(source) { sources[source] = nil }
+        return actions + endIfComplete(at: now)
+    }
+
+    // MARK: Time passes
+
+    /// - Parameter wallErrorNanoseconds: how far off the wall clock may be; none: as before.
+    mutating func tick(at now: Instant, wallErrorNanoseconds: Int64? = nil) -> [Action] {
+        if let wallErrorNanoseconds { host.wallErrorNanoseconds = wallErrorNanoseconds }
+        var actions: [Action] = []
+        if case .gathering(let deadline, let latest) = state,
+            now.monotonic >= (isTrackAwaited ? latest : deadline)
+                || (begunSessions.pauseNanoseconds(now: now.monotonic) == 0
+                    && sources.keys.allSatisfy(heldGoodbyes.contains))
+        {
+            actions += start(at: now)
+        }
+        for name in sources.keys.sorted() {
+            actions += sources[name]?.value.tick(clocks: clocks, at: now) ?? []
+        }
+        return actions + letGoOfLosses(now: now.monotonic) + watchSession(at: now)
+    }
+
+    /// Ends a session that nobody sends to any more, and follows the wall clock while there is one.
+    private mutating func watchSession(at now: Instant) -> [Action] {
+        guard case .recording(var manifest) = state else { return [] }
+        let timeout = settings.idleTimeoutNanoseconds
+        if timeout > 0, now.monotonic - lastRecordNanoseconds >= timeout {
+            return end(.idle, at: now)
+        }
+        var actions: [Action] = []
+        let hasMoved = manifest.follow(host, at: now)
+        if hasMoved { state = .recording(manifest) }
+        // Of a great many sources less often: each time all of them are written.
+        let pause = Int64(sources.count) * Self.descriptionNanosecondsEach
+        if hasMoved || (isDescriptionDue && now.monotonic - describedNanoseconds >= pause) {
+            isDescriptionDue = false
+            describedNanoseconds = now.monotonic
+            actions.append(writeManifest())
+        }
+        // Only a resumed session can be complete without anything having happened.
+        return mayEndNanoseconds == .min ? actions : actions + endIfComplete(at: now)
+    }
+
+    /// Records have become durable.
+    /// - Returns: the source's watermark, when it moved.
+    mutating func persisted(_ records: PersistedRecords) -> UInt64? {
+        watermarks.insert(records)
+    }
+
+    /// Ends the session now: every file is finished.
+    mutating func end(_ reason: SessionManifest.EndReason, at now: Instant) -> [Action] {
+        var actions: [Action] = []
+        if case .gathering = state { actions += start(at: now) }
+        guard case .recording = state else { return actions }
+        var staying: [String: CopyOnWrite<SourceRecorder<Payload>>] = [:]
+        for name in sources.keys.sorted() {
+            // Who has no place in it has nothing to close.
+            guard sources[name]?.value.hasJoined == true else { continue }
+            staying[name] = sources[name]?.value.renewed.map(CopyOnWrite.init)
+            actions += sources[name]?.value.close(clocks: clocks, at: now) ?? []
+        }
+        actions += finish(reason, at: now)
+        // Who is connected goes on sending, into the next session.
+        sources.merge(staying) { $1 }
+        return actions
+    }
+
+    // MARK: Inside
+
+    private mutating func take(
+        _ event: Event, of source: String, at now: Instant
+    ) -> [Action] {
+        precondition(sources[source] != nil, "a source introduces itself before it sends")
+        lastRecordNanoseconds = now.monotonic
+        if held.isEmpty { heldSinceNanoseconds = now.monotonic }
+        switch state {
+        case .idle:
+            switch event {
+            case .samples, .opened: break
+            case .gap, .format, .earlier, .gone:
+                // No sample, so no session begins; but the next one's ledger and description must have it.
+                hold(event, of: source)
+                return []
+            case .goodbye:
+                // An agent that captured nothing may go.
+                let nothing = held.filter { $0.source == source } + [(source, event)]
+                held.removeAll { $0.source == source }
+                if let introduction = heldIntroductions.removeValue(forKey: source) {
+                    sources[source] = CopyOnWrite(
+                        SourceRecorder(introduction, settings: settings))
+                }
+                return acknowledgeUnrecorded(nothing)
+            }
+            // Whoever begins one session after the other waits; so do those who come meanwhile, and lose nothing.
+            let pause = begunSessions.pauseNanoseconds(now: now.monotonic)
+            let deadline = now.monotonic + max(settings.startWindowNanoseconds, pause)
+            let latest = settings.startWindowNanoseconds
+                .multipliedReportingOverflow(by: Self.windowsForTracks).partialValue
+            state = .gathering(
+                deadline: deadline, latest: max(deadline, now.monotonic.clampedAdding(latest)))
+            hold(event, of: source)
+            return []
+        case .gathering:
+            hold(event, of: source)
+            guard case .goodbye = event else { return [] }
+            return tick(at: now)
+        case .recording(let manifest):
+            let actions = apply(
+                event, of: source, zero: manifest.zeroMonotonicNanoseconds, at: now)
+            guard case .goodbye = event else { return actions }
+            return actions + endIfComplete(at: now)
+        }
+    }
+
+    private mutating func hold(_ event: Event, of source: String) {
+        // An agent that comes back again and again says nothing new.
+        if case .opened = event, let last = held.lastIndex(where: { $0.source == source }),
+            case .opened = held[last].event
+        {
+            held.remove(at: last)
+        }
+        held.append((source, event))
+        if case .goodbye = event { heldGoodbyes.insert(source) }
+        if case .opened(let introduction, _) = event {
+            heldGoodbyes.remove(source)
+            heldIntroductions[source] = introduction
+        }
+    }
+
+    private mutating func apply(
+        _ event: Event, of source: String, zero: Int64, at now: Instant
+    ) -> [Action] {
+        var actions: [Action] = []
+        if sources[source]?.value.hasJoined == false, case .recording(let manifest) = state {
+            let spool = sources[source]?.value.spool ?? []
+            let durable = watermarks.persisted(source: source, spool: spool)
+            actions += sources[source]?.value.join(in: manifest, durable: durable, at: now) ?? []
+            isDescriptionDue = true
+        }
+        // Changed in place: a copy of a recorder would copy what it is collecting.
+        switch event {
+        case .opened(let introduction, let durable):
+            actions += sources[source]?.value.reopen(introduction, durable: durable, at: now) ?? []
+        case .samples(let samples, let payload, let rest):
+            actions +=
+                sources[source]?.value.record(
+                    samples, payload: payload, rest: rest, clocks: clocks, zero: zero, at: now)
+                ?? []
+        case .gap(let gap):
+            actions += sources[source]?.value.record(gap, at: now) ?? []
+        case .gone(let sequences, let spool):
+            actions += neverCame(sequences, of: source, spool, at: now)
+        case .earlier(let sequences):
+            actions += sources[source]?.value.recordEarlier(sequences, at: now) ?? []
+        case .format(let update, let isKnown):
+            actions += sources[source]?.value.record(update, isKnown: isKnown, at: now) ?? []
+        case .goodbye(let goodbye, let isKnown):
+            actions +=
+                sources[source]?.value.record(goodbye, isKnown: isKnown, clocks: clocks, at: now)
+                ?? []
+        }
+        return actions
+    }
+
+    /// Counts records that belong to no session as durable: there is nothing to keep.
+    private func acknowledgeUnrecorded(_ events: [(source: String, event: Event)]) -> [Action] {
+        var spools = sources.mapValues(\.value.spool)
+        return events.compactMap { source, event in
+            let sequences: ClosedRange<UInt64>
+            switch event {
+            case .gone(let gone, let spool):
+                return .unrecorded(
+                    PersistedRecords(source: source, spool: spool, sequences: [gone]))
+            case .samples: preconditionFailure("samples begin a session")
+            case .opened(let introduction, _):
+                spools[source] = introduction.spool
+                return nil
+            case .gap(let gap): sequences = gap.sequences
+            case .earlier(let known): sequences = known
+            case .format(let update, _): sequences = update.sequence...update.sequence
+            case .goodbye(let goodbye, _): sequences = goodbye.sequence...goodbye.sequence
+            }
+            return .unrecorded(
+                PersistedRecords(
+                    source: source, spool: spools[source] ?? [], sequences: [sequences]))
+        }
+    }
+
+    /// An agent may have nothing but losses to tell of an earlier life, and sends no samples before those are acknowledged: what
+    /// has waited long for a session is known to belong to none.
+    private mutating func letGoOfLosses(now: Int64) -> [Action] {
+        guard case .idle = state, !held.isEmpty,
+            now - (heldSinceNanoseconds ?? now) >= Self.returnNanoseconds
+        else { return [] }
+        let actions = acknowledgeUnrecorded(held)
+        // Formats stay in force: of each track the last one.
+        var seen: Set<FormatPlace> = []
+        var kept: [(source: String, event: Event)] = []
+        for (source, event) in held.reversed() {
+            switch event {
+            case .gap, .earlier, .gone: continue
+            case .format(let update, _):
+                guard seen.insert(FormatPlace(source: source, track: update.format.kind)).inserted
+                else { continue }
+                kept.append((source, event))
+            case .opened, .samples, .goodbye: kept.append((source, event))
+            }
+        }
+        held = kept.reversed()
+        heldSinceNanoseconds = now
+        return actions
+    }
+
+    /// Fixes zero and records what was held.
+    private mutating func start(at now: Instant) -> [Action] {
+        let held = held
+        let zero = earliestPresented(at: now) ?? now.monotonic
+        self.held = []
+        heldIntroductions = [:]
+        heldGoodbyes = []
+        let zeroUTC = UTCTime(nanoseconds: now.utc.nanoseconds - (now.monotonic - zero))
+        var manifest = SessionManifest(
+            session: newName(zeroUTC), zero: zeroUTC, zeroMonotonicNanoseconds: zero,
+            startAt: settings.startAt, startWindowNanoseconds: settings.startWindowNanoseconds,
+            segmentNanoseconds: settings.segmentNanoseconds, software: settings.software)
+        _ = manifest.follow(host, at: now)
+        state = .recording(manifest)
+        sessionZero = zero
+        mayEndNanoseconds = .min
+        begunSessions.use(1, now: now.monotonic)
+        var actions: [Action] = [
+            .job(.makeDirectory(settings.layout.session(manifest.session))),
+            .sessionStarted(name: manifest.session),
+            // Before anything else of it: only a session with a description goes on after a crash.
+            writeManifest(),
+        ]
+        for (source, event) in held { actions += apply(event, of: source, zero: zero, at: now) }
+        for source in heldToClose.sorted() {
+            actions += sources[source]?.value.close(clocks: clocks, at: now) ?? []
+        }
+        heldToClose = []
+        return actions + endIfComplete(at: now)
+    }
+
+    /// A session's name is its zero. One that is played again has had it before.
+    private mutating func newName(_ zero: UTCTime) -> String {
+        var name = zero.fileName
+        var count = 1
+        while !takenNames.insert(name).inserted {
+            count += 1
+            name = "\(zero.fileName)-\(count)"
+        }
+        return name
+    }
+
+    /// When the first of the held samples is presented, on the collector's monotonic clock; of samples that are played again
+    /// only where there are no others.
+    private func earliestPresented(at now: Instant) -> Int64? {
+        let video: TrackKind? = settings.startAt == .firstVideo ? .video : nil
+        // A stamp from before the day before, or from the future, is no beginning of a session: all others would lie behind it.
+        let earliestBelieved = now.monotonic.clampedSubtracting(
+            settings.budgets.zeroReachNanoseconds)
+        let believable =
+            earliestBelieved...now.monotonic.clampedAdding(
+                settings.budgets.zeroReachNanoseconds == .max
+                    ? .max : TrackClock.aheadLimitNanoseconds)
+        let earliestReplayed = now.monotonic.clampedSubtracting(
+            settings.budgets.replayedReachNanoseconds)
+        var intakes = sources.mapValues(\.value.intake)
+        var earliest: Int64?
+        var earliestVideo: Int64?
+        var replayed: Int64?
+        for (source, event) in held {
+            switch event {
+            case .opened(let introduction, _):
+                intakes[source] = SourceIntake(
+                    spool: introduction.spool, owner: introduction.clockOwner,
+                    epochs: introduction.epochs)
+            case .samples(let samples, _, _):
+                if let zero = intakes[source]?.replayedZero(of: samples, at: now) {
+                    if zero >= earliestReplayed, zero <= believable.upperBound {
+                        replayed = min(replayed ?? zero, zero)
+                    }
+                    continue
+                }
+                func first(_ kind: TrackKind?) -> Int64? {
+                    intakes[source]?.firstPresented(
+                        in: samples, of: kind, clocks: clocks, now: now.monotonic,
+                        believable: believable)
+                }
+                if let first = first(nil) { earliest = min(earliest ?? first, first) }
+                if let video, let first = first(video) {
+                    earliestVideo = min(earliestVideo ?? first, first)
+                }
+            case .gap, .format, .goodbye, .earlier, .gone: continue
+            }
+        }
+        return earliestVideo ?? earliest ?? replayed
+    }
+
+    /// Whether one of those whose samples are held has a track of which none has come.
+    private var isTrackAwaited: Bool {
+        var missing: [String: Set<TrackKind>] = [:]
+        for (source, event) in held {
+            guard case .samples(let samples, _, _) = event else { continue }
+            let announced = (heldIntroductions[source] ?? sources[source]?.value.introduction)?
+                .tracks
+            missing[source, default: Set(announced?.map(\.kind) ?? [])]
+                .subtract(samples.runs.map(\.track))
+        }
+        return missing.contains { name, tracks in
+            !tracks.isEmpty && !heldGoodbyes.contains(name) && !heldToClose.contains(name)
+        }
+    }
+
+    /// Whether something of the source waits for zero.
+    private func isHeld(_ source: String) -> Bool { held.contains { $0.source == source } }
+
+    private mutating func endIfComplete(at now: Instant) -> [Action] {
+        guard case .recording = state, now.monotonic >= mayEndNanoseconds,
+            sources.values.allSatisfy(\.value.hasEnded)
+        else { return [] }
+        return finish(.complete, at: now)
+    }
+
+    private mutating func finish(
+        _ reason: SessionManifest.EndReason, at now: Instant
+    ) -> [Action] {
+        guard case .recording(var manifest) = state else { return [] }
+        endedSessions.append(
+            (
+                manifest.session,
+                sources.filter(\.value.value.hasJoined).mapValues(\.value.spoolEnds)
+            ))
+        endedSessions = endedSessions.suffix(Self.endedSessionsKept)
+        manifest.sources = manifestEntries
+        for index in manifest.sources.indices {
+            let name = manifest.sources[index].name
+            manifest.sources[index].spools = sources[name]?.value.spoolEnds.suffix(
+                settings.budgets.spoolsPerSource
+            ).map {
+                $0.joined(
+                    with: known.sequences(of: name, spool: bytes(hexadecimal: $0.spool) ?? []))
+            }
+        }
+        manifest.end = SessionManifest.End(reason: reason, at: now.utc)
+        let lost =
+            neverReturned(to: manifest.session, at: now)
+            + comesLater(than: manifest.session, at: now)
+        known.sessionEnded()
+        let path = settings.layout.manifest(manifest.session)
+        let ending = Action.job(.manifest(path: path, manifest.encoded()))
+        manifest.state = .finished
+        state = .idle
+        sessionZero = nil
+        sources = sources.filter { !$0.value.value.hasJoined }
+        // A complete session of which not everything is on disk when the collector is killed goes on, to get the rest.
+        return lost + (reason == .complete ? [] : [ending]) + [
+            .job(.endSession(manifest.session, path: path, manifest.encoded())),
+            .sessionEnded(name: manifest.session, reason),
+        ]
+    }
+
+    /// The session's description as it is now.
+    mutating func writeManifest() -> Action {
+        guard case .recording(var manifest) = state else {
+            preconditionFailure("a description is written while there is a session")
+        }
+        manifest.sources = manifestEntries
+        state = .recording(manifest)
+        return .job(
+            .manifest(path: settings.layout.manifest(manifest.session), manifest.encoded()))
+    }
+
+    private var manifestEntries: [SessionManifest.Source] {
+        sources.values.filter(\.value.hasJoined).map(\.value.manifestEntry).sorted {
+            $0.name < $1.name
+        }
+    }
+}

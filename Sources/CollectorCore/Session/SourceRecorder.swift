@@ -1,0 +1,524 @@
+import Archive
+import Media
+import Timing
+import Wire
+
+/// One source's part of a session: from its messages to jobs for the disk.
+struct SourceRecorder<Payload: MediaPayload>: Sendable {
+    typealias Action = SessionRecorder<Payload>.Action
+
+    private let settings: SessionSettings
+    private(set) var introduction: SourceIntroduction
+    private var segmenter: Segmenter<Payload>
+    var intake: SourceIntake
+    private var diary = ClockReporting()
+    private(set) var progress: SourceProgress
+    /// The session it has a place in.
+    private var session: (name: String, zeroUTC: UTCTime, zero: Int64)?
+    /// Its files are closed: nothing more of it comes in this session.
+    private var isClosed = false
+    private var hasSaidGoodbye = false
+    /// It had its place in the session before the collector was started.
+    private var isResumed = false
+    /// Somebody sends it now.
+    private(set) var isConnected = true
+    /// The last record of the present spool that was taken in.
+    private(set) var through: UInt64 = 0
+    /// The same of the spools before it.
+    private var earlierSpools: [SessionManifest.SpoolEnd] = []
+    private var files: Allowance
+    /// Media since a file was begun last.
+    private var bytesSinceOpening = 0
+    private var fold: LedgerFold
+    /// It has begun too many files: its samples are not recorded until it may begin one again, and decoding can start.
+    private var isOverFiles = false
+    /// Ranges of samples that were left out since the ledger last had room, and the last of them.
+    private var leftOut = (ranges: 0, last: UInt64.max)
+    /// Past so many of them, what lies between them is left out, too: then they are one.
+    private static var leftOutRanges: Int { 1_024 }
+
+    init(_ introduction: SourceIntroduction, settings: SessionSettings) {
+        self.settings = settings
+        self.introduction = introduction
+        segmenter = Segmenter(
+            settings: SegmenterSettings(segmentNanoseconds: settings.segmentNanoseconds),
+            formats: introduction.tracks)
+        files = settings.budgets.files(segmentNanoseconds: settings.segmentNanoseconds)
+        fold = LedgerFold(settings.budgets)
+        intake = SourceIntake(
+            spool: introduction.spool, owner: introduction.clockOwner, epochs: introduction.epochs)
+        progress = SourceProgress(name: introduction.name)
+    }
+
+    /// A source that had a place in a session when an earlier collector was killed. It is expected to come back.
+    init(
+        resuming source: RecoveredSource, spools: [RecordedSpool], in manifest: SessionManifest,
+        settings: SessionSettings
+    ) {
+        let present = source.spool ?? []
+        self.settings = settings
+        files = settings.budgets.files(segmentNanoseconds: manifest.segmentNanoseconds)
+        fold = LedgerFold(settings.budgets, writtenBytes: source.ledgerBytes)
+        introduction = SourceIntroduction(
+            name: source.entry.name, agent: source.entry.agent, address: source.entry.address,
+            spool: present, epochs: [], tracks: source.formats)
+        segmenter = Segmenter(
+            settings: SegmenterSettings(segmentNanoseconds: manifest.segmentNanoseconds),
+            formats: source.formats,
+            resuming: .init(
+                usedOrigins: source.origins, open: source.open?.plan, ends: source.open?.ends ?? [:]
+            ))
+        intake = SourceIntake(
+            resuming: source, zero: manifest.zeroMonotonicNanoseconds,
+            zeroErrorNanoseconds: manifest.clock?.zeroErrorNanoseconds ?? 0)
+        progress = SourceProgress(name: source.entry.name)
+        session = (manifest.session, manifest.zeroTime, manifest.zeroMonotonicNanoseconds)
+        hasSaidGoodbye = source.entry.isComplete
+        isClosed = hasSaidGoodbye
+        progress.isComplete = isClosed
+        isConnected = false
+        isResumed = true
+        for recorded in spools where source.spools.contains(recorded.spool) {
+            if recorded.spool == present {
+                through = recorded.sequences.watermark
+            } else {
+                earlierSpools.append(
+                    SessionManifest.SpoolEnd(
+                        spool: hexadecimal(recorded.spool), sequences: recorded.sequences))
+            }
+        }
+        // What it recorded in before; a segmenter with an open file has it as its first.
+        if let open = source.open {
+            reopening = .job(
+                .reopen(
+                    SegmentID(
+                        session: manifest.session, source: name,
+                        number: Segmenter<Payload>.resumedSegment),
+                    open))
+        }
+    }
+
+    /// What the disk has to do before anything else of a resumed source.
+    private(set) var reopening: Action?
+
+    var name: String { introduction.name }
+    var spool: [UInt8] { introduction.spool }
+    var hasJoined: Bool { session != nil }
+    /// One of its files has failed, and what of it is on disk is being found out.
+    var isFailing = false
+    /// It has said goodbye, or will never come back.
+    var hasEnded: Bool { isClosed && !isFailing }
+
+    var manifestEntry: SessionManifest.Source {
+        SessionManifest.Source(
+            name: name, agent: introduction.agent, address: introduction.address,
+            tracks: segmenter.tracks.map(\.summary), isComplete: hasSaidGoodbye)
+    }
+
+    /// Its spools, and how far each has come.
+    var spoolEnds: [SessionManifest.SpoolEnd] {
+        guard through > 0 else { return earlierSpools }
+        return earlierSpools
+            + [
+                SessionManifest.SpoolEnd(
+                    spool: hexadecimal(spool), sequences: SequenceSet(upTo: through))
+            ]
+    }
+
+    /// Whether records of a spool are in its part of the session.
+    func hasRecorded(_ other: [UInt8]) -> Bool {
+        let identity = hexadecimal(other)
+        return other == spool || earlierSpools.contains { $0.spool == identity }
+    }
+
+    /// The same source before it has a place in a session; nil for one that nobody sends any more.
+    var renewed: SourceRecorder? {
+        guard isConnected, !isClosed else { return nil }
+        var introduction = introduction
+        introduction.tracks = segmenter.upcomingTracks
+        return SourceRecorder(introduction, settings: settings)
+    }
+
+    mutating func disconnect() { isConnected = false }
+
+    /// The source is back, perhaps with other tracks, another clock or another spool.
+    /// - Parameter durable: the last of its records that is on disk.
+    mutating func reopen(
+        _ new: SourceIntroduction, durable: UInt64, at now: Instant
+    ) -> [Action] {
+        if new.spool != spool {
+            earlierSpools = spoolEnds.suffix(settings.budgets.spoolsPerSource)
+            through = 0
+        }
+        introduction = new
+        isConnected = true
+        open()
+        segmenter.setFormats(new.tracks)
+        intake.resume(spool: new.spool, owner: new.clockOwner, epochs: new.epochs)
+        return opened(durable: durable, "back from \(new.agent) at \(new.address)", at: now)
+    }
+
+    private mutating func open() {
+        isClosed = false
+        hasSaidGoodbye = false
+        progress.isComplete = false
+    }
+
+    private mutating func opened(durable: UInt64, _ text: String, at now: Instant) -> [Action] {
+        let spool = hexadecimal(spool)
+        return ledgerAtOnce(.opened, at: now) {
+            $0.spool = spool
+            $0.after = durable
+            $0.text = text
+        }
+    }
+
+    /// What was recorded behind that which is on disk is lost: it comes again, into another file.
+    /// - Parameters:
+    ///   - source: what is on disk.
+    ///   - durable: the last record of its present spool up to which everything is.
+    /// - Returns: what was waiting for its fragment.
+    mutating func goBack(
+        to source: RecoveredSource, durable: UInt64, in manifest: SessionManifest
+    ) -> MediaAmount {
+        let waiting = segmenter.pendingAmount
+        // Lines that wait stand for records that come again.
+        fold.forget()
+        segmenter = Segmenter(
+            settings: SegmenterSettings(segmentNanoseconds: manifest.segmentNanoseconds),
+            formats: segmenter.upcomingTracks,
+            resuming: .init(usedOrigins: source.origins, open: nil))
+        intake.goBack(to: source.ends, formats: segmenter.upcomingTracks)
+        through = durable
+        isFailing = false
+        open()
+        isConnected = false
+        isResumed = true
+        return waiting
+    }
+
+    /// Takes a place in a session.
+    /// - Parameter durable: the last of its records that is on disk.
+    mutating func join(
+        in manifest: SessionManifest, durable: UInt64, at now: Instant
+    ) -> [Action] {
+        session = (manifest.session, manifest.zeroTime, manifest.zeroMonotonicNanoseconds)
+        intake.zeroErrorNanoseconds = manifest.clock?.zeroErrorNanoseconds ?? 0
+        if manifest.segmentNanoseconds != settings.segmentNanoseconds {
+            // A session that goes on after a restart keeps its grid.
+            segmenter = Segmenter(
+                settings: SegmenterSettings(segmentNanoseconds: manifest.segmentNanoseconds),
+                formats: segmenter.upcomingTracks)
+        }
+        let directory = settings.layout.source(manifest.session, name)
+        let line = opened(
+            durable: durable, "\(introduction.agent) at \(introduction.address)", at: now)
+        return [.job(.makeDirectory(directory))] + line + [
+            note(.info, "recording \(segmenter.tracks.map(\.summary).joined(separator: ", "))")
+        ]
+    }
+
+    /// Samples have come.
+    /// - Parameter rest: what of their message they are, where a part of it was on disk already.
+    mutating func record(
+        _ samples: Samples, payload: Payload, rest: PartialMessage? = nil, clocks: AgentClocks,
+        zero: Int64, at now: Instant
+    ) -> [Action] {
+        through = samples.lastSequence
+        if isOverFiles {
+            let hasPictures = segmenter.upcomingTracks.contains { $0.kind == .video }
+            let begins =
+                samples.beginsDecodable
+                && (!hasPictures || samples.runs.contains { $0.track == .video })
+            guard files.pauseNanoseconds(now: now.monotonic) == 0, begins else {
+                return leaveOut(
+                    samples, LostRecords.tooManyFiles, "the source begins more files than it may",
+                    at: now)
+            }
+            isOverFiles = false
+        }
+        if !fold.isWaiting { leftOut.ranges = 0 }
+        guard leftOut.ranges < Self.leftOutRanges else {
+            return leaveOut(
+                samples, LostRecords.impossibleTimes,
+                "samples between too many others with times that cannot be true", at: now)
+        }
+        let longest = settings.budgets.messageNanoseconds(
+            segmentNanoseconds: settings.segmentNanoseconds)
+        guard samples.spanNanoseconds <= longest else {
+            return leaveOut(
+                samples, LostRecords.impossibleTimes,
+                "samples of one message that lie too far apart to have been captured together",
+                at: now)
+        }
+        guard !intake.isRunAhead(samples, nowNanoseconds: now.monotonic.clampedSubtracting(zero))
+        else {
+            return leaveOut(
+                samples, LostRecords.impossibleTimes,
+                "more samples with times that cannot be true than there is time for", at: now)
+        }
+        // In another session these are other times.
+        if let rest, isResumed { intake.goOn(after: rest.ends, formats: segmenter.upcomingTracks) }
+        var placed = intake.place(
+            samples, payload: payload, formats: segmenter.upcomingTracks, clocks: clocks,
+            zero: zero, zeroUTC: session?.zeroUTC ?? now.utc, now: now.monotonic)
+        if let offset = rest?.offsetBytes {
+            let range = placed.piece.range
+            placed.piece.range = range.lowerBound + offset..<range.upperBound + offset
+            placed.piece.digest = nil
+        }
+        count(placed.piece)
+        return noticed(intake.takeNotices(), at: now)
+            + actions(
+                segmenter.add(placed.piece, context: placed.context, now: now.monotonic),
+                clocks: clocks, at: now)
+    }
+
+    /// Samples that are not recorded: what they would have been goes into the ledger.
+    private mutating func leaveOut(
+        _ samples: Samples, _ cause: String, _ text: String, at now: Instant
+    ) -> [Action] {
+        progress.lostSamples.addClamped(UInt64(samples.count))
+        if leftOut.last.addingReportingOverflow(1).partialValue != samples.firstSequence {
+            leftOut.ranges += 1
+        }
+        leftOut.last = samples.lastSequence
+        let stamp = samples.runs.first?.dtsNanoseconds.first ?? 0
+        let start = intake.sessionNanoseconds(stamp, epoch: samples.epoch)
+        return ledger(
+            .gap, at: now, sequences: samples.firstSequence...samples.lastSequence
+        ) {
+            $0.cause = cause
+            $0.startNanoseconds = start
+            $0.samples = UInt64(samples.count)
+            $0.text = text
+        } + [
+            .released(source: name, samples.amount),
+            .lost(source: name, cause: cause, samples: UInt64(samples.count)),
+        ]
+    }
+
+    /// Samples are missing, and the agent says why.
+    mutating func record(_ gap: GapRecord, at now: Instant) -> [Action] {
+        progress.lostSamples.addClamped(gap.samples)
+        through = gap.sequences.upperBound
+        let start = intake.sessionNanoseconds(gap.startNanoseconds, epoch: gap.epoch)
+        let entry = ledger(.gap, at: now, sequences: gap.sequences) {
+            $0.track = gap.track?.description
+            $0.cause = gap.cause.description
+            $0.startNanoseconds = start
+            $0.durationNanoseconds = UInt64(clamping: gap.durationNanoseconds)
+            $0.samples = gap.samples == 0 ? nil : gap.samples
+            $0.text = gap.text
+        }
+        let what = gap.samples == 0 ? "samples" : "\(gap.samples) samples"
+        return entry + [note(.warning, "\(what) missing (\(gap.cause)): \(gap.text)")]
+    }
+
+    /// A track's format changes with the next record.
+    /// - Parameter isKnown: whether its number is in a ledger already.
+    mutating func record(
+        _ update: TrackUpdate, isKnown: Bool = false, at now: Instant
+    ) -> [Action] {
+        through = update.sequence
+        let others = segmenter.upcomingTracks.filter { $0.kind != update.format.kind }
+        segmenter.setFormats(
+            (others + [update.format]).sorted { $0.kind.rawValue < $1.kind.rawValue })
+        return ledger(
+            .format, at: now, sequences: isKnown ? nil : update.sequence...update.sequence
+        ) {
+            $0.track = update.format.kind.description
+            $0.text = update.format.summary
+        } + [note(.info, "now \(update.format.summary)")]
+    }
+
+    /// The source is complete.
+    /// - Parameter isKnown: whether its number is in a ledger already.
+    mutating func record(
+        _ goodbye: Goodbye, isKnown: Bool = false, clocks: AgentClocks, at now: Instant
+    ) -> [Action] {
+        through = goodbye.sequence
+        hasSaidGoodbye = true
+        let actions = close(clocks: clocks, at: now)
+        let line = ledgerAtOnce(
+            .goodbye, at: now, sequences: isKnown ? nil : goodbye.sequence...goodbye.sequence
+        ) {
+            $0.text = goodbye.text
+        }
+        return actions + line + [
+            note(.info, "complete (\(goodbye.text)): \(progress.summary)")
+        ]
+    }
+
+    /// Records have come that an earlier session has: they are no hole in this one.
+    mutating func recordEarlier(_ sequences: ClosedRange<UInt64>, at now: Instant) -> [Action] {
+        through = max(through, sequences.upperBound)
+        let spool = hexadecimal(spool)
+        // They are on disk: the line stands for itself.
+        return ledgerAtOnce(.earlier, at: now) {
+            $0.firstSequence = sequences.lowerBound
+            $0.lastSequence = sequences.upperBound
+            $0.spool = spool
+            $0.text = "recorded in an earlier session"
+        }
+    }
+
+    /// A line about the session as a whole.
+    mutating func noted(_ text: String, at now: Instant) -> [Action] {
+        ledgerAtOnce(.resumed, at: now) { $0.text = text }
+    }
+
+    /// Writes what is pending where it has waited too long.
+    mutating func tick(clocks: AgentClocks, at now: Instant) -> [Action] {
+        guard hasJoined else { return [] }
+        let waited = fold.isWaiting ? fold.tick(now: now.monotonic).map(line) : []
+        return waited + actions(segmenter.tick(now: now.monotonic), clocks: clocks, at: now)
+    }
+
+    /// Finishes the source's files.
+    mutating func close(clocks: AgentClocks, at now: Instant) -> [Action] {
+        // What is measured behind its goodbye is nothing of its recording.
+        let wasClosed = isClosed
+        isClosed = true
+        progress.isComplete = true
+        let last = actions(segmenter.end(), clocks: clocks, at: now)
+        guard hasJoined, !wasClosed else { return last }
+        let notices = noticed(diary.close(clocks, of: introduction.clockOwner), at: now)
+        return last + notices + fold.end().map(line)
+    }
+}
+
+extension SourceRecorder {
+    private mutating func count(_ piece: PlannedPiece<Payload>) {
+        progress.payloadBytes += UInt64(piece.range.count)
+        for run in piece.runs {
+            switch run.track {
+            case .video: progress.pictures += UInt64(run.samples.count)
+            case .audio: progress.soundPackets += UInt64(run.samples.count)
+            }
+        }
+        let newest = piece.runs.compactMap { run in
+            run.samples.last.map { segmenter.upcomingNanoseconds($0.pts, run.track) }
+        }.max()
+        if let newest {
+            progress.newestNanoseconds = max(progress.newestNanoseconds ?? newest, newest)
+        }
+    }
+
+    /// What was noticed of clocks and stamps, as lines.
+    private mutating func noticed(_ notices: [IntakeNotice], at now: Instant) -> [Action] {
+        var actions: [Action] = []
+        for notice in notices {
+            actions += ledger(notice.kind, at: now, notice.fill)
+            if notice.isWarning { actions.append(note(.warning, notice.text)) }
+        }
+        return actions
+    }
+
+    /// Gives a fragment what has been learned of its clock since the one before; what is worth a line comes back.
+    private mutating func writeDown(
+        _ clocks: AgentClocks, in fragment: inout FragmentPlan<Payload>, at now: Instant
+    ) -> [Action] {
+        guard let epoch = Identity(fragment.context.epoch) else {
+            preconditionFailure("an epoch's identity has as many bytes on the wire as on disk")
+        }
+        let clock = ClockID(owner: introduction.clockOwner, epoch: epoch)
+        var notices = diary.turn(to: epoch, zero: fragment.context.collectorZeroNanoseconds)
+        fragment.context.exchanges = diary.takeExchanges(of: clock, clocks)
+        if let stamp = fragment.pieces.first?.runs.first?.samples.first?.agentDTSNanoseconds,
+            let session = intake.sessionNanoseconds(stamp, epoch: epoch)
+        {
+            notices += diary.notices(of: clock, clocks, at: stamp, session: session)
+        }
+        return noticed(notices, at: now)
+    }
+
+    private mutating func actions(
+        _ steps: [Segmenter<Payload>.Action], clocks: AgentClocks, at now: Instant
+    ) -> [Action] {
+        guard let session else { return [] }
+        return steps.flatMap { step -> [Action] in
+            switch step {
+            case .open(let number, let plan):
+                let isFilled =
+                    intake.isPlayedAgain && bytesSinceOpening >= settings.budgets.fileBytes
+                    && plan.originNanoseconds % settings.segmentNanoseconds == 0
+                if !isFilled {
+                    files.use(1, now: now.monotonic)
+                    if files.pauseNanoseconds(now: now.monotonic) > 0 { isOverFiles = true }
+                }
+                bytesSinceOpening = 0
+                let origin = UTCTime(
+                    nanoseconds: session.zeroUTC.nanoseconds + plan.originNanoseconds)
+                let path = settings.layout.segment(session.name, name, origin: origin)
+                return [
+                    .job(
+                        .open(
+                            SegmentID(session: session.name, source: name, number: number),
+                            path: path, plan: plan, sessionZero: session.zeroUTC))
+                ]
+            case .append(let number, var fragment):
+                let id = SegmentID(session: session.name, source: name, number: number)
+                let lines = writeDown(clocks, in: &fragment, at: now)
+                bytesSinceOpening += fragment.sizeBytes
+                return [.job(.append(id, fragment))] + lines
+            case .finish(let number):
+                return [
+                    .job(.finish(SegmentID(session: session.name, source: name, number: number)))
+                ]
+            }
+        }
+    }
+
+    /// A line for the ledger, now or when there is room for it.
+    private mutating func ledger(
+        _ kind: LedgerEntry.Kind, at now: Instant, sequences: ClosedRange<UInt64>? = nil,
+        _ fill: (inout LedgerEntry) -> Void
+    ) -> [Action] {
+        fold.add(
+            entry(kind, at: now, sequences: sequences, fill), sequences: sequences,
+            now: now.monotonic
+        ).map(line)
+    }
+
+    /// A line for the ledger that nothing may hold up; none where the ledger is so long that it could not be read any more.
+    private mutating func ledgerAtOnce(
+        _ kind: LedgerEntry.Kind, at now: Instant, sequences: ClosedRange<UInt64>? = nil,
+        _ fill: (inout LedgerEntry) -> Void
+    ) -> [Action] {
+        let entry = entry(kind, at: now, sequences: sequences, fill)
+        guard fold.addAtOnce(entry, now: now.monotonic) else { return [] }
+        return [line(LedgerFold.Line(entry: entry, sequences: sequences.map { [$0] } ?? []))]
+    }
+
+    private func entry(
+        _ kind: LedgerEntry.Kind, at now: Instant, sequences: ClosedRange<UInt64>?,
+        _ fill: (inout LedgerEntry) -> Void
+    ) -> LedgerEntry {
+        var entry = LedgerEntry(kind: kind, at: now.utc)
+        if let sequences {
+            entry.firstSequence = sequences.lowerBound
+            entry.lastSequence = sequences.upperBound
+            entry.spool = hexadecimal(spool)
+        }
+        fill(&entry)
+        return entry
+    }
+
+    private func line(_ line: LedgerFold.Line) -> Action {
+        guard let session else { preconditionFailure("a ledger belongs to a session") }
+        // A line may have waited, and be of the spool before.
+        let own = line.entry.spool.flatMap(bytes(hexadecimal:)) ?? spool
+        let records =
+            line.sequences.isEmpty
+            ? nil : PersistedRecords(source: name, spool: own, sequences: line.sequences)
+        return .job(
+            .ledger(
+                source: name, path: settings.layout.ledger(session.name, name),
+                Ledger.line(line.entry), records: records))
+    }
+
+    private func note(_ level: SessionRecorder<Payload>.Note.Level, _ text: String) -> Action {
+        .note(SessionRecorder.Note(level: level, source: name, text: text))
+    }
+}

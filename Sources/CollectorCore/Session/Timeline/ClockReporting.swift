@@ -1,0 +1,122 @@
+import Archive
+import Timing
+import Wire
+
+/// What of its agents' clocks one source's recording holds already, and what is to be written down next: exchanges with the
+/// next fragment, and lines for the ledger where something is worth one.
+///
+/// Asked once per fragment, not per message.
+struct ClockReporting: Sendable {
+    /// A line about a clock that does what was expected is written so often: four lines an hour.
+    static let calmIntervalNanoseconds: Int64 = 900_000_000_000
+    /// And no more often than this about a clock that does not.
+    static let leastIntervalNanoseconds: Int64 = 10_000_000_000
+
+    /// What is known of one epoch's page.
+    private struct Page: Sendable {
+        /// Exchanges that have been written down, of those that `owner` has made.
+        var recorded = 0
+        var owner: ClockOwner?
+        var zeroNanoseconds: Int64
+        var noted: (model: ClockModel, atNanoseconds: Int64)?
+        var doubtful = 0
+        var doubtfulNotedNanoseconds: Int64?
+    }
+
+    private var pages: [Identity: Page] = [:]
+    private var present: Identity?
+
+    /// Samples of an epoch are to be written.
+    /// - Parameter zero: the session's zero on the collector's clock, nanoseconds.
+    mutating func turn(to epoch: Identity, zero: Int64) -> [IntakeNotice] {
+        guard present != epoch else { return [] }
+        var notices: [IntakeNotice] = []
+        if let present { notices.append(.epochClosed(epoch: present)) }
+        present = epoch
+        // A box has a few boots in a session; one that claims more has its earlier exchanges in its fragments only.
+        if pages.count > 2 * WireLimits.epochsPerAgent { pages.removeAll() }
+        if pages[epoch] == nil { pages[epoch] = Page(zeroNanoseconds: zero) }
+        notices.append(.epochOpened(epoch: epoch, collectorZeroNanoseconds: zero))
+        return notices
+    }
+
+    /// The exchanges that the next fragment of an epoch is to hold.
+    mutating func takeExchanges(of id: ClockID, _ clocks: AgentClocks) -> [ClockExchange] {
+        guard let page = pages[id.epoch] else { return [] }
+        let recorded = page.owner == id.owner ? page.recorded : 0
+        let (exchanges, count) = clocks.exchanges(of: id, after: recorded)
+        pages[id.epoch]?.recorded = count
+        pages[id.epoch]?.owner = id.owner
+        return Array(exchanges)
+    }
+
+    /// What is worth a line.
+    ///
+    /// - Parameters:
+    ///   - stamp: the present on the agent's clock, nanoseconds.
+    ///   - session: the same on the session's timeline.
+    mutating func notices(
+        of id: ClockID, _ clocks: AgentClocks, at stamp: Int64, session: Int64
+    ) -> [IntakeNotice] {
+        let epoch = id.epoch
+        guard var page = pages[epoch] else { return [] }
+        defer { pages[epoch] = page }
+        var notices: [IntakeNotice] = []
+        if let model = clocks.model(of: id, at: stamp), isNoteworthy(model, page, at: stamp) {
+            page.noted = (model, stamp)
+            notices.append(.model(epoch: epoch, model, sessionNanoseconds: session))
+        }
+        if let counts = clocks.counts(of: id) {
+            let rejected = counts.rejected.values.reduce(0, +)
+            let isDue = page.doubtfulNotedNanoseconds.map {
+                distance(stamp, $0) >= Self.leastIntervalNanoseconds
+            }
+            if rejected + counts.outliers > page.doubtful, isDue ?? true {
+                page.doubtful = rejected + counts.outliers
+                page.doubtfulNotedNanoseconds = stamp
+                let reasons = counts.rejected.map { "\($0.value) \($0.key)" }.sorted()
+                notices.append(
+                    .doubtfulExchanges(
+                        epoch: epoch, rejected: rejected, outliers: counts.outliers,
+                        reasons: reasons.joined(separator: ", ")))
+            }
+        }
+        return notices
+    }
+
+    /// The source ends: what is not in a fragment yet, as lines.
+    mutating func close(_ clocks: AgentClocks, of owner: ClockOwner?) -> [IntakeNotice] {
+        var notices: [IntakeNotice] = []
+        for (epoch, page) in pages.sorted(by: { $0.key.description < $1.key.description }) {
+            let rest = takeExchanges(
+                of: ClockID(owner: page.owner ?? owner, epoch: epoch), clocks)
+            if !rest.isEmpty {
+                notices.append(
+                    .exchanges(
+                        epoch: epoch, collectorZeroNanoseconds: page.zeroNanoseconds, rest))
+            }
+        }
+        if let present { notices.append(.epochClosed(epoch: present)) }
+        present = nil
+        return notices
+    }
+
+    /// The first model; one that leaves what the last line promised, or promises far more or less; or another one after a long
+    /// time.
+    private func isNoteworthy(_ model: ClockModel, _ page: Page, at stamp: Int64) -> Bool {
+        guard let noted = page.noted else { return true }
+        let elapsed = distance(stamp, noted.atNanoseconds)
+        if elapsed >= Self.calmIntervalNanoseconds { return true }
+        guard elapsed >= Self.leastIntervalNanoseconds else { return false }
+        let moved = distance(model.offset(at: stamp), noted.model.offset(at: stamp))
+        let before = noted.model.boundNanoseconds
+        return moved > before || model.boundNanoseconds < before / 2
+            || model.boundNanoseconds / 4 > before
+    }
+}
+
+/// |a − b|, within 64 bits.
+private func distance(_ a: Int64, _ b: Int64) -> Int64 {
+    let (difference, overflow) = a.subtractingReportingOverflow(b)
+    return overflow ? .max : Int64(clamping: difference.magnitude)
+}

@@ -1,0 +1,398 @@
+import Archive
+import Media
+import Timing
+import Wire
+
+/// Puts one source's samples on the session's timeline: the agent's stamps go in, ticks of session time come out.
+struct SourceIntake: Sendable {
+    /// How far off a timeline may be that is guessed from arrival: more than any sane network takes.
+    private static let guessBoundNanoseconds: Int64 = 10_000_000_000
+    private static let followIntervalNanoseconds: Int64 = 1_000_000_000
+    /// A clock that has just come is followed more closely: its rate is being learnt.
+    private static let learningNanoseconds: Int64 = 10_000_000_000
+    private static let learningIntervalNanoseconds: Int64 = 200_000_000
+    /// Sound follows on itself as long as its stamps say so to within this many ticks (a tick is one sampling
+    /// interval): rounding between clocks is not a gap.
+    private static let soundToleranceTicks: Int64 = 2
+    /// How far a live source's track may have got ahead of the present, and how far from zero a recording that is played again may
+    /// have its samples (thirty years): there a file's name and all sums are still right, and readers believe them (``RecordLimits``).
+    private static let leadNanoseconds: Int64 = 3_600_000_000_000
+    private static let replayedNanoseconds: Int64 = 30 * 365 * 86_400_000_000_000
+    /// Epochs that are remembered, with those that a greeting names at most.
+    private static let epochsKept = 2 * WireLimits.epochsPerAgent
+    /// What a sample lasts when nobody says: a picture at 25 Hz, an AAC packet.
+    private static let nominalPictureTicks: Int64 = 3_600
+    private static let nominalAudioTicks: Int64 = 1_024
+
+    /// A message's samples, placed.
+    struct Placed<Payload: MediaPayload>: Sendable {
+        var piece: PlannedPiece<Payload>
+        var context: FragmentContext
+    }
+
+    private var spool: [UInt8]
+    /// Whose word on the clocks counts.
+    private var owner: ClockOwner?
+    private var epochs: [UInt32: Identity]
+    /// Epochs that are timelines played again, and their zero: nanoseconds since 1970, UTC.
+    private var replayed: [Identity: Int64] = [:]
+    private var timelines: [Identity: EpochTimelines] = [:]
+    /// Epochs whose timeline is a guess.
+    private var guessed: Set<Identity> = []
+    /// When each timeline has followed its clock last, on the collector's.
+    private var followedNanoseconds: [Identity: Int64] = [:]
+    /// When each timeline began, on the collector's clock.
+    private var begunNanoseconds: [Identity: Int64] = [:]
+    private var jumpsSeen: [Identity: Int] = [:]
+    private var trackClocks: [TrackKind: TrackClock] = [:]
+    private var notices: [IntakeNotice] = []
+    /// Of what was placed last: its epoch, and the agent's clock.
+    private var newest: (epoch: Identity, stamp: Int64)?
+    /// Where the tracks stood when they went on, until the present is known; and how far ahead of it they were: the server may have
+    /// started with a clock that is behind, and its zero lies where that clock says.
+    private var standingNanoseconds: Int64?
+    private var aheadNanoseconds: Int64 = 0
+    /// How far the session's zero may have moved when the server was started anew, nanoseconds.
+    var zeroErrorNanoseconds: Int64 = 0
+
+    init(spool: [UInt8], owner: ClockOwner?, epochs: [Epoch]) {
+        self.spool = spool
+        self.owner = owner
+        self.epochs = Self.byNumber(epochs)
+        noteReplayed(epochs)
+    }
+
+    private mutating func noteReplayed(_ epochs: [Epoch]) {
+        for epoch in epochs { replayed[epoch.identity] = epoch.zeroUTCNanoseconds }
+    }
+
+    private static func byNumber(_ epochs: [Epoch]) -> [UInt32: Identity] {
+        Dictionary(epochs.map { ($0.number, $0.identity) }, uniquingKeysWith: { $1 })
+    }
+
+    /// The agent is back: other epochs perhaps, another spool perhaps. The tracks' times go on.
+    mutating func resume(spool: [UInt8], owner: ClockOwner?, epochs: [Epoch]) {
+        self.spool = spool
+        self.owner = owner
+        self.epochs = Self.byNumber(epochs)
+        noteReplayed(epochs)
+        forgetOldEpochs()
+    }
+
+    /// Keeps what is known of epochs bounded: a box has a few boots in a session, and its greeting names those that still matter.
+    private mutating func forgetOldEpochs() {
+        guard max(timelines.count, replayed.count) > Self.epochsKept else { return }
+        let present = Set(epochs.values)
+        timelines = timelines.filter { present.contains($0.key) }
+        replayed = replayed.filter { present.contains($0.key) }
+        guessed.formIntersection(present)
+        followedNanoseconds = followedNanoseconds.filter { present.contains($0.key) }
+        begunNanoseconds = begunNanoseconds.filter { present.contains($0.key) }
+        jumpsSeen = jumpsSeen.filter { present.contains($0.key) }
+    }
+
+    /// A source whose tracks stand where an earlier collector left them.
+    ///
+    /// Until its agent has made new clock exchanges, its clock is taken to run on as it did: a backlog comes first.
+    /// - Parameter zero: session zero on the collector's monotonic clock, nanoseconds.
+    init(resuming source: RecoveredSource, zero: Int64, zeroErrorNanoseconds: Int64) {
+        self.init(spool: source.spool ?? [], owner: nil, epochs: [])
+        self.zeroErrorNanoseconds = zeroErrorNanoseconds
+        goOn(after: source.ends, formats: source.formats)
+        guard let recorded = source.clock, let epoch = Identity(recorded.epoch) else { return }
+        let model = ClockModel(
+            referenceAgentNanoseconds: recorded.agentNanoseconds,
+            offsetNanoseconds: recorded.clock.offsetNanoseconds &+ zero,
+            skewPPB: recorded.clock.skewPartsPerBillion,
+            boundNanoseconds: Int64(clamping: recorded.clock.boundNanoseconds),
+            boundGrowthPPB: ClockLimits.skewPPB,
+            validFromAgentNanoseconds: recorded.agentNanoseconds)
+        timelines[epoch] = EpochTimelines(
+            Timeline(sessionZeroNanoseconds: zero, model: model))
+        jumpsSeen[epoch] = 0
+        if model.boundNanoseconds >= Self.guessBoundNanoseconds { guessed.insert(epoch) }
+    }
+
+    /// What was placed behind these ends is lost, and comes again.
+    mutating func goBack(to ends: [TrackKind: TrackEnd], formats: [TrackFormat]) {
+        trackClocks = [:]
+        goOn(after: ends, formats: formats)
+    }
+
+    /// The next sample of each track comes after this one, which was placed by an earlier collector.
+    mutating func goOn(after ends: [TrackKind: TrackEnd], formats: [TrackFormat]) {
+        for (track, end) in ends {
+            let format = formats.first { $0.kind == track }
+            var clock = trackClock(track, format?.timescale ?? .video)
+            clock.goOn(afterDTSTicks: end.dtsTicks, durationTicks: end.durationTicks)
+            trackClocks[track] = clock
+        }
+        standingNanoseconds = trackClocks.values.compactMap(\.endNanoseconds).max()
+    }
+
+    mutating func takeNotices() -> [IntakeNotice] {
+        defer { notices.removeAll() }
+        return notices
+    }
+
+    /// Follows what has been learned of an agent's clock since the last time, at most once a second (a timeline is slewed
+    /// slowly anyway), but at its beginning.
+    private mutating func follow(_ clocks: AgentClocks, _ epoch: Identity, now: Int64) {
+        // What is played again stays where it was.
+        guard replayed[epoch] == nil else { return }
+        let isLearning = now - (begunNanoseconds[epoch] ?? now) < Self.learningNanoseconds
+        let interval =
+            isLearning ? Self.learningIntervalNanoseconds : Self.followIntervalNanoseconds
+        guard now - (followedNanoseconds[epoch] ?? .min / 2) >= interval,
+            let change = clocks.change(of: clockID(epoch)),
+            var timeline = timelines.removeValue(forKey: epoch)
+        else { return }
+        defer { timelines[epoch] = timeline }
+        followedNanoseconds[epoch] = now
+        let at = change.atNanoseconds
+        let fresh = Timeline(
+            sessionZeroNanoseconds: timeline.sessionZeroNanoseconds, model: change.model)
+        if guessed.remove(epoch) != nil {
+            let session = fresh.sessionNanoseconds(at: at)
+            let moved = session &- timeline.timeline(at: at).sessionNanoseconds(at: at)
+            notices.append(
+                .clockKnown(
+                    epoch: epoch, movedByNanoseconds: moved, sessionNanoseconds: session))
+            jumpsSeen[epoch] = change.jumps
+            timeline = EpochTimelines(fresh)
+            return
+        }
+        var jump: (byNanoseconds: Int64, sinceNanoseconds: Int64)?
+        if change.jumps > jumpsSeen[epoch, default: 0] {
+            jump = (change.jumpNanoseconds, change.jumpedAtNanoseconds ?? at)
+            jumpsSeen[epoch] = change.jumps
+        } else if case .discontinuity(let rest) = timeline.update(change.model, at: at) {
+            jump = (rest, at)
+        }
+        if let jump {
+            timeline.begin(fresh, since: jump.sinceNanoseconds)
+            notices.append(
+                .clockJump(
+                    epoch: epoch, byNanoseconds: jump.byNanoseconds,
+                    sessionNanoseconds: fresh.sessionNanoseconds(at: jump.sinceNanoseconds)))
+        }
+    }
+
+    /// Where the zero of a timeline that is played again is on the collector's clock; nil for samples of a clock that runs.
+    func replayedZero(of samples: Samples, at now: Instant) -> Int64? {
+        replayed[epoch(samples)].map {
+            now.monotonic.clampedSubtracting(now.utc.nanoseconds.clampedSubtracting($0))
+        }
+    }
+
+    /// The collector's time of the first sample that is presented, for the choice of a session's zero; of nothing but
+    /// priming, when that is over.
+    /// - Parameters:
+    ///   - kind: only this track's samples count; none: all.
+    ///   - believable: samples that say that they were captured at another time do not count.
+    func firstPresented(
+        in samples: Samples, of kind: TrackKind?, clocks: AgentClocks, now: Int64,
+        believable: ClosedRange<Int64>
+    ) -> Int64? {
+        let model =
+            clocks.model(of: clockID(epoch(samples)), at: stamp(samples))
+            ?? guess(samples, now: now)
+        var earliest: Int64?
+        for run in samples.runs where kind == nil || run.track == kind {
+            let presented = (0..<run.count).filter { !run.flags(at: $0).contains(.priming) }
+            let last = run.count - 1
+            let end = run.ptsNanoseconds(at: last) + run.durationNanoseconds(at: last)
+            for stamp in presented.isEmpty ? [end] : presented.map(run.ptsNanoseconds) {
+                let instant = model.collectorNanoseconds(at: stamp)
+                guard believable.contains(instant) else { continue }
+                earliest = min(earliest ?? instant, instant)
+            }
+        }
+        return earliest
+    }
+
+    /// Whether a track of these samples has run so far ahead that no place is left for them that could be true.
+    mutating func isRunAhead(_ samples: Samples, nowNanoseconds: Int64) -> Bool {
+        if let standing = standingNanoseconds {
+            aheadNanoseconds = max(0, standing.clampedSubtracting(nowNanoseconds))
+            standingNanoseconds = nil
+        }
+        let limit =
+            replayed[epoch(samples)] == nil
+            ? nowNanoseconds.clampedAdding(aheadNanoseconds).clampedAdding(Self.leadNanoseconds)
+            : Self.replayedNanoseconds.clampedAdding(Self.leadNanoseconds)
+        return samples.runs.contains { run in
+            trackClocks[run.track]?.endNanoseconds.map { $0 > limit } ?? false
+        }
+    }
+
+    /// Places a message's samples.
+    ///
+    /// - Parameters:
+    ///   - formats: the source's tracks.
+    ///   - clocks: what is known of the agent's clock.
+    ///   - zero: session zero on the collector's monotonic clock, nanoseconds.
+    ///   - zeroUTC: the same instant.
+    ///   - now: the collector's monotonic clock, nanoseconds.
+    mutating func place<Payload: MediaPayload>(
+        _ samples: Samples, payload: Payload, formats: [TrackFormat], clocks: AgentClocks,
+        zero: Int64, zeroUTC: UTCTime, now: Int64
+    ) -> Placed<Payload> {
+        let epoch = epoch(samples)
+        if timelines[epoch] == nil, let start = replayed[epoch] {
+            timelines[epoch] = EpochTimelines(
+                Timeline(
+                    sessionZeroNanoseconds: zero,
+                    model: Self.fixed(zero &+ (start &- zeroUTC.nanoseconds))))
+            begunNanoseconds[epoch] = now
+        } else if timelines[epoch] == nil {
+            let model = clocks.model(of: clockID(epoch), at: stamp(samples))
+            if model == nil {
+                notices.append(.clockUnknown)
+                guessed.insert(epoch)
+            }
+            timelines[epoch] = EpochTimelines(
+                Timeline(
+                    sessionZeroNanoseconds: zero, model: model ?? guess(samples, now: now)))
+            followedNanoseconds[epoch] = model == nil ? nil : now
+            begunNanoseconds[epoch] = now
+            jumpsSeen[epoch] = clocks.change(of: clockID(epoch))?.jumps ?? 0
+        } else {
+            follow(clocks, epoch, now: now)
+        }
+        var sequence = samples.firstSequence
+        var runs: [PlannedRun] = []
+        runs.reserveCapacity(samples.runs.count)
+        for run in samples.runs {
+            let format = formats.first { $0.kind == run.track }
+            runs.append(
+                place(
+                    run, epoch: epoch, timescale: format?.timescale ?? .video,
+                    firstSequence: sequence, nowNanoseconds: now - zero))
+            sequence += UInt64(run.count)
+        }
+        newest = (epoch, stamp(samples))
+        let piece = PlannedPiece(
+            payload: payload, range: 0..<samples.payloadSizeBytes,
+            digest: Digest(samples.payloadDigest), runs: runs)
+        return Placed(piece: piece, context: context(epoch, at: stamp(samples)))
+    }
+
+    /// A line that nothing will ever bend.
+    private static func fixed(_ offset: Int64) -> ClockModel {
+        ClockModel(
+            referenceAgentNanoseconds: 0, offsetNanoseconds: offset, skewPPB: 0,
+            boundNanoseconds: 0, boundGrowthPPB: 0, validFromAgentNanoseconds: 0)
+    }
+
+    private mutating func place(
+        _ run: SampleRun, epoch: Identity, timescale: Timescale, firstSequence: UInt64,
+        nowNanoseconds: Int64
+    ) -> PlannedRun {
+        guard var timeline = timelines.removeValue(forKey: epoch) else {
+            preconditionFailure("a timeline is made before samples are placed on it")
+        }
+        var clock = trackClock(run.track, timescale)
+        var faults: [StampFault: Int] = [:]
+        let zero = timeline.sessionZeroNanoseconds
+        let isReplayed = replayed[epoch] != nil
+        var placed: [PlannedSample] = []
+        placed.reserveCapacity(run.count)
+        for index in 0..<run.count {
+            let dts = run.dtsNanoseconds[index]
+            let mapped = timeline.map(dts)
+            let placement = clock.place(
+                SampleStamps(
+                    ptsNanoseconds: timeline.map(run.ptsNanoseconds(at: index)),
+                    dtsNanoseconds: mapped,
+                    durationNanoseconds: run.durationNanoseconds(at: index)),
+                // What is played again may be of nearly any time.
+                nowNanoseconds: isReplayed
+                    ? max(-Self.replayedNanoseconds, min(Self.replayedNanoseconds, mapped))
+                    : nowNanoseconds)
+            for fault in placement.faults { faults[fault, default: 0] += 1 }
+            placed.append(
+                PlannedSample(
+                    sizeBytes: run.sizes[index], dts: placement.dtsTicks, pts: placement.ptsTicks,
+                    duration: placement.durationTicks, flags: run.flags(at: index),
+                    agentDTSNanoseconds: dts,
+                    appliedOffsetNanoseconds: mapped &- dts &+ zero))
+        }
+        timelines[epoch] = timeline
+        trackClocks[run.track] = clock
+        for (fault, count) in faults {
+            notices.append(.badStamps(run.track, fault, samples: count))
+        }
+        return PlannedRun(track: run.track, firstSequence: firstSequence, samples: placed)
+    }
+
+    private func trackClock(_ track: TrackKind, _ timescale: Timescale) -> TrackClock {
+        if let clock = trackClocks[track], clock.timescale == timescale { return clock }
+        switch track {
+        case .video:
+            return TrackClock(
+                timescale: timescale, continuity: .stamped,
+                nominalDurationTicks: Self.nominalPictureTicks)
+        case .audio:
+            return TrackClock(
+                timescale: timescale,
+                continuity: .endToEnd(toleranceTicks: Self.soundToleranceTicks),
+                nominalDurationTicks: Self.nominalAudioTicks)
+        }
+    }
+
+    /// Session time of one of the agent's stamps; none before the first sample of its epoch.
+    func sessionNanoseconds(_ stamp: Int64, epoch: UInt32) -> Int64? {
+        epochs[epoch].flatMap { sessionNanoseconds(stamp, epoch: $0) }
+    }
+
+    /// The same for an epoch known by its identity.
+    func sessionNanoseconds(_ stamp: Int64, epoch: Identity) -> Int64? {
+        timelines[epoch]?.timeline(at: stamp).sessionNanoseconds(at: stamp)
+    }
+
+    /// Whether what was placed last is played again.
+    var isPlayedAgain: Bool { newest.map { replayed[$0.epoch] != nil } ?? false }
+
+    /// How the clock of what was placed last is taken to run; nil before that, and of what is played again.
+    var presentClock: FragmentRecord.Clock? {
+        guard let (epoch, stamp) = newest, replayed[epoch] == nil else { return nil }
+        return context(epoch, at: stamp).clock
+    }
+
+    private func context(_ epoch: Identity, at stamp: Int64) -> FragmentContext {
+        let timeline = timelines[epoch]?.timeline(at: stamp)
+        let bound =
+            replayed[epoch] == nil
+            ? UInt64(clamping: timeline?.boundNanoseconds(at: stamp) ?? .max) : 0
+        return FragmentContext(
+            spool: spool, epoch: epoch.bytes,
+            clock: FragmentRecord.Clock(
+                offsetNanoseconds: timeline?.appliedOffsetNanoseconds(at: stamp) ?? 0,
+                boundNanoseconds: bound + min(.max - bound, UInt64(zeroErrorNanoseconds)),
+                skewPartsPerBillion: timeline?.model(at: stamp).skewPPB ?? 0),
+            collectorZeroNanoseconds: timeline?.sessionZeroNanoseconds ?? 0)
+    }
+
+    /// Where no exchange has been made: the newest sample has just been captured.
+    private func guess(_ samples: Samples, now: Int64) -> ClockModel {
+        let newest = samples.runs.compactMap(\.dtsNanoseconds.last).max() ?? now
+        return ClockModel(
+            referenceAgentNanoseconds: newest, offsetNanoseconds: now &- newest, skewPPB: 0,
+            boundNanoseconds: Self.guessBoundNanoseconds, boundGrowthPPB: ClockLimits.skewPPB,
+            validFromAgentNanoseconds: newest)
+    }
+
+    private func clockID(_ epoch: Identity) -> ClockID { ClockID(owner: owner, epoch: epoch) }
+
+    private func epoch(_ samples: Samples) -> Identity {
+        guard let identity = epochs[samples.epoch] else {
+            preconditionFailure("the link checks that a message's epoch was announced")
+        }
+        return identity
+    }
+
+    private func stamp(_ samples: Samples) -> Int64 {
+        samples.runs.first?.dtsNanoseconds.first ?? 0
+    }
+}

@@ -1,0 +1,161 @@
+import Media
+import Operations
+import Wire
+
+/// What has become of each source since the collector was started, through whatever sessions: for people who watch. A value that is told
+/// what happens; counts only grow.
+struct SourceCounters: Sendable {
+    /// Some forty lines of metrics each. A collector with more sources says how many it leaves out.
+    static let maximumSources = 512
+    /// A source that is gone stays in sight for so long.
+    static let forgottenAfterNanoseconds: Int64 = 3_600_000_000_000
+
+    struct Tally: Sendable {
+        var agent = ""
+        var software = ""
+        var isConnected = false
+        /// When it was heard of last.
+        var heardNanoseconds: Int64 = 0
+        var connections: UInt64 = 0
+        var pictures: UInt64 = 0
+        var soundPackets: UInt64 = 0
+        var receivedBytes: UInt64 = 0
+        var writtenBytes: UInt64 = 0
+        var segmentsBegun: UInt64 = 0
+        var segmentsFinished: UInt64 = 0
+        var gaps = SourceCounters.noGaps
+        var lostSamples: UInt64 = 0
+        var health: SourceHealth?
+        var healthNanoseconds: Int64 = 0
+        fileprivate var spool: [UInt8] = []
+        fileprivate var newest: UInt64 = 0
+        /// Since when something has been here that is not durable, with nothing having become so meanwhile.
+        var unpersistedSinceNanoseconds: Int64?
+    }
+
+    /// Every cause there is, so that a count that begins to grow grows from zero.
+    private static let noGaps = Dictionary(
+        uniqueKeysWithValues: (GapCause.allCases.map(\.description) + LostRecords.own)
+            .map { (label($0), SourceStatus.Gaps()) })
+
+    private var sourceCounters: [String: Tally] = [:]
+    /// Of all sources, also of those that are left out.
+    private(set) var writtenBytes: UInt64 = 0
+    /// How often a source was left out.
+    private(set) var omitted: UInt64 = 0
+
+    subscript(name: String) -> Tally? { sourceCounters[name] }
+
+    /// Sources that are followed.
+    var names: Dictionary<String, Tally>.Keys { sourceCounters.keys }
+
+    /// A cause as metrics call it.
+    private static func label(_ cause: String) -> String { cause.replacing(" ", with: "_") }
+
+    /// A source has come, or come back.
+    mutating func opened(_ source: OpenedSource, at now: Int64) {
+        if sourceCounters[source.name] == nil {
+            guard makeRoom() else {
+                omitted += 1
+                return
+            }
+            sourceCounters[source.name] = Tally()
+        }
+        change(source.name, at: now) {
+            $0.agent = source.agent
+            $0.software = source.software
+            $0.isConnected = true
+            $0.connections += 1
+            if $0.spool != source.spool.bytes {
+                $0.spool = source.spool.bytes
+                $0.newest = 0
+                $0.unpersistedSinceNanoseconds = nil
+            }
+        }
+    }
+
+    mutating func closed(_ name: String, at now: Int64) {
+        change(name, at: now) { $0.isConnected = false }
+    }
+
+    mutating func took(_ samples: Samples, of name: String, at now: Int64) {
+        change(name, at: now) { counters in
+            counters.receivedBytes += UInt64(samples.payloadSizeBytes)
+            for run in samples.runs {
+                switch run.track {
+                case .video: counters.pictures += UInt64(run.count)
+                case .audio: counters.soundPackets += UInt64(run.count)
+                }
+            }
+            counters.newest = max(counters.newest, samples.lastSequence)
+            if counters.unpersistedSinceNanoseconds == nil {
+                counters.unpersistedSinceNanoseconds = now
+            }
+        }
+    }
+
+    /// Something is missing.
+    /// - Parameter samples: as far as it is known how many.
+    mutating func missed(_ samples: UInt64, of name: String, cause: String) {
+        guard let index = sourceCounters.index(forKey: name) else { return }
+        var gaps = sourceCounters.values[index].gaps[Self.label(cause)] ?? SourceStatus.Gaps()
+        gaps.count += 1
+        gaps.samples.addClamped(samples)
+        sourceCounters.values[index].gaps[Self.label(cause)] = gaps
+        sourceCounters.values[index].lostSamples.addClamped(samples)
+    }
+
+    mutating func reported(_ health: SourceHealth, of name: String, at now: Int64) {
+        change(name, at: now) { counters in
+            // Levels come with some reports only.
+            let sound = health.sound ?? counters.health?.sound
+            counters.health = health
+            counters.health?.sound = sound
+            counters.healthNanoseconds = now
+        }
+    }
+
+    mutating func wrote(_ bytes: Int, of name: String) {
+        writtenBytes += UInt64(bytes)
+        sourceCounters[name]?.writtenBytes += UInt64(bytes)
+    }
+
+    /// Everything up to a record is durable now.
+    mutating func persisted(_ name: String, spool: [UInt8], upTo sequence: UInt64, at now: Int64) {
+        guard let counters = sourceCounters[name], counters.spool == spool else { return }
+        sourceCounters[name]?.unpersistedSinceNanoseconds = sequence >= counters.newest ? nil : now
+    }
+
+    mutating func segmentBegan(of name: String) { sourceCounters[name]?.segmentsBegun += 1 }
+
+    mutating func segmentFinished(of name: String) { sourceCounters[name]?.segmentsFinished += 1 }
+
+    /// Forgets who has been gone for long enough.
+    mutating func forget(at now: Int64) {
+        guard
+            sourceCounters.values.contains(where: {
+                !$0.isConnected && now - $0.heardNanoseconds >= Self.forgottenAfterNanoseconds
+            })
+        else { return }
+        sourceCounters = sourceCounters.filter {
+            $0.value.isConnected || now - $0.value.heardNanoseconds < Self.forgottenAfterNanoseconds
+        }
+    }
+
+    /// Whether one more can be followed; who has been gone for longest makes room.
+    private mutating func makeRoom() -> Bool {
+        guard sourceCounters.count >= Self.maximumSources else { return true }
+        let gone = sourceCounters.filter { !$0.value.isConnected }
+        guard let oldest = gone.min(by: { $0.value.heardNanoseconds < $1.value.heardNanoseconds })
+        else { return false }
+        sourceCounters[oldest.key] = nil
+        return true
+    }
+
+    /// Changes a counters in place; of a source that is left out there is none.
+    private mutating func change(_ name: String, at now: Int64, _ body: (inout Tally) -> Void) {
+        guard let index = sourceCounters.index(forKey: name) else { return }
+        body(&sourceCounters.values[index])
+        sourceCounters.values[index].heardNanoseconds = now
+    }
+}

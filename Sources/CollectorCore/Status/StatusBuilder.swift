@@ -1,0 +1,159 @@
+import Archive
+import Media
+import Operations
+import Wire
+
+/// Makes a ``CollectorStatus`` of what is known at one moment and was at the moments before: rates of totals.
+struct StatusBuilder {
+    /// How far back the rate reaches by which the disk fills, and how often it is looked at.
+    private static let rateNanoseconds: Int64 = 600_000_000_000
+    private static let lookNanoseconds: Int64 = 10_000_000_000
+
+    private struct Totals {
+        var pictures: UInt64
+        var bytes: UInt64
+    }
+
+    private var last: [String: Totals] = [:]
+    private var lastNanoseconds: Int64?
+    /// What had been written when, oldest first.
+    private var written: [(nanoseconds: Int64, bytes: UInt64)] = []
+
+    /// What is known elsewhere of the disk and of the tracker.
+    struct Surroundings {
+        var disk = DiskStatistics.Figures()
+        var diskBusySeconds = 0.0
+        /// What has to stay free; none: the default for the disk.
+        var reserveBytes: UInt64?
+        var removesOldSegments = false
+        var refusedConnections: [ConnectionRefusal: UInt64] = [:]
+        var isEntranceShut = false
+    }
+
+    /// - Parameter now: the collector's monotonic clock, nanoseconds.
+    mutating func status<Payload: MediaPayload>(
+        of engine: CollectorEngine<Payload>, _ surroundings: Surroundings, now: Int64
+    ) -> CollectorStatus {
+        let recorder = engine.recorder
+        let sessionNow = recorder.sessionZero.map { now - $0 }
+        var status = CollectorStatus(
+            session: recorder.sessionName,
+            sources: sources(of: engine, sessionNow: sessionNow, now: now),
+            trouble: surroundings.isEntranceShut
+                ? "no agent can connect any more, the collector is ending" : engine.trouble)
+        status.sessionSeconds = sessionNow.map { Double($0) / 1e9 }
+        status.sessionsBegun = engine.counts.sessionsBegun
+        status.sessionsEnded = engine.counts.sessionsEnded
+        status.omittedSources = engine.sourceCounters.omitted
+        status.refusedConnections = surroundings.refusedConnections
+        status.refusedMessages = engine.refusedMessages
+        status.repeatedRecords = engine.repeatedRecords
+        status.failedFiles = engine.counts.failedFiles
+        status.removedSegments = engine.counts.removedSegments
+        status.hasCatalog = engine.counts.hasCatalog
+        status.disk = disk(of: engine, surroundings, now: now)
+        return status
+    }
+
+    private mutating func disk<Payload: MediaPayload>(
+        of engine: CollectorEngine<Payload>, _ surroundings: Surroundings, now: Int64
+    ) -> DiskStatus {
+        var disk = DiskStatus()
+        if let (free, size) = surroundings.disk.space {
+            disk.freeBytes = free
+            disk.sizeBytes = size
+            disk.reserveBytes =
+                surroundings.reserveBytes ?? FreeSpace.defaultReserve(ofDiskWith: size)
+        }
+        disk.writtenBytes = engine.sourceCounters.writtenBytes
+        disk.writtenBytesPerSecond = writingRate(disk.writtenBytes, now: now)
+        disk.filesWithoutRoom = UInt64(engine.filesWithoutRoom)
+        disk.stuckFiles = UInt64(engine.stuckFiles)
+        disk.busySeconds = surroundings.diskBusySeconds
+        disk.synchronising = surroundings.disk.synchronising
+        disk.removesOldSegments = surroundings.removesOldSegments
+        return disk
+    }
+
+    /// Bytes per second since the oldest look that is kept.
+    private mutating func writingRate(_ bytes: UInt64, now: Int64) -> Double? {
+        if now - (written.last?.nanoseconds ?? .min / 2) >= Self.lookNanoseconds {
+            written.append((now, bytes))
+            // The one before the oldest that is young enough: a whole span, not less.
+            while written.count > 1, now - written[1].nanoseconds >= Self.rateNanoseconds {
+                written.removeFirst()
+            }
+        }
+        guard let first = written.first, now - first.nanoseconds >= Self.lookNanoseconds else {
+            return nil
+        }
+        return Double(bytes - first.bytes) / (Double(now - first.nanoseconds) / 1e9)
+    }
+
+    private mutating func sources<Payload: MediaPayload>(
+        of engine: CollectorEngine<Payload>, sessionNow: Int64?, now: Int64
+    ) -> [SourceStatus] {
+        let seconds = lastNanoseconds.map { Double(now - $0) / 1e9 } ?? 0
+        let recorders = engine.recorder.sources
+        var totals: [String: Totals] = [:]
+        var sources: [SourceStatus] = []
+        for name in Set(engine.sourceCounters.names).union(recorders.keys).sorted() {
+            let counters = engine.sourceCounters[name] ?? SourceCounters.Tally()
+            var source = SourceStatus(name: name, counters, now: now)
+            totals[name] = Totals(pictures: counters.pictures, bytes: counters.receivedBytes)
+            // Less than before has only who had been forgotten.
+            if let before = last[name], seconds > 0, counters.pictures >= before.pictures,
+                counters.receivedBytes >= before.bytes
+            {
+                source.picturesPerSecond = Double(counters.pictures - before.pictures) / seconds
+                source.bitsPerSecond = Double(counters.receivedBytes - before.bytes) * 8 / seconds
+            }
+            if let recorder = recorders[name]?.value {
+                source.isRecorded = recorder.hasJoined && !recorder.progress.isComplete
+                source.clock = recorder.intake.presentClock.map {
+                    SourceStatus.Clock(
+                        offsetNanoseconds: $0.offsetNanoseconds,
+                        boundNanoseconds: $0.boundNanoseconds, skewPPB: $0.skewPartsPerBillion)
+                }
+                // What is stopped on purpose is not late.
+                if let sessionNow, source.isRecorded, !(source.isConnected && source.isStopped),
+                    let newest = recorder.progress.newestNanoseconds
+                {
+                    source.lagSeconds = Double(sessionNow - newest) / 1e9
+                }
+            }
+            sources.append(source)
+        }
+        last = totals
+        lastNanoseconds = now
+        return sources
+    }
+}
+
+extension SourceStatus {
+    /// What is counted of a source.
+    fileprivate init(name: String, _ counters: SourceCounters.Tally, now: Int64) {
+        self.init(name: name)
+        agent = counters.agent
+        software = counters.software
+        isConnected = counters.isConnected
+        isStopped = counters.health?.isStopped ?? false
+        lostSamples = counters.lostSamples
+        pictures = counters.pictures
+        soundPackets = counters.soundPackets
+        receivedBytes = counters.receivedBytes
+        writtenBytes = counters.writtenBytes
+        connections = counters.connections
+        segmentsBegun = counters.segmentsBegun
+        segmentsFinished = counters.segmentsFinished
+        gaps = counters.gaps
+        persistedAgeSeconds =
+            counters.unpersistedSinceNanoseconds.map { Double(now - $0) / 1e9 } ?? 0
+        report = counters.health.map { health in
+            Report(
+                keptBytes: health.keptBytes, lostSamples: health.lostSamples,
+                ageSeconds: Double(now - counters.healthNanoseconds) / 1e9,
+                soundPeaks: (health.sound?.levels ?? []).map { Double($0.peakMillibels) / 100 })
+        }
+    }
+}

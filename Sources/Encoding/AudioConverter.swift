@@ -1,0 +1,103 @@
+import CFFmpeg
+import Media
+
+/// Converts sound of one layout to planar floats of another rate and number of channels, through libswresample.
+///
+/// Output frame 0 is of the same time as input frame 0. Owns the handle; belongs to one thread.
+struct AudioConverter: ~Copyable {
+    /// Whether the ratio of the two rates may be changed while it works.
+    enum Pace {
+        /// As the two layouts say. Nothing is resampled where the rates are equal.
+        case fixed
+        /// As ``AudioConverter/stretch(byPPB:)`` says.
+        case adjustable
+    }
+
+    /// A stretch holds for so many output frames, unless another is set: longer than any run of sound.
+    private static let stretchedFrames: Int32 = 1 << 24
+
+    let source: AudioLayout
+    private let context: OpaquePointer
+
+    init(
+        from source: AudioLayout, toRate rate: Int, channels: Int, pace: Pace = .fixed
+    ) throws(EncodingError) {
+        var context: OpaquePointer?
+        var from = AVChannelLayout()
+        var to = AVChannelLayout()
+        av_channel_layout_default(&from, Int32(source.channels))
+        av_channel_layout_default(&to, Int32(channels))
+        let allocated = swr_alloc_set_opts2(
+            &context, &to, AV_SAMPLE_FMT_FLTP, Int32(rate), &from, source.libraryFormat,
+            Int32(source.sampleRate), 0, nil)
+        if pace == .adjustable, let context {
+            // Any ratio at any time, and between two phases of the filter what lies between them.
+            let object = UnsafeMutableRawPointer(context)
+            for (option, value) in [
+                ("flags", Int64(SWR_FLAG_RESAMPLE)), ("exact_rational", 0), ("linear_interp", 1),
+            ] {
+                let result = av_opt_set_int(object, option, value, 0)
+                precondition(result >= 0, "libswresample has no option \(option)")
+            }
+        }
+        guard allocated >= 0, let context, swr_init(context) >= 0 else {
+            swr_free(&context)
+            throw .noConversion(
+                from: "sound with \(source.channels) channels at \(source.sampleRate) Hz",
+                to: "\(channels) channels at \(rate) Hz")
+        }
+        self.source = source
+        self.context = context
+    }
+
+    deinit {
+        var context: OpaquePointer? = context
+        swr_free(&context)
+    }
+
+    /// The most frames that ``convert(_:into:)`` can give for that many.
+    func maximumOutput(for frames: Int) -> Int {
+        Int(max(0, swr_get_out_samples(context, Int32(frames))))
+    }
+
+    /// Output frames, at the target's rate, that are still inside.
+    func delay(atRate rate: Int) -> Int64 {
+        swr_get_delay(context, Int64(rate))
+    }
+
+    /// How long the sound is that is still inside, nanoseconds.
+    var delayNanoseconds: Int64 { swr_get_delay(context, 1_000_000_000) }
+
+    /// From the next frames on, this much more comes out than the two rates say; in steps of a millionth or less.
+    ///
+    /// - Precondition: its pace is adjustable.
+    mutating func stretch(byPPB stretch: Double) {
+        let frames = (stretch * 1e-9 * Double(Self.stretchedFrames)).rounded()
+        let result = swr_set_compensation(context, Int32(frames), Self.stretchedFrames)
+        precondition(result >= 0, "this converter has one pace")
+    }
+
+    /// Converts a run of sound, or with nil gives what is still inside; the number of frames written.
+    ///
+    /// `output` has one pointer per channel with room for ``maximumOutput(for:)`` frames.
+    mutating func convert(
+        _ sound: RawAudio?, into output: [UnsafeMutablePointer<Float>], capacity: Int
+    ) -> Int {
+        var targets = output.map {
+            Optional(UnsafeMutableRawPointer($0).assumingMemoryBound(to: UInt8.self))
+        }
+        guard let sound else {
+            return Int(max(0, swr_convert(context, &targets, Int32(capacity), nil, 0)))
+        }
+        return withExtendedLifetime(sound.owner) {
+            var sources = sound.planes.map {
+                Optional($0.assumingMemoryBound(to: UInt8.self))
+            }
+            return Int(
+                max(
+                    0,
+                    swr_convert(
+                        context, &targets, Int32(capacity), &sources, Int32(sound.frameCount))))
+        }
+    }
+}

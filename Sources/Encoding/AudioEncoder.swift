@@ -1,0 +1,347 @@
+import CFFmpeg
+package import Media
+
+/// What sound is encoded in.
+package enum AudioCodec: String, CaseIterable, Hashable, Sendable {
+    /// AAC-LC (ISO/IEC 14496-3): what recordings hold.
+    case aac
+    /// RFC 6716, for exported files.
+    case opus
+
+    /// libavcodec's name of the encoder.
+    fileprivate var encoder: String {
+        switch self {
+        case .aac: "aac"
+        case .opus: "libopus"
+        }
+    }
+
+    /// Frames in a packet: AAC has always as many, Opus 20 ms at 48 kHz.
+    package var packetFrames: Int {
+        switch self {
+        case .aac: 1024
+        case .opus: 960
+        }
+    }
+
+    /// The rates that it has.
+    fileprivate var sampleRates: [UInt32] {
+        switch self {
+        case .aac: AudioSpecificConfig.indexedSampleRates
+        case .opus: [48_000]
+        }
+    }
+}
+
+/// How a ``AudioEncoder`` encodes.
+package struct AudioEncoderSettings: Hashable, Sendable {
+    package var codec = AudioCodec.aac
+    /// Bits per second.
+    package var bitrate = 96_000
+    /// Hz; for AAC one of the rates of ISO/IEC 14496-3 table 1.18, for Opus 48000.
+    package var sampleRate: Int
+    package var channels: Int
+
+    package init(sampleRate: Int, channels: Int) {
+        self.sampleRate = sampleRate
+        self.channels = channels
+    }
+}
+
+/// libavcodec's AAC-LC encoder, or libopus: sound in any layout in, raw packets with their exact times out.
+///
+/// The encoder's delay is accounted for: packet k begins at the time of the first captured frame, less the delay,
+/// plus k × ``AudioCodec/packetFrames`` frames, computed from k; what lies before the first captured frame is ``SampleFlags/priming``. A hole in
+/// the incoming times is filled with silence, an overlap is cut, so that sound stays where it was captured.
+/// Owns the handle; belongs to one thread.
+package struct AudioEncoder: ~Copyable {
+    /// Configuration of what comes out.
+    ///
+    /// - Precondition: it is AAC.
+    package var format: AACFormat {
+        guard let aac else { preconditionFailure("only AAC has an AudioSpecificConfig") }
+        return aac
+    }
+
+    /// What a container has to know of the packets.
+    package let track: CodedTrack
+    /// Frames of the encoder's delay, before the first captured one.
+    package let delayFrames: Int
+    package let settings: AudioEncoderSettings
+
+    /// Containers that round times to milliseconds jitter by less; what differs by more is a hole.
+    private static let tolerance = Duration.milliseconds(10)
+    /// The longest silence that is put in a hole.
+    private static let longestSilence = Duration.seconds(60)
+    private let aac: AACFormat?
+    private let handle: CodecHandle
+    private let packet = PacketHandle()
+    private let input = FrameBox()
+    private let queue: AudioQueue
+    private var converter: AudioConverter?
+    /// Time of the first captured frame.
+    private var startNanoseconds: Int64?
+    /// Frames that went into the queue so far.
+    private var framesIn: Int64 = 0
+    private var framesSent: Int64 = 0
+    private var packetsOut: Int64 = 0
+    private var quiet = QuietStretch()
+    private var meter: AudioMeter
+
+    /// Opens the encoder.
+    package init(_ settings: AudioEncoderSettings) throws(EncodingError) {
+        let handle = try CodecHandle.openAudioEncoder(settings)
+        let size = Int(handle.context.pointee.extradata_size)
+        let extradata = Array(
+            UnsafeBufferPointer(start: handle.context.pointee.extradata, count: size))
+        do {
+            aac = settings.codec == .aac ? try AACFormat(parsing: extradata) : nil
+        } catch {
+            throw .encoderRefused(settings.codec.encoder, reason: error.description)
+        }
+        track = CodedTrack(
+            codec: settings.codec.rawValue, codecTag: 0, configuration: extradata,
+            content: .sound(
+                CodedTrack.Audio(
+                    sampleRate: settings.sampleRate, channels: settings.channels, blockBytes: 0,
+                    bitsPerSample: 0, bitRate: Int64(settings.bitrate))))
+        delayFrames = Int(handle.context.pointee.initial_padding)
+        self.settings = settings
+        self.handle = handle
+        queue = AudioQueue(channels: settings.channels)
+        meter = AudioMeter(channels: settings.channels)
+    }
+
+    /// Takes sound that follows the sound before it; `emit` gets what is ready.
+    package mutating func encode(
+        _ sound: RawAudio, emit: (EncodedSample) -> Void
+    ) throws(EncodingError) {
+        let aligned = try align(sound)
+        guard aligned.frameCount > 0 else { return }
+        try append(aligned)
+        try sendFullPackets(emit: emit)
+    }
+
+    /// How loud each channel was since the last time that this was told: about once in a second of sound, nil otherwise.
+    package mutating func takeLevels() -> [AudioLevel]? {
+        meter.frames >= settings.sampleRate ? meter.take() : nil
+    }
+
+    /// Ends the stream; `emit` gets what was still on its way, the last packet padded with silence.
+    package mutating func finish(emit: (EncodedSample) -> Void) throws(EncodingError) {
+        drainConverter()
+        try sendFullPackets(emit: emit)
+        if queue.count > 0 { try send(frames: queue.count) }
+        try check(avcodec_send_frame(handle.context, nil))
+        try drain(emit: emit)
+    }
+
+    // MARK: Time
+
+    /// Compares the sound's time with where its frames would land, and closes the difference.
+    private mutating func align(_ sound: RawAudio) throws(EncodingError) -> RawAudio {
+        guard let startNanoseconds else {
+            self.startNanoseconds = sound.captureNanoseconds
+            return sound
+        }
+        let rate = settings.sampleRate
+        let inside = converter?.delay(atRate: rate) ?? 0
+        let due = frames(nanoseconds: sound.captureNanoseconds - startNanoseconds, rate: rate)
+        let difference = due - framesIn - inside
+        guard difference.magnitude > frames(nanoseconds: Self.tolerance.nanoseconds, rate: rate)
+        else { return sound }
+        if difference < 0 {
+            let overlap = -difference * Int64(sound.layout.sampleRate) / Int64(rate)
+            return sound.dropFirst(Int(overlap))
+        }
+        guard difference <= frames(nanoseconds: Self.longestSilence.nanoseconds, rate: rate) else {
+            throw .encodingFailed(
+                settings.codec.encoder, atNanoseconds: sound.captureNanoseconds,
+                reason: "the sound before it ended over a minute earlier")
+        }
+        drainConverter()
+        let silence = Int(due - framesIn)
+        queue.appendSilence(frames: silence)
+        framesIn += Int64(silence)
+        return sound
+    }
+
+    /// The time of a frame, counted from the first captured one.
+    private func time(ofFrame frame: Int64) -> Int64 {
+        (startNanoseconds ?? 0) + nanoseconds(frames: frame, rate: settings.sampleRate)
+    }
+
+    // MARK: Conversion
+
+    private mutating func append(_ sound: RawAudio) throws(EncodingError) {
+        let layout = sound.layout
+        let isReady =
+            layout.sampleType == .float && layout.isPlanar
+            && layout.sampleRate == settings.sampleRate && layout.channels == settings.channels
+        if isReady {
+            drainConverter()
+            queue.append(sound)
+            framesIn += Int64(sound.frameCount)
+            return
+        }
+        if converter?.source != layout {
+            drainConverter()
+            converter = try AudioConverter(
+                from: layout, toRate: settings.sampleRate, channels: settings.channels)
+        }
+        convert(sound)
+    }
+
+    private mutating func convert(_ sound: RawAudio?) {
+        guard let capacity = converter?.maximumOutput(for: sound?.frameCount ?? 0) else { return }
+        let room = queue.room(for: capacity)
+        let count = converter?.convert(sound, into: room, capacity: capacity) ?? 0
+        queue.didAppend(frames: count)
+        framesIn += Int64(count)
+    }
+
+    /// Takes what the converter still holds, and the converter away: sound of other times follows.
+    private mutating func drainConverter() {
+        convert(nil)
+        converter = nil
+    }
+
+    // MARK: Encoding
+
+    private mutating func sendFullPackets(
+        emit: (EncodedSample) -> Void
+    ) throws(EncodingError) {
+        let frames = settings.codec.packetFrames
+        while queue.count >= frames {
+            let isQuiet = queue.isSilent(frames: frames)
+            if isQuiet, let packet = quiet.packet {
+                pass(frames: frames)
+                if let sample = sample(packet) { emit(sample) }
+                continue
+            }
+            quiet.willEncode(isQuiet: isQuiet)
+            try send(frames: frames)
+            try drain(emit: emit)
+        }
+    }
+
+    /// Takes silent frames off the queue that are not encoded.
+    private mutating func pass(frames: Int) {
+        queue.drop(frames: frames)
+        meter.addSilence(frames: frames)
+        framesSent += Int64(frames)
+    }
+
+    private mutating func send(frames: Int) throws(EncodingError) {
+        let frame = input.frame
+        frame.pointee.format = handle.context.pointee.sample_fmt.rawValue
+        frame.pointee.nb_samples = Int32(frames)
+        frame.pointee.sample_rate = Int32(settings.sampleRate)
+        av_channel_layout_default(&frame.pointee.ch_layout, Int32(settings.channels))
+        frame.pointee.pts = framesSent
+        let allocated = av_frame_get_buffer(frame, 0)
+        precondition(allocated >= 0, "out of memory")
+        fill(frame, frames: frames)
+        framesSent += Int64(frames)
+        let result = avcodec_send_frame(handle.context, frame)
+        av_frame_unref(frame)
+        try check(result)
+    }
+
+    /// Moves frames from the queue into the library's, planar or interleaved as the encoder has it.
+    private mutating func fill(_ frame: UnsafeMutablePointer<AVFrame>, frames: Int) {
+        guard let planes = frame.pointee.extended_data else { preconditionFailure() }
+        func floats(_ plane: Int) -> UnsafeMutablePointer<Float> {
+            guard let memory = planes[plane] else { preconditionFailure("a frame has its planes") }
+            return UnsafeMutableRawPointer(memory).assumingMemoryBound(to: Float.self)
+        }
+        let channels = settings.channels
+        guard handle.context.pointee.sample_fmt == AV_SAMPLE_FMT_FLT else {
+            let targets = (0..<channels).map(floats)
+            queue.take(frames: frames, into: targets)
+            meter.add(targets, frames: frames)
+            return
+        }
+        let memory = UnsafeMutableBufferPointer<Float>.allocate(capacity: channels * frames)
+        defer { memory.deallocate() }
+        guard let base = memory.baseAddress else { return }
+        let targets = (0..<channels).map { base + $0 * frames }
+        queue.take(frames: frames, into: targets)
+        meter.add(targets, frames: frames)
+        let output = floats(0)
+        for (channel, target) in targets.enumerated() {
+            for index in 0..<frames { output[index * channels + channel] = target[index] }
+        }
+    }
+
+    private mutating func drain(emit: (EncodedSample) -> Void) throws(EncodingError) {
+        while true {
+            let result = avcodec_receive_packet(handle.context, packet.packet)
+            if result == CFFmpeg_ERROR_EAGAIN || result == CFFmpeg_ERROR_EOF { return }
+            try check(result)
+            let out = packet.packet.pointee
+            let data = Array(UnsafeBufferPointer(start: out.data, count: Int(out.size)))
+            av_packet_unref(packet.packet)
+            if settings.codec == .aac { quiet.didEncode(data) }
+            if let sample = sample(data) { emit(sample) }
+        }
+    }
+
+    /// Packet k, or nil when it lies behind the last captured frame.
+    private mutating func sample(_ data: [UInt8]) -> EncodedSample? {
+        let first =
+            packetsOut * Int64(settings.codec.packetFrames)
+            - Int64(handle.context.pointee.initial_padding)
+        packetsOut += 1
+        let end = first + Int64(settings.codec.packetFrames)
+        // The last packet is padded with silence that nobody captured.
+        let isPriming = end <= 0
+        let shown = isPriming ? end : min(end, framesSent)
+        guard shown > first else { return nil }
+        let start = time(ofFrame: first)
+        return EncodedSample(
+            track: .audio, ptsNanoseconds: start, dtsNanoseconds: start,
+            durationNanoseconds: time(ofFrame: shown) - start,
+            flags: isPriming ? [.keyframe, .priming] : .keyframe,
+            data: data)
+    }
+
+    private func check(_ result: Int32) throws(EncodingError) {
+        if result < 0 {
+            throw .encodingFailed(
+                settings.codec.encoder, atNanoseconds: time(ofFrame: framesSent),
+                reason: CodecLibrary.reason(result))
+        }
+    }
+}
+
+extension CodecHandle {
+    /// A sound encoder that is ready for floats.
+    fileprivate static func openAudioEncoder(
+        _ settings: AudioEncoderSettings
+    ) throws(EncodingError) -> CodecHandle {
+        let name = settings.codec.encoder
+        guard let codec = avcodec_find_encoder_by_name(name) else { throw .noEncoder(name) }
+        let rates = settings.codec.sampleRates
+        guard let rate = UInt32(exactly: settings.sampleRate), rates.contains(rate) else {
+            throw .encoderRefused(
+                name,
+                reason: "\(settings.codec.rawValue.uppercased()) has no sample rate of "
+                    + "\(settings.sampleRate) Hz; 48000 is usual")
+        }
+        let handle = CodecHandle(codec)
+        let context = handle.context
+        context.pointee.bit_rate = Int64(settings.bitrate)
+        context.pointee.sample_rate = Int32(settings.sampleRate)
+        context.pointee.sample_fmt =
+            settings.codec == .aac ? AV_SAMPLE_FMT_FLTP : AV_SAMPLE_FMT_FLT
+        context.pointee.time_base = AVRational(num: 1, den: Int32(settings.sampleRate))
+        context.pointee.flags |= CFFmpeg_CODEC_FLAG_GLOBAL_HEADER
+        av_channel_layout_default(&context.pointee.ch_layout, Int32(settings.channels))
+        let result = avcodec_open2(context, codec, nil)
+        guard result >= 0 else {
+            throw .encoderRefused(name, reason: CodecLibrary.reason(result))
+        }
+        return handle
+    }
+}

@@ -1,0 +1,54 @@
+import CFFmpeg
+import Media
+
+extension AudioLayout {
+    /// The library's name for it.
+    var libraryFormat: AVSampleFormat {
+        switch (sampleType, isPlanar) {
+        case (.unsigned8, false): AV_SAMPLE_FMT_U8
+        case (.unsigned8, true): AV_SAMPLE_FMT_U8P
+        case (.signed16, false): AV_SAMPLE_FMT_S16
+        case (.signed16, true): AV_SAMPLE_FMT_S16P
+        case (.signed32, false): AV_SAMPLE_FMT_S32
+        case (.signed32, true): AV_SAMPLE_FMT_S32P
+        case (.float, false): AV_SAMPLE_FMT_FLT
+        case (.float, true): AV_SAMPLE_FMT_FLTP
+        case (.double, false): AV_SAMPLE_FMT_DBL
+        case (.double, true): AV_SAMPLE_FMT_DBLP
+        }
+    }
+
+    /// The layout of a frame of the library; nil when its sample type is none of ours.
+    init?(_ frame: AVFrame) {
+        let format = AVSampleFormat(frame.format)
+        let type: AudioSampleType
+        switch av_get_packed_sample_fmt(format) {
+        case AV_SAMPLE_FMT_U8: type = .unsigned8
+        case AV_SAMPLE_FMT_S16: type = .signed16
+        case AV_SAMPLE_FMT_S32: type = .signed32
+        case AV_SAMPLE_FMT_FLT: type = .float
+        case AV_SAMPLE_FMT_DBL: type = .double
+        default: return nil
+        }
+        guard frame.sample_rate > 0, frame.ch_layout.nb_channels > 0 else { return nil }
+        self.init(
+            sampleType: type, isPlanar: av_sample_fmt_is_planar(format) != 0,
+            sampleRate: Int(frame.sample_rate), channels: Int(frame.ch_layout.nb_channels))
+    }
+}
+
+/// `frames` of sound at `rate` in nanoseconds, to the nearest one.
+func nanoseconds(frames: Int64, rate: Int) -> Int64 {
+    scaled(frames, by: 1_000_000_000, over: Int128(rate))
+}
+
+/// How many frames at `rate` are nearest to that time.
+func frames(nanoseconds: Int64, rate: Int) -> Int64 {
+    scaled(nanoseconds, by: Int128(rate), over: 1_000_000_000)
+}
+
+private func scaled(_ value: Int64, by factor: Int128, over divisor: Int128) -> Int64 {
+    let product = Int128(value) * factor
+    let half = product < 0 ? -divisor / 2 : divisor / 2
+    return Int64(clamping: (product + half) / divisor)
+}

@@ -1,0 +1,125 @@
+import Archive
+import Containers
+import Encoding
+import Media
+
+/// A recording's pictures on their way through decoder and encoder into a container. Owned by one thread.
+final class PictureTranscoder {
+    /// Times are rounded to nanoseconds and to ticks: within that, two are the same.
+    private static let toleranceNanoseconds: Int64 = 20_000
+
+    let index: Int
+    private let timeline: OutputTimeline
+    private var decoder = RecordedPictures()
+    private var encoder: PictureEncoder
+    /// The last picture before the output begins: it is what is seen at its beginning.
+    private var held: RawFrame?
+    private var hasBegun = false
+
+    /// - Parameters:
+    ///   - first: the recording's first sample in the range.
+    ///   - index: of the track in the output.
+    init(
+        _ first: RecordedSample, codec: PictureCodec, settings: TranscodeSettings,
+        timeline: OutputTimeline, index: Int
+    ) throws {
+        self.index = index
+        self.timeline = timeline
+        guard case .picture(let picture) = try CodedTrack(first.format).content else {
+            preconditionFailure("a video sample's format is a picture's")
+        }
+        guard picture.width > 1, picture.height > 1 else {
+            throw ExportError.refused(path: first.file.path, reason: "its picture has no size")
+        }
+        let orientation = first.format.orientation
+        let size =
+            settings.size
+            ?? PictureSize(width: picture.width & ~1, height: picture.height & ~1)
+            .turned(orientation)
+        var options = settings.encoder(codec, size: size, frameRate: first.nominalRate)
+        options.colour = picture.colour
+        options.sampleAspectRatio =
+            settings.size == nil ? picture.sampleAspectRatio?.turned(orientation) : nil
+        encoder = try PictureEncoder(options)
+    }
+
+    var track: ContainerTrack {
+        ContainerTrack(encoder.track, timescale: PictureEncoder.timescale)
+    }
+
+    /// Takes the next sample.
+    func take(_ sample: RecordedSample, into output: MuxedOutput) throws {
+        var frames: [RawFrame] = []
+        try decoder.decode(sample) { frames.append($0) }
+        for frame in frames { try encode(frame, into: output) }
+    }
+
+    /// Ends the stream; how many packets could not be decoded.
+    func finish(into output: MuxedOutput) throws -> Int {
+        var frames: [RawFrame] = []
+        try decoder.finish { frames.append($0) }
+        for frame in frames { try encode(frame, into: output) }
+        if !hasBegun, let held { try send(held, at: 0, into: output) }
+        let index = index
+        try encoder.finish { try Self.write($0, index, output) }
+        return decoder.damaged
+    }
+
+    private func encode(_ frame: RawFrame, into output: MuxedOutput) throws {
+        let time = frame.captureNanoseconds - timeline.start
+        if time < -Self.toleranceNanoseconds {
+            held = frame
+            return
+        }
+        // Decoded because others needed it.
+        if let end = timeline.end, time > end - timeline.start - Self.toleranceNanoseconds {
+            return
+        }
+        if !hasBegun, time > Self.toleranceNanoseconds, let held {
+            try send(held, at: 0, into: output)
+        }
+        held = nil
+        try send(frame, at: max(0, time), into: output)
+    }
+
+    private func send(_ frame: RawFrame, at time: Int64, into output: MuxedOutput) throws {
+        var frame = frame
+        frame.captureNanoseconds = time
+        hasBegun = true
+        let index = index
+        try encoder.encode(frame) { try Self.write($0, index, output) }
+    }
+
+    private static func write(
+        _ packet: EncodedPacket, _ index: Int, _ output: MuxedOutput
+    ) throws {
+        try output.write(
+            packet.bytes, track: index, pts: packet.pts, dts: packet.dts,
+            duration: packet.duration, isKeyframe: packet.isKeyframe)
+    }
+}
+
+extension RecordedSample {
+    /// The rate at which pictures come if all last as long as this one.
+    var nominalRate: FrameRate {
+        guard let ticks = Int32(exactly: durationTicks), ticks > 0, durationTicks < 90_000 * 10
+        else { return FrameRate(30) }
+        // Durations are rounded to ticks, and cameras' times jitter: the nearest usual rate is meant.
+        let usual: [FrameRate] =
+            [5, 10, 12, 15, 20, 24, 25, 30, 48, 50, 60, 90, 100, 120].map { FrameRate($0) }
+            + [
+                FrameRate(24_000, per: 1001), FrameRate(30_000, per: 1001),
+                FrameRate(60_000, per: 1001),
+            ]
+        let exact = 90_000 / Double(ticks)
+        func distance(_ rate: FrameRate) -> Double {
+            abs(Double(rate.numerator) / Double(rate.denominator) - exact)
+        }
+        if let nearest = usual.min(by: { distance($0) < distance($1) }),
+            distance(nearest) < exact / 100
+        {
+            return nearest
+        }
+        return FrameRate(90_000, per: ticks)
+    }
+}

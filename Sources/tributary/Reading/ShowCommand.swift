@@ -1,0 +1,154 @@
+import Archive
+import ArgumentParser
+import Terminal
+
+/// `tributary show`: what a session holds, and what is missing and why.
+struct ShowCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "show",
+        abstract: "Shows a session: sources, segments with their formats, gaps, clocks.",
+        discussion: """
+            SESSION is a session's name, a name or tag that 'note' gave it, its directory, 'latest', or an archive's directory, of which the newest \
+            session is shown. Times are the session's, from its zero on; where something is missing, the time of day (UTC) is said too. \
+            CLOCK ± is how far off times may be; – where they come from a replay or an import, and nothing was measured.
+            """)
+
+    @OptionGroup var archive: ArchiveOptions
+
+    @Argument(help: "The session; 'latest' is the newest.")
+    var session: String
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    func run() throws {
+        try withArchiveErrors {
+            let (name, layout) = try archive.oneSession(session)
+            let report = try SessionVerifier.verify(name, in: layout)
+            let manifest = try SessionManifest.read(layout.manifest(name))
+            let shown = ShownSession(
+                report, manifest, notes: SessionLabels.read(name, in: layout),
+                isProtected: SessionProtection.isProtected(name, in: layout),
+                state: try SessionState(layout))
+            if json { return try JSONOutput.print(shown) }
+            show(shown, report, manifest, try SessionState(layout))
+        }
+    }
+
+    private func show(
+        _ shown: ShownSession, _ report: SessionReport, _ manifest: SessionManifest,
+        _ state: SessionState
+    ) {
+        print("session   \(report.session)")
+        if let name = shown.name { print("name      \(oneLine(name))") }
+        if !shown.tags.isEmpty {
+            print("tags      \(oneLine(shown.tags.joined(separator: ", ")))")
+        }
+        for (index, line) in (shown.note ?? "").split(separator: "\n").enumerated() {
+            print("\(index == 0 ? "note      " : "          ")\(oneLine(String(line)))")
+        }
+        print("zero      \(manifest.zero)")
+        print(
+            "state     \(state.text(manifest.state.rawValue))\(shown.isProtected ? ", protected" : "")"
+        )
+        let segment = TimeSpan(nanoseconds: manifest.segmentNanoseconds)
+        print("segments  every \(segment), zero at \(manifest.startAt.rawValue)")
+        print("software  \(manifest.software)")
+        for source in report.sources {
+            print("")
+            show(
+                source, manifest.sources.first { $0.name == source.name }, zero: manifest.zeroTime)
+        }
+        if let line = SideBySide.line(report) {
+            print("")
+            print(line)
+        }
+    }
+
+    private func show(
+        _ source: SessionReport.Source, _ entry: SessionManifest.Source?, zero: UTCTime
+    ) {
+        let from = entry.map { " from \($0.agent) at \($0.address)" } ?? ""
+        print("\(source.name)\(from)\(source.isComplete ? "" : ", has not said goodbye")")
+        for format in entry?.tracks ?? [] { print("  \(format)") }
+        var table = Table(
+            [
+                "  SEGMENT", "STATE", "BEGINS", "ENDS", "PICTURES", "SOUND", "SIZE", "CLOCK ±",
+                "FORMAT",
+            ],
+            rightAligned: [2, 3, 4, 5, 6, 7])
+        for file in source.files { table.add(Self.row(file)) }
+        table.lines().forEach { print($0) }
+        show(source.clock, source.files)
+        GapText.lines(source.gaps, zero: zero).forEach { print("  \($0)") }
+    }
+
+    private static func row(_ file: FileReport) -> [String] {
+        let name = file.path.split(separator: "/").last.map(String.init) ?? file.path
+        let origin = file.originSeconds ?? 0
+        let start = file.tracks.map(\.startSeconds).min() ?? 0
+        let end = file.tracks.map(\.endSeconds).max() ?? 0
+        func samples(_ kind: String) -> String {
+            file.tracks.first { $0.kind == kind }.map { "\($0.samples)" } ?? "-"
+        }
+        // A bound of nothing is none: no exchange was behind it.
+        let bound = file.clockBoundMilliseconds.max().flatMap { $0 > 0 ? $0 : nil }
+        return [
+            "  \(name)", file.isIntact ? file.state.rawValue : "DAMAGED",
+            Self.seconds(origin + start), Self.seconds(origin + end), samples("video"),
+            samples("audio"), "\(ByteCount(Int64(file.sizeBytes)))",
+            bound.map { "\(Self.milliseconds($0)) ms" } ?? "–",
+            file.tracks.map(\.format).joined(separator: ", "),
+        ]
+    }
+
+    private func show(_ clock: ClockSummary, _ files: [FileReport]) {
+        for epoch in clock.epochs {
+            let offset = epoch.offsetNanoseconds
+            let skew = epoch.skewPartsPerBillion
+            let bound = epoch.boundNanoseconds
+            guard epoch.exchanges > 0 || bound.greatest > 0 else {
+                print(
+                    "  clock \(epoch.identity.prefix(8)): – (not measured: a replay or an import)")
+                continue
+            }
+            print(
+                "  clock \(epoch.identity.prefix(8)): offset \(ClockText.duration(offset.median)), "
+                    + "skew \(ClockText.skew(skew.median)), known to within "
+                    + "\(ClockText.duration(bound.least)) to \(ClockText.duration(bound.greatest)), "
+                    + "median \(ClockText.duration(bound.median)), by \(epoch.exchanges) exchanges")
+        }
+        for jump in clock.discontinuities {
+            let when = jump.startNanoseconds.map { " from \(Self.seconds(Double($0) / 1e9)) on" }
+            let distance = jump.offsetNanoseconds.map { " by \(ClockText.duration($0))" } ?? ""
+            print("  discontinuity\(when ?? "")\(distance)")
+        }
+        if clock.rejectedExchanges > 0 || clock.outlyingExchanges > 0 {
+            print(
+                "  clock exchanges not believed: \(clock.rejectedExchanges) impossible, "
+                    + "\(clock.outlyingExchanges) against all others")
+        }
+        let retimed = files.compactMap(\.retiming)
+        if let least = retimed.map(\.boundAfter.leastNanoseconds).min(),
+            let greatest = retimed.map(\.boundAfter.greatestNanoseconds).max()
+        {
+            print(
+                "  retimed, \(retimed.count) of \(files.count) segments: now known to within "
+                    + "\(ClockText.duration(Int64(clamping: least))) to "
+                    + "\(ClockText.duration(Int64(clamping: greatest)))")
+        }
+    }
+
+    /// Three digits after the point: `12.345 s`.
+    private static func seconds(_ value: Double) -> String {
+        let thousandths = Int64((value * 1_000).rounded())
+        let sign = thousandths < 0 ? "-" : ""
+        let magnitude = thousandths.magnitude
+        return "\(sign)\(magnitude / 1_000).\(padded(Int(magnitude % 1_000), 3)) s"
+    }
+
+    private static func milliseconds(_ value: Double) -> String {
+        let thousandths = Int64((value * 1_000).rounded())
+        return "\(thousandths / 1_000).\(padded(Int(thousandths % 1_000), 3))"
+    }
+}

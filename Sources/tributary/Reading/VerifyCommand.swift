@@ -1,0 +1,84 @@
+import Archive
+import ArgumentParser
+import Terminal
+
+/// `tributary verify`: whether recordings are what was sent, without decoding anything; with `--sync`, whether their time is.
+struct VerifyCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "verify",
+        abstract: "Checks recordings: boxes, tables, digests, order, NAL units, sequence numbers.",
+        discussion: """
+            WHAT is a session (its name, or a name or tag that 'note' gave it), its directory, an archive's directory, 'latest', or an \
+            MP4 or MOV file. Exit status 1 means damage. A file that is still growing, or that a crash left behind, is intact as far as \
+            it goes.
+
+            With --sync the recordings of the test pattern are decoded instead, and time is measured: each source against \
+            the timeline that all share, sources against each other, sound against picture. Files that are named are taken to \
+            begin together. Sources without the test pattern are left out and named. Exit status 1 means that no code can be read, that --max-error is exceeded, or that the \
+            recordings' own bounds are.
+            """)
+
+    @OptionGroup var archive: ArchiveOptions
+
+    @Argument(help: ArgumentHelp("Sessions or files; none: every session.", valueName: "what"))
+    var what: [String] = []
+
+    @OptionGroup(title: "Measuring time") var time: SyncOptions
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    /// Everything that was checked.
+    private struct Report: Encodable {
+        var isIntact: Bool
+        var sessions: [SessionReport]
+        var files: [FileReport]
+    }
+
+    func run() throws {
+        if time.sync { return try measure() }
+        let report = try withArchiveErrors { try check() }
+        if json {
+            try JSONOutput.print(report)
+        } else {
+            show(report)
+        }
+        if !report.isIntact { throw ExitCode(ExitStatus.failure) }
+    }
+
+    private func measure() throws {
+        let verification = SyncVerification(options: time, archive: archive)
+        let isAccepted = try withArchiveErrors { try verification.run(what, json: json) }
+        if !isAccepted { throw ExitCode(ExitStatus.failure) }
+    }
+
+    private func check() throws -> Report {
+        var sessions: [SessionReport] = []
+        var files: [FileReport] = []
+        let wanted = what.isEmpty ? try archive.openLayout().sessionNames() : what
+        if wanted.isEmpty { throw Failure("no session in \(archive.archive)") }
+        for name in wanted {
+            let (paths, found) = try archive.subjects(name)
+            files += paths.map { FileVerifier.verify($0).report }
+            for (session, layout) in found {
+                sessions.append(try SessionVerifier.verify(session, in: layout))
+            }
+        }
+        let isIntact = sessions.allSatisfy(\.isIntact) && files.allSatisfy(\.isIntact)
+        return Report(isIntact: isIntact, sessions: sessions, files: files)
+    }
+
+    private func show(_ report: Report) {
+        for session in report.sessions {
+            for source in session.sources {
+                for file in source.files { print(ReportText.line(file)) }
+            }
+            session.allFindings.forEach { print(ReportText.line($0)) }
+            print(ReportText.summary(session))
+        }
+        for file in report.files {
+            print(ReportText.line(file))
+            file.findings.forEach { print(ReportText.line($0)) }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+import Archive
+import ReplayCore
+import Terminal
+
+/// What the command line says is to be played.
+struct ReplayInput: Sendable {
+    /// What it is called.
+    let name: String
+    /// The session's zero, nanoseconds since 1970 (UTC); nil: nobody knows.
+    let zeroUTCNanoseconds: Int64?
+    /// Names of the sources.
+    let sources: [String]
+    /// When the last source ends, nanoseconds of the recording's timeline; nil: not known before.
+    let endNanoseconds: Int64?
+    /// The session's sources that are played; none of a spool.
+    let recorded: [RecordedSource]
+    /// The part of them that is played, nanoseconds of session time.
+    let window: (from: Int64?, until: Int64?)
+    /// The sources from their beginning.
+    let players: @Sendable () throws(ReplayError) -> [any SourcePlayer]
+
+    init(_ command: ReplayCommand) throws {
+        if command.inputs.count == 1, SpoolInput.isSpool(command.inputs[0]) {
+            try self.init(spool: command.inputs[0], command)
+        } else {
+            try self.init(session: try Self.session(command), command)
+        }
+    }
+
+    private static func session(_ command: ReplayCommand) throws -> RecordedSession {
+        try withArchiveErrors { () -> RecordedSession in
+            try command.archive.recording(command.inputs)
+        }
+    }
+
+    private init(session: RecordedSession, _ command: ReplayCommand) throws {
+        let zero = session.zero.nanoseconds
+        let from = command.from?.sessionNanoseconds(zeroUTCNanoseconds: zero)
+        let until = command.until?.sessionNanoseconds(zeroUTCNanoseconds: zero)
+        if let from, let until, from >= until {
+            throw UsageError("--from is not before --until: nothing would be played")
+        }
+        var chosen = session.sources
+        for wanted in command.source where session.source(wanted) == nil {
+            let names = session.sources.map(\.name).joined(separator: ", ")
+            throw Failure("no source '\(wanted)' in \(session.name); there are: \(names)")
+        }
+        if !command.source.isEmpty {
+            chosen = session.sources.filter { command.source.contains($0.name) }
+        }
+        guard !chosen.isEmpty else { throw Failure("\(session.name) has no recordings") }
+        name = session.name
+        zeroUTCNanoseconds = zero
+        sources = chosen.map(\.name)
+        let ends = try withArchiveErrors {
+            try chosen.compactMap { try $0.extent()?.endNanoseconds }
+        }
+        endNanoseconds = [ends.max(), until].compactMap { $0 }.min()
+        recorded = chosen
+        window = (from, until)
+        let players = chosen
+        self.players = { () throws(ReplayError) in
+            var result: [any SourcePlayer] = []
+            for source in players {
+                if let player = try RecordingPlayer(source, from: from, to: until) {
+                    result.append(player)
+                }
+            }
+            return result
+        }
+    }
+
+    private init(spool: String, _ command: ReplayCommand) throws {
+        guard command.from == nil, command.until == nil else {
+            throw UsageError("a spool has no session time: leave out --from and --until")
+        }
+        let name = SpoolInput.name(of: spool)
+        if let other = command.source.first(where: { $0 != name }) {
+            throw Failure("no source '\(other)' in \(spool); there is: \(name)")
+        }
+        self.name = name
+        zeroUTCNanoseconds = nil
+        sources = [name]
+        recorded = []
+        window = (nil, nil)
+        endNanoseconds = nil
+        players = { () throws(ReplayError) in [try SpoolPlayer(spool, name: name)] }
+    }
+}

@@ -1,0 +1,118 @@
+import Logging
+import CollectorClient
+import ReplayCore
+import Terminal
+import Trust
+
+/// `tributary replay FILE.wire`: what a collector received, sent again.
+enum WireReplayRun {
+    /// Slower, a collector takes the recorded heartbeats for silence.
+    private static let slowest = ReplaySpeed.millionths(500_000)
+
+    static func run(_ path: String, _ command: ReplayCommand, console: Console, logger: Logger)
+        throws
+    {
+        try check(command)
+        let tape: WireTapeReader
+        do throws(WireTapeError) {
+            tape = try WireTapeReader(path)
+        } catch {
+            throw Failure("\(error)")
+        }
+        let replay = WireReplay(
+            endpoint: command.to,
+            security: try command.keys.security(for: command.to, source: "replay", logger: logger),
+            speed: command.pace, logger: logger)
+        let signals = StopSignals { _ in replay.stop() }
+        let ticker = Ticker(console) {
+            let status = replay.status
+            console.progress(
+                "▶ \(TimelinePoint.text(status.positionNanoseconds ?? 0)) "
+                    + "\(ByteCount(Int64(status.sentBytes)))")
+        }
+        defer {
+            ticker.stop()
+            console.endProgress()
+            withExtendedLifetime(signals) {}
+        }
+        let report: WireReplay.Report
+        do throws(ReplayError) {
+            report = try replay.run(tape)
+        } catch {
+            throw Failure("\(error)")
+        }
+        console.endProgress()
+        try show(report, replay.status, path, json: command.json)
+    }
+
+    private static func check(_ command: ReplayCommand) throws {
+        guard ContainerTarget.isCollector(command.to) else {
+            throw UsageError("--to \(command.to): a recorded wire is played into a collector")
+        }
+        let others: [(Bool, String)] = [
+            (!command.source.isEmpty, "--source"), (command.from != nil, "--from"),
+            (command.until != nil, "--until"), (command.loop, "--loop"),
+            (command.keepTime, "--keep-time"), (command.paused, "--paused"),
+        ]
+        for (isGiven, name) in others where isGiven {
+            throw UsageError("\(name): a recorded wire is played whole; leave it out")
+        }
+        if case .millionths(let speed) = command.pace, case .millionths(let least) = slowest,
+            speed < least
+        {
+            throw UsageError(
+                "--speed \(command.pace.text): a recorded wire is played at \(slowest.text) or faster, because the collector "
+                    + "would take its heartbeats for silence")
+        }
+    }
+
+    private static func show(
+        _ report: WireReplay.Report, _ status: ReplayStatus, _ path: String, json: Bool
+    ) throws {
+        if json {
+            try JSONOutput.print(WireReplayReport(report, status))
+        } else {
+            print(
+                "sent \(path) again: \(report.connections) connections, \(report.messages) messages, "
+                    + ByteCount(Int64(report.payloadBytes)).description)
+            for refusal in report.refusals { print("the collector refused: \(refusal)") }
+            if report.unsentMessages > 0 {
+                print("\(report.unsentMessages) messages of refused connections were not sent")
+            }
+            if report.missingMessages > 0 {
+                print("\(report.missingMessages) messages are missing on it")
+            }
+            if report.isTorn { print("its last message is not whole: the collector was killed") }
+        }
+        if report.unpersistedRecords > 0 {
+            throw Failure(
+                "\(report.unpersistedRecords) records had not reached the collector's disk at the end"
+            )
+        }
+    }
+}
+
+/// What was sent again.
+private struct WireReplayReport: Encodable {
+    var connections: Int
+    var messages: UInt64
+    var payloadBytes: UInt64
+    var refusals: [String]
+    var unsentMessages: UInt64
+    var missingMessages: UInt64
+    var isTorn: Bool
+    var unpersistedRecords: UInt64
+    var lateness: ReplayReport.Lateness?
+
+    init(_ report: WireReplay.Report, _ status: ReplayStatus) {
+        connections = report.connections
+        messages = report.messages
+        payloadBytes = report.payloadBytes
+        refusals = report.refusals
+        unsentMessages = report.unsentMessages
+        missingMessages = report.missingMessages
+        isTorn = report.isTorn
+        unpersistedRecords = report.unpersistedRecords
+        lateness = status.lateness.map(ReplayReport.Lateness.init)
+    }
+}

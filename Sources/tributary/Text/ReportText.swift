@@ -1,0 +1,70 @@
+import Archive
+import Media
+import Terminal
+
+/// Reports as lines for people.
+enum ReportText {
+    /// One line for a file: what it holds and whether it is sound.
+    static func line(_ file: FileReport) -> String {
+        let tracks = file.tracks.map { track in
+            let unit = track.kind == "video" ? "pictures" : "packets"
+            return "\(track.samples) \(unit)"
+        }
+        let verdict = file.isIntact ? "ok     " : "DAMAGED"
+        var parts = [state(file.state), "\(ByteCount(Int64(file.sizeBytes)))"]
+        if !tracks.isEmpty { parts.append(tracks.joined(separator: " + ")) }
+        return "\(verdict) \(oneLine(file.path)): \(parts.joined(separator: ", "))"
+    }
+
+    private static func state(_ state: FileReport.State) -> String {
+        switch state {
+        case .finished, .growing, .unreadable: state.rawValue
+        case .foreign: "export or foreign file"
+        }
+    }
+
+    /// One line for a finding.
+    static func line(_ finding: Finding) -> String {
+        let place = finding.offset.map { " at byte \($0)" } ?? ""
+        return "  \(finding.severity.rawValue): \(oneLine(finding.path))\(place): "
+            + oneLine(finding.text)
+    }
+
+    /// A session's verdict.
+    static func summary(_ session: SessionReport) -> String {
+        let files = session.sources.reduce(0) { $0 + $1.files.count }
+        let recorded = session.sources.map(\.recordedSamples).clampedSum
+        let lost = session.sources.map(\.lostSamples).clampedSum
+        let bytes = session.sources.flatMap(\.files).reduce(0) { $0 + $1.digestedBytes }
+        let verdict = session.isIntact ? "intact" : "DAMAGED"
+        return
+            "session \(session.session): \(verdict); \(session.sources.count) sources, \(files) files, "
+            + "\(recorded) samples recorded, \(ByteCount(Int64(bytes))) of media as sent; "
+            + missing(session, lost)
+    }
+
+    /// What is not there, and whether somebody knows why.
+    private static func missing(_ session: SessionReport, _ lost: UInt64) -> String {
+        let time = session.sources.map(\.missingNanoseconds).clampedSum
+        let seconds = "\(decimal(Double(time) / 1e9)) s"
+        // Of a box that lost its memory nobody knows what was in it.
+        let unknown = session.sources.flatMap(\.gaps).count(where: \.isOfUnknownSize)
+        let more =
+            unknown == 0
+            ? "" : "; \(unknown) \(unknown == 1 ? "loss" : "losses") of unknown size (show)"
+        // A session that is damaged has lost more than its ledger knows.
+        guard session.isIntact else { return "\(lost) samples are missing and explained\(more)" }
+        switch (lost, time >= 50_000_000) {
+        case (0, false) where unknown > 0:
+            return "of what was captured, nothing else is missing" + more
+        case (0, false): return "nothing missing"
+        case (0, true):
+            return unknown > 0
+                ? "\(seconds) are missing and explained\(more)"
+                : "everything captured is there; \(seconds) were not captured (show)"
+        case (_, false): return "\(lost) samples are missing and explained (show)\(more)"
+        case (_, true):
+            return "\(lost) samples, \(seconds), are missing and explained (show)\(more)"
+        }
+    }
+}

@@ -1,0 +1,92 @@
+import Foundation
+import CollectorClient
+import Testing
+
+@Suite struct WireRecordingTests {
+    private static let entries = [
+        WireRecording.Entry(
+            connection: 1, arrivedNanoseconds: 5, content: .connection(address: "10.0.0.1")),
+        WireRecording.Entry(
+            connection: 1, arrivedNanoseconds: 6,
+            content: .message(header: [1, 2, 3], payload: nil)),
+        WireRecording.Entry(
+            connection: 1, arrivedNanoseconds: 7_000_000_000,
+            content: .message(header: [4], payload: [5, 6, 7, 8])),
+        WireRecording.Entry(
+            connection: 2, arrivedNanoseconds: 7_000_000_001,
+            content: .message(header: [], payload: [])),
+        WireRecording.Entry(
+            connection: 0, arrivedNanoseconds: .max, content: .missing(messages: 9)),
+    ]
+    private static let beginning = WireRecording.Beginning(
+        monotonicNanoseconds: -3, utcNanoseconds: 1_790_000_000_000_000_000)
+
+    private static var bytes: [UInt8] {
+        WireRecording.header(beginning) + entries.flatMap(WireRecording.bytes)
+    }
+
+    private func withTape(_ bytes: [UInt8], _ body: (String) throws -> Void) throws {
+        let path = FileManager.default.temporaryDirectory
+            .appending(path: "tape-\(UUID().uuidString).wire").path
+        try Data(bytes).write(to: URL(fileURLWithPath: path))
+        defer { unlink(path) }
+        try body(path)
+    }
+
+    private func read(_ path: String) throws -> (entries: [WireRecording.Entry], isTorn: Bool) {
+        let reader = try WireTapeReader(path)
+        #expect(reader.beginning == Self.beginning)
+        var entries: [WireRecording.Entry] = []
+        while let entry = try reader.next() { entries.append(entry) }
+        return (entries, reader.isTorn)
+    }
+
+    @Test func `what is written is read`() throws {
+        try withTape(Self.bytes) { path in
+            #expect(WireTapeReader.isTape(path))
+            let (entries, isTorn) = try read(path)
+            #expect(entries == Self.entries && !isTorn)
+            #expect(try WireTapeReader(path).lastArrival() == .max)
+        }
+    }
+
+    @Test func `a torn end is the end, and nothing else is lost`() throws {
+        let whole = Self.bytes
+        let last = WireRecording.bytes(Self.entries[4]).count
+        for cut in 1..<last {
+            try withTape(Array(whole.dropLast(cut))) { path in
+                let (entries, isTorn) = try read(path)
+                #expect(entries == Array(Self.entries.dropLast()) && isTorn, "\(cut)")
+            }
+        }
+    }
+
+    @Test func `every flipped byte behind the header is found`() throws {
+        for position in WireRecording.headerBytes..<Self.bytes.count {
+            var damaged = Self.bytes
+            damaged[position] ^= 0x10
+            try withTape(damaged) { path in
+                do {
+                    let (entries, isTorn) = try read(path)
+                    // A length that reaches past the end looks as if it had been torn.
+                    #expect(isTorn && entries.count < Self.entries.count, "byte \(position)")
+                } catch let error as WireTapeError {
+                    #expect(!error.description.contains("\n"))
+                }
+            }
+        }
+    }
+
+    @Test func `what is no recorded wire is refused in one line`() throws {
+        try withTape(Array("hello".utf8)) { path in
+            #expect(!WireTapeReader.isTape(path))
+            #expect(throws: WireTapeError.notATape(path: path)) { try WireTapeReader(path) }
+        }
+        var other = Self.bytes
+        other[8] = 7
+        try withTape(other) { path in
+            #expect(throws: WireTapeError.version(path: path, 7)) { try WireTapeReader(path) }
+        }
+        #expect(throws: WireTapeError.self) { try WireTapeReader("/nowhere.wire") }
+    }
+}

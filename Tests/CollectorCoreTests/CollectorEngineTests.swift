@@ -1,0 +1,76 @@
+import Archive
+import Media
+import Testing
+import Wire
+
+@testable import CollectorCore
+
+private let second: Int64 = 1_000_000_000
+
+@Suite struct CollectorEngineTests {
+    private let peer = PeerID([0, 1])
+    private let now = SessionHarness.instant(second)
+
+    /// A engine with one connected source, `camera`.
+    private func engine() -> CollectorEngine<TestPayload> {
+        var engine = CollectorEngine<TestPayload>(
+            settings: SessionSettings(
+                layout: ArchiveLayout(root: "/archive"), startAt: .firstSample,
+                segmentNanoseconds: 600 * second, idleTimeoutNanoseconds: 0, software: "test"),
+            recovered: RecoveredArchive(), host: HostClock(boot: "this"), at: now)
+        let hello = Hello(
+            software: "agent", agent: "box", spool: .random(),
+            epochs: [Epoch(number: 1, identity: .random())],
+            sources: [SourceOffer(name: "camera", tracks: [DiskScene.format], firstSequence: 1)])
+        engine.receive(message(.hello(hello)), payload: nil, at: now)
+        return engine
+    }
+
+    private func message(_ message: WireMessage, payloadBytes: Int? = nil) -> IncomingMessage {
+        IncomingMessage(
+            peer: peer, address: "10.0.0.1", header: message.encoded(),
+            payloadSizeBytes: payloadBytes)
+    }
+
+    /// What is answered to whoever asked.
+    private func reports(
+        _ engine: inout CollectorEngine<TestPayload>
+    ) -> [(reply: CommandReply, payload: [UInt8])] {
+        engine.takeNotices().compactMap {
+            if case .report(_, let reply, let payload) = $0 { (reply, payload) } else { nil }
+        }
+    }
+
+    @Test func `a command's failure brings nothing of the message that its agent was refused for`()
+    {
+        var engine = engine()
+        engine.command(.keyframe, to: "camera", ticket: 1, at: now)
+        #expect(reports(&engine).isEmpty)
+        var camera = SteadyCamera("camera")
+        // Of another size than its samples have together.
+        engine.receive(
+            message(.samples(camera.picture(at: second)), payloadBytes: 1_000),
+            payload: TestPayload(count: 1_000), at: now)
+        let reports = reports(&engine)
+        #expect(reports.count == 1)
+        guard case .failure(.notConnected, _) = reports.first?.reply else {
+            Issue.record("\(reports)")
+            return
+        }
+        #expect(reports.first?.payload.isEmpty == true)
+    }
+
+    @Test func `what was stuck and is free again keeps nobody from recording`() {
+        var engine = engine()
+        let errors: [ArchiveError] = [
+            .system(operation: "write", path: "/archive/a", errno: 5),
+            .noRoom(path: "/archive/a", freeBytes: 0, reserveBytes: 1),
+        ]
+        for error in errors {
+            engine.follow(.stuck(path: "/archive/a", error), at: now)
+            #expect(engine.trouble != nil)
+            engine.follow(.unstuck(path: "/archive/a"), at: now)
+            #expect(engine.trouble == nil)
+        }
+    }
+}

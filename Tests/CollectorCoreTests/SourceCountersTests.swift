@@ -1,0 +1,99 @@
+import Foundation
+import Media
+import Operations
+import Testing
+@testable import Wire
+
+@testable import CollectorCore
+
+@Suite struct SourceCountersTests {
+    private static let second: Int64 = 1_000_000_000
+
+    private func source(_ name: String, spool: UInt8 = 1) throws -> OpenedSource {
+        OpenedSource(
+            name: name, agent: "box", software: "agent 1", address: "10.0.0.7", owner: "",
+            spool: try #require(Identity([UInt8](repeating: spool, count: 16))), epochs: [],
+            tracks: [], received: 0, missing: nil)
+    }
+
+    @Test func `a gap counts with its cause, and every cause begins at zero`() throws {
+        var sourceCounters = SourceCounters()
+        sourceCounters.opened(try source("stage"), at: 0)
+        let fresh = try #require(sourceCounters["stage"]).gaps
+        #expect(fresh.count == GapCause.allCases.count + LostRecords.own.count)
+        #expect(fresh.values.allSatisfy { $0 == SourceStatus.Gaps() })
+        sourceCounters.missed(7, of: "stage", cause: GapCause.driverDrop.description)
+        sourceCounters.missed(0, of: "stage", cause: LostRecords.restart)
+        sourceCounters.missed(3, of: "nobody", cause: "overrun")
+        let counters = try #require(sourceCounters["stage"])
+        #expect(counters.gaps["driver_drop"] == SourceStatus.Gaps(count: 1, samples: 7))
+        #expect(counters.gaps["restart"] == SourceStatus.Gaps(count: 1, samples: 0))
+        #expect(counters.lostSamples == 7)
+        #expect(sourceCounters["nobody"] == nil)
+    }
+
+    @Test func `the runbook knows every cause`() throws {
+        let runbook = URL(filePath: #filePath).deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
+            .appending(path: "deploy/README.md")
+        let text = try String(contentsOf: runbook, encoding: .utf8)
+        var sourceCounters = SourceCounters()
+        sourceCounters.opened(try source("stage"), at: 0)
+        for cause in try #require(sourceCounters["stage"]).gaps.keys {
+            #expect(text.contains("`\(cause)`"), "\(cause)")
+        }
+    }
+
+    @Test func `who is gone for an hour is forgotten, and makes room before that`() throws {
+        var sourceCounters = SourceCounters()
+        for number in 0..<SourceCounters.maximumSources {
+            sourceCounters.opened(try source("camera\(number)"), at: Int64(number))
+        }
+        sourceCounters.opened(try source("late"), at: 1_000)
+        #expect(sourceCounters["late"] == nil)
+        #expect(sourceCounters.omitted == 1)
+        sourceCounters.closed("camera9", at: 1_001)
+        sourceCounters.closed("camera7", at: 1_002)
+        sourceCounters.opened(try source("late"), at: 1_003)
+        #expect(sourceCounters["late"] != nil)
+        #expect(sourceCounters["camera9"] == nil && sourceCounters["camera7"] != nil)
+        sourceCounters.forget(at: 1_002 + SourceCounters.forgottenAfterNanoseconds - 1)
+        #expect(sourceCounters["camera7"] != nil)
+        sourceCounters.forget(at: 1_002 + SourceCounters.forgottenAfterNanoseconds)
+        #expect(sourceCounters["camera7"] == nil)
+        // Who is connected is not forgotten, however silent.
+        #expect(sourceCounters.names.count == SourceCounters.maximumSources - 1)
+    }
+
+    @Test func `what is not durable ages until all of it is`() throws {
+        var sourceCounters = SourceCounters()
+        let stage = try source("stage")
+        sourceCounters.opened(stage, at: 0)
+        func since() -> Int64? { sourceCounters["stage"]?.unpersistedSinceNanoseconds }
+        #expect(since() == nil)
+        let samples = Samples(
+            source: 0, firstSequence: 1, epoch: 0, payloadDigest: [],
+            runs: [
+                SampleRun(
+                    track: .video, sizes: [10, 10], dtsNanoseconds: [0, 40],
+                    ptsOffsetsNanoseconds: [], durationsNanoseconds: [40], flags: [[]])
+            ])
+        sourceCounters.took(samples, of: "stage", at: 5 * Self.second)
+        #expect(since() == 5 * Self.second)
+        #expect(sourceCounters["stage"]?.pictures == 2)
+        #expect(sourceCounters["stage"]?.receivedBytes == 20)
+        sourceCounters.persisted("stage", spool: stage.spool.bytes, upTo: 1, at: 7 * Self.second)
+        #expect(since() == 7 * Self.second)
+        // Another spool's numbers say nothing.
+        sourceCounters.persisted("stage", spool: [9], upTo: 99, at: 8 * Self.second)
+        #expect(since() == 7 * Self.second)
+        sourceCounters.persisted("stage", spool: stage.spool.bytes, upTo: 2, at: 9 * Self.second)
+        #expect(since() == nil)
+        // The box comes back with nothing: its numbers begin anew.
+        sourceCounters.took(samples, of: "stage", at: 10 * Self.second)
+        sourceCounters.opened(try source("stage", spool: 2), at: 11 * Self.second)
+        #expect(since() == nil)
+        #expect(sourceCounters["stage"]?.connections == 2)
+        #expect(sourceCounters["stage"]?.pictures == 4)
+    }
+}

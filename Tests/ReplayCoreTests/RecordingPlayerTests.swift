@@ -1,0 +1,143 @@
+import Archive
+import Crypto
+import Media
+import Messaging
+import ReplayCore
+import TestRecordings
+import Testing
+import Wire
+
+/// What a recording says when it is played again.
+@Suite struct RecordingPlayerTests {
+    private static let second = WrittenSession.second
+
+    private func source(_ written: WrittenSession) throws -> RecordedSource {
+        try #require(RecordedSession(WrittenSession.name, in: written.layout).source("camera"))
+    }
+
+    private func items(
+        _ written: WrittenSession, from: Int64? = nil, to: Int64? = nil
+    ) throws -> [ReplayItem] {
+        guard var player = try RecordingPlayer(try source(written), from: from, to: to) else {
+            return []
+        }
+        var items: [ReplayItem] = []
+        while let item = try player.next() { items.append(item) }
+        return items
+    }
+
+    private func samples(_ items: [ReplayItem]) -> [ReplayedSamples] {
+        items.compactMap { if case .samples(let samples) = $0.content { samples } else { nil } }
+    }
+
+    @Test func `messages leave as they came: same samples, same bytes, same digests`() throws {
+        let written = try WrittenSession { _ in 0 }
+        let items = try items(written)
+        let messages = samples(items)
+        #expect(messages.count == 100)
+        #expect(
+            zip(items, items.dropFirst()).allSatisfy { $0.timeNanoseconds <= $1.timeNanoseconds })
+        for (index, message) in messages.enumerated() {
+            #expect(message.runs.map(\.track) == [.video, .audio])
+            #expect(message.runs[0].dtsNanoseconds[0] == Int64(index) * Self.second / 10)
+            #expect(message.runs[1].sizes == [3, 3, 3, 3, 3])
+            let digest = message.payload.withUnsafeBytes { Array(SHA256.hash(data: Array($0))) }
+            #expect(message.digest == digest)
+        }
+        #expect(messages[10].runs[0].flags(at: 0) == .keyframe)
+        #expect(messages[11].runs[0].flags(at: 0) == [])
+    }
+
+    @Test func `what lies behind the fourth gigabyte leaves as it came, too`() throws {
+        let near = try WrittenSession(finished: false) { _ in 0 }
+        let far = try WrittenSession(finished: false) { _ in 0 }
+        for path in try far.paths { try DistantRecording.push(path) }
+        let expected = samples(try items(near))
+        let messages = samples(try items(far))
+        #expect(messages.count == 100)
+        for (message, other) in zip(messages, expected) {
+            #expect(message.runs == other.runs && message.digest == other.digest)
+            let digest = message.payload.withUnsafeBytes { Array(SHA256.hash(data: Array($0))) }
+            #expect(message.digest == digest)
+        }
+    }
+
+    @Test
+    func `a part begins with the keyframe that it needs, and is proved anew where it was cut`()
+        throws
+    {
+        let written = try WrittenSession { _ in 0 }
+        let messages = samples(
+            try items(written, from: 5_720_000_000, to: 6_030_000_000))
+        let pictures = messages.flatMap(\.runs).filter { $0.track == .video }
+            .flatMap(\.dtsNanoseconds)
+        #expect(pictures.first == 5 * Self.second && pictures.last == 6 * Self.second)
+        let packets = messages.flatMap(\.runs).filter { $0.track == .audio }
+            .flatMap(\.dtsNanoseconds)
+        #expect(packets.first == 5 * Self.second && packets.last == 6_020_000_000)
+        for message in messages {
+            let digest = message.payload.withUnsafeBytes { Array(SHA256.hash(data: Array($0))) }
+            #expect(message.digest == digest)
+        }
+        #expect(try items(written, from: 20 * Self.second, to: 21 * Self.second).isEmpty)
+    }
+
+    @Test func `what was missing is missing again, where it was`() throws {
+        let written = try WrittenSession { _ in 0 }
+        var gap = LedgerEntry(kind: .gap, at: UTCTime(nanoseconds: 0))
+        gap.cause = "driver drop"
+        gap.startNanoseconds = 3 * Self.second
+        gap.durationNanoseconds = 40_000_000
+        gap.samples = 2
+        gap.track = "video"
+        gap.text = "two buffers"
+        try FileSystem.replace(
+            written.layout.ledger(WrittenSession.name, "camera"), with: Ledger.line(gap))
+        let all = try items(written)
+        let place = try #require(
+            all.firstIndex { if case .loss = $0.content { true } else { false } })
+        guard case .loss(let loss) = all[place].content else { return }
+        #expect(loss.cause == .driverDrop && loss.track == .video && loss.samples == 2)
+        #expect(loss.startNanoseconds == 3 * Self.second && loss.durationNanoseconds == 40_000_000)
+        #expect(all[place - 1].timeNanoseconds < 3 * Self.second)
+        #expect(all[place + 1].timeNanoseconds >= 3 * Self.second)
+        // What is missing before everything else is told behind the first message: nobody waits for it.
+        gap.startNanoseconds = -60 * Self.second
+        try FileSystem.replace(
+            written.layout.ledger(WrittenSession.name, "camera"), with: Ledger.line(gap))
+        guard case .loss(let early) = try self.items(written)[1].content else {
+            Issue.record("the loss is not the second item")
+            return
+        }
+        #expect(early.startNanoseconds == -60 * Self.second)
+        gap.startNanoseconds = 3 * Self.second
+        try FileSystem.replace(
+            written.layout.ledger(WrittenSession.name, "camera"), with: Ledger.line(gap))
+        // Outside of the part that is played it is nobody's business.
+        let part = try self.items(written, from: 5 * Self.second)
+        #expect(!part.contains { if case .loss = $0.content { true } else { false } })
+    }
+
+    @Test(arguments: [[0, 1], [1], [2]])
+    func `files that are gone are gaps as long as they were`(_ gone: [Int]) throws {
+        let written = try WrittenSession(segments: 4) { _ in 0 }
+        let ledger = written.layout.ledger(WrittenSession.name, "camera")
+        var lines: [UInt8] = []
+        for (index, path) in try written.paths.enumerated() where gone.contains(index) {
+            try SegmentRemoval.remove(path, cause: "age", now: UTCTime(nanoseconds: 0)) { more in
+                lines += more
+            }
+        }
+        try FileSystem.replace(ledger, with: lines)
+        let items = try items(written)
+        let losses = items.compactMap { if case .loss(let loss) = $0.content { loss } else { nil } }
+        #expect(losses.map(\.startNanoseconds) == gone.map { Int64($0) * 5 * Self.second })
+        #expect(losses.allSatisfy { $0.durationNanoseconds == 5 * Self.second })
+        // 20 pictures and 50 packets a second.
+        #expect(losses.allSatisfy { $0.samples == 350 && $0.track == nil })
+        #expect(losses.allSatisfy { $0.text == "removed from the recording: age" })
+        #expect(samples(items).count == 50 * (4 - gone.count))
+        #expect(
+            zip(items, items.dropFirst()).allSatisfy { $0.timeNanoseconds <= $1.timeNanoseconds })
+    }
+}

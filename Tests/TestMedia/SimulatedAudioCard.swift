@@ -1,0 +1,98 @@
+/// A sound card with a crystal of its own, seen through late and coarse readings; everything follows from the seed.
+package struct SimulatedAudioCard {
+    /// What the driver says after a period, and what is true.
+    package struct Period {
+        /// The first frame's number among all that were captured.
+        package var firstFrame: Int64
+        package var frames: Int64
+        /// When the first frame was really captured, nanoseconds.
+        package var trueNanoseconds: Double
+        /// What the driver says: so many frames had been captured …
+        package var readingFrames: Int64
+        /// … at this time.
+        package var readingNanoseconds: Int64
+    }
+
+    package let sampleRate: Int
+    /// How much faster the card is than it says.
+    package var skewPPM = 300.0
+    /// The room's temperature: the skew goes up and down by this much …
+    package var wanderPPM = 5.0
+    /// … in this time.
+    package var wanderPeriodSeconds = 5_400.0
+    /// The mean of the interrupts' delay, which is exponential.
+    package var jitterNanoseconds = 100_000.0
+    /// One reading in so many is late by up to ``latestNanoseconds``.
+    package var lateOneIn = 100
+    package var latestNanoseconds = 25_000_000.0
+    /// The card counts frames in steps of this many, as USB does.
+    package var countedFrames: Int64 = 1
+
+    private var random: SplitMix
+    /// How many frames it has captured so far.
+    package private(set) var capturedFrames: Int64 = 0
+    private var elapsedNanoseconds: Double
+    private var lastReading: Int64 = .min
+
+    package init(sampleRate: Int = 48_000, startNanoseconds: Int64 = 0, seed: UInt64) {
+        self.sampleRate = sampleRate
+        elapsedNanoseconds = Double(startNanoseconds)
+        random = SplitMix(state: seed)
+    }
+
+    /// True nanoseconds from one frame to the next, at this moment.
+    package var nanosecondsPerFrame: Double {
+        let turn = wave(elapsedNanoseconds * 1e-9 / wanderPeriodSeconds)
+        return 1e9 / Double(sampleRate) / (1 + (skewPPM + wanderPPM * turn) * 1e-6)
+    }
+
+    /// Captures so many frames that nobody will ever see.
+    package mutating func lose(_ count: Int64) {
+        elapsedNanoseconds += Double(count) * nanosecondsPerFrame
+        capturedFrames += count
+    }
+
+    /// Captures a period of sound.
+    package mutating func capture(_ count: Int64) -> Period {
+        let first = capturedFrames
+        let start = elapsedNanoseconds
+        lose(count)
+        var delay = exponential(jitterNanoseconds)
+        if Int(random.next() % UInt64(lateOneIn)) == 0 { delay = latestNanoseconds * unit() }
+        // Frames that the card has not counted yet were captured all the same: the reading is late for those it has.
+        let counted = capturedFrames / countedFrames * countedFrames
+        lastReading = max(lastReading, Int64(elapsedNanoseconds + delay))
+        return Period(
+            firstFrame: first, frames: count, trueNanoseconds: start, readingFrames: counted,
+            readingNanoseconds: lastReading)
+    }
+
+    /// 0 ..< 1.
+    package mutating func unit() -> Double { Double(random.next() >> 11) * 0x1p-53 }
+
+    private mutating func exponential(_ mean: Double) -> Double {
+        // The sum of the tails of a geometric distribution, finely stepped: no logarithm needed.
+        var sum = 0.0
+        while unit() < 0.875 { sum += mean / 7 }
+        return sum
+    }
+
+    /// A triangle between −1 and 1 with period 1: a room that is heated.
+    private func wave(_ turns: Double) -> Double {
+        let phase = turns - turns.rounded(.down)
+        return phase < 0.5 ? 4 * phase - 1 : 3 - 4 * phase
+    }
+}
+
+/// A generator of random numbers that is the same everywhere (Steele, Lea and Flood's SplitMix64).
+private struct SplitMix {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+        return mixed ^ (mixed >> 31)
+    }
+}
