@@ -1,6 +1,6 @@
 import Crypto
 import Glibc
-package import Wire
+package import Media
 
 /// The identity of this boot's monotonic clock.
 ///
@@ -8,12 +8,12 @@ package import Wire
 /// the clock has another zero.
 package enum BootEpoch {
     /// The present epoch; random where the kernel does not say (then every start of the agent is an epoch of its own).
-    package static func identity() -> Identity {
+    package static func identity() -> EpochID {
         guard let boot = contents(of: "/proc/sys/kernel/random/boot_id"),
             let namespace = target(of: "/proc/self/ns/time")
         else { return .random() }
         let digest = SHA256.hash(data: Array("\(boot) \(namespace)".utf8))
-        return Identity(Array(digest.prefix(16))) ?? .random()
+        return EpochID(Array(digest.prefix(16))) ?? .random()
     }
 
     private static func contents(of path: String) -> String? {

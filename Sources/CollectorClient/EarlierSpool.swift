@@ -1,12 +1,12 @@
 package import Media
 package import Spooling
-package import Wire
+import Wire
 
 /// What is known of a spool that an earlier life of the agent left: enough to go on with it, or to send what is in it.
 package struct EarlierSpool {
     package var generation: UInt32
-    package var identity: Identity
-    package var epoch: Identity
+    package var identity: SpoolID
+    package var epoch: EpochID
     package var sequences: Range<UInt64>
     /// Formats in force at its first record.
     package var firstFormats: [TrackFormat]
@@ -25,7 +25,7 @@ package struct EarlierSpool {
         let newest = Self.read { () throws(SpoolError) in
             try shelf.contents(of: spool.generation, at: spool.nextNumber - 1)
         }
-        guard let identity = Identity(spool.identity), let epoch = Identity(spool.origin),
+        guard let identity = SpoolID(spool.identity), let epoch = EpochID(spool.origin),
             let formats = (first ?? newest?.preamble).flatMap(SpoolCoding.formats)
         else { return nil }
         generation = spool.generation

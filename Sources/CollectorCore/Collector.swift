@@ -79,9 +79,13 @@ package final class Collector: Sendable {
             reserveBytes: changeable.current.reserveBytes, directory: layout.sessions)
         let meters = CollectorLoop.Meters(refusals: refusals)
         meters.disk.measure(layout.sessions)
+        let spine = Spine()
         let disk = DiskWriter<ReceivedPart>(
-            layout: layout, space: space, catalog: openCatalog(layout), meter: meters.disk
+            layout: layout, space: space, spine: spine, meter: meters.disk
         ) { wakeUp.signal() }
+        let catalog = CatalogThread(SQLiteCatalogPlace(layout), layout, spine: spine) {
+            wakeUp.signal()
+        }
         let context = try makeContext()
         let authenticator = try openAuthenticator(in: context, counters: refusals)
         defer { authenticator?.close() }
@@ -97,6 +101,7 @@ package final class Collector: Sendable {
             settings: settings, context: context, authenticator: authenticator, tape: tape,
             counters: refusals,
             watch: watch, wakeUp: wakeUp, logger: logger)
+        catalog.start()
         disk.start()
         let retention = Retention(
             layout: layout, policy: { changeable.current.retention }, logger: logger,
@@ -108,7 +113,8 @@ package final class Collector: Sendable {
         defer { retention.stop() }
         var loop = CollectorLoop(
             settings: settings, changeable: changeable, layout: layout, recovered: recovered,
-            sessionNames: sessionNames, disk: disk, space: space, control: control, meters: meters,
+            sessionNames: sessionNames, disk: disk, spine: spine,
+            catalog: catalog, space: space, control: control, meters: meters,
             board: board, logger: logger, wantRoom: retention.hurry, report: report)
         loop.logListening(at: receiver.endpoint)
         var inbox = Inbox()
@@ -125,11 +131,13 @@ package final class Collector: Sendable {
             // the collector goes.
             loop.submit()
             disk.stop()
+            catalog.stop()
             loop.collectDiskEvents()
             loop.sayGoodbye()
             try deliver(&loop, &receiver)
         } catch {
             disk.stop()
+            catalog.stop()
             throw .cannotListen(endpoint: settings.endpoint, reason: "\(error)")
         }
         if let reason = refusals.shutReason { throw .cannotAdmitAnyMore(reason: reason) }
@@ -185,22 +193,6 @@ package final class Collector: Sendable {
             throw .cannotRecord(archive: settings.archive, reason: "\(error)")
         }
         throw .archiveInUse(archive: settings.archive)
-    }
-
-    /// The archive's index, in step with its files. Recording does not need it.
-    private func openCatalog(_ layout: ArchiveLayout) -> CatalogStart {
-        do throws(ArchiveError) {
-            let (catalog, complaint) = try CatalogIndexing.openMended(layout)
-            if let complaint { logger.warning("\(complaint)") }
-            let summary = try CatalogIndexing.update(catalog, layout)
-            for problem in summary.problems { logger.warning("not in the catalog: \(problem)") }
-            if !summary.changed.isEmpty {
-                logger.info("took \(summary.changed.count) sessions into the catalog")
-            }
-            return .kept(catalog)
-        } catch {
-            return .lost(error)
-        }
     }
 
     /// Names that a new session must not have.

@@ -80,30 +80,11 @@ struct CollectorEngine<Payload: MediaPayload> {
     init(
         settings: SessionSettings, recovered: RecoveredArchive, host: HostClock, at now: Instant
     ) {
-        let archived = Self.archived(recovered)
         var linkSettings = CollectorLinkSettings(software: settings.software)
         linkSettings.budgets = settings.agentBudgets
-        link = CollectorLink(settings: linkSettings) {
-            archived[$0]?[$1] ?? ArchivedRecords()
-        }
+        link = CollectorLink(settings: linkSettings)
         recorder = SessionRecorder(settings: settings, host: host)
         record(recorder.resume(recovered, at: now))
-    }
-
-    /// What of each source and spool is on disk: agents go on behind that.
-    private static func archived(
-        _ recovered: RecoveredArchive
-    ) -> [String: [Identity: ArchivedRecords]] {
-        recovered.spools.mapValues { spools in
-            var records: [Identity: ArchivedRecords] = [:]
-            for spool in spools {
-                guard let identity = Identity(spool.spool) else { continue }
-                records[identity] = ArchivedRecords(
-                    persisted: spool.sequences.watermark,
-                    goodbye: spool.hasGoodbye ? spool.goodbye : nil)
-            }
-            return records
-        }
     }
 }
 
@@ -154,13 +135,16 @@ extension CollectorEngine {
     mutating func receive(_ message: IncomingMessage, payload: Payload?, at now: Instant) {
         latest = max(latest, now.monotonic)
         perform(
-            link.received(message, now: latest), payload: payload, peer: message.peer, at: now)
+            link.received(message, now: latest, durable: recorder.durable), payload: payload,
+            peer: message.peer, at: now)
     }
 
     /// A peer could not be reached any more.
     mutating func lost(_ peer: PeerID, at now: Instant) {
         latest = max(latest, now.monotonic)
-        perform(link.peerGone(peer, now: latest), payload: nil, peer: peer, at: now)
+        perform(
+            link.peerGone(peer, now: latest, durable: recorder.durable), payload: nil, peer: peer,
+            at: now)
     }
 
     /// What a peer's key allows has changed while it is connected.
@@ -169,7 +153,9 @@ extension CollectorEngine {
     ) {
         latest = max(latest, now.monotonic)
         perform(
-            link.rightChanged(of: peer, to: right, else: text, now: latest), payload: nil,
+            link.rightChanged(
+                of: peer, to: right, else: text, now: latest, durable: recorder.durable),
+            payload: nil,
             peer: peer, at: now)
     }
 
@@ -179,14 +165,15 @@ extension CollectorEngine {
     ) {
         latest = max(latest, now.monotonic)
         perform(
-            link.enrolled(peer, outcome, now: latest), payload: nil, peer: peer, at: now)
+            link.enrolled(peer, outcome, now: latest, durable: recorder.durable), payload: nil,
+            peer: peer, at: now)
     }
 
     /// Lets time pass.
     /// - Parameter wallErrorNanoseconds: how far off the wall clock may be; none: as before.
     mutating func tick(at now: Instant, wallErrorNanoseconds: Int64? = nil) {
         latest = max(latest, now.monotonic)
-        perform(link.tick(now: latest), payload: nil, peer: nil, at: now)
+        perform(link.tick(now: latest, durable: recorder.durable), payload: nil, peer: nil, at: now)
         record(recorder.tick(at: now, wallErrorNanoseconds: wallErrorNanoseconds))
         sourceCounters.forget(at: latest)
     }
@@ -194,7 +181,9 @@ extension CollectorEngine {
     /// Tells agents of credit that has returned, where it is much.
     mutating func returnCredit(at now: Instant) {
         latest = max(latest, now.monotonic)
-        perform(link.returnCredit(now: latest), payload: nil, peer: nil, at: now)
+        perform(
+            link.returnCredit(now: latest, durable: recorder.durable), payload: nil, peer: nil,
+            at: now)
     }
 
     /// Has an agent do something; the answer is a notice.
@@ -214,7 +203,7 @@ extension CollectorEngine {
     /// Tells agents that the collector goes; said after the disk has finished.
     mutating func sayGoodbye(at now: Instant) {
         latest = max(latest, now.monotonic)
-        perform(link.stop(now: latest), payload: nil, peer: nil, at: now)
+        perform(link.stop(now: latest, durable: recorder.durable), payload: nil, peer: nil, at: now)
     }
 
     /// Follows what the disk has done.
@@ -225,10 +214,6 @@ extension CollectorEngine {
             sourceCounters.wrote(amount.sizeBytes, of: source)
         case .persisted(let records):
             persisted(records)
-        case .finished(let id, let path, let size, let duration):
-            sourceCounters.segmentFinished(of: id.source)
-            let milliseconds = Int((duration / .milliseconds(1)).rounded())
-            log(.info, "finished \(path), \(byteText(size)), in \(milliseconds) ms", of: id.source)
         case .ended(let session):
             log(.info, "session \(session) is finished")
             notices.append(.sessionFinished(session))
@@ -238,31 +223,76 @@ extension CollectorEngine {
             log(
                 .error,
                 "\(error); the file ends with what is durable, and what followed is sent again",
-                of: id.name)
+                of: id.source)
         case .rescued(let rescued):
             goOn(rescued, at: now)
         case .stuck(let path, let error):
             stuck(path, error)
         case .unstuck(let path):
             unstuck(path)
-        case .removed(let removal):
-            if case .segment = removal { counts.removedSegments += 1 }
-            log(.info, "removed \(removal)")
         case .notRemoved(let removal, let error):
             log(.warning, "\(error); \(removal) stays for now")
-        case .catalogLost(let error):
+        case .abandoned(let path, let error):
+            fail("\(path): \(error.reason)")
+            log(.error, "gave up: \(error)")
+        }
+    }
+
+    /// Counts and writes down what has happened to recordings.
+    mutating func hear(_ event: RecordingEvent) {
+        let layout = recorder.settings.layout
+        switch event {
+        case .segmentBegan(let segment, _, _):
+            sourceCounters.segmentBegan(of: segment.source)
+            log(.info, "recording to \(layout.segment(segment))", of: segment.source)
+        case .segmentFinished(let segment, let size, _, let duration):
+            sourceCounters.segmentFinished(of: segment.source)
+            let milliseconds = Int((duration / .milliseconds(1)).rounded())
+            log(
+                .info,
+                "finished \(layout.segment(segment)), \(byteText(size)), in \(milliseconds) ms",
+                of: segment.source)
+        case .segmentRemoved(let segment, let cause):
+            counts.removedSegments += 1
+            log(.info, "removed \(layout.segment(segment)) (\(cause))")
+        case .sessionRemoved(let session):
+            log(.info, "removed the session \(session): it has no media any more")
+        case .sessionDescribed, .sessionEnded, .sourceBegan, .sourceEnded, .sourceMended,
+            .fragmentAppended, .durable, .noted:
+            break
+        }
+    }
+
+    /// Follows what has become of the catalog.
+    mutating func follow(_ report: CatalogReport) {
+        switch report {
+        case .lost(let error):
             counts.hasCatalog = false
             log(
                 .error,
                 "\(error); recording goes on without the catalog, which is made again as soon as that can be done"
             )
-        case .catalogMade(let problems):
-            counts.hasCatalog = true
+        case .made(let sessions, let problems):
             for problem in problems { log(.warning, "not in the catalog: \(problem)") }
-            log(.info, "made the catalog again from the files")
-        case .abandoned(let path, let error):
-            fail("\(path): \(error.reason)")
-            log(.error, "gave up: \(error)")
+            if !counts.hasCatalog {
+                log(.info, "rebuilt the catalog from the files")
+            } else if sessions > 0 {
+                log(.info, "took \(sessions) sessions into the catalog")
+            }
+            counts.hasCatalog = true
+        case .incomplete(let problems):
+            for problem in problems { log(.warning, "not in the catalog as it is: \(problem)") }
+        case .complete:
+            log(.info, "the catalog is complete again")
+        case .mended(let complaint):
+            log(.warning, complaint)
+        case .locked(let error):
+            log(
+                .warning,
+                "\(error): another program has it locked; recording does not wait for it, and it is brought up to date later"
+            )
+        case .unlocked:
+            log(.info, "the catalog is up to date again")
         }
     }
 
@@ -298,25 +328,24 @@ extension CollectorEngine {
     }
 
     /// Everything of a spool is on disk up to a record.
-    private mutating func durable(_ source: String, spool: [UInt8], through watermark: UInt64) {
-        guard let identity = Identity(spool) else { return }
-        link.persisted(source: source, spool: identity, sequence: watermark)
+    private mutating func durable(_ source: String, spool: SpoolID, through watermark: UInt64) {
+        link.becameDurable(source: source, spool: spool, through: watermark)
         sourceCounters.persisted(source, spool: spool, upTo: watermark, at: latest)
     }
 
     /// A source's files are in order again after one of them failed: its agent sends what is not in them.
     private mutating func goOn(_ rescued: RescuedSource, at now: Instant) {
         for note in rescued.notes { log(LinkLog(note)) }
-        let name = rescued.id.name
+        let name = rescued.id.source
         guard recorder.canGoOn(rescued) else {
             record(recorder.writeOff(rescued, at: now))
             return
         }
         record(recorder.goOn(rescued, at: now))
-        guard let spool = recorder.spool(of: name), let identity = Identity(spool) else { return }
-        let persisted = recorder.persisted(source: name, spool: spool)
+        guard let spool = recorder.spool(of: name) else { return }
         perform(
-            link.rewind(name, spool: identity, to: persisted, now: latest), payload: nil, peer: nil,
+            link.rewind(name, spool: spool, now: latest, durable: recorder.durable), payload: nil,
+            peer: nil,
             at: now)
     }
 }
@@ -396,7 +425,9 @@ extension CollectorEngine {
         }
         if let flaw {
             perform(
-                link.refuse(peer, .malformed, flaw, takingBack: samples, now: latest),
+                link.refuse(
+                    peer, .malformed, flaw, takingBack: samples, now: latest,
+                    durable: recorder.durable),
                 payload: nil, peer: nil, at: now)
             return
         }
@@ -428,10 +459,6 @@ extension CollectorEngine {
             case .job(let job):
                 append(job)
                 if case .append(_, let fragment) = job { pendingBytes += fragment.sizeBytes }
-                if case .open(let id, let path, _, _) = job {
-                    sourceCounters.segmentBegan(of: id.source)
-                    log(.info, "recording to \(path)", of: id.source)
-                }
             case .note(let note):
                 let level: LinkLog.Level =
                     switch note.level {
@@ -485,9 +512,13 @@ extension CollectorEngine {
     /// Hands the disk a job. Of a session's descriptions between two that are handed over together, only the first is written, before
     /// all that belongs to the session, and the last: a hundred sources that come at once cost no more than one.
     private mutating func append(_ job: DiskJob<Payload>) {
-        if case .manifest(let path, _) = job {
+        if case .describe(let manifest) = job {
             let places = jobs.indices.filter {
-                if case .manifest(path, _) = jobs[$0] { true } else { false }
+                if case .describe(let other) = jobs[$0] {
+                    other.session == manifest.session
+                } else {
+                    false
+                }
             }
             if places.count > 1, let last = places.last { jobs.remove(at: last) }
         }
@@ -512,6 +543,6 @@ extension SourceIntroduction {
     init(_ source: OpenedSource) {
         self.init(
             name: source.name, agent: source.agent, address: source.address, owner: source.owner,
-            spool: source.spool.bytes, epochs: source.epochs, tracks: source.tracks)
+            spool: source.spool, epochs: source.epochs, tracks: source.tracks)
     }
 }

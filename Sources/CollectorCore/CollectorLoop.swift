@@ -1,5 +1,6 @@
 import Archive
 import Control
+import CLinux
 import Glibc
 import Logging
 import Media
@@ -20,6 +21,9 @@ struct CollectorLoop {
     private let logger: Logger
     private let report: @Sendable (CollectorStatus) -> Void
     private let disk: DiskWriter<ReceivedPart>
+    private let catalog: CatalogThread
+    /// What happens to recordings, for the log and the metrics.
+    private let journal = SpineListener([.sessions, .segments], capacity: 4_096)
     private let control: ControlServer
     private let wantRoom: () -> Void
     private let space: FreeSpace
@@ -46,7 +50,8 @@ struct CollectorLoop {
     init(
         settings: CollectorSettings, changeable: SharedSettings, layout: ArchiveLayout,
         recovered: RecoveredArchive, sessionNames: Set<String>,
-        disk: DiskWriter<ReceivedPart>, space: FreeSpace, control: ControlServer, meters: Meters,
+        disk: DiskWriter<ReceivedPart>, spine: Spine, catalog: CatalogThread, space: FreeSpace,
+        control: ControlServer, meters: Meters,
         board: StatusBoard, logger: Logger, wantRoom: @escaping () -> Void,
         report: @escaping @Sendable (CollectorStatus) -> Void
     ) {
@@ -56,6 +61,8 @@ struct CollectorLoop {
         self.changeable = changeable
         self.wantRoom = wantRoom
         self.disk = disk
+        self.catalog = catalog
+        spine.add(journal)
         self.space = space
         self.control = control
         self.logger = logger
@@ -254,10 +261,17 @@ extension CollectorLoop {
 
     /// Follows what the disk has done.
     mutating func collectDiskEvents() {
+        let heard = journal.take()
         let events = disk.takeEvents()
-        guard !events.isEmpty else { return }
+        let reports = catalog.takeReports()
+        guard !events.isEmpty || !heard.events.isEmpty || !reports.isEmpty else { return }
         let now = Instant.now()
+        for event in heard.events { engine.hear(event) }
+        if heard.lost != .nothing {
+            logger.warning("so much has happened to files that lines of it are missing here")
+        }
         for event in events { engine.follow(event, at: now) }
+        for report in reports { engine.follow(report) }
         follow()
     }
 

@@ -14,7 +14,7 @@ package enum SpoolError: Error, Hashable, Sendable, CustomStringConvertible {
         case .system(let operation, let path, let code):
             "cannot \(operation) \(path): \(String(cString: strerror(code)))"
         case .inUse(let path):
-            "the spool \(path) is in use by another agent: stop that one, or choose another --spool"
+            "the spool \(path) is in use by another agent: stop that agent, or use another --spool"
         case .recordTooLarge(let size):
             "a record of \(size) bytes is more than a spool's \(SpoolFormat.maximumBodyBytes)"
         }

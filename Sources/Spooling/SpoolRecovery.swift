@@ -105,7 +105,7 @@ extension SpoolSet {
                 case .damaged:
                     spool.isTailCertain = false
                     complaints.append(
-                        "\(storage.path)/\(name) is damaged behind record \(scan.nextNumber - 1): "
+                        "\(storage.path)/\(name) is damaged after record \(scan.nextNumber - 1): "
                             + "\(bytes.count - scan.endBytes) bytes cannot be read")
                 }
             }

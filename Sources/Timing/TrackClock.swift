@@ -50,6 +50,28 @@ package struct TrackClock: Sendable {
         last = (dts, max(1, durationTicks))
     }
 
+    /// Goes on after a sample that was placed in ticks of another timescale, rounded so that nothing lies before it.
+    package mutating func goOn(afterDTSTicks dts: Int64, durationTicks: Int64, of other: Timescale)
+    {
+        guard other != timescale else {
+            return goOn(afterDTSTicks: dts, durationTicks: durationTicks)
+        }
+        do throws(RescaleOverflow) {
+            goOn(
+                afterDTSTicks: try rescale(dts, from: other, to: timescale, rounding: .up),
+                durationTicks: try rescale(durationTicks, from: other, to: timescale))
+        } catch {
+            // So far away that no stamp is believed there: it begins anew.
+        }
+    }
+
+    /// Goes on where the same track stood in another format.
+    package mutating func goOn(after other: TrackClock) {
+        guard let last = other.last else { return }
+        goOn(
+            afterDTSTicks: last.dtsTicks, durationTicks: last.durationTicks, of: other.timescale)
+    }
+
     /// Where the next sample would follow on the one before, nanoseconds of session time; nil before the first.
     ///
     /// Samples whose stamps cannot be true run on, and get ahead of the present when there are too many of them for the time.
@@ -63,9 +85,14 @@ package struct TrackClock: Sendable {
         }
     }
 
-    /// The place of the next sample in decoding order; `nowNanoseconds` is the present on the session's
-    /// timeline.
-    package mutating func place(_ stamps: SampleStamps, nowNanoseconds: Int64) -> Placement {
+    /// The place of the next sample in decoding order.
+    /// - Parameters:
+    ///   - nowNanoseconds: the present on the session's timeline.
+    ///   - latestNanoseconds: how far samples run on whose stamps cannot be used: others that were captured with them do not lie
+    ///     farther apart.
+    package mutating func place(
+        _ stamps: SampleStamps, nowNanoseconds: Int64, latestNanoseconds: Int64 = .max
+    ) -> Placement {
         var faults: [StampFault] = []
         let duration = believedDuration(stamps.durationNanoseconds, &faults)
         var dts = stamps.dtsNanoseconds
@@ -78,7 +105,7 @@ package struct TrackClock: Sendable {
             faults.append(.presentationFarAhead)
             delay = 0
         }
-        let now = ticks(clampedToTrack(nowNanoseconds))
+        let now = ticks(clampedToTrack(min(nowNanoseconds, latestNanoseconds)))
         let placed: Int64
         if let stamped = believed(dts, nowNanoseconds, &faults) {
             placed = follow(stamped, nowTicks: now, &faults)

@@ -5,7 +5,8 @@ import Testing
 
 /// The archive's index: a copy of what the files say.
 @Suite struct CatalogTests {
-    private func indexed(_ layout: ArchiveLayout) throws -> (catalog: Catalog, dump: [String]) {
+    private func indexed(_ layout: ArchiveLayout) throws -> (catalog: SQLiteCatalog, dump: [String])
+    {
         let (catalog, complaint) = try CatalogIndexing.openMended(layout)
         #expect(complaint == nil)
         _ = try CatalogIndexing.update(catalog, layout)
@@ -25,7 +26,7 @@ import Testing
             layout.ledger(WrittenSession.name, "camera"), with: Ledger.line(gap))
         let before = try indexed(layout).dump
         #expect(before.count == 4)
-        try Catalog.remove(layout)
+        try SQLiteCatalog.remove(layout)
         let (catalog, after) = try indexed(layout)
         #expect(after == before)
         let listing = try #require(try catalog.sessions().first)
@@ -49,8 +50,8 @@ import Testing
         #expect(try found(4, 6) == [0, 5])
         #expect(try found(5, 10) == [5])
         #expect(try found(-10, 0) == [] && found(15, 99) == [])
-        #expect(try catalog.sessions(from: zero + 14 * second).first?.segments == 1)
-        #expect(try catalog.sessions(until: zero).isEmpty)
+        #expect(try catalog.sessions(from: zero + 14 * second, until: nil).first?.segments == 1)
+        #expect(try catalog.sessions(from: nil, until: zero).isEmpty)
         let segments = try catalog.segments(of: WrittenSession.name)
         #expect(segments.map(\.endNanoseconds) == [5, 10, 15].map { $0 * second })
     }
@@ -60,7 +61,7 @@ import Testing
         let (catalog, before) = try indexed(written.layout)
         let path = catalog.path
         for damage in 0..<3 {
-            try Catalog.remove(written.layout)
+            try SQLiteCatalog.remove(written.layout)
             _ = try indexed(written.layout)
             var bytes = try FileSystem.read(path, limit: 1 << 24)
             switch damage {
@@ -86,7 +87,7 @@ import Testing
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<2 {
                 group.addTask {
-                    let reader = try #require(try Catalog.read(layout))
+                    let reader = try #require(try SQLiteCatalog.read(layout))
                     for _ in 0..<50 {
                         // Whole or not at all: a change is one transaction.
                         #expect(try reader.sessions().map(\.segments) == [2])

@@ -22,7 +22,7 @@ import Testing
         #expect(totals.sources.count == 1)
         let recorded = try RecordedSession(session, in: archive.layout)
         for source in recorded.sources { _ = try source.gaps() }
-        let catalog = try Catalog.inMemory()
+        let catalog = try SQLiteCatalog.inMemory()
         let summary = try CatalogIndexing.update(catalog, archive.layout, everything: true)
         #expect(summary.problems.isEmpty)
         return report
@@ -47,8 +47,8 @@ import Testing
     @Test func `lines that stand for all records there can be are read`() throws {
         try archive.addSession(session, segments: 1)
         var lines: [UInt8] = []
-        for spool in 0..<5 as Range<UInt8> {
-            let identity = hexadecimal([UInt8](repeating: spool, count: 16))
+        for spool in 0..<5 as Range<UInt64> {
+            let identity = SpoolID(high: spool, low: spool).description
             for first in [0, 1, UInt64.max] {
                 lines += gap {
                     $0.firstSequence = first
@@ -73,7 +73,7 @@ import Testing
     @Test(arguments: [1 << 62, UInt64.max - 9] as [UInt64])
     func `a fragment cannot have numbers that the protocol has not`(first: UInt64) throws {
         var record = FragmentRecord(
-            spool: SmallArchive.spool, epoch: SmallArchive.spool,
+            spool: SmallArchive.spool, epoch: EpochID(high: 1, low: 1),
             clock: .init(offsetNanoseconds: 0, boundNanoseconds: 0, skewPartsPerBillion: 0),
             sessionZero: SmallArchive.zero, collectorZeroNanoseconds: 0,
             segmentOriginNanoseconds: 0, chain: .zero,

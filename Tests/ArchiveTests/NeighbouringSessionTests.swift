@@ -1,3 +1,4 @@
+import Media
 import Archive
 import Testing
 
@@ -40,7 +41,7 @@ private typealias Scene = RecoveryScene
         var known = SequenceSet(upTo: 10)
         known.insert(21...30)
         known.insert(41...44)
-        manifest.sources[0].spools = [.init(spool: hexadecimal(Scene.spool), sequences: known)]
+        manifest.sources[0].spools = [.init(spool: Scene.spool.description, sequences: known)]
         manifest.state = .finished
         try FileSystem.replace(
             scene.layout.manifest(earlier.fileName), with: manifest.encoded())

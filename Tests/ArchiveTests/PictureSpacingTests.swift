@@ -35,7 +35,7 @@ private func report(
     try writer.append(
         FragmentPlan(
             context: FragmentContext(
-                spool: SmallArchive.spool, epoch: SmallArchive.spool,
+                spool: SmallArchive.spool, epoch: EpochID(high: 1, low: 1),
                 clock: .init(offsetNanoseconds: 0, boundNanoseconds: 0, skewPartsPerBillion: 0),
                 collectorZeroNanoseconds: 0),
             pieces: [

@@ -49,7 +49,7 @@ import Testing
         var reader = FragmentReader(try source(recorded))
         var pieces = 0
         while let fragment = try reader.next() {
-            #expect(fragment.record?.spool == [UInt8](repeating: 1, count: 16))
+            #expect(fragment.record?.spool == SmallArchive.spool)
             for piece in fragment.pieces {
                 pieces += 1
                 let bytes = try fragment.file.read(

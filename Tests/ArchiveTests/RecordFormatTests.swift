@@ -6,7 +6,8 @@ import Timing
 
 @Suite struct FragmentRecordTests {
     private let record = FragmentRecord(
-        spool: Array(1...16), epoch: Array(17...32),
+        spool: SpoolID(high: 0x0102_0304_0506_0708, low: 0x090A_0B0C_0D0E_0F10),
+        epoch: EpochID(high: 0x1112_1314_1516_1718, low: 0x191A_1B1C_1D1E_1F20),
         clock: FragmentRecord.Clock(
             offsetNanoseconds: -5, boundNanoseconds: 250_000, skewPartsPerBillion: -200_000),
         sessionZero: UTCTime(nanoseconds: 1_790_000_000_000_000_000),

@@ -1,4 +1,5 @@
 import Archive
+import CLinux
 import Glibc
 import MP4
 import Media
@@ -8,7 +9,7 @@ import Testing
 /// An archive with one session in which one source records, in a directory of its own.
 final class RecoveryScene {
     static let zero = UTCTime(nanoseconds: 1_790_000_000_123_000_000)
-    static let spool = [UInt8](repeating: 7, count: 16)
+    static let spool = SpoolID(high: 7, low: 7)
     static let format = TrackFormat.h264(
         H264Format(
             sequenceParameterSets: [
@@ -62,7 +63,7 @@ final class RecoveryScene {
     /// - Parameter first: the first picture's number; none: ten times its fragment's, and one.
     func write(
         segment: Int, fragments range: Range<Int>, finished: Bool,
-        spool: [UInt8] = RecoveryScene.spool,
+        spool: SpoolID = RecoveryScene.spool,
         first: UInt64? = nil
     ) throws {
         let numbers = range.indices.map { index in
@@ -76,7 +77,7 @@ final class RecoveryScene {
     /// - Parameter records: of each fragment, the spool and the first picture's number.
     func write(
         segment: Int, fragments range: Range<Int>, finished: Bool,
-        of records: [(spool: [UInt8], first: UInt64)]
+        of records: [(spool: SpoolID, first: UInt64)]
     ) throws {
         let origin = Int64(segment) * 10_000_000_000
         let path = path(segment)
@@ -128,7 +129,7 @@ final class RecoveryScene {
         let run = PlannedRun(
             track: .video, firstSequence: UInt64(index * 10 + 1), samples: samples)
         let context = FragmentContext(
-            spool: spool, epoch: [UInt8](repeating: 2, count: 16),
+            spool: spool, epoch: EpochID(high: 2, low: 2),
             clock: .init(offsetNanoseconds: 400, boundNanoseconds: 90, skewPartsPerBillion: 3),
             collectorZeroNanoseconds: 100)
         return FragmentPlan(
@@ -151,7 +152,7 @@ final class RecoveryScene {
         var entry = LedgerEntry(kind: kind, at: zero)
         entry.firstSequence = sequences?.lowerBound
         entry.lastSequence = sequences?.upperBound
-        entry.spool = hexadecimal(spool)
+        entry.spool = spool.description
         entry.after = after
         return entry
     }

@@ -306,10 +306,10 @@ private typealias Scene = RecoveryScene
 
     @Test func `an earlier spool's records are not asked for again`() throws {
         let scene = try Scene()
-        let earlier = [UInt8](repeating: 3, count: 16)
+        let earlier = SpoolID(high: 3, low: 3)
         try scene.writeManifest()
         var opened = Scene.line(.opened, after: 0)
-        opened.spool = hexadecimal(earlier)
+        opened.spool = earlier.description
         try scene.ledger(opened, Scene.line(.opened, after: 0))
         for segment in 0..<6 {
             let isEarlier = segment < 2
@@ -329,7 +329,7 @@ private typealias Scene = RecoveryScene
         throws
     {
         let scene = try Scene()
-        let earlier = [UInt8](repeating: 3, count: 16)
+        let earlier = SpoolID(high: 3, low: 3)
         try scene.writeManifest()
         try scene.ledger(Scene.line(.opened, after: 0))
         try scene.write(
@@ -413,7 +413,7 @@ private typealias Scene = RecoveryScene
         try scene.writeManifest { manifest in
             manifest.state = .finished
             manifest.sources[0].spools = [
-                .init(spool: hexadecimal(Scene.spool), sequences: SequenceSet(upTo: 41))
+                .init(spool: Scene.spool.description, sequences: SequenceSet(upTo: 41))
             ]
         }
         #expect(scene.watermark(try scene.recover()) == 41)

@@ -25,7 +25,7 @@ private final class Recorder {
     static let audio = TrackFormat.aac(
         AACFormat(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2))
     private static let context = FragmentContext(
-        spool: SmallArchive.spool, epoch: SmallArchive.spool,
+        spool: SmallArchive.spool, epoch: EpochID(high: 1, low: 1),
         clock: .init(offsetNanoseconds: 0, boundNanoseconds: 0, skewPartsPerBillion: 0),
         collectorZeroNanoseconds: 0)
 

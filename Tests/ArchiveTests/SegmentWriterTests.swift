@@ -39,7 +39,7 @@ final class TemporaryDirectory {
         originNanoseconds: 0,
         tracks: [.init(format: .h264(video), originTicks: 0, shiftTicks: 0)])
     private static let context = FragmentContext(
-        spool: [UInt8](repeating: 1, count: 16), epoch: [UInt8](repeating: 2, count: 16),
+        spool: SpoolID(high: 1, low: 1), epoch: EpochID(high: UInt64(2), low: 0),
         clock: FragmentRecord.Clock(
             offsetNanoseconds: 0, boundNanoseconds: 1_000, skewPartsPerBillion: 0),
         collectorZeroNanoseconds: 0)

@@ -19,7 +19,7 @@ private struct Camera {
     static let otherAudio = TrackFormat.aac(
         AACFormat(configuration: [0x11, 0x88], sampleRate: 48_000, channels: 1))
     static let context = FragmentContext(
-        spool: [UInt8](repeating: 1, count: 16), epoch: [UInt8](repeating: 2, count: 16),
+        spool: SpoolID(high: 1, low: 1), epoch: EpochID(high: UInt64(2), low: 0),
         clock: FragmentRecord.Clock(
             offsetNanoseconds: 0, boundNanoseconds: 0, skewPartsPerBillion: 0),
         collectorZeroNanoseconds: 0)

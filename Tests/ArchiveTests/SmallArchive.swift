@@ -6,7 +6,7 @@ import TestRecordings
 /// An archive on disk with sessions of one source, whose segments have one picture for each second.
 struct SmallArchive {
     static let zero = UTCTime(nanoseconds: 1_790_000_000_000_000_000)
-    static let spool = [UInt8](repeating: 1, count: 16)
+    static let spool = SpoolID(high: 1, low: 1)
 
     let directory = TemporaryDirectory()
     var layout: ArchiveLayout { ArchiveLayout(root: directory.path) }
@@ -56,7 +56,7 @@ struct SmallArchive {
         try writer.append(
             FragmentPlan(
                 context: FragmentContext(
-                    spool: Self.spool, epoch: [UInt8](repeating: 2, count: 16),
+                    spool: Self.spool, epoch: EpochID(high: 2, low: 2),
                     clock: FragmentRecord.Clock(
                         offsetNanoseconds: 0, boundNanoseconds: 0, skewPartsPerBillion: 0),
                     collectorZeroNanoseconds: 0),

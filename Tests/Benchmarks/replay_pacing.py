@@ -80,7 +80,7 @@ def newest(header):
 def lateness(tape):
     with open(tape, "rb") as file:
         if file.read(8) != b"TRIBWIRE":
-            sys.exit(f"{tape} is no recorded wire")
+            sys.exit(f"{tape} is not a wire recording")
         file.read(24)
         late, due = [], {}
         while len(head := file.read(8)) == 8:

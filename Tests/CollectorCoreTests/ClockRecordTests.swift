@@ -12,8 +12,8 @@ private let millisecond: Int64 = 1_000_000
 /// A box whose clock is off, with one source that sends single pictures.
 private struct Box {
     let name: String
-    let epoch = Identity.random()
-    let spool = Identity.random()
+    let epoch = EpochID.random()
+    let spool = SpoolID.random()
     /// Agent clock less the collector's.
     var clockNanoseconds: Int64 = 0
     private var sequence: UInt64 = 1
@@ -29,7 +29,7 @@ private struct Box {
         session.apply(
             session.recorder.open(
                 SourceIntroduction(
-                    name: name, agent: "box", address: "here", spool: spool.bytes,
+                    name: name, agent: "box", address: "here", spool: spool,
                     epochs: [Epoch(number: 1, identity: epoch)], tracks: [.h264(format)]),
                 received: 0, at: session.instant(now)))
     }

@@ -11,7 +11,7 @@ private let second: Int64 = 1_000_000_000
     private let peer = PeerID([0, 1])
     private let now = SessionHarness.instant(second)
 
-    /// A engine with one connected source, `camera`.
+    /// An engine with one connected source, `camera`.
     private func engine() -> CollectorEngine<TestPayload> {
         var engine = CollectorEngine<TestPayload>(
             settings: SessionSettings(

@@ -14,12 +14,18 @@ final class DiskScene {
             ],
             pictureParameterSets: [[0x68, 0xCE, 0x06, 0xE2]], width: 16, height: 16))
     static let zero = UTCTime(nanoseconds: 1_800_000_000_000_000_000)
-    static let spool = [UInt8](repeating: 7, count: 16)
+    static let spool = SpoolID(high: 7, low: 7)
 
     let disk: FaultyDisk
     let layout: ArchiveLayout
     var worker: DiskWorker<TestPayload>
     private(set) var events: [DiskEvent] = []
+    let spine = Spine()
+    let listener = SpineListener([.sessions, .segments, .ledgers], capacity: 64)
+    var follower: CatalogFollower?
+    private(set) var reports: [CatalogReport] = []
+    /// What the follower takes for the time.
+    var now = ContinuousClock.now
 
     /// - Parameter keepsCatalog: and a session's description, without which there is nothing to index.
     init(keepsCatalog: Bool = false) throws {
@@ -29,17 +35,15 @@ final class DiskScene {
         layout = ArchiveLayout(root: root, on: disk)
         worker = DiskWorker(
             layout: layout, space: FreeSpace(reserveBytes: 0, directory: root),
-            catalog: keepsCatalog ? .kept(try Catalog.open(layout)) : .notKept)
+            spine: spine)
         if keepsCatalog {
-            let manifest = SessionManifest(
-                session: "session", zero: Self.zero, zeroMonotonicNanoseconds: 0,
-                startAt: .firstSample, startWindowNanoseconds: 0,
-                segmentNanoseconds: 1_000_000_000, software: "test")
-            worker.perform(.makeDirectory(layout.session("session")))
-            worker.perform(.manifest(path: layout.manifest("session"), manifest.encoded()))
+            spine.add(listener)
+            follower = CatalogFollower(SQLiteCatalogPlace(layout), layout)
+            worker.perform(.beginSession("session"))
+            worker.perform(.describe(Self.manifest()))
         }
         for source in ["one", "two"] {
-            worker.perform(.makeDirectory(layout.source("session", source)))
+            worker.perform(.beginSource(SourceKey(session: "session", source: source)))
             open(1, of: source)
             append(1...2, to: 1, of: source)
         }
@@ -55,27 +59,32 @@ final class DiskScene {
         }
     }
 
-    func path(_ number: Int, of source: String) -> String {
-        layout.segment(
-            "session", source,
-            origin: UTCTime(
-                nanoseconds: Self.zero.nanoseconds + Int64(number) * 1_000_000_000))
+    static func manifest(
+        _ session: String = "session", state: SessionManifest.State = .recording
+    ) -> SessionManifest {
+        var manifest = SessionManifest(
+            session: session, zero: zero, zeroMonotonicNanoseconds: 0, startAt: .firstSample,
+            startWindowNanoseconds: 0, segmentNanoseconds: 1_000_000_000, software: "test")
+        manifest.state = state
+        return manifest
     }
 
-    private func id(_ number: Int, _ source: String) -> SegmentID {
-        SegmentID(session: "session", source: source, number: number)
+    func path(_ number: Int, of source: String) -> String { layout.segment(id(number, source)) }
+
+    private func id(_ number: Int, _ source: String) -> SegmentKey {
+        SegmentKey(
+            SourceKey(session: "session", source: source),
+            origin: Self.zero.advanced(by: Int64(number) * 1_000_000_000))
     }
 
-    func open(_ number: Int, of source: String) {
-        open(id(number, source), path: path(number, of: source))
-    }
+    func open(_ number: Int, of source: String) { open(id(number, source)) }
 
-    func open(_ id: SegmentID, path: String) {
+    func open(_ id: SegmentKey) {
         let plan = SegmentPlan(
             originNanoseconds: 0,
             tracks: [.init(format: Self.format, originTicks: 0, shiftTicks: 0)])
         worker.perform(
-            .open(id, path: path, plan: plan, sessionZero: Self.zero))
+            .open(id, plan, sessionZero: Self.zero))
     }
 
     /// A fragment of a picture for each record.
@@ -83,7 +92,7 @@ final class DiskScene {
         append(records, to: id(number, source))
     }
 
-    func append(_ records: ClosedRange<UInt64>, to id: SegmentID) {
+    func append(_ records: ClosedRange<UInt64>, to id: SegmentKey) {
         let samples = records.map { record in
             PlannedSample(
                 sizeBytes: 8, dts: Int64(record) * 3_000, pts: Int64(record) * 3_000,
@@ -103,7 +112,7 @@ final class DiskScene {
                     track: .video, firstSequence: records.lowerBound, samples: samples)
             ])
         let context = FragmentContext(
-            spool: Self.spool, epoch: [UInt8](repeating: 3, count: 16),
+            spool: Self.spool, epoch: EpochID(high: 3, low: 3),
             clock: .init(offsetNanoseconds: 0, boundNanoseconds: 0, skewPartsPerBillion: 0),
             collectorZeroNanoseconds: 0)
         worker.perform(
@@ -112,23 +121,23 @@ final class DiskScene {
 
     func finish(_ number: Int, of source: String) { worker.perform(.finish(id(number, source))) }
 
-    func hear() { events += worker.takeEvents() }
-
-    /// Lets the disk thread's time pass until there is a catalog again, or an attempt to make it has failed.
-    func mendCatalog(after pause: Duration) {
-        let now = ContinuousClock.now
-        worker.mendCatalog(now: now)
-        worker.mendCatalog(now: now + pause)
-        worker.catalog.remaking?.wait()
-        worker.mendCatalog(now: now + pause)
-        hear()
+    func hear() {
+        events += worker.takeEvents()
+        guard follower?.isReady == true else { return }
+        reports += follower?.follow(listener.take(), now: now) ?? []
     }
 
-    /// How often the catalog was lost, and how often it was made again.
+    /// Lets time pass for the catalog.
+    func pass(_ pause: Duration) {
+        now += pause
+        reports += follower?.follow(listener.take(), now: now) ?? []
+    }
+
+    /// How often the catalog was lost, and how often it was made.
     var catalogNews: (lost: Int, made: Int) {
-        events.reduce(into: (0, 0)) { news, event in
-            if case .catalogLost = event { news.0 += 1 }
-            if case .catalogMade = event { news.1 += 1 }
+        reports.reduce(into: (0, 0)) { news, report in
+            if case .lost = report { news.0 += 1 }
+            if case .made = report { news.1 += 1 }
         }
     }
 

@@ -15,7 +15,7 @@ import Testing
         scene.append(3...3, to: 1, of: "one")
         for source in ["one", "two"] { scene.finish(1, of: source) }
         let manifest = scene.layout.manifest("session")
-        scene.worker.perform(.endSession("session", path: manifest, Array("{}".utf8)))
+        scene.worker.perform(.endSession(DiskScene.manifest(state: .finished)))
         #expect(!ended() && scene.worker.isStuck)
         #expect(!FileSystem.exists(manifest))
         scene.disk.setCapacity(nil)
@@ -30,7 +30,7 @@ import Testing
         for source in ["one", "two"] { scene.finish(1, of: source) }
         scene.disk.setCapacity(0)
         let manifest = scene.layout.manifest("session")
-        scene.worker.perform(.endSession("session", path: manifest, Array("{}".utf8)))
+        scene.worker.perform(.endSession(DiskScene.manifest(state: .finished)))
         scene.hear()
         #expect(scene.stuckPaths == [manifest])
         scene.disk.setCapacity(nil)
@@ -51,6 +51,25 @@ import Testing
         #expect(scene.persisted("two") == [1...2, 3...3])
         #expect(scene.persisted("one") == [1...2])
         scene.disk.setFault(nil, at: directory)
+        scene.worker.commit()
+        scene.hear()
+        #expect(scene.persisted("one") == [1...2, 3...3])
+    }
+
+    /// Where a source begins, its ledger says what is not expected here.
+    @Test func `nothing of a source is called durable before its ledger is`() throws {
+        let scene = try DiskScene()
+        let one = SourceKey(session: "session", source: "one")
+        let ledger = scene.layout.ledger(one)
+        scene.worker.perform(
+            .note(one, LedgerEntry(kind: .opened, at: DiskScene.zero), records: nil))
+        for source in ["one", "two"] { scene.append(3...3, to: 1, of: source) }
+        scene.disk.setFault(EIO, at: ledger)
+        scene.worker.commit()
+        scene.hear()
+        #expect(scene.persisted("one") == [1...2])
+        #expect(scene.persisted("two") == [1...2, 3...3])
+        scene.disk.setFault(nil, at: ledger)
         scene.worker.commit()
         scene.hear()
         #expect(scene.persisted("one") == [1...2, 3...3])
@@ -80,15 +99,17 @@ import Testing
     @Test func `who was told that a commit failed hears when one has not`() throws {
         let scene = try DiskScene()
         let directory = scene.layout.session("session")
-        scene.worker.perform(.makeDirectory(scene.layout.source("session", "three")))
+        scene.worker.perform(.beginSource(SourceKey(session: "session", source: "three")))
         scene.disk.setFault(EIO, at: directory)
         scene.worker.commit()
         scene.hear()
         #expect(scene.stuckPaths == [directory])
         scene.disk.setFault(nil, at: directory)
         let ledger = scene.layout.ledger("session", "one")
-        let line = Ledger.line(LedgerEntry(kind: .time, at: DiskScene.zero))
-        scene.worker.perform(.ledger(source: "one", path: ledger, line, records: nil))
+        scene.worker.perform(
+            .note(
+                SourceKey(session: "session", source: "one"),
+                LedgerEntry(kind: .time, at: DiskScene.zero), records: nil))
         scene.disk.setFault(EIO, at: ledger)
         scene.worker.commit()
         scene.hear()
@@ -105,20 +126,21 @@ import Testing
         let layout = scene.layout
         let description = layout.manifest(session)
         let ledger = layout.ledger(session, "one")
-        let segment = SegmentID(session: session, source: "one", number: 1)
-        let path = layout.segment(session, "one", origin: DiskScene.zero)
+        let source = SourceKey(session: session, source: "one")
+        let segment = SegmentKey(source, origin: DiskScene.zero)
+        let path = layout.segment(segment)
         func line(_ record: UInt64) -> DiskJob<TestPayload> {
             var entry = LedgerEntry(kind: .gap, at: DiskScene.zero)
             entry.firstSequence = record
             entry.lastSequence = record
-            return .ledger(source: "one", path: ledger, Ledger.line(entry), records: nil)
+            return .note(source, entry, records: nil)
         }
         scene.disk.setFault(EIO, at: "\(description).new")
-        scene.worker.perform(.makeDirectory(layout.session(session)))
-        scene.worker.perform(.manifest(path: description, Array("{}".utf8)))
-        scene.worker.perform(.makeDirectory(layout.source(session, "one")))
+        scene.worker.perform(.beginSession(session))
+        scene.worker.perform(.describe(DiskScene.manifest(session)))
+        scene.worker.perform(.beginSource(source))
         scene.worker.perform(line(3))
-        scene.open(segment, path: path)
+        scene.open(segment)
         scene.append(4...4, to: segment)
         scene.worker.perform(line(5))
         scene.worker.retry()

@@ -15,14 +15,14 @@ struct Observation {
     /// A fragment, and the segment that it went to.
     struct Fragment {
         var source: String
-        var segment: Int
+        var segment: SegmentKey
         var plan: FragmentPlan<NoPayload>
     }
 
     var recorder: SessionRecorder<NoPayload>
     private(set) var fragments: [Fragment] = []
     private(set) var ledgers: [String: [LedgerEntry]] = [:]
-    private(set) var opened: [(source: String, segment: Int, plan: SegmentPlan)] = []
+    private(set) var opened: [(source: String, segment: SegmentKey, plan: SegmentPlan)] = []
     private(set) var zeroUTC: UTCTime?
     /// The collector's wall clock less its monotonic one: time daemons step it.
     var wallNanoseconds: Int64 = 1_790_000_000_000_000_000
@@ -44,13 +44,14 @@ struct Observation {
             guard case .job(let job) = action else { continue }
             switch job {
             case .append(let id, let plan):
-                fragments.append(Fragment(source: id.source, segment: id.number, plan: plan))
-            case .ledger(let source, _, let bytes, _):
-                ledgers[source, default: []] += Ledger.parse(bytes).entries
-            case .open(let id, _, let plan, let zero):
-                opened.append((id.source, id.number, plan))
+                fragments.append(Fragment(source: id.source, segment: id, plan: plan))
+            case .note(let source, let entry, _):
+                ledgers[source.source, default: []].append(entry)
+            case .open(let id, let plan, let zero):
+                opened.append((id.source, id, plan))
                 zeroUTC = zeroUTC ?? zero
-            case .makeDirectory, .manifest, .reopen, .finish, .goOn, .endSession, .remove:
+            case .beginSession, .beginSource, .describe, .reopen, .finish, .goOn, .endSession,
+                .remove:
                 break
             }
         }

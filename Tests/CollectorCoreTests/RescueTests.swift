@@ -26,7 +26,7 @@ import Testing
         scene.worker.retry()
         scene.hear()
         let rescued = try #require(scene.rescued.first)
-        #expect(rescued.id == SourceID(session: "session", name: "one"))
+        #expect(rescued.id == SourceKey(session: "session", source: "one"))
         #expect(rescued.spools.map(\.sequences) == [SequenceSet(upTo: 2)])
         #expect(!scene.worker.isStuck)
         let report = scene.report(1, of: "one")
@@ -57,7 +57,7 @@ import Testing
         scene.disk.setFault(EIO, at: scene.path(1, of: "one"))
         scene.worker.commit()
         for source in ["one", "two"] { scene.finish(1, of: source) }
-        scene.worker.perform(.endSession("session", path: manifest, Array("{}".utf8)))
+        scene.worker.perform(.endSession(DiskScene.manifest(state: .finished)))
         scene.disk.setFault(nil, at: scene.path(1, of: "one"))
         scene.worker.retry()
         scene.hear()
@@ -69,8 +69,8 @@ import Testing
         entry.firstSequence = 3
         entry.lastSequence = 3
         scene.worker.perform(
-            .ledger(
-                source: "one", path: ledger, Ledger.line(entry),
+            .note(
+                SourceKey(session: "session", source: "one"), entry,
                 records: PersistedRecords(
                     source: "one", spool: DiskScene.spool, sequences: [3...3])))
         scene.worker.perform(.goOn(rescued.id))
@@ -92,8 +92,8 @@ import Testing
         scene.worker.retry()
         scene.hear()
         #expect(scene.rescued.count == 1)
-        let kept = try #require(try Catalog.read(scene.layout))
-        let fresh = try Catalog.inMemory()
+        let kept = try #require(try SQLiteCatalog.read(scene.layout))
+        let fresh = try SQLiteCatalog.inMemory()
         _ = try CatalogIndexing.update(fresh, scene.layout, everything: true)
         let one = try kept.segments().filter { $0.source == "one" }
         #expect(one == (try fresh.segments().filter { $0.source == "one" }))
@@ -131,7 +131,7 @@ import Testing
                 count += 1
             }
             rounds.append(count)
-            scene.worker.perform(.goOn(SourceID(session: "session", name: "one")))
+            scene.worker.perform(.goOn(SourceKey(session: "session", source: "one")))
         }
         #expect(rounds == [1, 2, 4, 8])
     }
@@ -144,7 +144,7 @@ import Testing
         entry.lastSequence = 4
         let records = PersistedRecords(source: "one", spool: DiskScene.spool, sequences: [3...4])
         scene.worker.perform(
-            .ledger(source: "one", path: path, Ledger.line(entry), records: records))
+            .note(SourceKey(session: "session", source: "one"), entry, records: records))
         scene.disk.setFault(EIO, at: path)
         scene.worker.commit()
         scene.hear()

@@ -31,9 +31,9 @@ struct SteadyCamera {
         AACFormat(configuration: [0x11, 0x88], sampleRate: 48_000, channels: 1))
 
     let name: String
-    let epoch: Identity
+    let epoch: EpochID
     var tracks = [Self.format]
-    var spool = Identity.random()
+    var spool = SpoolID.random()
     var sequence: UInt64 = 1
     /// Agent clock less the collector's.
     var clockNanoseconds: Int64 = 0
@@ -48,7 +48,7 @@ struct SteadyCamera {
 
     var introduction: SourceIntroduction {
         SourceIntroduction(
-            name: name, agent: "box", address: "10.0.0.1", spool: spool.bytes,
+            name: name, agent: "box", address: "10.0.0.1", spool: spool,
             epochs: [
                 Epoch(number: 1, identity: epoch, zeroUTCNanoseconds: zeroUTCNanoseconds)
             ], tracks: tracks)
@@ -191,7 +191,13 @@ struct SessionHarness {
     }
 
     var openedPaths: [String] {
-        jobs.compactMap { if case .open(_, let path, _, _) = $0 { path } else { nil } }
+        jobs.compactMap {
+            if case .open(let segment, _, _) = $0 {
+                recorder.settings.layout.segment(segment)
+            } else {
+                nil
+            }
+        }
     }
 
     /// The fragments of a source.
@@ -204,13 +210,16 @@ struct SessionHarness {
 
     /// What has been written into a source's ledger.
     func lines(_ source: String) -> [LedgerEntry] {
-        jobs.flatMap { job -> [LedgerEntry] in
-            guard case .ledger(source, _, let bytes, _) = job else { return [] }
-            return Ledger.parse(bytes).entries
+        jobs.compactMap { job in
+            guard case .note(let owner, let entry, _) = job, owner.source == source else {
+                return nil
+            }
+            return entry
         }
     }
 
-    var lastManifest: [UInt8]? {
-        jobs.compactMap { if case .endSession(_, _, let bytes) = $0 { bytes } else { nil } }.last
+    /// The last description of a session that has ended.
+    var lastManifest: SessionManifest? {
+        jobs.compactMap { if case .endSession(let manifest) = $0 { manifest } else { nil } }.last
     }
 }

@@ -140,7 +140,7 @@ private let second: Int64 = 1_000_000_000
         harness.picture(&camera, capturedAt: 2 * second, arriving: 2 * second)
         harness.tick(3 * second)
         let noted = harness.jobs.compactMap { job -> PersistedRecords? in
-            guard case .ledger(_, _, _, let records) = job else { return nil }
+            guard case .note(_, _, let records) = job else { return nil }
             return records
         }
         #expect(noted.map(\.sequences) == [[1...1]])
@@ -179,15 +179,15 @@ private let second: Int64 = 1_000_000_000
         for index in 0..<3 {
             harness.picture(&camera, capturedAt: Int64(index) * 100_000_000, arriving: second)
         }
-        let spool = camera.spool.bytes
+        let spool = camera.spool
         func persist(_ sequences: ClosedRange<UInt64>) -> UInt64? {
             harness.recorder.persisted(
                 PersistedRecords(source: "camera", spool: spool, sequences: [sequences]))
         }
-        #expect(harness.recorder.persisted(source: "camera", spool: spool) == 0)
+        #expect(harness.recorder.durable.persisted(source: "camera", spool: spool) == 0)
         #expect(persist(2...3) == nil)
         #expect(persist(1...1) == 3)
-        #expect(harness.recorder.persisted(source: "camera", spool: spool) == 3)
+        #expect(harness.recorder.durable.persisted(source: "camera", spool: spool) == 3)
     }
 
     @Test func `a session is described before anything of it is written`() throws {
@@ -198,14 +198,13 @@ private let second: Int64 = 1_000_000_000
         harness.tick(second)
         let first = try #require(
             harness.jobs.first { job in
-                if case .makeDirectory = job { false } else { true }
+                if case .beginSession = job { false } else { true }
             })
-        guard case .manifest(let path, _) = first else {
+        guard case .describe(let manifest) = first else {
             Issue.record("\(first)")
             return
         }
-        let session = try #require(harness.started.first)
-        #expect(path == ArchiveLayout(root: "/archive").manifest(session))
+        #expect(manifest.session == harness.started.first)
     }
 
     @Test func `the operator's stop finishes every file and the description`() throws {
@@ -218,7 +217,7 @@ private let second: Int64 = 1_000_000_000
         let finished = harness.jobs.contains { if case .finish = $0 { true } else { false } }
         #expect(finished)
         let manifest = try #require(harness.lastManifest)
-        #expect(String(decoding: manifest, as: UTF8.self).contains("\"finished\""))
+        #expect(manifest.state == .finished)
     }
 
     @Test(arguments: [
@@ -269,8 +268,8 @@ private let second: Int64 = 1_000_000_000
         harness.goodbye(&camera, at: second)
         #expect(harness.starts("camera") == [0])
         let warned = harness.jobs.contains { job in
-            guard case .ledger(_, _, let line, _) = job else { return false }
-            return String(decoding: line, as: UTF8.self).contains("before any clock exchange")
+            guard case .note(_, let entry, _) = job else { return false }
+            return entry.text?.contains("before any clock exchange") == true
         }
         #expect(warned)
     }

@@ -44,7 +44,7 @@ struct SimulatedBox {
     var soundPPM = 0.0
 
     private(set) var epochs: [Epoch] = [Epoch(number: 1, identity: .random())]
-    let spool = Identity.random()
+    let spool = SpoolID.random()
     private(set) var sequence: UInt64 = 1
     /// When each record was captured, by number less one.
     private(set) var captured: [Double] = []
@@ -102,7 +102,7 @@ struct SimulatedBox {
 
     var introduction: SourceIntroduction {
         SourceIntroduction(
-            name: name, agent: name, address: "here", spool: spool.bytes, epochs: epochs,
+            name: name, agent: name, address: "here", spool: spool, epochs: epochs,
             tracks: [
                 .h264(
                     H264Format(

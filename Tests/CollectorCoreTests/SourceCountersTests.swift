@@ -12,7 +12,7 @@ import Testing
     private func source(_ name: String, spool: UInt8 = 1) throws -> OpenedSource {
         OpenedSource(
             name: name, agent: "box", software: "agent 1", address: "10.0.0.7", owner: "",
-            spool: try #require(Identity([UInt8](repeating: spool, count: 16))), epochs: [],
+            spool: try #require(SpoolID([UInt8](repeating: spool, count: 16))), epochs: [],
             tracks: [], received: 0, missing: nil)
     }
 
@@ -82,12 +82,12 @@ import Testing
         #expect(since() == 5 * Self.second)
         #expect(sourceCounters["stage"]?.pictures == 2)
         #expect(sourceCounters["stage"]?.receivedBytes == 20)
-        sourceCounters.persisted("stage", spool: stage.spool.bytes, upTo: 1, at: 7 * Self.second)
+        sourceCounters.persisted("stage", spool: stage.spool, upTo: 1, at: 7 * Self.second)
         #expect(since() == 7 * Self.second)
         // Another spool's numbers say nothing.
-        sourceCounters.persisted("stage", spool: [9], upTo: 99, at: 8 * Self.second)
+        sourceCounters.persisted("stage", spool: .random(), upTo: 99, at: 8 * Self.second)
         #expect(since() == 7 * Self.second)
-        sourceCounters.persisted("stage", spool: stage.spool.bytes, upTo: 2, at: 9 * Self.second)
+        sourceCounters.persisted("stage", spool: stage.spool, upTo: 2, at: 9 * Self.second)
         #expect(since() == nil)
         // The box comes back with nothing: its numbers begin anew.
         sourceCounters.took(samples, of: "stage", at: 10 * Self.second)

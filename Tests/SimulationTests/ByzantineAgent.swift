@@ -15,8 +15,8 @@ struct ByzantineAgent {
 
     /// What it has learned of an honest agent.
     struct Victim {
-        var spool: Identity
-        var epoch: Identity
+        var spool: SpoolID
+        var epoch: EpochID
     }
 
     private struct Source {
@@ -44,13 +44,13 @@ struct ByzantineAgent {
     private let habit: Habit
     private var connections: [PeerID: Connection] = [:]
     private var count: UInt16 = 0
-    private var spools: [Identity] = []
+    private var spools: [SpoolID] = []
     private var stamp: Int64 = 0
 
     init(seed: UInt64) {
         var random = SeededGenerator(seed: seed &* 0x5DEE_CE66 &+ 11)
         habit = Habit.allCases[Int(seed % UInt64(Habit.allCases.count))]
-        spools = (0..<3).map { _ in Identity.random(using: &random) }
+        spools = (0..<3).map { _ in SpoolID.random(using: &random) }
         self.random = random
     }
 
@@ -177,7 +177,7 @@ struct ByzantineAgent {
     private mutating func epoch(_ number: UInt32, _ victims: [Victim]) -> Epoch {
         let victim = victims.isEmpty ? nil : pick(victims)
         let identity =
-            chance(2) ? victim?.epoch ?? .random(using: &random) : Identity.random(using: &random)
+            chance(2) ? victim?.epoch ?? .random(using: &random) : EpochID.random(using: &random)
         // From 1600 to 2400.
         let zero =
             chance(4)

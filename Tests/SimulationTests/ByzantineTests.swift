@@ -71,12 +71,14 @@ import Testing
                     budgets.fileBurst * lives + seconds * 10 + 64 * lives + filled
                     / Int64(budgets.fileBytes)
                 if files > allowed { excesses.append("\(source) has \(files) files") }
-                let ledger = try FileSystem.read(layout.ledger(session, source), limit: 1 << 30)
+                let ledger = layout.ledger(session, source)
+                // A kill may have come between the directory and its first line.
+                let size = FileSystem.exists(ledger) ? Int64(try FileSystem.size(ledger)) : 0
                 let bytes =
                     (budgets.ledgerBurstBytes + seconds * budgets.ledgerBytesPerSecond) * lives
                 // Estimated before it is encoded, and what is said at once comes on top.
-                if ledger.count > Int(bytes) * 2 + 100_000 {
-                    excesses.append("\(source) has \(ledger.count) bytes of ledger")
+                if size > bytes * 2 + 100_000 {
+                    excesses.append("\(source) has \(size) bytes of ledger")
                 }
             }
         }
@@ -112,7 +114,7 @@ import Testing
             _ = try ArchiveRecovery.run(
                 layout, now: UTCTime(nanoseconds: 1_800_000_000_000_000_000),
                 idleTimeoutNanoseconds: 0)
-            _ = try CatalogIndexing.update(try Catalog.inMemory(), layout)
+            _ = try CatalogIndexing.update(try SQLiteCatalog.inMemory(), layout)
         } catch {
             flaws.append("\(error)")
         }
@@ -121,6 +123,12 @@ import Testing
 
     @Test func `a hostile agent changes nothing of what honest ones have`() throws {
         for seed in Self.seeds { #expect(try violations(of: seed) == [], "seed \(seed)") }
+    }
+
+    /// Found among thousands: ticks of one format taken for those of another, and samples of an hour each that ran on.
+    @Test(arguments: [211, 228, 259] as [UInt64])
+    func `what was once found stays mended`(seed: UInt64) throws {
+        #expect(try violations(of: seed) == [])
     }
 
     @Test(arguments: Sabotage.trusting)

@@ -1,3 +1,4 @@
+import Media
 import Synchronization
 import TestSpools
 import Wire
@@ -8,5 +9,5 @@ final class Identities: Sendable {
 
     init(seed: UInt64) { random = Mutex(SeededGenerator(seed: seed)) }
 
-    func next() -> Identity { random.withLock { Identity.random(using: &$0) } }
+    func next() -> SpoolID { random.withLock { SpoolID.random(using: &$0) } }
 }

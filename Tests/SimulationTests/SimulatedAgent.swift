@@ -59,13 +59,13 @@ struct SimulatedAgent {
             settings: settings,
             shelf: try SpoolSet(storage: disk, limitBytes: spoolBytes),
             formats: SimulatedCamera.formats,
-            epoch: Identity([box] + [UInt8](repeating: boot, count: 15)) ?? .random(),
+            epoch: EpochID([box] + [UInt8](repeating: boot, count: 15)) ?? .random(),
             makeIdentity: { identities.next() })
     }
 
     /// Which run of the box's clock it is.
-    var epoch: Identity {
-        Identity([index] + [UInt8](repeating: boot, count: 15)) ?? .random()
+    var epoch: EpochID {
+        EpochID([index] + [UInt8](repeating: boot, count: 15)) ?? .random()
     }
 
     /// What the box's clock shows.

@@ -56,13 +56,17 @@ struct SimulatedCollector {
     private var nextRetry: Int64
     private(set) var sessionsFinished: [String] = []
     private var log: [String] = []
+    /// What the catalog's thread does; nil: none is kept.
+    private var follower: CatalogFollower?
+    private let listener = SpineListener([.sessions, .segments, .ledgers], capacity: 24)
+    private static let clock = ContinuousClock.now
     /// Whether what one source has on the disk is made durable when it would be without the others.
     private let keepsTime: Bool
 
     init(
         layout: ArchiveLayout, space: FreeSpace, recovered: RecoveredArchive, host: HostClock,
         takenNames: Set<String>, sabotage: Sabotage?, segmentNanoseconds: Int64, keepsTime: Bool,
-        at now: Instant
+        catalog: SimulatedCatalog?, at now: Instant
     ) {
         self.keepsTime = keepsTime
         self.layout = layout
@@ -86,7 +90,12 @@ struct SimulatedCollector {
         engine = CollectorEngine(
             settings: settings, recovered: recovered, host: host, at: now)
         let utc = now.utc
-        worker = DiskWorker(layout: layout, space: space, now: { utc })
+        let spine = Spine()
+        worker = DiskWorker(layout: layout, space: space, spine: spine, now: { utc })
+        if let catalog {
+            spine.add(listener)
+            follower = CatalogFollower(catalog, layout)
+        }
         nextCommit = now.monotonic + Self.commitNanoseconds
         nextRetry = nextCommit
         follow(now)
@@ -148,7 +157,9 @@ struct SimulatedCollector {
 
     /// Sources of which a file has failed and is not in order yet: until then its disk shows of it what it likes.
     var failing: Set<String> {
-        Set(worker.rescues.filter { !$0.value.isDone }.map { "\($0.key.session)/\($0.key.name)/" })
+        Set(
+            worker.rescues.filter { !$0.value.isDone }.map { "\($0.key.session)/\($0.key.source)/" }
+        )
     }
 
     /// Whether everything is done.
@@ -156,6 +167,16 @@ struct SimulatedCollector {
         engine.recorder.sessionName == nil && jobs.isEmpty && !worker.isDirty
             && !worker.isStuck
     }
+
+    /// The catalog's thread gets its turn.
+    mutating func followCatalog(at now: Instant) {
+        guard let isReady = follower?.isReady else { return }
+        let heard = isReady ? listener.take() : SpineListener.Heard()
+        _ = follower?.follow(heard, now: Self.clock + .nanoseconds(now.monotonic))
+    }
+
+    /// Whether the catalog has all that was said.
+    var isCatalogInStep: Bool { follower?.isInStep ?? true }
 
     /// The receiving thread hears what the disk has done.
     mutating func hear(at now: Instant) {

@@ -1,3 +1,4 @@
+import Media
 import Archive
 import Glibc
 import TestDisks
@@ -55,7 +56,9 @@ struct SystemSimulation {
     /// The power was cut, and what that has torn has not been put in order yet.
     private var isTorn = false
     /// By agent and spool: what the collector has said to be durable.
-    private var acknowledged: [String: [Identity: UInt64]] = [:]
+    private var acknowledged: [String: [SpoolID: UInt64]] = [:]
+    /// By agent: all headers that it was sent, chained.
+    private var told: [String: Digest] = [:]
     private(set) var violations: [String] = []
     /// What happened, to be read where something is not as it should be.
     private(set) var history: [String] = []
@@ -67,6 +70,9 @@ struct SystemSimulation {
     private var byzantineBegins: Int64 = 0
     /// What happens to one must not change what chance does to another.
     private let isIsolated: Bool
+    /// Outlives collectors, as their files do; nil: none is kept.
+    private let catalog: SimulatedCatalog?
+    private var catalogRandom: SeededGenerator
 
     /// Whether there is somebody hostile, and from when on.
     enum Company {
@@ -82,7 +88,7 @@ struct SystemSimulation {
     ///   - killAt: kills the collector once, within this change of its disk.
     init(
         seed: UInt64, trouble: Trouble, sabotage: Sabotage? = nil, killAt: Int? = nil,
-        company: Company = .honest, root: String
+        company: Company = .honest, keepsCatalog: Bool = false, root: String
     ) throws {
         self.seed = seed
         self.trouble = trouble
@@ -97,6 +103,8 @@ struct SystemSimulation {
             byzantineBegins = fromTheBeginning ? 0 : now + Self.laterNanoseconds
         }
         network.isIsolated = isIsolated
+        catalog = keepsCatalog ? SimulatedCatalog(seed: seed) : nil
+        catalogRandom = SeededGenerator(seed: seed ^ 0xCA7A)
         random = SeededGenerator(seed: seed)
         stopRandom = SeededGenerator(seed: ~seed)
         disk = FaultyDisk(root: root, seed: random.next())
@@ -145,6 +153,7 @@ struct SystemSimulation {
         isPeaceful = true
         disk.setCapacity(nil)
         disk.setFaults(oneIn: nil)
+        catalog?.makePeace()
         for index in agents.indices { agents[index].sayGoodbye(now: now) }
     }
 
@@ -272,6 +281,9 @@ extension SystemSimulation {
         if chance(25) { try checkPlayable("while it is recorded") }
         // The receiving thread hears of it a little later, or is killed before.
         if isPeaceful || !chance(4) || isIsolated { collector?.hear(at: instant) }
+        if catalog != nil, Int.random(in: 0..<6, using: &catalogRandom) == 0 {
+            collector?.followCatalog(at: instant)
+        }
         deliver()
     }
 
@@ -308,7 +320,7 @@ extension SystemSimulation {
     private mutating func annoyCollector(at instant: Instant) {
         guard !isPeaceful, now >= byzantineBegins, byzantine != nil else { return }
         let victims = agents.compactMap { agent in
-            collector?.engine.recorder.spool(of: agent.name).flatMap { Identity($0) }.map {
+            collector?.engine.recorder.spool(of: agent.name).map {
                 ByzantineAgent.Victim(spool: $0, epoch: agent.epoch)
             }
         }
@@ -327,10 +339,11 @@ extension SystemSimulation {
     /// Remembers what agents are told to be durable.
     private mutating func note(_ header: [UInt8], to peer: PeerID) {
         guard let index = network.connections[peer]?.agent,
-            let spool = collector?.engine.recorder.spool(of: agents[index].name).flatMap({
-                Identity($0)
-            }), let message = try? WireMessage(decoding: header)
+            let spool = collector?.engine.recorder.spool(of: agents[index].name),
+            let message = try? WireMessage(decoding: header)
         else { return }
+        let before = told[agents[index].name]?.bytes ?? []
+        told[agents[index].name] = Digest(of: before + header)
         var states: [SourceState] = []
         if case .acknowledgement(let acknowledgement) = message { states = acknowledgement.sources }
         for state in states {
@@ -398,7 +411,7 @@ extension SystemSimulation {
             host: HostClock(boot: "boot \(boots)", wallErrorNanoseconds: 1_000_000),
             takenNames: Set(try layout.sessionNames()),
             sabotage: sabotage, segmentNanoseconds: Self.segmentNanoseconds,
-            keepsTime: isIsolated, at: instant)
+            keepsTime: isIsolated, catalog: catalog, at: instant)
         isTorn = false
         try checkPlayable("after recovery")
     }
@@ -413,7 +426,7 @@ extension SystemSimulation {
             for (spool, sequence) in spools {
                 // Where nothing is known of a spool, there was nothing to keep: losses that belonged to no session. Were there
                 // samples, the end would show that they are missing.
-                let own = recovered.spools[name]?.first { $0.spool == spool.bytes }
+                let own = recovered.spools[name]?.first { $0.spool == spool }
                 if let there = own?.sequences.watermark, there < sequence {
                     violate("\(name): \(sequence) was acknowledged, \(there) is on disk")
                 }
@@ -458,6 +471,54 @@ extension SystemSimulation {
             if !violations.isEmpty { history += try describe() }
             if report.state != "finished" { violate("\(session) is \(report.state ?? "nothing")") }
         }
+        try checkCatalog()
+    }
+
+    /// How often the catalog would not be written.
+    var catalogRefusals: Int { catalog?.refusals ?? 0 }
+
+    /// All that is left of it: every file, and what each agent was told.
+    func digest() throws -> Digest {
+        var bytes: [UInt8] = []
+        for session in try layout.sessionNames() {
+            bytes += try FileSystem.read(layout.manifest(session), limit: 1 << 28)
+            for source in try layout.sourceNames(session) {
+                for path in try layout.segmentPaths(session, source) {
+                    bytes += path.dropFirst(layout.root.count).utf8
+                    bytes += Digest(of: try FileSystem.read(path, limit: 1 << 28)).bytes
+                }
+                // Errors name paths, and an archive's is another one each time.
+                for var entry in try Ledger.read(layout.ledger(session, source)).entries {
+                    entry.text = entry.text?.replacing(layout.root, with: "")
+                    bytes += Ledger.line(entry)
+                }
+            }
+        }
+        for (name, digest) in told.sorted(by: { $0.key < $1.key }) {
+            bytes += name.utf8 + digest.bytes
+        }
+        return Digest(of: bytes)
+    }
+
+    /// What agents were told to be durable, by agent and spool.
+    var acknowledgements: [String: [SpoolID: UInt64]] { acknowledged }
+
+    /// In the end, the catalog says what the files say.
+    private mutating func checkCatalog() throws {
+        guard let catalog else { return }
+        // It has not been asked for all that was said yet.
+        for turn in 0..<10_000 where turn < 2 || collector?.isCatalogInStep == false {
+            now += 1_000_000_000
+            let instant = instant
+            collector?.followCatalog(at: instant)
+        }
+        let fresh = try SQLiteCatalog.inMemory()
+        _ = try CatalogIndexing.update(fresh, layout, everything: true)
+        let (wanted, kept) = (try fresh.dump(), try catalog.dump())
+        if wanted != kept {
+            let differences = Set(wanted).symmetricDifference(kept).sorted().prefix(6)
+            violate("the catalog differs: \(differences.joined(separator: "; "))")
+        }
     }
 
     /// Records that the ledgers of a source name as lost by a file that failed when its session had ended.
@@ -482,7 +543,7 @@ extension SystemSimulation {
             for source in try layout.sourceNames(session) {
                 for path in try layout.segmentPaths(session, source) {
                     let sequences = FileVerifier.verify(path).sequences.map {
-                        "\(hexadecimal($0.key.prefix(3))) \($0.value)"
+                        "\($0.key.description.prefix(6)) \($0.value)"
                     }
                     lines.append("\(path): \(sequences)")
                 }

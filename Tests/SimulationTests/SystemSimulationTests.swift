@@ -22,20 +22,7 @@ private let seeds = SimulationRun.seeds(usually: 40)
     }
 
     private func trouble(of seed: UInt64) -> SystemSimulation.Trouble {
-        seed / 8 % 3 == 1 ? failures(of: seed).union(.stops) : failures(of: seed)
-    }
-
-    private func failures(of seed: UInt64) -> SystemSimulation.Trouble {
-        switch seed % 8 {
-        case 0: []
-        case 1: [.lostConnections, .agentKills]
-        case 2: [.collectorKills]
-        case 3: [.collectorPowerCuts, .lostConnections]
-        case 4: [.fullDisk, .collectorKills]
-        case 5: [.faultyDisk]
-        case 6: [.agentPowerCuts, .collectorPowerCuts]
-        default: .all
-        }
+        SystemSimulation.trouble(of: seed)
     }
 
     @Test func `whatever fails, every sample is recorded once and every file plays`() throws {
@@ -46,6 +33,31 @@ private let seeds = SimulationRun.seeds(usually: 40)
             #expect(result.violations == [], "seed \(seed)")
         }
         #expect(crashes > seeds.count / 4, "the simulation has become harmless")
+    }
+
+    /// A catalog that is locked, full, broken or slow: what agents hear, and when, is the same without one.
+    @Test func `nothing waits for the catalog, and in the end it says what the files say`() throws {
+        var refusals = 0
+        for seed in seeds.prefix(max(16, seeds.count / 4)) {
+            let runs = try [true, false].map { keepsCatalog in
+                try SimulationRun.inDirectory { root in
+                    var simulation = try SystemSimulation(
+                        seed: seed, trouble: trouble(of: seed), keepsCatalog: keepsCatalog,
+                        root: root)
+                    let violations = try simulation.run()
+                    refusals += simulation.catalogRefusals
+                    return (
+                        violations, simulation.history.map { $0.replacing(root, with: "") },
+                        simulation.acknowledgements
+                    )
+                }
+            }
+            let (with, without) = (runs[0], runs[1])
+            #expect(with.0 == [], "seed \(seed)")
+            #expect(with.1 == without.1, "seed \(seed)")
+            #expect(with.2 == without.2, "seed \(seed)")
+        }
+        #expect(refusals > 8, "the catalog has become harmless")
     }
 
     /// Found among ten thousand: what a file that failed after its session's end had, and had lost; names given twice; sound that
@@ -73,5 +85,25 @@ private let seeds = SimulationRun.seeds(usually: 40)
             if let violation = result.violations.first { found = (seed, violation) }
         }
         #expect(found != nil, "\(sabotage.rawValue)")
+    }
+}
+
+extension SystemSimulation {
+    /// What goes wrong in a seed's run.
+    static func trouble(of seed: UInt64) -> Trouble {
+        seed / 8 % 3 == 1 ? failures(of: seed).union(.stops) : failures(of: seed)
+    }
+
+    private static func failures(of seed: UInt64) -> Trouble {
+        switch seed % 8 {
+        case 0: []
+        case 1: [.lostConnections, .agentKills]
+        case 2: [.collectorKills]
+        case 3: [.collectorPowerCuts, .lostConnections]
+        case 4: [.fullDisk, .collectorKills]
+        case 5: [.faultyDisk]
+        case 6: [.agentPowerCuts, .collectorPowerCuts]
+        default: .all
+        }
     }
 }

@@ -120,7 +120,7 @@ package final class WrittenSession {
     private func fragment(_ index: Int, withExchanges: Bool) -> FragmentPlan<ArrayPayload> {
         var pieces: [PlannedPiece<ArrayPayload>] = []
         var context = FragmentContext(
-            spool: [UInt8](repeating: 1, count: 16), epoch: [UInt8](repeating: 2, count: 16),
+            spool: SpoolID(high: 1, low: 1), epoch: EpochID(high: UInt64(2), low: 0),
             clock: FragmentRecord.Clock(
                 offsetNanoseconds: 0, boundNanoseconds: 5_000_000, skewPartsPerBillion: 0),
             collectorZeroNanoseconds: Self.collectorZero)

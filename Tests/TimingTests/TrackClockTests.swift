@@ -52,6 +52,36 @@ struct TrackClockTests {
         #expect(placed.allSatisfy { $0.faults.isEmpty })
     }
 
+    @Test func `in other ticks a track goes on behind what there was`() {
+        var before = packets(rate: 48_000)
+        _ = place(&before, stamps(1_000_000_000, duration: 21_333_333))
+        var clock = packets(rate: 44_100)
+        clock.goOn(after: before)
+        // 1 s and 1,024 samples of 48 kHz.
+        #expect(clock.endNanoseconds.map { ($0 - 1_021_333_333).magnitude < 30_000 } == true)
+        let back = place(&clock, stamps(500_000_000, duration: 23_219_955))
+        #expect(back.map { $0.dtsTicks > 44_100 } == [true])
+        var again = packets(rate: 48_000)
+        again.goOn(after: clock)
+        let last = place(&again, stamps(400_000_000, duration: 21_333_333))
+        #expect(last.map { $0.dtsTicks > 48_000 } == [true])
+    }
+
+    @Test func `samples whose stamps cannot be used run on no farther than they may`() {
+        var clock = pictures()
+        let hour = 3_600 * Self.second
+        let first = clock.place(stamps(0, duration: hour), nowNanoseconds: 300 * hour)
+        #expect(first.dtsTicks == 0)
+        var last = first
+        for _ in 0..<100 {
+            last = clock.place(
+                stamps(-hour, duration: hour), nowNanoseconds: 300 * hour,
+                latestNanoseconds: 120 * Self.second)
+        }
+        #expect(last.faults.contains(.backwards))
+        #expect(last.dtsTicks <= 121 * 90_000)
+    }
+
     @Test func `what was captured before the session's zero has negative ticks`() {
         var clock = pictures()
         let placed = place(&clock, stamps(-7_200 * Self.second), now: 0)

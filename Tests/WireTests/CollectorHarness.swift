@@ -6,6 +6,7 @@ import Testing
 /// A collector's link with shorthands, and everything that it asked for sorted.
 struct CollectorHarness {
     var link: CollectorLink
+    var durable: DurableMap
     var now: Int64 = 1_000 * Fixtures.second
     var sent: [(peer: PeerID, message: WireMessage)] = []
     var events: [CollectorAction] = []
@@ -14,11 +15,10 @@ struct CollectorHarness {
 
     init(
         settings: CollectorLinkSettings = CollectorLinkSettings(software: "tributary-collector 1"),
-        archived: @escaping @Sendable (String, Identity) -> ArchivedRecords = { _, _ in
-            ArchivedRecords()
-        }
+        archived: ArchivedRecords = ArchivedRecords()
     ) {
-        link = CollectorLink(settings: settings, archived: archived)
+        link = CollectorLink(settings: settings)
+        durable = DurableMap(otherwise: archived)
     }
 
     static func peer(_ number: UInt8) -> PeerID { PeerID([0, number]) }
@@ -44,7 +44,8 @@ struct CollectorHarness {
             link.received(
                 IncomingMessage(
                     peer: Self.peer(peer), address: address ?? "10.0.0.\(peer)", right: right,
-                    header: bytes, payloadSizeBytes: payload, extraParts: extraParts), now: now))
+                    header: bytes, payloadSizeBytes: payload, extraParts: extraParts), now: now,
+                durable: durable))
     }
 
     mutating func perform(_ actions: [CollectorAction]) {
@@ -67,7 +68,13 @@ struct CollectorHarness {
 
     mutating func tick(milliseconds: Int64 = 0) {
         now += milliseconds * 1_000_000
-        perform(link.tick(now: now))
+        perform(link.tick(now: now, durable: durable))
+    }
+
+    /// Everything of a source up to a record has become durable.
+    mutating func persist(_ source: String, through sequence: UInt64, spool: UInt8 = 1) {
+        durable.persist(source, Fixtures.identity(spool), through: sequence)
+        link.becameDurable(source: source, spool: Fixtures.identity(spool), through: sequence)
     }
 
     /// What was asked for since the last call.

@@ -34,9 +34,7 @@ struct `A greeting` {
     }
 
     @Test func `resumes behind what the archive has`() {
-        var collector = CollectorHarness { name, _ in
-            ArchivedRecords(persisted: name == "camera1" ? 41 : 0)
-        }
+        var collector = CollectorHarness(archived: ArchivedRecords(persisted: 41))
         collector.send(.hello(Fixtures.hello(firstSequence: 30)))
         let state = collector.takeState()
         #expect(state?.received == 41)
@@ -46,7 +44,7 @@ struct `A greeting` {
     }
 
     @Test func `says which records are nowhere any more`() {
-        var collector = CollectorHarness { _, _ in ArchivedRecords(persisted: 9) }
+        var collector = CollectorHarness(archived: ArchivedRecords(persisted: 9))
         collector.send(.hello(Fixtures.hello(firstSequence: 20)))
         guard case .opened(let source)? = collector.takeEvents().first else {
             Issue.record("not opened")
@@ -73,7 +71,9 @@ struct `A greeting` {
     @Test func `with another spool numbers anew`() {
         var collector = CollectorHarness.greeted()
         collector.send(.samples(Fixtures.samples()))
-        collector.perform(collector.link.peerGone(CollectorHarness.peer(1), now: collector.now))
+        collector.perform(
+            collector.link.peerGone(
+                CollectorHarness.peer(1), now: collector.now, durable: collector.durable))
         collector.send(.hello(Fixtures.hello(spool: 2)), from: 2)
         #expect(collector.takeState(of: 2)?.received == 0)
         collector.send(.samples(Fixtures.samples()), from: 2)
@@ -103,7 +103,9 @@ struct `A greeting` {
         collector.send(.hello(Fixtures.hello(spool: 2, sources: ["b"])), from: 2)
         // It keeps its samples, and comes again.
         #expect(collector.takeRefusal(of: 2)?.reason == .unknownConnection)
-        collector.perform(collector.link.peerGone(CollectorHarness.peer(1), now: collector.now))
+        collector.perform(
+            collector.link.peerGone(
+                CollectorHarness.peer(1), now: collector.now, durable: collector.durable))
         collector.send(.hello(Fixtures.hello(spool: 2, sources: ["b"])), from: 2)
         #expect(collector.takeRefusal(of: 2) == nil)
     }
@@ -115,7 +117,9 @@ struct `A greeting` {
         collector.send(.hello(Fixtures.hello()))
         collector.send(.hello(Fixtures.hello(spool: 2, sources: ["b"])), from: 2)
         #expect(collector.takeRefusal(of: 2)?.reason == .unknownConnection)
-        collector.perform(collector.link.peerGone(CollectorHarness.peer(1), now: collector.now))
+        collector.perform(
+            collector.link.peerGone(
+                CollectorHarness.peer(1), now: collector.now, durable: collector.durable))
         collector.send(.hello(Fixtures.hello(spool: 2, sources: ["b"])), from: 2)
         #expect(collector.takeRefusal(of: 2) == nil)
     }
@@ -169,7 +173,9 @@ struct `A source that another agent holds` {
 
     @Test func `goes to the newcomer at once when its connection is gone`() {
         var collector = contested()
-        collector.perform(collector.link.peerGone(CollectorHarness.peer(1), now: collector.now))
+        collector.perform(
+            collector.link.peerGone(
+                CollectorHarness.peer(1), now: collector.now, durable: collector.durable))
         #expect(collector.takeState(of: 2) != nil)
     }
 
@@ -177,7 +183,9 @@ struct `A source that another agent holds` {
         var collector = contested()
         collector.tick(milliseconds: 10)
         collector.send(.hello(Fixtures.hello(spool: 3, agent: "box9")), from: 3)
-        collector.perform(collector.link.peerGone(CollectorHarness.peer(1), now: collector.now))
+        collector.perform(
+            collector.link.peerGone(
+                CollectorHarness.peer(1), now: collector.now, durable: collector.durable))
         #expect(collector.takeState(of: 2) != nil)
         #expect(collector.takeRefusal(of: 3)?.reason == .sourceInUse)
     }
@@ -281,9 +289,7 @@ struct `A record` {
     }
 
     @Test func `nothing is taken behind a goodbye that the archive knows, however it is cut`() {
-        var collector = CollectorHarness(archived: { _, _ in
-            ArchivedRecords(persisted: 100, goodbye: 100)
-        })
+        var collector = CollectorHarness(archived: ArchivedRecords(persisted: 100, goodbye: 100))
         collector.send(.hello(Fixtures.hello()))
         _ = collector.takeEvents()
         // Nobody was told that the source is here: its samples would belong to nobody.
@@ -324,7 +330,7 @@ struct `A record` {
         collector.perform(
             collector.link.refuse(
                 CollectorHarness.peer(1), .malformed, "NAL length", takingBack: Fixtures.samples(),
-                now: collector.now))
+                now: collector.now, durable: collector.durable))
         #expect(collector.takeRefusal()?.text == "NAL length")
         collector.send(.hello(Fixtures.hello()), from: 2)
         #expect(collector.takeState(of: 2)?.received == 0)
@@ -337,10 +343,10 @@ struct `An Ack` {
         var collector = CollectorHarness.greeted(hello: Fixtures.hello(sources: ["a", "b"]))
         collector.send(.samples(Fixtures.samples(source: 0)))
         collector.send(.samples(Fixtures.samples(source: 1)))
-        collector.link.persisted(source: "a", spool: Fixtures.identity(1), sequence: 2)
-        collector.link.persisted(source: "b", spool: Fixtures.identity(1), sequence: 3)
+        collector.persist("a", through: 2)
+        collector.persist("b", through: 3)
         // Of another numbering: old news.
-        collector.link.persisted(source: "a", spool: Fixtures.identity(9), sequence: 3)
+        collector.persist("a", through: 3, spool: 9)
         collector.tick()
         let messages = collector.takeSent()
         guard messages.count == 1, case .acknowledgement(let ack) = messages[0] else {
@@ -377,10 +383,10 @@ struct `An Ack` {
         var collector = CollectorHarness.greeted()
         collector.send(.samples(Fixtures.samples()))
         collector.send(.goodbye(Goodbye(source: 0, sequence: 4, text: "")))
-        collector.link.persisted(source: "camera1", spool: Fixtures.identity(1), sequence: 3)
+        collector.persist("camera1", through: 3)
         collector.tick()
         #expect(!collector.takeEvents().contains(.closed(source: "camera1", .complete)))
-        collector.link.persisted(source: "camera1", spool: Fixtures.identity(1), sequence: 4)
+        collector.persist("camera1", through: 4)
         collector.tick()
         #expect(collector.takeState()?.persisted == 4)
         #expect(collector.takeEvents() == [.closed(source: "camera1", .complete)])
@@ -448,7 +454,7 @@ struct `A connection` {
 
     @Test func `is refused with a reason while the collector stops`() {
         var collector = CollectorHarness.greeted()
-        collector.perform(collector.link.stop(now: collector.now))
+        collector.perform(collector.link.stop(now: collector.now, durable: collector.durable))
         #expect(collector.takeEvents() == [.closed(source: "camera1", .stopping)])
         #expect(collector.takeRefusal()?.reason == .stopping)
         collector.send(.hello(Fixtures.hello()), from: 2)
@@ -517,7 +523,9 @@ struct `Strangers` {
             switch Int.random(in: 0..<20, using: &random) {
             case 0:
                 collector.perform(
-                    collector.link.peerGone(CollectorHarness.peer(peer), now: collector.now))
+                    collector.link.peerGone(
+                        CollectorHarness.peer(peer), now: collector.now, durable: collector.durable)
+                )
             case 1...3:
                 collector.tick(milliseconds: .random(in: 0...3_000, using: &random))
             default:

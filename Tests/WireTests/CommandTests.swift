@@ -202,7 +202,9 @@ struct `A collector that passes commands on` {
         source: String = "camera1", ticket: UInt64 = 1
     ) {
         collector.perform(
-            collector.link.command(request, to: source, ticket: ticket, now: collector.now))
+            collector.link.command(
+                request, to: source, ticket: ticket, now: collector.now)
+        )
     }
 
     private func commands(_ collector: inout CollectorHarness) -> [Command] {
@@ -282,7 +284,8 @@ struct `A collector that passes commands on` {
         var collector = CollectorHarness.greeted()
         ask(&collector, ticket: 5)
         collector.perform(
-            collector.link.peerGone(CollectorHarness.peer(1), now: collector.now))
+            collector.link.peerGone(
+                CollectorHarness.peer(1), now: collector.now, durable: collector.durable))
         #expect(failure(reports(&collector)[5]) == .notConnected)
     }
 

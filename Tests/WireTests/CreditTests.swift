@@ -32,7 +32,8 @@ struct `Credit` {
         collector.tick()
         #expect(collector.takeState(of: 200)?.creditLimitBytes == 1 << 20)
         for number in 17...200 as ClosedRange<UInt8> {
-            _ = collector.link.peerGone(CollectorHarness.peer(number), now: collector.now)
+            _ = collector.link.peerGone(
+                CollectorHarness.peer(number), now: collector.now, durable: collector.durable)
         }
         collector.send(.hello(hello(17)), from: 17)
         #expect(collector.link.windowBytes == (64 << 20) / 17)
@@ -82,12 +83,15 @@ struct `Credit` {
         collector.send(.samples(Fixtures.samples(first: 1, runs: [batch])))
         collector.tick()
         collector.link.released(MediaAmount(sizeBytes: 4 << 20 - 512), source: "camera1")
-        collector.perform(collector.link.returnCredit(now: collector.now))
+        collector.perform(
+            collector.link.returnCredit(now: collector.now, durable: collector.durable))
         #expect(collector.takeState() == nil)
         collector.link.released(MediaAmount(sizeBytes: 512, samples: 1), source: "camera1")
-        collector.perform(collector.link.returnCredit(now: collector.now))
+        collector.perform(
+            collector.link.returnCredit(now: collector.now, durable: collector.durable))
         #expect(collector.takeState()?.creditLimitBytes == (8 << 20) + (4 << 20) + 256)
-        collector.perform(collector.link.returnCredit(now: collector.now))
+        collector.perform(
+            collector.link.returnCredit(now: collector.now, durable: collector.durable))
         #expect(collector.takeState() == nil)
     }
 
@@ -132,8 +136,7 @@ struct `Credit` {
         // What was granted at first, and no more.
         #expect(refusal?.reason == .limit)
         #expect(number <= (8 << 20) / 256 + 1)
-        collector.link.persisted(
-            source: "camera1", spool: Fixtures.identity(1), sequence: number)
+        collector.persist("camera1", through: number)
         #expect(collector.link.sources["camera1"]?.heldBytes == 0)
     }
 

@@ -30,12 +30,14 @@ struct `An Enrol` {
         #expect(enrolments(&collector).isEmpty && collector.takeSent().isEmpty)
         let enrolled = Enrolled(name: "box7", sources: own.sources)
         collector.perform(
-            collector.link.enrolled(Self.peer, .enrolled(enrolled), now: collector.now))
+            collector.link.enrolled(
+                Self.peer, .enrolled(enrolled), now: collector.now, durable: collector.durable))
         #expect(collector.takeSent() == [.enrolled(enrolled)])
         #expect(collector.dismissed == [Self.peer])
         // Nobody waits any more.
         collector.perform(
-            collector.link.enrolled(Self.peer, .enrolled(enrolled), now: collector.now))
+            collector.link.enrolled(
+                Self.peer, .enrolled(enrolled), now: collector.now, durable: collector.durable))
         #expect(collector.takeSent().isEmpty)
     }
 
@@ -43,7 +45,8 @@ struct `An Enrol` {
         var collector = CollectorHarness()
         collector.send(.enrol(Self.enrol), right: token)
         collector.perform(
-            collector.link.enrolled(Self.peer, .refused("too late"), now: collector.now))
+            collector.link.enrolled(
+                Self.peer, .refused("too late"), now: collector.now, durable: collector.durable))
         #expect(collector.takeRefusal() == Refusal(reason: .enrolment, text: "too late"))
         #expect(collector.dismissed == [Self.peer])
         #expect(collector.logs.first?.metadata["address"] == "10.0.0.1")
@@ -52,9 +55,11 @@ struct `An Enrol` {
     @Test func `of a peer that has gone is forgotten`() {
         var collector = CollectorHarness()
         collector.send(.enrol(Self.enrol), right: token)
-        collector.perform(collector.link.peerGone(Self.peer, now: collector.now))
         collector.perform(
-            collector.link.enrolled(Self.peer, .refused("too late"), now: collector.now))
+            collector.link.peerGone(Self.peer, now: collector.now, durable: collector.durable))
+        collector.perform(
+            collector.link.enrolled(
+                Self.peer, .refused("too late"), now: collector.now, durable: collector.durable))
         #expect(collector.takeSent().isEmpty)
     }
 

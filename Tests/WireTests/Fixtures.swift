@@ -40,8 +40,8 @@ enum Fixtures {
     static let otherAudio = TrackFormat.aac(
         AACFormat(configuration: [0x12, 0x10], sampleRate: 44_100, channels: 2))
 
-    static func identity(_ number: UInt8) -> Identity {
-        Identity([UInt8](repeating: number, count: 16)) ?? .random()
+    static func identity<ID: RandomIdentity>(_ number: UInt8) -> ID {
+        ID([UInt8](repeating: number, count: 16)) ?? .random()
     }
 
     static let epoch = Epoch(number: 1, identity: identity(0xE0))

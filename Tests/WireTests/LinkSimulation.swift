@@ -46,6 +46,7 @@ struct LinkSimulation {
     private var now: Int64 = 0
     private var agent: AgentLink<Int>
     private var collector: CollectorLink
+    private var durable = DurableMap()
     private var disk = Disk()
     private var connection: Connection?
     private var reconnectAt: Int64? = 0
@@ -76,13 +77,11 @@ struct LinkSimulation {
         for (index, name) in Self.names.enumerated() {
             _ = agent.addSource(name, formats: formats[index])
         }
-        collector = Self.collector(persisted: [:])
+        collector = Self.collector()
     }
 
-    private static func collector(persisted: [String: UInt64]) -> CollectorLink {
-        CollectorLink(settings: CollectorLinkSettings(software: "collector")) { name, _ in
-            ArchivedRecords(persisted: persisted[name] ?? 0)
-        }
+    private static func collector() -> CollectorLink {
+        CollectorLink(settings: CollectorLinkSettings(software: "collector"))
     }
 
     /// Some minutes of trouble, then as much peace as it takes.
@@ -113,7 +112,7 @@ struct LinkSimulation {
         deliver(all: inPeace)
         useDisk()
         perform(agent.tick(now: now))
-        perform(collector.tick(now: now))
+        perform(collector.tick(now: now, durable: durable))
         // Gaps that stand for what did not fit are sent at once, and cannot grow any more then.
         #expect(agent.memoryBytes <= Self.memoryLimitBytes + 50_000, "seed \(seed)")
     }
@@ -183,7 +182,7 @@ struct LinkSimulation {
         for _ in 0..<count {
             if let message = connection?.toCollector.first {
                 connection?.toCollector.removeFirst()
-                perform(collector.received(message, now: now))
+                perform(collector.received(message, now: now, durable: durable))
             }
             if let header = connection?.toAgent.first {
                 connection?.toAgent.removeFirst()
@@ -268,8 +267,9 @@ struct LinkSimulation {
                 taken.unwritten.removeAll()
                 if chance(3), let newest = taken.records.last?.sequences.upperBound {
                     taken.persisted = newest
-                    collector.persisted(
-                        source: name, spool: Fixtures.identity(1), sequence: newest)
+                    durable.persist(name, Fixtures.identity(1), through: newest)
+                    collector.becameDurable(
+                        source: name, spool: Fixtures.identity(1), through: newest)
                 }
             }
             disk.taken[name] = taken
@@ -284,7 +284,7 @@ struct LinkSimulation {
             taken.unwritten.removeAll()
             disk.taken[name] = taken
         }
-        collector = Self.collector(persisted: disk.taken.mapValues(\.persisted))
+        collector = Self.collector()
         connection = nil
         perform(agent.disconnected(now: now))
     }

@@ -5,7 +5,7 @@ import Testing
 /// What an agent hears from a collector that was killed and started again.
 struct `A collector that was started again` {
     private func collector(persisted: UInt64, goodbye: UInt64? = nil) -> CollectorHarness {
-        CollectorHarness { _, _ in ArchivedRecords(persisted: persisted, goodbye: goodbye) }
+        CollectorHarness(archived: ArchivedRecords(persisted: persisted, goodbye: goodbye))
     }
 
     @Test func `takes the message of which it has a part on disk`() {
@@ -27,7 +27,7 @@ struct `A collector that was started again` {
         collector.send(.hello(Fixtures.hello()))
         collector.send(.samples(Fixtures.samples(first: 4)))
         // The archive has 7 to 9 from before.
-        collector.link.persisted(source: "camera1", spool: Fixtures.identity(1), sequence: 9)
+        collector.persist("camera1", through: 9)
         collector.tick(milliseconds: 100)
         #expect(collector.takeState()?.persisted == 6)
         collector.send(.samples(Fixtures.samples(first: 7)))

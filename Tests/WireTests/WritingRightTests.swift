@@ -47,11 +47,12 @@ struct `A connection with a key` {
         let peer = CollectorHarness.peer(1)
         collector.perform(
             collector.link.rightChanged(
-                of: peer, to: right("*"), else: "", now: collector.now))
+                of: peer, to: right("*"), else: "", now: collector.now, durable: collector.durable))
         #expect(collector.takeRefusal() == nil)
         collector.perform(
             collector.link.rightChanged(
-                of: peer, to: right("camera2"), else: "", now: collector.now))
+                of: peer, to: right("camera2"), else: "", now: collector.now,
+                durable: collector.durable))
         #expect(collector.takeRefusal()?.reason == .unauthorized)
         #expect(
             collector.takeEvents() == [.closed(source: "camera1", .refused(.unauthorized))])
@@ -63,13 +64,14 @@ struct `A connection with a key` {
         collector.perform(
             collector.link.rightChanged(
                 of: CollectorHarness.peer(1), to: nil, else: "the key box7 is revoked",
-                now: collector.now))
+                now: collector.now, durable: collector.durable))
         let refusal = collector.takeRefusal()
         #expect(refusal == Refusal(reason: .unauthorized, text: "the key box7 is revoked"))
         // Who has not said Hello has nothing to lose.
         collector.perform(
             collector.link.rightChanged(
-                of: CollectorHarness.peer(2), to: nil, else: "revoked", now: collector.now))
+                of: CollectorHarness.peer(2), to: nil, else: "revoked", now: collector.now,
+                durable: collector.durable))
         #expect(collector.takeRefusal(of: 2) == nil)
     }
 
@@ -80,7 +82,8 @@ struct `A connection with a key` {
         #expect(collector.link.claims.count == 1)
         collector.perform(
             collector.link.rightChanged(
-                of: CollectorHarness.peer(2), to: nil, else: "revoked", now: collector.now))
+                of: CollectorHarness.peer(2), to: nil, else: "revoked", now: collector.now,
+                durable: collector.durable))
         #expect(collector.takeRefusal(of: 2)?.reason == .unauthorized)
         #expect(collector.link.claims.isEmpty)
     }
@@ -92,7 +95,8 @@ struct `A connection with a key` {
                 collector.link.received(
                     IncomingMessage(
                         peer: PeerID([1, UInt8(number >> 8), UInt8(number & 255)]),
-                        address: "10.0.0.9", header: [0xFF]), now: collector.now))
+                        address: "10.0.0.9", header: [0xFF]), now: collector.now,
+                    durable: collector.durable))
         }
         #expect(collector.sent.count < 2_000)
         #expect(collector.dismissed.count == 2_000)

@@ -14,15 +14,15 @@ package enum CatalogIndexing {
     /// - Returns: the catalog, and one line when it had to be made again.
     package static func openMended(
         _ layout: ArchiveLayout
-    ) throws(ArchiveError) -> (catalog: Catalog, complaint: String?) {
+    ) throws(ArchiveError) -> (catalog: SQLiteCatalog, complaint: String?) {
         do throws(ArchiveError) {
-            let catalog = try Catalog.open(layout)
+            let catalog = try SQLiteCatalog.open(layout)
             guard let damage = try catalog.damage() else { return (catalog, nil) }
             throw .malformed(path: catalog.path, reason: "the catalog is damaged: \(damage)")
         } catch {
             guard case .malformed = error else { throw error }
-            try Catalog.remove(layout)
-            return (try Catalog.open(layout), "\(error); made again from the files")
+            try SQLiteCatalog.remove(layout)
+            return (try SQLiteCatalog.open(layout), "\(error); made again from the files")
         }
     }
 
@@ -31,7 +31,7 @@ package enum CatalogIndexing {
     ///   - everything: read all of them nevertheless.
     ///   - isCancelled: asked before each session: whether to leave it at that.
     package static func update(
-        _ catalog: Catalog, _ layout: ArchiveLayout, everything: Bool = false,
+        _ catalog: some CatalogStore, _ layout: ArchiveLayout, everything: Bool = false,
         isCancelled: () -> Bool = { false }
     ) throws(ArchiveError) -> Summary {
         var summary = Summary()
@@ -48,10 +48,8 @@ package enum CatalogIndexing {
             summary.sessions += 1
             var files: Set<String> = []
             for source in try layout.sourceNames(session) {
-                for path in try layout.segmentPaths(session, source) {
-                    let file = path.split(separator: "/").last.map(String.init) ?? path
-                    files.insert("\(source)/\(file)")
-                }
+                let owner = SourceKey(session: session, source: source)
+                for file in try layout.segmentNames(owner) { files.insert("\(source)/\(file)") }
             }
             summary.segments += files.count
             if !everything, finished.contains(session), known[session] == files { continue }
@@ -67,7 +65,7 @@ package enum CatalogIndexing {
     /// Takes in some sessions as their files are, or are not any more.
     /// - Returns: what cannot be read, one line each.
     package static func update(
-        _ catalog: Catalog, _ sessions: [String], _ layout: ArchiveLayout
+        _ catalog: some CatalogStore, _ sessions: [String], _ layout: ArchiveLayout
     ) throws(ArchiveError) -> [String] {
         var problems: [String] = []
         for session in sessions {
@@ -84,13 +82,13 @@ package enum CatalogIndexing {
 
     /// - Returns: what of it cannot be read: it is not in the catalog then.
     private static func take(
-        _ session: String, into catalog: Catalog, _ layout: ArchiveLayout
+        _ session: String, into catalog: some CatalogStore, _ layout: ArchiveLayout
     ) throws(ArchiveError) -> String? {
         do throws(ArchiveError) {
             try catalog.apply([.all(CatalogEntry(session, in: layout))])
             return nil
         } catch {
-            guard case .malformed(let path, _) = error, path != catalog.path else { throw error }
+            guard case .malformed(let path, _) = error, path != catalog.name else { throw error }
             return "\(error)"
         }
     }
@@ -99,7 +97,7 @@ package enum CatalogIndexing {
     package static func noteLabels(
         of session: String, _ layout: ArchiveLayout
     ) throws(ArchiveError) {
-        guard let catalog = try Catalog.read(layout) else { return }
+        guard let catalog = try SQLiteCatalog.read(layout) else { return }
         try catalog.apply([
             .labels(
                 session: session,
@@ -110,7 +108,7 @@ package enum CatalogIndexing {
 
     /// Takes in a finished session anew, if there is a catalog; one that is gone is taken out.
     package static func refresh(_ session: String, _ layout: ArchiveLayout) throws(ArchiveError) {
-        guard let catalog = try Catalog.read(layout) else { return }
+        guard let catalog = try SQLiteCatalog.read(layout) else { return }
         if FileSystem.exists(layout.manifest(session)) {
             try catalog.apply([.all(CatalogEntry(session, in: layout))])
         } else {

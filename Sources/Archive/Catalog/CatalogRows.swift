@@ -40,31 +40,24 @@ package struct CatalogSegment: Hashable, Sendable {
     /// Reads a file: its front, and the beginning of its index.
     ///
     /// What cannot be read is there all the same, as one that has not ended.
-    package init(session: String, source: String, path: String, zeroUTCNanoseconds: Int64) {
-        let file = path.split(separator: "/").last.map(String.init) ?? path
-        let origin = UTCTime(fileName: file.dropLast(ArchiveLayout.segmentSuffix.count))
-        self.session = session
-        self.source = source
+    package init(_ key: SegmentKey, in layout: ArchiveLayout, zeroUTCNanoseconds: Int64) {
+        self.init(
+            of: key.owner, file: key.fileName, in: layout, zeroUTCNanoseconds: zeroUTCNanoseconds)
+    }
+
+    /// The same of a file that need not be called as segments are.
+    package init(
+        of owner: SourceKey, file: String, in layout: ArchiveLayout, zeroUTCNanoseconds: Int64
+    ) {
+        session = owner.session
+        source = owner.source
         self.file = file
         self.zeroUTCNanoseconds = zeroUTCNanoseconds
+        let origin = SegmentKey(owner, fileName: file)?.origin
         originNanoseconds = (origin?.nanoseconds ?? zeroUTCNanoseconds) - zeroUTCNanoseconds
-        do {
-            try DescriptorSource.withFile(path) { file in
-                let layout = try RecordingLayout(of: file)
-                guard layout.isFinished, !layout.isCutShort else { return }
-                var boxes = BoxReader(file, in: layout.fragments.upperBound..<file.sizeBytes)
-                guard let index = try boxes.next(), index.type == "moov" else { return }
-                let summary = try MovieSummary(of: index, from: file)
-                let length = try rescale(
-                    Int64(clamping: summary.duration), from: summary.timescale, to: .nanoseconds)
-                endNanoseconds = originNanoseconds.clampedAdding(length)
-                sizeBytes = file.sizeBytes
-            }
-        } catch {
-            // `verify` says what is wrong with it; the catalog says that it is there.
-            endNanoseconds = nil
-            sizeBytes = nil
-        }
+        let end = FinishedFile("\(layout.source(owner))/\(file)")
+        endNanoseconds = end.map { originNanoseconds.clampedAdding($0.lengthNanoseconds) }
+        sizeBytes = end?.sizeBytes
     }
 }
 
@@ -72,6 +65,8 @@ package struct CatalogSegment: Hashable, Sendable {
 package struct CatalogEvent: Hashable, Sendable {
     package var session: String
     package var source: String
+    /// Where the line begins in the ledger, bytes: it is the same line however often it is taken in.
+    package var ledgerOffset: Int64
     /// `gap` or `clock`.
     package var kind: String
     package var startNanoseconds: Int64?
@@ -83,10 +78,11 @@ package struct CatalogEvent: Hashable, Sendable {
     package var text: String?
 
     /// Nil for lines that the catalog does not have.
-    package init?(_ entry: LedgerEntry, session: String, source: String) {
+    package init?(_ entry: LedgerEntry, at offset: UInt64, of owner: SourceKey) {
         guard entry.kind == .gap || entry.kind == .clock else { return nil }
-        self.session = session
-        self.source = source
+        session = owner.session
+        source = owner.source
+        ledgerOffset = Int64(clamping: offset)
         kind = entry.kind.rawValue
         startNanoseconds = entry.startNanoseconds
         durationNanoseconds = entry.durationNanoseconds.map { Int64(clamping: $0) }
@@ -113,14 +109,16 @@ package struct CatalogEntry: Hashable, Sendable {
         segments = []
         events = []
         for source in try layout.sourceNames(name) {
-            for path in try layout.segmentPaths(name, source) {
+            let owner = SourceKey(session: name, source: source)
+            for file in try layout.segmentNames(owner) {
                 segments.append(
                     CatalogSegment(
-                        session: name, source: source, path: path,
+                        of: owner, file: file, in: layout,
                         zeroUTCNanoseconds: manifest.zeroUTCNanoseconds))
             }
-            events += try Ledger.read(layout.ledger(name, source)).entries.compactMap {
-                CatalogEvent($0, session: name, source: source)
+            let ledger = try Ledger.read(layout.ledger(owner))
+            events += zip(ledger.entries, ledger.offsets).compactMap {
+                CatalogEvent($0, at: $1, of: owner)
             }
         }
     }

@@ -46,6 +46,12 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
         }
     }
 
+    /// Whether another program is in the way, for now.
+    package var isForLock: Bool { code == EBUSY }
+
+    /// Whether the caller may read, and not write.
+    package var isForPermission: Bool { code == EACCES || code == EPERM || code == EROFS }
+
     /// Whether what was to be worked on is not there.
     package var isForAbsence: Bool { code == ENOENT }
 

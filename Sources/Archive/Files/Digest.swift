@@ -44,18 +44,3 @@ package func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
     }
     return String(decoding: text, as: UTF8.self)
 }
-
-/// Bytes out of an even number of hexadecimal digits.
-/// Lower-case only, as ``hexadecimal(_:)`` writes them.
-package func bytes(hexadecimal text: String) -> [UInt8]? {
-    let digits = text.utf8.map { digit -> UInt8? in
-        switch digit {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-        default: nil
-        }
-    }
-    guard digits.count % 2 == 0, !digits.contains(nil) else { return nil }
-    let values = digits.compactMap { $0 }
-    return stride(from: 0, to: values.count, by: 2).map { values[$0] << 4 | values[$0 + 1] }
-}

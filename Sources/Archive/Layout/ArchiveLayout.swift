@@ -80,10 +80,16 @@ package struct ArchiveLayout: Sendable {
         "\(self.source(session, source))/\(Self.ledgerName)"
     }
 
-    /// The session that a ledger belongs to.
-    package static func session(ofLedger path: String) -> String? {
-        let parts = path.split(separator: "/")
-        return parts.count >= 3 ? String(parts[parts.count - 3]) : nil
+    package func source(_ source: SourceKey) -> String {
+        self.source(source.session, source.source)
+    }
+
+    package func ledger(_ source: SourceKey) -> String {
+        ledger(source.session, source.source)
+    }
+
+    package func segment(_ segment: SegmentKey) -> String {
+        "\(source(segment.owner))/\(segment.fileName)"
     }
 
     /// Longest name of a source or session.
@@ -131,12 +137,15 @@ package struct ArchiveLayout: Sendable {
         }
     }
 
+    /// Names of a source's segments' files, in the order of their origins.
+    package func segmentNames(_ source: SourceKey) throws(ArchiveError) -> [String] {
+        try FileSystem.names(in: self.source(source)).filter { $0.hasSuffix(Self.segmentSuffix) }
+    }
+
     /// Paths of a source's segments, in the order of their origins.
     package func segmentPaths(_ session: String, _ source: String) throws(ArchiveError) -> [String]
     {
-        let directory = self.source(session, source)
-        return try FileSystem.names(in: directory)
-            .filter { $0.hasSuffix(Self.segmentSuffix) }
-            .map { "\(directory)/\($0)" }
+        let owner = SourceKey(session: session, source: source)
+        return try segmentNames(owner).map { "\(self.source(owner))/\($0)" }
     }
 }

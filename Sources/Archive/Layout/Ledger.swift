@@ -121,6 +121,8 @@ package enum Ledger {
     /// What a ledger holds.
     package struct Contents: Sendable {
         package var entries: [LedgerEntry] = []
+        /// Where each of them begins, bytes.
+        package var offsets: [UInt64] = []
         /// Numbers (from 1) of lines that are not what was written.
         package var damagedLines: [Int] = []
         /// Whether the last line was cut short: a crash while it was written.
@@ -142,6 +144,7 @@ package enum Ledger {
             if line.isEmpty { continue }
             if let entry = entry(Array(line)) {
                 contents.entries.append(entry)
+                contents.offsets.append(UInt64(line.startIndex))
             } else if line.endIndex == bytes.endIndex {
                 contents.hasTornTail = true
             } else {

@@ -17,13 +17,7 @@ package struct RecordedSpan: Hashable, Sendable {
         var start: Int64?
         var end: Int64?
         if file.isFinished {
-            let segment = CatalogSegment(
-                session: "", source: "", path: path,
-                zeroUTCNanoseconds: file.sessionZero?.nanoseconds ?? 0)
-            // Its name may say something else, where somebody has copied it.
-            end = segment.endNanoseconds.map {
-                origin.clampedAdding($0.clampedSubtracting(segment.originNanoseconds))
-            }
+            end = FinishedFile(path).map { origin.clampedAdding($0.lengthNanoseconds) }
         }
         let isEndKnown = end != nil
         var fragments = 0

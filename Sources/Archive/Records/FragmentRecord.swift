@@ -106,9 +106,9 @@ package struct FragmentRecord: Hashable, Sendable {
     }
 
     /// 16 bytes.
-    package var spool: [UInt8]
+    package var spool: SpoolID
     /// 16 bytes.
-    package var epoch: [UInt8]
+    package var epoch: EpochID
     package var clock: Clock
     package var sessionZero: UTCTime
     /// The session's zero on the clock that the exchanges were made with; nil in version 1.
@@ -121,11 +121,10 @@ package struct FragmentRecord: Hashable, Sendable {
     package var exchanges: [ClockExchange]
 
     package init(
-        spool: [UInt8], epoch: [UInt8], clock: Clock, sessionZero: UTCTime,
+        spool: SpoolID, epoch: EpochID, clock: Clock, sessionZero: UTCTime,
         collectorZeroNanoseconds: Int64, segmentOriginNanoseconds: Int64, chain: Digest,
         pieces: [Piece], exchanges: [ClockExchange] = []
     ) {
-        precondition(spool.count == 16 && epoch.count == 16, "identities are 16 bytes")
         precondition(exchanges.count <= Self.maximumExchanges, "a record's exchanges are bounded")
         precondition(pieces.count <= Self.maximumPieces, "a record's pieces are bounded")
         self.spool = spool

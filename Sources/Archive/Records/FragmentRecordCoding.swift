@@ -11,8 +11,8 @@ extension FragmentRecord {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(136 + pieces.count * 90 + exchanges.count * 16)
         bytes.appendBigEndian(UInt32(Self.version) << 24)
-        bytes += spool
-        bytes += epoch
+        bytes += spool.bytes
+        bytes += epoch.bytes
         bytes.appendBigEndian(UInt64(bitPattern: clock.offsetNanoseconds))
         bytes.appendBigEndian(clock.boundNanoseconds)
         bytes.appendBigEndian(UInt64(bitPattern: clock.skewPartsPerBillion))
@@ -59,8 +59,8 @@ extension FragmentRecord {
             throw Malformed(description: "a fragment record of an unknown version")
         }
         _ = try reader.bytes(3)
-        spool = try reader.bytes(16)
-        epoch = try reader.bytes(16)
+        spool = try reader.identity()
+        epoch = try reader.identity()
         clock = Clock(
             offsetNanoseconds: Int64(bitPattern: try reader.integer(UInt64.self)),
             boundNanoseconds: try reader.integer(UInt64.self),

@@ -1,3 +1,5 @@
+import Media
+
 /// Why a record could not be read.
 package struct MalformedRecord: Error, Hashable, CustomStringConvertible {
     package let description: String
@@ -38,6 +40,10 @@ struct RecordReader {
 
     mutating func signed() throws(MalformedRecord) -> Int64 {
         Int64(bitPattern: try integer(UInt64.self))
+    }
+
+    mutating func identity<ID: RandomIdentity>() throws(MalformedRecord) -> ID {
+        ID(high: try integer(UInt64.self), low: try integer(UInt64.self))
     }
 
     mutating func digest() throws(MalformedRecord) -> Digest {

@@ -1,3 +1,5 @@
+import Media
+import CLinux
 import Glibc
 
 /// An instant of Coordinated Universal Time, in nanoseconds since 1970-01-01T00:00:00Z.
@@ -65,6 +67,11 @@ package struct UTCTime: Hashable, Comparable, Sendable, CustomStringConvertible 
             return nil
         }
         self.init(fileName: sessionName.prefix(24))
+    }
+
+    /// The instant so many nanoseconds later.
+    package func advanced(by nanoseconds: Int64) -> UTCTime {
+        UTCTime(nanoseconds: self.nanoseconds.clampedAdding(nanoseconds))
     }
 
     package static func < (left: UTCTime, right: UTCTime) -> Bool {

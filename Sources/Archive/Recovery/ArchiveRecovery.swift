@@ -1,3 +1,4 @@
+import Media
 import Glibc
 
 /// Puts an archive in order before a collector records into it: nobody else may be writing there.
@@ -162,7 +163,7 @@ package struct ArchiveRecovery {
     private mutating func remember(_ manifest: SessionManifest) {
         for source in manifest.sources {
             for end in source.spools ?? [] where end.sequences.highest > 0 {
-                guard let spool = bytes(hexadecimal: end.spool), spool.count == 16 else { continue }
+                guard let spool = SpoolID(hexadecimal: end.spool) else { continue }
                 add(
                     RecordedSpool(
                         spool: spool, sequences: end.sequences,
@@ -218,7 +219,7 @@ package struct ArchiveRecovery {
             let name = manifest.sources[index].name
             manifest.sources[index].spools = archive.spools[name]?.map {
                 SessionManifest.SpoolEnd(
-                    spool: hexadecimal($0.spool), sequences: $0.sequences)
+                    spool: $0.spool.description, sequences: $0.sequences)
             }
         }
         manifest.state = .finished

@@ -1,3 +1,5 @@
+import Media
+
 /// Records that are on either side of a session's end.
 ///
 /// What a crash kept from the disk comes again, but not into a session that is over; and what that one has behind it does not come again.
@@ -6,7 +8,7 @@ extension SourceRecovery {
     /// The session has ended with holes: what is not on disk may still come, but no longer here.
     mutating func sayWhatComesLater(of spool: RecordedSpool) {
         var said = spool.sequences
-        let identity = hexadecimal(spool.spool)
+        let identity = spool.spool.description
         for entry in entries where entry.kind == .later && entry.spool == identity {
             for range in entry.sequences { said.insert(range) }
         }
@@ -36,7 +38,7 @@ extension SourceRecovery {
     }
 
     /// The lowest number of a spool that is recorded or explained here; 0 where there is none.
-    private func lowestNumber(of spool: [UInt8]) -> UInt64 {
+    private func lowestNumber(of spool: SpoolID) -> UInt64 {
         let recorded = surveys.lazy.flatMap(\.fragments).filter { $0.spool == spool }
             .flatMap(\.runs).map(\.sequences.lowerBound).min()
         let explained = entries.lazy.flatMap(numbered).filter { $0.spool == spool }
@@ -45,12 +47,12 @@ extension SourceRecovery {
     }
 
     private mutating func addLine(
-        _ kind: LedgerEntry.Kind, _ text: String, records: ClosedRange<UInt64>, of spool: [UInt8]
+        _ kind: LedgerEntry.Kind, _ text: String, records: ClosedRange<UInt64>, of spool: SpoolID
     ) {
         var entry = LedgerEntry(kind: kind, at: now)
         entry.firstSequence = records.lowerBound
         entry.lastSequence = records.upperBound
-        entry.spool = hexadecimal(spool)
+        entry.spool = spool.description
         entry.text = text
         written.append(entry)
     }

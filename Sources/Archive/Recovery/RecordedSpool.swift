@@ -19,7 +19,7 @@ package struct RunOnDisk: Hashable, Sendable {
 /// for pictures, and a ledger's line does not wait for either.
 package struct RecordedSpool: Hashable, Sendable {
     /// 16 bytes.
-    package var spool: [UInt8]
+    package var spool: SpoolID
     package var sequences: SequenceSet
     /// The number of its goodbye, if that is here.
     package var goodbye: UInt64?
@@ -27,7 +27,7 @@ package struct RecordedSpool: Hashable, Sendable {
     package var runs: [RunOnDisk]
 
     package init(
-        spool: [UInt8], sequences: SequenceSet, goodbye: UInt64? = nil, runs: [RunOnDisk] = []
+        spool: SpoolID, sequences: SequenceSet, goodbye: UInt64? = nil, runs: [RunOnDisk] = []
     ) {
         self.spool = spool
         self.sequences = sequences

@@ -29,9 +29,9 @@ package struct RecoveredSource: Sendable {
     /// The formats of its newest file.
     package var formats: [TrackFormat]
     /// The spool that its newest records are of; nil before the first.
-    package var spool: [UInt8]?
+    package var spool: SpoolID?
     /// All spools that it had in this session.
-    package var spools: [[UInt8]]
+    package var spools: [SpoolID]
     /// Where each track stands.
     package var ends: [TrackKind: TrackEnd]
     /// How its agent's clock was mapped last.
@@ -55,13 +55,13 @@ package struct RecoveredSource: Sendable {
 /// How an agent's clock was mapped in the newest fragment of its source.
 package struct RecordedClock: Hashable, Sendable {
     /// Whose clock: 16 bytes.
-    package var epoch: [UInt8]
+    package var epoch: EpochID
     /// Offset, bound and skew, on the session's timeline: collector less agent, the session's zero being 0.
     package var clock: FragmentRecord.Clock
     /// The agent's clock where that held.
     package var agentNanoseconds: Int64
 
-    package init(epoch: [UInt8], clock: FragmentRecord.Clock, agentNanoseconds: Int64) {
+    package init(epoch: EpochID, clock: FragmentRecord.Clock, agentNanoseconds: Int64) {
         self.epoch = epoch
         self.clock = clock
         self.agentNanoseconds = agentNanoseconds

@@ -13,7 +13,7 @@ struct SegmentSurvey: Sendable {
     /// A fragment that is whole.
     struct Fragment: Sendable {
         var range: Range<Int64>
-        var spool: [UInt8]
+        var spool: SpoolID
         var runs: [RunOnDisk]
         var media: Range<Int64>
         var pieces: [FragmentRecord.Piece]
@@ -103,9 +103,7 @@ struct SegmentSurvey: Sendable {
         fragments.append(
             Fragment(
                 range: fragment.range,
-                // Arrays are shared: a file has few spools.
-                spool: fragments.last?.spool == record.spool
-                    ? fragments[fragments.count - 1].spool : record.spool,
+                spool: record.spool,
                 runs: zip(runs, fragment.runs).map(place), media: fragment.media,
                 pieces: record.pieces, clock: Self.clock(of: record)))
     }
@@ -145,7 +143,8 @@ struct SegmentSurvey: Sendable {
             sequences: run.firstSequence...run.firstSequence + UInt64(run.samples) - 1,
             end: TrackEnd(
                 dtsTicks: (last?.dts ?? 0) - (track?.shiftTicks ?? 0) + (track?.originTicks ?? 0),
-                durationTicks: Int64(last?.duration ?? 1)))
+                durationTicks: Int64(last?.duration ?? 1),
+                timescale: track?.format.timescale ?? .video))
     }
 
     /// Compares the media that may not have been durable with their digests, and takes back what differs and all behind it.

@@ -37,9 +37,9 @@ package struct SourceRecovery {
     /// What of the source's spools is here.
     package internal(set) var spools: [RecordedSpool] = []
     /// Spools of which finished files were not read: the number before which everything of them is on disk.
-    private var settledBefore: [[UInt8]: UInt64] = [:]
+    private var settledBefore: [SpoolID: UInt64] = [:]
     /// What is in files whose removal was cut short.
-    private var removing: [(spool: [UInt8], ranges: [ClosedRange<UInt64>])] = []
+    private var removing: [(spool: SpoolID, ranges: [ClosedRange<UInt64>])] = []
     private var hasDamage = false
     /// What earlier sessions have of the source's spools.
     var elsewhere: [RecordedSpool] = []
@@ -105,7 +105,7 @@ package struct SourceRecovery {
 
     /// Up to which record everything of a spool is on disk, where not all of its files were read; nil: all were. Files that were
     /// not finished are no part of that.
-    private func settled(of spool: [UInt8]) -> UInt64? {
+    private func settled(of spool: SpoolID) -> UInt64? {
         guard let before = settledBefore[spool] else { return nil }
         let open = surveys.lazy.filter { !$0.isFinished }.flatMap(\.fragments)
             .filter { $0.spool == spool }.flatMap(\.runs).map(\.sequences.lowerBound).min()
@@ -130,7 +130,7 @@ package struct SourceRecovery {
         for spool in Set(fragments.map(\.spool) + lines.map(\.spool)) {
             let own = fragments.filter { $0.spool == spool }.flatMap(\.runs)
             let explained = lines.filter { $0.spool == spool }
-            let identity = hexadecimal(spool)
+            let identity = spool.description
             // What was durable before the source came is not expected here. Where the line that says so is missing, a power cut took
             // it, and may have taken anything before the first record that is here: only the agent knows.
             var base = entries.filter { $0.spool == identity }.compactMap(\.after).max() ?? 0
@@ -154,14 +154,13 @@ package struct SourceRecovery {
 extension SourceRecovery {
     /// A line of the ledger that stands for records.
     struct Numbered {
-        var spool: [UInt8]
+        var spool: SpoolID
         var sequences: ClosedRange<UInt64>
         var isGoodbye: Bool
     }
 
     func numbered(_ entry: LedgerEntry) -> [Numbered] {
-        guard entry.kind != .later, let spool = entry.spool.flatMap(bytes(hexadecimal:)),
-            spool.count == 16
+        guard entry.kind != .later, let spool = entry.spool.flatMap(SpoolID.init(hexadecimal:))
         else { return [] }
         return entry.sequences.filter { $0.lowerBound > 0 }.map {
             Numbered(spool: spool, sequences: $0, isGoodbye: entry.kind == .goodbye)
@@ -255,7 +254,7 @@ extension SourceRecovery {
             var first: UInt64
             var written: Int64
         }
-        var files: [[UInt8]: [File]] = [:]
+        var files: [SpoolID: [File]] = [:]
         for path in finished {
             // Of two spools in one file, the first is meant: of the other it holds what came first, before all of its own files.
             guard let (spool, first) = SegmentNumbers.first(of: path),

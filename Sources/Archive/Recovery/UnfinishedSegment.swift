@@ -33,9 +33,12 @@ package struct TrackEnd: Hashable, Sendable {
     /// Decoding time, ticks of the track on the session's timeline.
     package var dtsTicks: Int64
     package var durationTicks: Int64
+    /// What its ticks are: the track may have another format, and so other ticks, when it goes on.
+    package var timescale: Timescale
 
-    package init(dtsTicks: Int64, durationTicks: Int64) {
+    package init(dtsTicks: Int64, durationTicks: Int64, timescale: Timescale = .video) {
         self.dtsTicks = dtsTicks
         self.durationTicks = durationTicks
+        self.timescale = timescale
     }
 }

@@ -1,9 +1,10 @@
+import Media
 import Glibc
 import MP4
 
 /// The numbers of the records that a file holds, from the heads of its fragments.
 struct SegmentNumbers {
-    private var runs: [(spool: [UInt8], range: ClosedRange<UInt64>)] = []
+    private var runs: [(spool: SpoolID, range: ClosedRange<UInt64>)] = []
     /// What is wrong with the file; what was read is right all the same.
     private(set) var flaw: String?
 
@@ -25,7 +26,7 @@ struct SegmentNumbers {
     }
 
     /// The first record that a file holds, from its first fragment; nil when that cannot be read.
-    static func first(of path: String) -> (spool: [UInt8], first: UInt64)? {
+    static func first(of path: String) -> (spool: SpoolID, first: UInt64)? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
@@ -43,10 +44,10 @@ struct SegmentNumbers {
     }
 
     /// Ranges that do not touch, ascending, by spool.
-    var ranges: [(spool: [UInt8], ranges: [ClosedRange<UInt64>])] {
+    var ranges: [(spool: SpoolID, ranges: [ClosedRange<UInt64>])] {
         Dictionary(grouping: runs, by: \.spool).map { spool, runs in
             (spool, Self.joined(runs.map(\.range)))
-        }.sorted { $0.spool.lexicographicallyPrecedes($1.spool) }
+        }.sorted { $0.spool < $1.spool }
     }
 
     private static func joined(_ ranges: [ClosedRange<UInt64>]) -> [ClosedRange<UInt64>] {

@@ -1,3 +1,4 @@
+import Media
 import Glibc
 
 /// Takes one segment out of an archive so that a crash in the middle leaves nothing behind that nobody knows of.
@@ -54,7 +55,7 @@ package enum SegmentRemoval {
         let numbers = SegmentNumbers.read(staged)
         var lines: [UInt8] = []
         for (spool, ranges) in numbers.ranges {
-            entry.spool = hexadecimal(spool)
+            entry.spool = spool.description
             for range in ranges {
                 entry.firstSequence = range.lowerBound
                 entry.lastSequence = range.upperBound

@@ -4,7 +4,7 @@ import Timing
 
 /// Whose clock, against which of the collector's: a collector that has been rebooted has another one.
 struct ClockKey: Hashable {
-    var epoch: [UInt8]
+    var epoch: EpochID
     /// The session's zero on the collector's clock, nanoseconds.
     var collectorZeroNanoseconds: Int64
 }

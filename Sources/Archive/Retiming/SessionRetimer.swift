@@ -1,3 +1,4 @@
+import Media
 import MP4
 import Timing
 
@@ -156,15 +157,8 @@ extension ClockKey {
     /// Of a ledger's line about exchanges.
     fileprivate init?(_ entry: LedgerEntry) {
         guard entry.kind == .exchanges, let zero = entry.collectorZeroNanoseconds,
-            let epoch = entry.epoch.flatMap(Self.bytes)
+            let epoch = entry.epoch.flatMap(EpochID.init(hexadecimal:))
         else { return nil }
         self.init(epoch: epoch, collectorZeroNanoseconds: zero)
-    }
-
-    /// What is in 32 hexadecimal digits.
-    private static func bytes(_ text: String) -> [UInt8]? {
-        let digits = text.compactMap(\.hexDigitValue)
-        guard digits.count == 32, text.utf8.count == 32 else { return nil }
-        return stride(from: 0, to: 32, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
     }
 }

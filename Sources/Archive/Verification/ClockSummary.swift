@@ -41,13 +41,13 @@ package struct ClockSummary: Codable, Hashable, Sendable {
 
     /// What one fragment says.
     struct Reading {
-        var epoch: [UInt8]
+        var epoch: EpochID
         var clock: FragmentRecord.Clock
         var exchanges: Int
     }
 
     init(_ readings: [Reading], _ ledger: [LedgerEntry]) {
-        var order: [[UInt8]] = []
+        var order: [EpochID] = []
         for reading in readings where !order.contains(reading.epoch) { order.append(reading.epoch) }
         let byEpoch = Dictionary(grouping: readings, by: \.epoch)
         epochs = order.compactMap { identity in
@@ -57,7 +57,7 @@ package struct ClockSummary: Codable, Hashable, Sendable {
                 let bound = Spread(own.map { Int64(clamping: $0.clock.boundNanoseconds) })
             else { return nil }
             return Epoch(
-                identity: hexadecimal(identity), fragments: own.count,
+                identity: identity.description, fragments: own.count,
                 exchanges: own.reduce(0) { $0 + $1.exchanges }, offsetNanoseconds: offset,
                 skewPartsPerBillion: skew, boundNanoseconds: bound)
         }

@@ -1,4 +1,4 @@
-import Media
+package import Media
 import MP4
 
 /// Checks one file without decoding anything.
@@ -13,7 +13,7 @@ package struct FileVerifier {
     private let path: String
     var report: FileReport
     /// The sequence numbers that the file holds, by spool.
-    package private(set) var sequences: [[UInt8]: [ClosedRange<UInt64>]] = [:]
+    package private(set) var sequences: [SpoolID: [ClosedRange<UInt64>]] = [:]
     /// What its fragments say of the source's clock.
     private(set) var clocks: [ClockSummary.Reading] = []
     private var expectedChain: Digest?
@@ -36,7 +36,7 @@ package struct FileVerifier {
     /// - Returns: the report, and the sequence numbers of each spool in the file's order.
     package static func verify(
         _ path: String
-    ) -> (report: FileReport, sequences: [[UInt8]: [ClosedRange<UInt64>]]) {
+    ) -> (report: FileReport, sequences: [SpoolID: [ClosedRange<UInt64>]]) {
         let verifier = examine(path, ledger: ledger(beside: path))
         return (verifier.report, verifier.sequences)
     }

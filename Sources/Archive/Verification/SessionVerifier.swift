@@ -58,7 +58,7 @@ package struct SessionVerifier {
             files.append(file.report)
             clocks += file.clocks
             for (spool, ranges) in file.sequences {
-                for range in ranges { numbers.insert(range, spool: hexadecimal(spool)) }
+                for range in ranges { numbers.insert(range, spool: spool.description) }
             }
         }
         let recorded = numbers.count
@@ -104,7 +104,7 @@ package struct SessionVerifier {
             let segment = SegmentRemoval.segmentName(path)
             guard !ledger.entries.contains(where: { $0.segment == segment }) else { continue }
             for (spool, ranges) in SegmentNumbers.read(path).ranges {
-                for range in ranges { numbers.insert(range, spool: hexadecimal(spool)) }
+                for range in ranges { numbers.insert(range, spool: spool.description) }
             }
         }
     }

@@ -117,9 +117,9 @@ extension PlannedPiece {
 /// What all samples of one fragment have in common.
 package struct FragmentContext: Hashable, Sendable {
     /// Whose sequence numbers they have: 16 bytes.
-    package var spool: [UInt8]
+    package var spool: SpoolID
     /// Whose clock stamped them: 16 bytes.
-    package var epoch: [UInt8]
+    package var epoch: EpochID
     /// How that clock was mapped.
     package var clock: FragmentRecord.Clock
     /// The session's zero on the collector's clock, nanoseconds.
@@ -129,7 +129,7 @@ package struct FragmentContext: Hashable, Sendable {
     package var exchanges: [ClockExchange] = []
 
     package init(
-        spool: [UInt8], epoch: [UInt8], clock: FragmentRecord.Clock,
+        spool: SpoolID, epoch: EpochID, clock: FragmentRecord.Clock,
         collectorZeroNanoseconds: Int64
     ) {
         self.spool = spool

@@ -39,9 +39,13 @@ extension Segmenter {
     mutating func takeAudio(from instant: Int64) -> [PlannedPiece<Payload>] {
         var kept: [PlannedPiece<Payload>] = []
         var taken: [PlannedPiece<Payload>] = []
+        // Decoding order stays what it is, whatever their presentation times say.
+        var hasTaken = false
         for piece in pending.pieces {
             let parts = piece.divided { track, sample in
-                track == .audio && nanoseconds(sample.pts, track) >= instant
+                guard track == .audio else { return false }
+                hasTaken = hasTaken || nanoseconds(sample.pts, track) >= instant
+                return hasTaken
             }
             kept += parts.before
             taken += parts.after

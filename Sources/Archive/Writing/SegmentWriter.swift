@@ -14,7 +14,7 @@ package final class SegmentWriter {
     /// None before the first fragment.
     private var file: RecordingFile?
     private let header: [UInt8]
-    private let plan: SegmentPlan
+    package let plan: SegmentPlan
     private let sessionZero: UTCTime
     private let tracks: [TrackKind: SegmentPlan.Track]
     private var builder = FragmentBuilder()

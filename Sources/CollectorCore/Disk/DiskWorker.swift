@@ -24,19 +24,21 @@ struct DiskWorker<Payload: MediaPayload> {
     let layout: ArchiveLayout
     private var space: FreeSpace
     let now: @Sendable () -> UTCTime
-    var catalog: CatalogKeeper
-    var segments: [SegmentID: OpenSegment] = [:]
-    var ledgers: [String: LedgerFile] = [:]
+    /// Who listens to what it does.
+    private let spine: Spine?
+    private var sayings: [RecordingEvent] = []
+    var segments: [SegmentKey: OpenSegment] = [:]
+    var ledgers: [SourceKey: LedgerFile] = [:]
     private var newDirectories: Set<String> = []
-    var dirty: Set<SegmentID> = []
-    var dirtyLedgers: Set<String> = []
+    var dirty: Set<SegmentKey> = []
+    var dirtyLedgers: Set<SourceKey> = []
     var stuck: [String: Backlog] = [:]
     /// By path of the description that they wait for.
     var undescribed: [String: [DiskJob<Payload>]] = [:]
     /// Sources of which a file failed.
-    var rescues: [SourceID: Rescue] = [:]
+    var rescues: [SourceKey: Rescue] = [:]
     /// How often in a row that has happened.
-    var failures: [SourceID: Int] = [:]
+    var failures: [SourceKey: Int] = [:]
     /// Ends of sessions that wait for files.
     var ends: [DiskJob<Payload>] = []
     var events: [DiskEvent] = []
@@ -46,17 +48,15 @@ struct DiskWorker<Payload: MediaPayload> {
     private(set) var synchronising = LatencyHistogram()
 
     /// - Parameters:
-    ///   - catalog: the archive's index.
-    ///   - wake: called on another thread when ``mendCatalog(now:)`` has something to do before its time.
+    ///   - spine: is told what has been done to recordings; nil: nobody is.
     ///   - now: UTC, for the ledger.
     init(
-        layout: ArchiveLayout, space: FreeSpace, catalog: CatalogStart = .notKept,
-        wake: @escaping @Sendable () -> Void = {},
+        layout: ArchiveLayout, space: FreeSpace, spine: Spine? = nil,
         now: @escaping @Sendable () -> UTCTime = { Instant.now().utc }
     ) {
         self.layout = layout
         self.space = space
-        self.catalog = CatalogKeeper(catalog, layout, wake: wake)
+        self.spine = spine
         self.now = now
     }
 
@@ -71,15 +71,17 @@ struct DiskWorker<Payload: MediaPayload> {
     }
 
     mutating func takeEvents() -> [DiskEvent] {
-        // What is acknowledged from here on is in the catalog.
-        if let error = catalog.flush() { events.append(.catalogLost(error)) }
+        spine?.say(sayings)
+        sayings.removeAll(keepingCapacity: true)
         defer { events.removeAll(keepingCapacity: true) }
         return events
     }
 
-    /// Makes a lost catalog again, as soon as that can be done.
-    mutating func mendCatalog(now: ContinuousClock.Instant) {
-        if let event = catalog.mend(now: now) { events.append(event) }
+    /// Has listeners hear of something that is written, if there are any.
+    mutating func say(
+        _ kinds: RecordingEvent.Kinds, _ event: @autoclosure () -> RecordingEvent
+    ) {
+        if spine?.hears(kinds) == true { sayings.append(event()) }
     }
 
     /// Does one job, or puts it behind those that it has to wait for.
@@ -159,7 +161,10 @@ struct DiskWorker<Payload: MediaPayload> {
     /// Writes the ends of sessions that nothing is in the way of any more.
     private mutating func endSessions() {
         for job in ends {
-            guard case .endSession(let session, let path, let bytes) = job,
+            guard case .endSession(let manifest) = job else { continue }
+            let session = manifest.session
+            let path = layout.manifest(session)
+            guard
                 // An earlier description that waits would be written over this one.
                 stuck[path] == nil,
                 !segments.keys.contains(where: { $0.session == session }),
@@ -169,30 +174,33 @@ struct DiskWorker<Payload: MediaPayload> {
             else { continue }
             do throws(ArchiveError) {
                 // A finished session has nothing that a power cut could take away.
-                for ledger in dirtyLedgers where ArchiveLayout.session(ofLedger: ledger) == session
-                {
-                    try synchronize(ledger: ledger)
+                for source in dirtyLedgers where source.session == session {
+                    try synchronize(ledger: source)
                 }
-                try FileSystem.replace(path, with: bytes, on: layout.disk)
-                catalog.described(path)
-                ledgers = ledgers.filter { ArchiveLayout.session(ofLedger: $0.key) != session }
+                try FileSystem.replace(path, with: manifest.encoded(), on: layout.disk)
+                say(.sessions, .sessionEnded(manifest))
+                ledgers = ledgers.filter { $0.key.session != session }
             } catch {
                 // Tried again with what is stuck, and at the next commit.
                 complain(of: path, error)
                 continue
             }
             takeBackComplaint(of: path)
-            ends.removeAll { if case .endSession(session, _, _) = $0 { true } else { false } }
+            ends.removeAll { Self.isEnd($0, of: session) }
             events.append(.ended(session: session))
         }
     }
 
     /// Whether all jobs of a session have been given, but what follows on failed files.
     func hasEnded(_ session: String) -> Bool {
-        ends.contains { if case .endSession(session, _, _) = $0 { true } else { false } }
+        ends.contains { Self.isEnd($0, of: session) }
     }
 
-    /// Gives up what is still stuck, and a catalog that is not whole.
+    private static func isEnd(_ job: DiskJob<Payload>, of session: String) -> Bool {
+        if case .endSession(let manifest) = job { manifest.session == session } else { false }
+    }
+
+    /// Gives up what is still stuck.
     mutating func abandon() {
         for backlog in stuck.values {
             events.append(.abandoned(path: backlog.path, backlog.error))
@@ -206,25 +214,24 @@ struct DiskWorker<Payload: MediaPayload> {
         rescues.removeAll()
         // What they would have said is not so; the next collector finishes what it finds.
         ends.removeAll()
-        if let error = catalog.end() { events.append(.catalogLost(error)) }
     }
 
     /// Makes all that was written durable, then says so.
     mutating func commit() {
         space.forget()
-        let ids = dirty.sorted { $0.description < $1.description }
+        let ids = dirty.sorted()
         for id in ids { segments[id]?.writer.startWriteback() }
         // Directories, then ledgers: where a source begins, its ledger says what is not expected here, and nothing of the source
         // counts as durable without that. What fails of one source stops that one alone.
         for directory in newDirectories.sorted() { synchronize(directory: directory) }
-        for path in dirtyLedgers.sorted() where !isDirectoryBehind(of: path) {
+        for source in dirtyLedgers.sorted() where !isDirectoryBehind(of: layout.ledger(source)) {
             do throws(ArchiveError) {
-                try synchronize(ledger: path)
+                try synchronize(ledger: source)
             } catch {
-                complain(of: path, error)
+                complain(of: layout.ledger(source), error)
             }
         }
-        for id in ids where !isLedgerBehind(of: id.origin) { synchronize(id) }
+        for id in ids where !isLedgerBehind(of: id.owner) { synchronize(id) }
     }
 
     private mutating func synchronize(directory: String) {
@@ -250,21 +257,22 @@ struct DiskWorker<Payload: MediaPayload> {
         _ directory: String, _ error: ArchiveError
     ) throws(ArchiveError) {
         let own = segments.keys.filter {
-            let source = layout.source($0.session, $0.source)
+            let source = layout.source($0.owner)
             return source == directory || source.hasPrefix(directory + "/")
         }
         // What is in files that have no name any more is gone, whatever their descriptors say.
         for id in own { segments[id]?.unsynchronised = [] }
-        for id in Set(own.map(\.origin)) { fail(id, error) }
+        for id in Set(own.map(\.owner)) { fail(id, error) }
         try FileSystem.makeDirectories(directory, on: layout.disk)
-        for (path, ledger) in ledgers where path.hasPrefix(directory + "/") {
+        for (source, ledger) in ledgers where layout.ledger(source).hasPrefix(directory + "/") {
             // Should the next steps fail: its lines are not durable, and are not called so.
-            ledgers[path] = nil
+            ledgers[source] = nil
+            let path = layout.ledger(source)
             try FileSystem.makeDirectories(parent(path), on: layout.disk)
             let anew = try LedgerFile(path: path, on: layout.disk)
             try anew.takeOver(ledger)
-            ledgers[path] = anew
-            dirtyLedgers.insert(path)
+            ledgers[source] = anew
+            dirtyLedgers.insert(source)
         }
         try FileSystem.synchronizeDirectory(parent(directory), on: layout.disk)
         try FileSystem.synchronizeDirectory(directory, on: layout.disk)
@@ -277,21 +285,20 @@ struct DiskWorker<Payload: MediaPayload> {
     }
 
     /// Whether the source's ledger has lines that are not durable.
-    private func isLedgerBehind(of id: SourceID) -> Bool {
-        let path = layout.ledger(id.session, id.name)
-        return dirtyLedgers.contains(path) || stuck[path] != nil || isDirectoryBehind(of: path)
+    private func isLedgerBehind(of id: SourceKey) -> Bool {
+        let path = layout.ledger(id)
+        return dirtyLedgers.contains(id) || stuck[path] != nil || isDirectoryBehind(of: path)
     }
 
     /// Makes durable what has to be so before anything of a source is called durable.
-    mutating func prepareToPersist(_ id: SourceID) throws(ArchiveError) {
-        let own = layout.source(id.session, id.name)
+    mutating func prepareToPersist(_ id: SourceKey) throws(ArchiveError) {
+        let own = layout.source(id)
         if rescues[id] != nil, !FileSystem.isDirectory(own) {
             try restore(own, .system(operation: "find", path: own, errno: 2))
         }
         try synchronizeDirectories { own == $0 || own.hasPrefix($0 + "/") }
-        let path = layout.ledger(id.session, id.name)
-        if let backlog = stuck[path] { throw backlog.error }
-        if dirtyLedgers.contains(path) { try synchronize(ledger: path) }
+        if let backlog = stuck[layout.ledger(id)] { throw backlog.error }
+        if dirtyLedgers.contains(id) { try synchronize(ledger: id) }
     }
 
     /// Makes names of new files and directories durable.
@@ -304,10 +311,12 @@ struct DiskWorker<Payload: MediaPayload> {
         }
     }
 
-    mutating func synchronize(ledger path: String) throws(ArchiveError) {
-        for records in try ledgers[path]?.synchronize() ?? [] { events.append(.persisted(records)) }
-        dirtyLedgers.remove(path)
-        takeBackComplaint(of: path)
+    mutating func synchronize(ledger source: SourceKey) throws(ArchiveError) {
+        for records in try ledgers[source]?.synchronize() ?? [] {
+            events.append(.persisted(records))
+        }
+        dirtyLedgers.remove(source)
+        takeBackComplaint(of: layout.ledger(source))
     }
 
     /// Says that something other than a job is in the way.
@@ -320,50 +329,48 @@ struct DiskWorker<Payload: MediaPayload> {
         if complaints.remove(path) != nil { events.append(.unstuck(path: path)) }
     }
 
-    private mutating func synchronize(_ id: SegmentID) {
-        guard segments[id] != nil, rescues[id.origin] == nil else {
+    private mutating func synchronize(_ id: SegmentKey) {
+        guard segments[id] != nil, rescues[id.owner] == nil else {
             dirty.remove(id)
             return
         }
         do throws(ArchiveError) {
             try synchronizeSegment(id)
         } catch {
-            fail(id.origin, error)
+            fail(id.owner, error)
         }
     }
 
     /// Makes a file durable, and says so.
-    mutating func synchronizeSegment(_ id: SegmentID) throws(ArchiveError) {
+    mutating func synchronizeSegment(_ id: SegmentKey) throws(ArchiveError) {
         guard let segment = segments[id] else { return }
         synchronising.add(try ContinuousClock().measureThrowing(segment.writer.synchronize))
         segments[id]?.unsynchronised.removeAll(keepingCapacity: true)
         dirty.remove(id)
+        say(.fragments, .durable(id, upTo: segment.writer.sizeBytes))
         for records in segment.unsynchronised { events.append(.persisted(records)) }
-        if !segment.unsynchronised.isEmpty { failures[id.origin] = nil }
+        if !segment.unsynchronised.isEmpty { failures[id.owner] = nil }
     }
 
     private mutating func attempt(_ job: DiskJob<Payload>) throws(ArchiveError) {
         switch job {
-        case .makeDirectory(let path):
-            try FileSystem.makeDirectories(path, on: layout.disk)
-            // The name of a new directory is durable when the one above it is.
-            newDirectories.insert(parent(path))
-        case .manifest(let path, let bytes):
-            try FileSystem.replace(path, with: bytes, on: layout.disk)
-            catalog.described(path)
-        case .ledger(let source, let path, let bytes, let records):
-            if ledgers[path] == nil {
-                ledgers[path] = try LedgerFile(path: path, on: layout.disk)
-                newDirectories.insert(parent(path))
-            }
-            try ledgers[path]?.append(bytes, records: records)
-            catalog.wrote(bytes, toLedger: path, of: source)
-            dirtyLedgers.insert(path)
-        case .open(let id, let path, let plan, let zero):
+        case .beginSession(let session):
+            try makeDirectory(layout.session(session))
+        case .beginSource(let source):
+            try makeDirectory(layout.source(source))
+            say(.sessions, .sourceBegan(source))
+        case .describe(let manifest):
+            try FileSystem.replace(
+                layout.manifest(manifest.session), with: manifest.encoded(), on: layout.disk)
+            say(.sessions, .sessionDescribed(manifest))
+        case .note(let source, let entry, let records):
+            try note(entry, of: source, records: records)
+        case .open(let id, let plan, let zero):
             segments[id] = OpenSegment(
                 writer: try SegmentWriter(
-                    path: path, plan: plan, sessionZero: zero, on: layout.disk), zero: zero)
-            catalog.changed(path, id, zero: zero)
+                    path: layout.segment(id), plan: plan, sessionZero: zero, on: layout.disk),
+                zero: zero)
+            say(.segments, .segmentBegan(id, plan, sessionZero: zero))
         case .reopen(let id, let segment):
             segments[id] = OpenSegment(
                 writer: try SegmentWriter(continuing: segment, on: layout.disk),
@@ -373,7 +380,15 @@ struct DiskWorker<Payload: MediaPayload> {
             try space.claim(fragment.sizeBytes, for: segment.writer.path)
             // A file has its name from its first fragment on.
             if segment.writer.sizeBytes == 0 { newDirectories.insert(parent(segment.writer.path)) }
+            let begin = segment.writer.sizeBytes
             try segment.writer.append(fragment)
+            say(
+                .fragments,
+                .fragmentAppended(
+                    id,
+                    AppendedFragment(
+                        fragment, of: segment.writer.plan,
+                        bytes: begin..<segment.writer.sizeBytes)))
             events.append(.written(source: id.source, fragment.amount))
             segments[id]?.unsynchronised.append(
                 PersistedRecords(
@@ -382,15 +397,16 @@ struct DiskWorker<Payload: MediaPayload> {
             dirty.insert(id)
         case .finish(let id):
             guard let segment = segments[id] else { return }
-            try prepareToPersist(id.origin)
+            try prepareToPersist(id.owner)
             let duration = try ContinuousClock().measureThrowing(segment.writer.finish)
             for records in segment.unsynchronised { events.append(.persisted(records)) }
             segments[id] = nil
             dirty.remove(id)
-            catalog.changed(segment.writer.path, id, zero: segment.zero)
-            events.append(
-                .finished(
-                    id, path: segment.writer.path, sizeBytes: segment.writer.sizeBytes, duration))
+            say(
+                .segments,
+                .segmentFinished(
+                    id, sizeBytes: segment.writer.sizeBytes, sessionZero: segment.zero,
+                    took: duration))
         case .goOn(let id):
             rescues[id] = nil
         case .remove(let removal):
@@ -400,58 +416,95 @@ struct DiskWorker<Payload: MediaPayload> {
         }
     }
 
+    private mutating func makeDirectory(_ path: String) throws(ArchiveError) {
+        try FileSystem.makeDirectories(path, on: layout.disk)
+        // The name of a new directory is durable when the one above it is.
+        newDirectories.insert(parent(path))
+    }
+
+    private mutating func note(
+        _ entry: LedgerEntry, of source: SourceKey, records: PersistedRecords?
+    ) throws(ArchiveError) {
+        if ledgers[source] == nil {
+            let path = layout.ledger(source)
+            ledgers[source] = try LedgerFile(path: path, on: layout.disk)
+            newDirectories.insert(parent(path))
+        }
+        guard let ledger = ledgers[source] else { return }
+        let offset = try ledger.append(Ledger.line(entry), records: records)
+        dirtyLedgers.insert(source)
+        say(.ledgers, .noted(source, entry, offset: offset))
+        if entry.kind == .goodbye { say(.sessions, .sourceEnded(source)) }
+    }
+
     /// Removes what it can. What cannot be removed is found again by the retention's next look: nothing waits for it.
     private mutating func remove(_ removal: Removal) {
         do throws(ArchiveError) {
-            guard try attempt(removal) else { return }
-            events.append(.removed(removal))
+            try attempt(removal)
         } catch {
             events.append(.notRemoved(removal, error))
         }
     }
 
-    /// - Returns: whether something was removed; not what is gone already, or in use.
-    private mutating func attempt(_ removal: Removal) throws(ArchiveError) -> Bool {
+    /// Not what is gone already, or in use.
+    private mutating func attempt(_ removal: Removal) throws(ArchiveError) {
         let now = now()
         switch removal {
         case .segment(let expired):
             let segment = expired.segment
             guard FileSystem.exists(segment.path),
                 !segments.values.contains(where: { $0.writer.path == segment.path })
-            else { return false }
-            let ledger = layout.ledger(segment.session, segment.source)
+            else { return }
+            let source = SourceKey(session: segment.session, source: segment.source)
             try SegmentRemoval.remove(
                 segment.path, on: layout.disk, cause: expired.cause.rawValue, now: now
-            ) { lines throws(ArchiveError) in try appendDurably(lines, to: ledger)
+            ) { lines throws(ArchiveError) in try appendDurably(lines, to: source)
             }
-            catalog.removed(segment.path, of: segment.source, in: segment.session)
+            sayRemoved(
+                segment.path, source, expired.cause.rawValue)
         case .rest(let staged):
-            guard FileSystem.exists(staged.path) else { return false }
-            let ledger = layout.ledger(staged.session, staged.source)
+            guard FileSystem.exists(staged.path) else { return }
+            let source = SourceKey(session: staged.session, source: staged.source)
             try SegmentRemoval.complete(
-                staged.path, on: layout.disk, ledger: Ledger.read(ledger), now: now
-            ) { lines throws(ArchiveError) in try appendDurably(lines, to: ledger)
+                staged.path, on: layout.disk, ledger: Ledger.read(layout.ledger(source)), now: now
+            ) { lines throws(ArchiveError) in try appendDurably(lines, to: source)
             }
-            catalog.removed(staged.path, of: staged.source, in: staged.session)
+            sayRemoved(
+                staged.path, source, "its removal was cut short")
         case .session(let session):
-            guard FileSystem.exists(layout.session(session)) else { return false }
+            guard FileSystem.exists(layout.session(session)) else { return }
             try SessionRemoval.remove(session, from: layout)
-            catalog.removed(session: session)
+            say(.sessions, .sessionRemoved(session))
         }
         space.forget()
-        return true
+    }
+
+    private mutating func sayRemoved(_ path: String, _ source: SourceKey, _ cause: String) {
+        let name = SegmentRemoval.segmentName(path)
+        if let segment = SegmentKey(source, fileName: name) {
+            say(.sessions, .segmentRemoved(segment, cause: cause))
+        } else {
+            // Somebody has put it there under a name of his own.
+            say(.sessions, .sourceMended(source))
+        }
     }
 
     private mutating func appendDurably(
-        _ lines: [UInt8], to path: String
+        _ lines: [UInt8], to source: SourceKey
     ) throws(ArchiveError) {
         let ledger: LedgerFile
-        if let open = ledgers[path] {
+        if let open = ledgers[source] {
             ledger = open
         } else {
-            ledger = try LedgerFile(path: path, on: layout.disk)
+            ledger = try LedgerFile(path: layout.ledger(source), on: layout.disk)
         }
-        try ledger.append(lines, records: nil)
+        let offset = try ledger.append(lines, records: nil)
+        if spine?.hears(.ledgers) == true {
+            let written = Ledger.parse(lines)
+            for (entry, place) in zip(written.entries, written.offsets) {
+                say(.ledgers, .noted(source, entry, offset: offset + place))
+            }
+        }
         for records in try ledger.synchronize() { events.append(.persisted(records)) }
     }
 
@@ -459,24 +512,22 @@ struct DiskWorker<Payload: MediaPayload> {
     /// one before it: with a full disk, small fragments would else overtake large ones, and leave holes where they were.
     private func queue(of job: DiskJob<Payload>) -> String {
         switch job {
-        case .makeDirectory(let path), .manifest(let path, _), .ledger(_, let path, _, _),
-            .endSession(_, let path, _):
-            path
-        case .open(let id, _, _, _), .reopen(let id, _), .append(let id, _), .finish(let id):
-            id.origin.description
+        case .open(let id, _, _), .reopen(let id, _), .append(let id, _), .finish(let id):
+            id.owner.description
         case .goOn(let id): id.description
-        case .remove: ""
+        case .beginSession, .beginSource, .describe, .note, .remove, .endSession: path(of: job)
         }
     }
 
+    /// What it is that cannot be written, for people.
     private func path(of job: DiskJob<Payload>) -> String {
         switch job {
-        case .makeDirectory(let path), .manifest(let path, _), .ledger(_, let path, _, _),
-            .endSession(_, let path, _):
-            path
-        case .open(_, let path, _, _): path
+        case .beginSession(let session): layout.session(session)
+        case .beginSource(let source): layout.source(source)
+        case .describe(let manifest), .endSession(let manifest): layout.manifest(manifest.session)
+        case .note(let source, _, _): layout.ledger(source)
+        case .open(let id, _, _), .append(let id, _), .finish(let id): layout.segment(id)
         case .reopen(_, let segment): segment.path
-        case .append(let id, _), .finish(let id): segments[id]?.writer.path ?? id.description
         case .goOn(let id): id.description
         case .remove: ""
         }

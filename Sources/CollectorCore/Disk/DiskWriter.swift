@@ -37,22 +37,22 @@ final class DiskWriter<Payload: MediaPayload>: Sendable {
     private let ended = DispatchSemaphore(value: 0)
     private let layout: ArchiveLayout
     private let space: FreeSpace
-    private let catalog: CatalogStart
+    private let spine: Spine
     private let meter: DiskStatistics
     private let notify: @Sendable () -> Void
 
     /// - Parameters:
     ///   - layout: the archive.
     ///   - space: what of its disk may be written to.
-    ///   - catalog: the archive's index.
+    ///   - spine: is told what happens to recordings.
     ///   - meter: told what the disk thread sees of the disk.
     ///   - notify: called on the disk thread whenever new events are there.
     init(
-        layout: ArchiveLayout, space: FreeSpace, catalog: CatalogStart, meter: DiskStatistics,
+        layout: ArchiveLayout, space: FreeSpace, spine: Spine, meter: DiskStatistics,
         notify: @escaping @Sendable () -> Void
     ) {
         self.meter = meter
-        self.catalog = catalog
+        self.spine = spine
         self.layout = layout
         self.space = space
         self.notify = notify
@@ -62,8 +62,7 @@ final class DiskWriter<Payload: MediaPayload>: Sendable {
     func start() {
         NamedThread.start("disk") {
             var worker = DiskWorker<Payload>(
-                layout: self.layout, space: self.space, catalog: self.catalog
-            ) { self.work.signal() }
+                layout: self.layout, space: self.space, spine: self.spine)
             self.run(&worker)
             self.ended.signal()
         }
@@ -109,7 +108,6 @@ final class DiskWriter<Payload: MediaPayload>: Sendable {
                 nextRetry = now + Self.retryInterval
                 worker.retry()
             }
-            worker.mendCatalog(now: now)
             uncommittedBytes += worker.writtenBytes
             if worker.isDirty,
                 isStopping || now >= nextCommit || uncommittedBytes >= Self.commitBytes
@@ -154,7 +152,6 @@ final class DiskWriter<Payload: MediaPayload>: Sendable {
         var deadlines: [ContinuousClock.Instant] = []
         if worker.isDirty { deadlines.append(nextCommit) }
         if worker.isStuck { deadlines.append(nextRetry) }
-        if let due = worker.catalog.due { deadlines.append(due) }
         guard let deadline = deadlines.min() else {
             work.wait()
             return

@@ -15,11 +15,15 @@ final class LedgerFile {
     }
 
     /// Appends whole lines, or nothing.
-    func append(_ lines: [UInt8], records: PersistedRecords?) throws(ArchiveError) {
+    /// - Returns: where they begin in the file, bytes.
+    @discardableResult
+    func append(_ lines: [UInt8], records: PersistedRecords?) throws(ArchiveError) -> UInt64 {
         try writeAnew()
+        let offset = file.sizeBytes
         try file.append(lines)
         unsynchronisedLines += lines
         if let records { unsynchronised.append(records) }
+        return offset
     }
 
     /// Writes what another file of the same ledger, which is gone, did not have on disk.

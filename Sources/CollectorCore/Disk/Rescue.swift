@@ -36,22 +36,22 @@ extension DiskWorker {
             guard !error.isForRoom || segments[id]?.writer.hasLostPages == true else {
                 return false
             }
-            fail(id.origin, error)
+            fail(id.owner, error)
             _ = isInVain(job)
             return true
         case .reopen(let id, let segment):
             guard !error.isForRoom else { return false }
-            fail(id.origin, error, zero: segment.sessionZero)
+            fail(id.owner, error, zero: segment.sessionZero)
             return true
-        case .makeDirectory, .manifest, .ledger, .open, .goOn, .remove, .endSession:
+        case .beginSession, .beginSource, .describe, .note, .open, .goOn, .remove, .endSession:
             return false
         }
     }
 
     /// A source's file has failed.
-    mutating func fail(_ id: SourceID, _ error: ArchiveError, zero: UTCTime? = nil) {
+    mutating func fail(_ id: SourceKey, _ error: ArchiveError, zero: UTCTime? = nil) {
         guard rescues[id] == nil,
-            let zero = zero ?? segments.first(where: { $0.key.origin == id })?.value.zero
+            let zero = zero ?? segments.first(where: { $0.key.owner == id })?.value.zero
         else { return }
         let count = failures[id, default: 0]
         failures[id] = count + 1
@@ -69,33 +69,30 @@ extension DiskWorker {
     mutating func isInVain(_ job: DiskJob<Payload>) -> Bool {
         switch job {
         case .append(let id, let fragment):
-            guard rescues[id.origin] != nil else { return false }
-            drop(fragment.amount, of: id.origin)
+            guard rescues[id.owner] != nil else { return false }
+            drop(fragment.amount, of: id.owner)
             return true
-        case .open(let id, _, _, _), .reopen(let id, _), .finish(let id):
-            return rescues[id.origin] != nil
-        case .ledger(let source, let path, _, let records):
+        case .open(let id, _, _), .reopen(let id, _), .finish(let id):
+            return rescues[id.owner] != nil
+        case .note(let source, _, let records):
             // Records come again, and would be there twice; other lines stand for themselves, and so does what is said of a session
             // that has ended: nothing comes again into that.
-            guard records != nil, let session = ArchiveLayout.session(ofLedger: path),
-                !hasEnded(session)
-            else { return false }
-            return rescues[SourceID(session: session, name: source)] != nil
-        case .makeDirectory, .manifest, .goOn, .remove, .endSession:
+            return records != nil && !hasEnded(source.session) && rescues[source] != nil
+        case .beginSession, .beginSource, .describe, .goOn, .remove, .endSession:
             return false
         }
     }
 
-    private mutating func drop(_ amount: MediaAmount, of id: SourceID) {
+    private mutating func drop(_ amount: MediaAmount, of id: SourceKey) {
         if rescues[id]?.isDone == true {
-            events.append(.written(source: id.name, amount))
+            events.append(.written(source: id.source, amount))
         } else {
             rescues[id]?.dropped += amount
         }
     }
 
     /// Puts a source's files in order, if that can be done now.
-    mutating func rescue(_ id: SourceID) {
+    mutating func rescue(_ id: SourceKey) {
         guard var rescue = rescues[id], !rescue.isDone else { return }
         guard rescue.pauseRounds == 0 else {
             rescues[id]?.pauseRounds -= 1
@@ -105,7 +102,7 @@ extension DiskWorker {
         do throws(ArchiveError) {
             let rescued = try recover(id, rescue)
             if rescue.dropped != MediaAmount() {
-                events.append(.written(source: id.name, rescue.dropped))
+                events.append(.written(source: id.source, rescue.dropped))
             }
             rescue.isDone = true
             rescues[id] = rescue
@@ -121,9 +118,9 @@ extension DiskWorker {
     /// Finds out what is on disk of a source's sessions that have ended: what comes again comes into the present one, and what one of
     /// those has would be there twice.
     /// - Returns: whether that is known; otherwise it is tried again.
-    private mutating func settleEarlierSessions(of id: SourceID) -> Bool {
+    private mutating func settleEarlierSessions(of id: SourceKey) -> Bool {
         for session in sessionsEnded(before: id.session) {
-            let other = SourceID(session: session, name: id.name)
+            let other = SourceKey(session: session, source: id.source)
             if let rescue = rescues[other] {
                 guard rescue.isDone else { return false }
                 continue
@@ -136,7 +133,7 @@ extension DiskWorker {
             } catch {
                 return false
             }
-            for segment in segments.keys where segment.origin == other {
+            for segment in segments.keys where segment.owner == other {
                 do throws(ArchiveError) {
                     try synchronizeSegment(segment)
                 } catch {
@@ -151,41 +148,40 @@ extension DiskWorker {
     /// Sessions whose end has still to be written, and that were over before another.
     private func sessionsEnded(before session: String) -> [String] {
         let ended = ends.compactMap { job -> String? in
-            if case .endSession(let name, _, _) = job { name } else { nil }
+            if case .endSession(let manifest) = job { manifest.session } else { nil }
         }
         return Array(ended.prefix { $0 != session })
     }
 
     private mutating func recover(
-        _ id: SourceID, _ rescue: Rescue
+        _ id: SourceKey, _ rescue: Rescue
     ) throws(ArchiveError) -> RescuedSource {
-        let ledger = layout.ledger(id.session, id.name)
+        let ledger = layout.ledger(id)
         dropRecords(waitingFor: ledger, of: id)
         try prepareToPersist(id)
-        let own = segments.keys.filter { $0.origin == id }.sorted { $0.number < $1.number }
+        let own = segments.keys.filter { $0.owner == id }.sorted()
         for segment in own { try settle(segment) }
-        let paths = own.compactMap { segments[$0]?.writer.path }
         // Recovery writes into it too.
-        ledgers[ledger] = nil
+        ledgers[id] = nil
         for segment in own {
             segments[segment] = nil
             dirty.remove(segment)
         }
         var recovery = SourceRecovery(
-            layout: layout, session: id.session, name: id.name, zero: rescue.zero,
+            layout: layout, session: id.session, name: id.source, zero: rescue.zero,
             purpose: .rescue(
                 "\(rescue.error)", isPatient: rescue.attempts < Rescue.patientAttempts), now: now())
         let source = try recovery.run(nil)
         try FileSystem.synchronizeDirectory(
-            layout.source(id.session, id.name), on: layout.disk)
-        catalog.rescued(id, paths, zero: rescue.zero)
+            layout.source(id), on: layout.disk)
+        say(.sessions, .sourceMended(id))
         if rescue.hasComplained { events.append(.unstuck(path: id.description)) }
         return RescuedSource(
             id: id, source: source, spools: recovery.spools, notes: recovery.notes)
     }
 
     /// Leaves of a file what is durable, and nothing else.
-    private mutating func settle(_ id: SegmentID) throws(ArchiveError) {
+    private mutating func settle(_ id: SegmentKey) throws(ArchiveError) {
         if segments[id]?.writer.hasLostPages == false {
             do throws(ArchiveError) {
                 return try synchronizeSegment(id)
@@ -197,7 +193,7 @@ extension DiskWorker {
     }
 
     /// Lines that wait for the ledger: those that stand for records come again.
-    private mutating func dropRecords(waitingFor path: String, of id: SourceID) {
+    private mutating func dropRecords(waitingFor path: String, of id: SourceKey) {
         guard let backlog = stuck[path] else { return }
         stuck[path]?.jobs.removeAll(where: Self.isRecord)
         if stuck[path]?.jobs.isEmpty == true {
@@ -207,6 +203,6 @@ extension DiskWorker {
     }
 
     private static func isRecord(_ job: DiskJob<Payload>) -> Bool {
-        if case .ledger(_, _, _, .some) = job { true } else { false }
+        if case .note(_, _, .some) = job { true } else { false }
     }
 }

@@ -13,8 +13,9 @@ import Wire
 /// Looking at a connection costs two system calls. Strangers are few, and looked at all the time; agents and their clocks when the
 /// process's memory has grown, which is one call to ask, and once a second.
 final class IntakeWatch: Sendable {
-    /// How often memory is looked at while anybody is connected: empty parts fill 20 MB in that time at most.
-    private static let pauseNanoseconds: Int64 = 20_000_000
+    /// How often memory is looked at while anybody is connected: empty parts fill 20 MB in that time, at a gigabit a second. Waking up
+    /// is what a look costs.
+    private static let pauseNanoseconds: Int64 = 40_000_000
     /// How often strangers are looked at, and everybody while somebody is suspected: most bytes come from those who have nothing to lose.
     private static let closePauseNanoseconds: Int64 = 2_000_000
     /// A look is followed by a pause so many times as long as it kept a core busy: looking takes a tenth of a core, whoever comes.
@@ -56,6 +57,8 @@ final class IntakeWatch: Sendable {
     /// How often the receiving thread has found the socket empty.
     private let drains = Atomic<Int>(0)
     private let arrival = DispatchSemaphore(value: 0)
+    /// Whether the thread has been told to look at once, and has not yet.
+    private let hasArrival = Atomic(false)
     private let ended = DispatchSemaphore(value: 0)
     private let counters: RefusalCounters
     private let logger: Logger
@@ -78,7 +81,7 @@ final class IntakeWatch: Sendable {
     /// Ends the thread; descriptors are not looked at any more when it returns.
     func stop() {
         state.withLock { $0.isStopping = true }
-        arrival.signal()
+        wake()
         ended.wait()
     }
 
@@ -90,7 +93,11 @@ final class IntakeWatch: Sendable {
             state.ended.remove(descriptor)
             state.accounts[descriptor] = account
         }
-        arrival.signal()
+        wake()
+    }
+
+    private func wake() {
+        if !hasArrival.exchange(true, ordering: .acquiringAndReleasing) { arrival.signal() }
     }
 
     /// A connection is an agent's, or a clock's.
@@ -133,6 +140,7 @@ final class IntakeWatch: Sendable {
             if isStopping { return }
             if isEmpty, watching.trimsAt == nil {
                 arrival.wait()
+                hasArrival.store(false, ordering: .releasing)
                 continue
             }
             // The thread's own time: how long a look waited for a busy machine is no reason to look away for longer.
@@ -142,12 +150,14 @@ final class IntakeWatch: Sendable {
                 now: Instant.nanoseconds(CLOCK_MONOTONIC))
             let busy = Instant.nanoseconds(CLOCK_THREAD_CPUTIME_ID) - begin
             let rest = min(busy * Self.pausePerLook, Self.longestPauseNanoseconds)
-            usleep(UInt32(clamping: rest / 1_000))
-            // Whoever comes meanwhile is looked at now.
+            // Whoever comes meanwhile is looked at now, but not before the rest is over.
             let isClose = hasStrangers || watching.intake.isSuspicious
-            let pause = isClose ? Self.closePauseNanoseconds : Self.pauseNanoseconds
-            _ = arrival.wait(timeout: .now() + .nanoseconds(Int(pause)))
-            while arrival.wait(timeout: .now()) == .success {}
+            let pause = max(rest, isClose ? Self.closePauseNanoseconds : Self.pauseNanoseconds)
+            guard arrival.wait(timeout: .now() + .nanoseconds(Int(pause))) == .success else {
+                continue
+            }
+            hasArrival.store(false, ordering: .releasing)
+            usleep(UInt32(clamping: rest / 1_000))
         }
     }
 

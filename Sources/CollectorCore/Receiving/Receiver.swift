@@ -164,7 +164,7 @@ struct Receiver: ~Copyable {
 
     /// Has a box's own key take the place of the one that its connection has.
     mutating func enrol(_ peer: PeerID, _ enrol: Enrol) {
-        // Without a authenticator there are no keys, and the protocol has said no already; a peer that is gone needs no answer.
+        // Without an authenticator there are no keys, and the protocol has said no already; a peer that is gone needs no answer.
         guard let authenticator, let token = peers.key(of: peer) else { return }
         authenticator.enrol(KeyAuthenticator.Enrolment(peer: peer, token: token, enrol: enrol))
     }

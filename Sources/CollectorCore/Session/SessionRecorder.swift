@@ -17,7 +17,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         /// - samples: 0: nobody knows how many they were.
         case lost(source: String, cause: String, samples: UInt64 = 0)
         /// All of a source's records up to one are on disk, as has been found out.
-        case durable(source: String, spool: [UInt8], through: UInt64)
+        case durable(source: String, spool: SpoolID, through: UInt64)
         /// Records of which nothing needs to be kept.
         case unrecorded(PersistedRecords)
         /// Media of a source that leaves memory without being written: it is on disk already, comes again, or is left out.
@@ -47,7 +47,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         /// Records that an earlier session has.
         case earlier(ClosedRange<UInt64>)
         /// Records that nobody has any more.
-        case gone(ClosedRange<UInt64>, spool: [UInt8])
+        case gone(ClosedRange<UInt64>, spool: SpoolID)
     }
 
     private struct FormatPlace: Hashable {
@@ -85,15 +85,12 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     /// Those that are connected, and those that have a place in the session.
     var sources: [String: CopyOnWrite<SourceRecorder<Payload>>] = [:]
     /// What is durable outlives sessions: the last acknowledgement of a source is due after its session has ended.
-    var watermarks = Watermarks()
-    var known = KnownRecords()
+    var durable = DurableRecords()
     /// The last sessions that ended, and how far each source had come: files may fail after their session's end.
     private(set) var endedSessions: [(name: String, spools: [String: [SessionManifest.SpoolEnd]])] =
         []
     /// Their files are final within seconds.
     private static var endedSessionsKept: Int { 4 }
-    /// By source and spool: what files lost that failed when their session had ended already.
-    var writtenOff: [String: [[UInt8]: SequenceSet]] = [:]
     private var clocks = AgentClocks()
     private var begunSessions: Allowance
     private var host: HostClock
@@ -116,8 +113,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     /// Takes over what an earlier collector left: what is on disk, and the session that goes on, if there is one.
     mutating func resume(_ archive: RecoveredArchive, at now: Instant) -> [Action] {
         precondition(sources.isEmpty, "what was left is taken over before anything else")
-        watermarks = Watermarks(archive.spools)
-        known = KnownRecords(archive.spools, session: archive.session)
+        durable = DurableRecords(archive.spools, session: archive.session)
         guard let session = archive.session else { return [] }
         var manifest = session.manifest
         let moved = manifest.findZero(host, at: now)
@@ -146,7 +142,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     }
 
     /// Who numbers what a source sends now.
-    func spool(of source: String) -> [UInt8]? {
+    func spool(of source: String) -> SpoolID? {
         heldIntroductions[source]?.spool ?? sources[source]?.value.spool
     }
 
@@ -183,11 +179,6 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         sources.values.map(\.value.progress).sorted { $0.name < $1.name }
     }
 
-    /// The last record of a spool that is durable here; 0 for a spool never seen.
-    func persisted(source: String, spool: [UInt8]) -> UInt64 {
-        watermarks.persisted(source: source, spool: spool)
-    }
-
     // MARK: What agents say
 
     /// A source has come, or has come back.
@@ -201,10 +192,10 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         let name = introduction.name
         let spool = introduction.spool
         heldToClose.remove(name)
-        watermarks.begin(source: name, spool: spool, received: received)
-        let durable = watermarks.persisted(source: name, spool: spool)
+        durable.begin(source: name, spool: spool, received: received)
+        let persisted = durable.persisted(source: name, spool: spool)
         var actions: [Action] = []
-        if let missing, durable < missing.upperBound {
+        if let missing, persisted < missing.upperBound {
             // Waiting for them would keep the agent from ever being done.
             if isHeld(name) {
                 hold(.gone(missing, spool: spool), of: name)
@@ -214,14 +205,14 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         }
         guard sources[name]?.value.hasJoined == true else {
             if sources[name] != nil, isHeld(name) {
-                hold(.opened(introduction, durable: durable), of: name)
+                hold(.opened(introduction, durable: persisted), of: name)
             } else {
                 sources[name] = CopyOnWrite(
                     SourceRecorder(introduction, settings: settings))
             }
             return actions
         }
-        actions += sources[name]?.value.reopen(introduction, durable: durable, at: now) ?? []
+        actions += sources[name]?.value.reopen(introduction, durable: persisted, at: now) ?? []
         return actions
     }
 
@@ -237,7 +228,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
 
     /// Agents of one boot of a box have measured our clock. Sources follow when they record next.
     mutating func exchanges(
-        _ exchanges: [ReportedExchange], by owner: ClockOwner, epoch: Identity
+        _ exchanges: [ReportedExchange], by owner: ClockOwner, epoch: EpochID
     ) {
         clocks.add(exchanges, of: ClockID(owner: owner, epoch: epoch))
     }
@@ -248,7 +239,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         guard let spool = spool(of: source) else {
             preconditionFailure("a source introduces itself before it sends")
         }
-        switch known.judge(samples, of: source, spool: spool) {
+        switch durable.judge(samples, of: source, spool: spool) {
         case .new:
             return take(.samples(samples, payload), of: source, at: now)
         case .partlyKnown(let parts, let known):
@@ -287,14 +278,16 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     private func missing(
         _ sequences: ClosedRange<UInt64>, of source: String
     ) -> [ClosedRange<UInt64>] {
-        known.missing(sequences, of: source, spool: spool(of: source) ?? [])
+        guard let spool = spool(of: source) else { return [sequences] }
+        return durable.missing(sequences, of: source, spool: spool)
     }
 
     /// Says in the ledger which of these numbers an earlier session has.
     private mutating func noteEarlier(
         _ sequences: ClosedRange<UInt64>, of source: String, at now: Instant
     ) -> [Action] {
-        known.takeUntold(sequences, of: source, spool: spool(of: source) ?? []).flatMap {
+        guard let spool = spool(of: source) else { return [] }
+        return durable.takeUntold(sequences, of: source, spool: spool).flatMap {
             take(.earlier($0), of: source, at: now)
         }
     }
@@ -354,7 +347,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     /// Records have become durable.
     /// - Returns: the source's watermark, when it moved.
     mutating func persisted(_ records: PersistedRecords) -> UInt64? {
-        watermarks.insert(records)
+        durable.insert(records)
     }
 
     /// Ends the session now: every file is finished.
@@ -442,9 +435,10 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     ) -> [Action] {
         var actions: [Action] = []
         if sources[source]?.value.hasJoined == false, case .recording(let manifest) = state {
-            let spool = sources[source]?.value.spool ?? []
-            let durable = watermarks.persisted(source: source, spool: spool)
-            actions += sources[source]?.value.join(in: manifest, durable: durable, at: now) ?? []
+            let persisted =
+                sources[source].map { durable.persisted(source: source, spool: $0.value.spool) }
+                ?? 0
+            actions += sources[source]?.value.join(in: manifest, durable: persisted, at: now) ?? []
             isDescriptionDue = true
         }
         // Changed in place: a copy of a recorder would copy what it is collecting.
@@ -475,7 +469,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     /// Counts records that belong to no session as durable: there is nothing to keep.
     private func acknowledgeUnrecorded(_ events: [(source: String, event: Event)]) -> [Action] {
         var spools = sources.mapValues(\.value.spool)
-        return events.compactMap { source, event in
+        return events.compactMap { source, event -> Action? in
             let sequences: ClosedRange<UInt64>
             switch event {
             case .gone(let gone, let spool):
@@ -490,9 +484,9 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
             case .format(let update, _): sequences = update.sequence...update.sequence
             case .goodbye(let goodbye, _): sequences = goodbye.sequence...goodbye.sequence
             }
-            return .unrecorded(
-                PersistedRecords(
-                    source: source, spool: spools[source] ?? [], sequences: [sequences]))
+            return spools[source].map {
+                .unrecorded(PersistedRecords(source: source, spool: $0, sequences: [sequences]))
+            }
         }
     }
 
@@ -539,7 +533,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         mayEndNanoseconds = .min
         begunSessions.use(1, now: now.monotonic)
         var actions: [Action] = [
-            .job(.makeDirectory(settings.layout.session(manifest.session))),
+            .job(.beginSession(manifest.session)),
             .sessionStarted(name: manifest.session),
             // Before anything else of it: only a session with a description goes on after a crash.
             writeManifest(),
@@ -649,24 +643,23 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
             manifest.sources[index].spools = sources[name]?.value.spoolEnds.suffix(
                 settings.budgets.spoolsPerSource
             ).map {
-                $0.joined(
-                    with: known.sequences(of: name, spool: bytes(hexadecimal: $0.spool) ?? []))
+                guard let spool = SpoolID(hexadecimal: $0.spool) else { return $0 }
+                return $0.joined(with: durable.archivedSequences(of: name, spool: spool))
             }
         }
         manifest.end = SessionManifest.End(reason: reason, at: now.utc)
         let lost =
             neverReturned(to: manifest.session, at: now)
             + comesLater(than: manifest.session, at: now)
-        known.sessionEnded()
-        let path = settings.layout.manifest(manifest.session)
-        let ending = Action.job(.manifest(path: path, manifest.encoded()))
+        durable.sessionEnded()
+        let ending = Action.job(.describe(manifest))
         manifest.state = .finished
         state = .idle
         sessionZero = nil
         sources = sources.filter { !$0.value.value.hasJoined }
         // A complete session of which not everything is on disk when the collector is killed goes on, to get the rest.
         return lost + (reason == .complete ? [] : [ending]) + [
-            .job(.endSession(manifest.session, path: path, manifest.encoded())),
+            .job(.endSession(manifest)),
             .sessionEnded(name: manifest.session, reason),
         ]
     }
@@ -678,8 +671,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         }
         manifest.sources = manifestEntries
         state = .recording(manifest)
-        return .job(
-            .manifest(path: settings.layout.manifest(manifest.session), manifest.encoded()))
+        return .job(.describe(manifest))
     }
 
     private var manifestEntries: [SessionManifest.Source] {

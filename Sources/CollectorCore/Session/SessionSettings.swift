@@ -34,10 +34,10 @@ struct SourceIntroduction: Sendable {
     var address: String
     /// Whose key it came with; without keys, where it comes from.
     var owner = ""
-    var spool: [UInt8]
+    var spool: SpoolID
     var epochs: [Epoch]
     var tracks: [TrackFormat]
 
     /// Whose word on its clock counts.
-    var clockOwner: ClockOwner? { Identity(spool).map { ClockOwner(owner: owner, spool: $0) } }
+    var clockOwner: ClockOwner { ClockOwner(owner: owner, spool: spool) }
 }

@@ -10,6 +10,8 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
     private let settings: SessionSettings
     private(set) var introduction: SourceIntroduction
     private var segmenter: Segmenter<Payload>
+    /// Files that are open, by the segmenter's numbers.
+    private var openSegments: [Int: SegmentKey] = [:]
     var intake: SourceIntake
     private var diary = ClockReporting()
     private(set) var progress: SourceProgress
@@ -55,7 +57,8 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         resuming source: RecoveredSource, spools: [RecordedSpool], in manifest: SessionManifest,
         settings: SessionSettings
     ) {
-        let present = source.spool ?? []
+        // Where it has none yet, one that no agent has.
+        let present = source.spool ?? .random()
         self.settings = settings
         files = settings.budgets.files(segmentNanoseconds: manifest.segmentNanoseconds)
         fold = LedgerFold(settings.budgets, writtenBytes: source.ledgerBytes)
@@ -84,17 +87,16 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
             } else {
                 earlierSpools.append(
                     SessionManifest.SpoolEnd(
-                        spool: hexadecimal(recorded.spool), sequences: recorded.sequences))
+                        spool: recorded.spool.description, sequences: recorded.sequences))
             }
         }
         // What it recorded in before; a segmenter with an open file has it as its first.
         if let open = source.open {
-            reopening = .job(
-                .reopen(
-                    SegmentID(
-                        session: manifest.session, source: name,
-                        number: Segmenter<Payload>.resumedSegment),
-                    open))
+            let key = SegmentKey(
+                SourceKey(session: manifest.session, source: name),
+                origin: open.sessionZero.advanced(by: open.plan.originNanoseconds))
+            openSegments[Segmenter<Payload>.resumedSegment] = key
+            reopening = .job(.reopen(key, open))
         }
     }
 
@@ -102,7 +104,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
     private(set) var reopening: Action?
 
     var name: String { introduction.name }
-    var spool: [UInt8] { introduction.spool }
+    var spool: SpoolID { introduction.spool }
     var hasJoined: Bool { session != nil }
     /// One of its files has failed, and what of it is on disk is being found out.
     var isFailing = false
@@ -121,13 +123,13 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         return earlierSpools
             + [
                 SessionManifest.SpoolEnd(
-                    spool: hexadecimal(spool), sequences: SequenceSet(upTo: through))
+                    spool: spool.description, sequences: SequenceSet(upTo: through))
             ]
     }
 
     /// Whether records of a spool are in its part of the session.
-    func hasRecorded(_ other: [UInt8]) -> Bool {
-        let identity = hexadecimal(other)
+    func hasRecorded(_ other: SpoolID) -> Bool {
+        let identity = other.description
         return other == spool || earlierSpools.contains { $0.spool == identity }
     }
 
@@ -165,7 +167,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
     }
 
     private mutating func opened(durable: UInt64, _ text: String, at now: Instant) -> [Action] {
-        let spool = hexadecimal(spool)
+        let spool = spool.description
         return ledgerAtOnce(.opened, at: now) {
             $0.spool = spool
             $0.after = durable
@@ -188,6 +190,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
             settings: SegmenterSettings(segmentNanoseconds: manifest.segmentNanoseconds),
             formats: segmenter.upcomingTracks,
             resuming: .init(usedOrigins: source.origins, open: nil))
+        openSegments = [:]
         intake.goBack(to: source.ends, formats: segmenter.upcomingTracks)
         through = durable
         isFailing = false
@@ -210,10 +213,10 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
                 settings: SegmenterSettings(segmentNanoseconds: manifest.segmentNanoseconds),
                 formats: segmenter.upcomingTracks)
         }
-        let directory = settings.layout.source(manifest.session, name)
+        let key = SourceKey(session: manifest.session, source: name)
         let line = opened(
             durable: durable, "\(introduction.agent) at \(introduction.address)", at: now)
-        return [.job(.makeDirectory(directory))] + line + [
+        return [.job(.beginSource(key))] + line + [
             note(.info, "recording \(segmenter.tracks.map(\.summary).joined(separator: ", "))")
         ]
     }
@@ -261,7 +264,8 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         if let rest, isResumed { intake.goOn(after: rest.ends, formats: segmenter.upcomingTracks) }
         var placed = intake.place(
             samples, payload: payload, formats: segmenter.upcomingTracks, clocks: clocks,
-            zero: zero, zeroUTC: session?.zeroUTC ?? now.utc, now: now.monotonic)
+            zero: zero, zeroUTC: session?.zeroUTC ?? now.utc, longest: longest,
+            now: now.monotonic)
         if let offset = rest?.offsetBytes {
             let range = placed.piece.range
             placed.piece.range = range.lowerBound + offset..<range.upperBound + offset
@@ -353,7 +357,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
     /// Records have come that an earlier session has: they are no hole in this one.
     mutating func recordEarlier(_ sequences: ClosedRange<UInt64>, at now: Instant) -> [Action] {
         through = max(through, sequences.upperBound)
-        let spool = hexadecimal(spool)
+        let spool = spool.description
         // They are on disk: the line stands for itself.
         return ledgerAtOnce(.earlier, at: now) {
             $0.firstSequence = sequences.lowerBound
@@ -419,9 +423,7 @@ extension SourceRecorder {
     private mutating func writeDown(
         _ clocks: AgentClocks, in fragment: inout FragmentPlan<Payload>, at now: Instant
     ) -> [Action] {
-        guard let epoch = Identity(fragment.context.epoch) else {
-            preconditionFailure("an epoch's identity has as many bytes on the wire as on disk")
-        }
+        let epoch = fragment.context.epoch
         let clock = ClockID(owner: introduction.clockOwner, epoch: epoch)
         var notices = diary.turn(to: epoch, zero: fragment.context.collectorZeroNanoseconds)
         fragment.context.exchanges = diary.takeExchanges(of: clock, clocks)
@@ -448,24 +450,20 @@ extension SourceRecorder {
                     if files.pauseNanoseconds(now: now.monotonic) > 0 { isOverFiles = true }
                 }
                 bytesSinceOpening = 0
-                let origin = UTCTime(
-                    nanoseconds: session.zeroUTC.nanoseconds + plan.originNanoseconds)
-                let path = settings.layout.segment(session.name, name, origin: origin)
-                return [
-                    .job(
-                        .open(
-                            SegmentID(session: session.name, source: name, number: number),
-                            path: path, plan: plan, sessionZero: session.zeroUTC))
-                ]
+                let key = SegmentKey(
+                    SourceKey(session: session.name, source: name),
+                    origin: session.zeroUTC.advanced(by: plan.originNanoseconds))
+                openSegments[number] = key
+                return [.job(.open(key, plan, sessionZero: session.zeroUTC))]
             case .append(let number, var fragment):
-                let id = SegmentID(session: session.name, source: name, number: number)
+                guard let key = openSegments[number] else {
+                    preconditionFailure("a file is opened before it is written to")
+                }
                 let lines = writeDown(clocks, in: &fragment, at: now)
                 bytesSinceOpening += fragment.sizeBytes
-                return [.job(.append(id, fragment))] + lines
+                return [.job(.append(key, fragment))] + lines
             case .finish(let number):
-                return [
-                    .job(.finish(SegmentID(session: session.name, source: name, number: number)))
-                ]
+                return openSegments.removeValue(forKey: number).map { [.job(.finish($0))] } ?? []
             }
         }
     }
@@ -499,7 +497,7 @@ extension SourceRecorder {
         if let sequences {
             entry.firstSequence = sequences.lowerBound
             entry.lastSequence = sequences.upperBound
-            entry.spool = hexadecimal(spool)
+            entry.spool = spool.description
         }
         fill(&entry)
         return entry
@@ -508,14 +506,13 @@ extension SourceRecorder {
     private func line(_ line: LedgerFold.Line) -> Action {
         guard let session else { preconditionFailure("a ledger belongs to a session") }
         // A line may have waited, and be of the spool before.
-        let own = line.entry.spool.flatMap(bytes(hexadecimal:)) ?? spool
+        let own = line.entry.spool.flatMap(SpoolID.init(hexadecimal:)) ?? spool
         let records =
             line.sequences.isEmpty
             ? nil : PersistedRecords(source: name, spool: own, sequences: line.sequences)
         return .job(
-            .ledger(
-                source: name, path: settings.layout.ledger(session.name, name),
-                Ledger.line(line.entry), records: records))
+            .note(
+                SourceKey(session: session.name, source: name), line.entry, records: records))
     }
 
     private func note(_ level: SessionRecorder<Payload>.Note.Level, _ text: String) -> Action {

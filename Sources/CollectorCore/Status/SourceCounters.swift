@@ -27,7 +27,7 @@ struct SourceCounters: Sendable {
         var lostSamples: UInt64 = 0
         var health: SourceHealth?
         var healthNanoseconds: Int64 = 0
-        fileprivate var spool: [UInt8] = []
+        fileprivate var spool: SpoolID?
         fileprivate var newest: UInt64 = 0
         /// Since when something has been here that is not durable, with nothing having become so meanwhile.
         var unpersistedSinceNanoseconds: Int64?
@@ -66,8 +66,8 @@ struct SourceCounters: Sendable {
             $0.software = source.software
             $0.isConnected = true
             $0.connections += 1
-            if $0.spool != source.spool.bytes {
-                $0.spool = source.spool.bytes
+            if $0.spool != source.spool {
+                $0.spool = source.spool
                 $0.newest = 0
                 $0.unpersistedSinceNanoseconds = nil
             }
@@ -121,7 +121,7 @@ struct SourceCounters: Sendable {
     }
 
     /// Everything up to a record is durable now.
-    mutating func persisted(_ name: String, spool: [UInt8], upTo sequence: UInt64, at now: Int64) {
+    mutating func persisted(_ name: String, spool: SpoolID, upTo sequence: UInt64, at now: Int64) {
         guard let counters = sourceCounters[name], counters.spool == spool else { return }
         sourceCounters[name]?.unpersistedSinceNanoseconds = sequence >= counters.newest ? nil : now
     }
@@ -152,7 +152,7 @@ struct SourceCounters: Sendable {
         return true
     }
 
-    /// Changes a counters in place; of a source that is left out there is none.
+    /// Changes the counts of a source in place; of a source that is left out there is none.
     private mutating func change(_ name: String, at now: Int64, _ body: (inout Tally) -> Void) {
         guard let index = sourceCounters.index(forKey: name) else { return }
         body(&sourceCounters.values[index])

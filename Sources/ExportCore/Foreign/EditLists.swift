@@ -64,7 +64,7 @@ struct EditLists {
         .refused(
             path: path,
             reason:
-                "its edit list \(what), which no copy keeps; play it into a new file with ffmpeg -i FILE NEW.mp4"
+                "its edit list \(what), which a copy cannot keep: transcode it with ffmpeg -i FILE NEW.mp4"
         )
     }
 }

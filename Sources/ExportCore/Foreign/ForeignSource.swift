@@ -105,7 +105,7 @@ struct ForeignSource {
                 guard case .noTrack(let kind, _) = error, kinds.count > 1 else {
                     if case .noTrack = error {
                         throw ExportError.refused(
-                            path: path, reason: "it has neither picture nor sound")
+                            path: path, reason: "it has no video and no audio")
                     }
                     throw error
                 }
@@ -139,7 +139,7 @@ private struct FileTracks {
             }
             if case .picture(let picture) = track.content, picture.width == 0 || picture.height == 0
             {
-                throw ExportError.refused(path: path, reason: "its picture has no size")
+                throw ExportError.refused(path: path, reason: "its video has no frame size")
             }
         }
     }
@@ -147,7 +147,8 @@ private struct FileTracks {
     private static func refusal(_ path: String, _ codec: String) -> ExportError {
         .refused(
             path: path,
-            reason: "recordings hold H.264 and AAC, and it has \(codec); encode it first, with "
+            reason:
+                "it has \(codec), and recordings hold only H.264 and AAC: transcode it first with "
                 + "ffmpeg -i FILE -c:v libx264 -c:a aac NEW.mp4")
     }
 
@@ -194,15 +195,12 @@ private struct ImportRecorder {
         // What the file hides before its first picture and sound stays hidden.
         settings.presentedFromNanoseconds = 0
         segmenter = Segmenter(settings: settings, formats: formats)
-        func identity() -> [UInt8] {
-            (0..<16).map { _ in UInt8.random(in: 0...255) }
-        }
         context = FragmentContext(
-            spool: identity(), epoch: identity(),
+            spool: .random(), epoch: .random(),
             clock: FragmentRecord.Clock(
                 offsetNanoseconds: 0, boundNanoseconds: 0, skewPartsPerBillion: 0),
             collectorZeroNanoseconds: 0)
-        spool = hexadecimal(context.spool)
+        spool = context.spool.description
         let own = spool
         note(.opened) {
             $0.spool = own

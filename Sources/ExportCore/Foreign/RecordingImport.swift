@@ -2,6 +2,7 @@ package import Archive
 import Containers
 import Devices
 import Encoding
+import CLinux
 import Glibc
 import Media
 
@@ -61,13 +62,13 @@ package struct RecordingImport {
             let probe = try ContainerProbe(path)
             guard !probe.isEncrypted else {
                 throw ExportError.refused(
-                    path: path, reason: "it is encrypted, and nobody has the key here")
+                    path: path, reason: "it is encrypted and cannot be read")
             }
             guard !probe.isDistorted else {
                 throw ExportError.refused(
                     path: path,
                     reason:
-                        "its picture is scaled or slanted by the file, which recordings do not hold; make it so for good with "
+                        "its display matrix scales or skews the video, which recordings cannot store: transcode it with "
                         + "ffmpeg -i FILE -c:a copy NEW.mp4")
             }
             edits.append(try EditLists(of: path))
@@ -145,7 +146,7 @@ package struct RecordingImport {
                 throw ExportError.refused(
                     path: layout.session(zero.fileName),
                     reason:
-                        "there is a session of that instant already; choose another one with --at")
+                        "a session with this start time already exists: use another --at")
             }
             zero = UTCTime(nanoseconds: zero.nanoseconds + 1_000_000)
         }
@@ -183,7 +184,8 @@ package struct RecordingImport {
         }
         guard Set(names).count == names.count else {
             throw ExportError.refused(
-                path: paths.joined(separator: ", "), reason: "two sources of one name")
+                path: paths.joined(separator: ", "),
+                reason: "two sources have the same name: set names with --source")
         }
         return names
     }

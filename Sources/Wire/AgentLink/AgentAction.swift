@@ -28,7 +28,7 @@ package struct AgentLinkSettings: Hashable, Sendable {
     /// The box's name.
     package var agent: String
     /// Who numbers the records.
-    package var spool: Identity
+    package var spool: SpoolID
     /// The clock domains that records refer to; the last one is the present.
     package var epochs: [Epoch]
     /// What all records that are kept may take, bytes: payloads, headers and what is around them.
@@ -37,7 +37,7 @@ package struct AgentLinkSettings: Hashable, Sendable {
     package var window: RecordWindow?
 
     package init(
-        endpoint: String, software: String, agent: String, spool: Identity, epochs: [Epoch]
+        endpoint: String, software: String, agent: String, spool: SpoolID, epochs: [Epoch]
     ) {
         precondition(!epochs.isEmpty, "an agent has a clock")
         self.endpoint = endpoint

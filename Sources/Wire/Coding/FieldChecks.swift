@@ -1,3 +1,5 @@
+import Media
+
 /// Checks of single fields, whose errors say the field's name as the protocol's definition has it.
 enum FieldChecks {
     /// A line for people: not too long, and nothing in it that breaks a log.
@@ -85,10 +87,10 @@ enum FieldChecks {
     }
 
     /// An identity's bytes.
-    static func identity(
+    static func identity<ID: RandomIdentity>(
         _ bytes: some Collection<UInt8>, _ field: String
-    ) throws(WireError) -> Identity {
-        guard let identity = Identity(bytes) else {
+    ) throws(WireError) -> ID {
+        guard let identity = ID(bytes) else {
             throw .malformed(
                 "\(field) has \(bytes.count) bytes; \(WireLimits.identityBytes) needed")
         }

@@ -1,3 +1,18 @@
+package import Media
+
+/// Knows what is durable: whoever owns that knowledge lets the link ask.
+package protocol DurabilityLookup {
+    /// What the archive has of a source, in a spool's numbering.
+    func archived(source: String, spool: SpoolID) -> ArchivedRecords
+}
+
+extension DurabilityLookup {
+    /// The number up to which every record of a source is durable; 0: none.
+    func persisted(_ source: String, _ spool: SpoolID) -> UInt64 {
+        archived(source: source, spool: spool).persisted
+    }
+}
+
 /// What an archive has of a source, in one spool's numbering.
 package struct ArchivedRecords: Hashable, Sendable {
     /// Every record up to this one is durable; 0: none.

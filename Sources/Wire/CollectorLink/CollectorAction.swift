@@ -20,7 +20,7 @@ package enum CollectorAction: Hashable, Sendable {
     /// The source is complete with this record.
     case goodbye(source: String, Goodbye)
     /// What an agent measured of our clock, oldest first.
-    case clockExchanges(ClockOwner, epoch: Identity, [ReportedExchange])
+    case clockExchanges(ClockOwner, epoch: EpochID, [ReportedExchange])
     /// How a source does on its box.
     case health(source: String, SourceHealth)
     /// The answer to a command. A snapshot's JPEG is the payload part of the message just given.
@@ -40,9 +40,9 @@ package struct ClockOwner: Hashable, Sendable {
     /// The name of the agent's key; without keys, its address.
     package var owner: String
     /// Who numbers its records.
-    package var spool: Identity
+    package var spool: SpoolID
 
-    package init(owner: String, spool: Identity) {
+    package init(owner: String, spool: SpoolID) {
         self.owner = owner
         self.spool = spool
     }
@@ -69,7 +69,7 @@ package struct OpenedSource: Hashable, Sendable {
     /// Whose key it came with; without keys, where it comes from.
     package var owner: String
     /// Who numbers its records.
-    package var spool: Identity
+    package var spool: SpoolID
     /// The clock domains that its records refer to.
     package var epochs: [Epoch]
     /// The formats in force at the next new record.

@@ -33,9 +33,9 @@ struct CollectorConnection: Sendable {
     let address: String
     /// Who answers for it: the name of its key; without keys, its address.
     let owner: String
-    let spool: Identity
+    let spool: SpoolID
     /// Number to identity.
-    let epochs: [UInt32: Identity]
+    let epochs: [UInt32: EpochID]
     var accounts: [Account]
     var lastHeard: Int64
     var lastAck: Int64

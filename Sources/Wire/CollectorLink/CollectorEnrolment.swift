@@ -10,10 +10,10 @@ extension CollectorLink {
     /// One is worked on for each connection, and ends it: what a stranger may ask of the disk is bounded by the connections
     /// that it may have.
     mutating func take(
-        _ enrol: Enrol, from message: IncomingMessage, now: Int64
+        _ enrol: Enrol, from message: IncomingMessage, now: Int64, durable: some DurabilityLookup
     ) -> [CollectorAction] {
         func refuseIt(_ reason: RefusalReason, _ text: String) -> [CollectorAction] {
-            refuse(message.peer, reason, text, address: message.address, now: now)
+            refuse(message.peer, reason, text, address: message.address, now: now, durable: durable)
         }
         if isStopping { return refuseIt(.stopping, "the collector is stopping") }
         guard message.right != nil else {
@@ -29,14 +29,14 @@ extension CollectorLink {
 
     /// An ``Enrol`` has been worked on: tells its sender, and ends the connection.
     package mutating func enrolled(
-        _ peer: PeerID, _ outcome: EnrolmentOutcome, now: Int64
+        _ peer: PeerID, _ outcome: EnrolmentOutcome, now: Int64, durable: some DurabilityLookup
     ) -> [CollectorAction] {
         guard let address = enrolling.removeValue(forKey: peer) else { return [] }
         switch outcome {
         case .enrolled(let enrolled):
             return [.send(peer, WireMessage.enrolled(enrolled).encoded()), .dismissed(peer)]
         case .refused(let text):
-            return refuse(peer, .enrolment, text, address: address, now: now)
+            return refuse(peer, .enrolment, text, address: address, now: now, durable: durable)
         }
     }
 }

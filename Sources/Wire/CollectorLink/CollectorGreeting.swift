@@ -6,11 +6,11 @@ extension CollectorLink {
     private static let staleNanoseconds: Int64 = 500_000_000
 
     mutating func greet(
-        _ hello: Hello, from message: IncomingMessage, now: Int64
+        _ hello: Hello, from message: IncomingMessage, now: Int64, durable: some DurabilityLookup
     ) -> [CollectorAction] {
         let peer = message.peer
         func refuseIt(_ reason: RefusalReason, _ text: String) -> [CollectorAction] {
-            refuse(peer, reason, text, address: message.address, now: now)
+            refuse(peer, reason, text, address: message.address, now: now, durable: durable)
         }
         if isStopping { return refuseIt(.stopping, "the collector is stopping") }
         let names = hello.sources.map(\.name)
@@ -18,25 +18,26 @@ extension CollectorLink {
         // A second Hello while the holder is being asked changes nothing.
         if claims[peer] != nil { return [] }
         if connections[peer] != nil {
-            let refused = checkControlRate(of: message, now: now)
+            let refused = checkControlRate(of: message, now: now, durable: durable)
             guard refused.isEmpty else { return refused }
         } else if connections.count + claims.count >= settings.maximumConnections {
             return putOff(
                 peer, "\(settings.maximumConnections) agents are connected, the most allowed",
-                address: message.address, now: now)
+                address: message.address, now: now, durable: durable)
         }
         if let excess = takeBudget(for: hello, owner: message.owner, now: now) {
-            return putOff(peer, excess, address: message.address, now: now)
+            return putOff(peer, excess, address: message.address, now: now, durable: durable)
         }
-        guard makeRoom(for: hello) else {
+        guard makeRoom(for: hello, durable) else {
             return putOff(
                 peer, "\(settings.maximumSources) sources are known, the most allowed",
-                address: message.address, now: now)
+                address: message.address, now: now, durable: durable)
         }
         let holders = holders(contesting: hello, from: peer)
         guard !holders.isEmpty else {
             return admit(
-                hello, peer: peer, address: message.address, owner: message.owner, now: now)
+                hello, peer: peer, address: message.address, owner: message.owner, now: now,
+                durable: durable)
         }
         claims[peer] = SourceClaim(
             hello: hello, address: message.address, owner: message.owner, since: now,
@@ -78,7 +79,7 @@ extension CollectorLink {
 
     /// A message from `peer` has come: claims of its sources may be decided by it.
     mutating func settleClaims(
-        against peer: PeerID, by message: WireMessage, now: Int64
+        against peer: PeerID, by message: WireMessage, now: Int64, durable: some DurabilityLookup
     ) -> [CollectorAction] {
         guard !claims.isEmpty, let holder = connections[peer] else { return [] }
         let isAnswer =
@@ -96,13 +97,15 @@ extension CollectorLink {
             guard claims[newcomer] != nil else { continue }
             guard isAnswer || now - claim.since >= Self.staleNanoseconds else { continue }
             actions += refuse(
-                newcomer, .sourceInUse, inUse(claim, by: holder), address: claim.address, now: now)
+                newcomer, .sourceInUse, inUse(claim, by: holder), address: claim.address, now: now,
+                durable: durable)
         }
         return actions
     }
 
     /// Admits every claim whose holders are gone, or have let their time pass.
-    mutating func admitUncontested(now: Int64) -> [CollectorAction] {
+    mutating func admitUncontested(now: Int64, durable: some DurabilityLookup) -> [CollectorAction]
+    {
         var actions: [CollectorAction] = []
         for (newcomer, claim) in claims.sorted(by: { $0.value.since < $1.value.since }) {
             guard claims[newcomer] != nil else { continue }
@@ -114,7 +117,7 @@ extension CollectorLink {
                 claims.removeValue(forKey: newcomer)
                 actions += refuse(
                     newcomer, .sourceInUse, inUse(claim, by: connection), address: claim.address,
-                    now: now)
+                    now: now, durable: durable)
                 continue
             }
             guard holders.isEmpty || now >= claim.deadline else { continue }
@@ -130,7 +133,8 @@ extension CollectorLink {
                 actions += close(holder, .silent)
             }
             actions += admit(
-                claim.hello, peer: newcomer, address: claim.address, owner: claim.owner, now: now)
+                claim.hello, peer: newcomer, address: claim.address, owner: claim.owner, now: now,
+                durable: durable)
         }
         return actions
     }
@@ -140,18 +144,19 @@ extension CollectorLink {
     ///   - right: nil when the key is not authorised at all any more.
     ///   - text: says so then.
     package mutating func rightChanged(
-        of peer: PeerID, to right: WritingRight?, else text: String, now: Int64
+        of peer: PeerID, to right: WritingRight?, else text: String, now: Int64,
+        durable: some DurabilityLookup
     ) -> [CollectorAction] {
         let names =
             connections[peer].map { $0.accounts.map(\.name) }
             ?? claims[peer].map { $0.hello.sources.map(\.name) }
         guard let names, let flaw = right.map({ $0.flaw(in: names) }) ?? text else { return [] }
-        return refuse(peer, .unauthorized, flaw, now: now)
+        return refuse(peer, .unauthorized, flaw, now: now, durable: durable)
     }
 
     /// The Heartbeat, Hello or unknown message of a connection counts against its rate.
     mutating func checkControlRate(
-        of message: IncomingMessage, now: Int64
+        of message: IncomingMessage, now: Int64, durable: some DurabilityLookup
     ) -> [CollectorAction] {
         guard connections[message.peer] != nil,
             connections[message.peer]?.control.take(now: now) == false
@@ -159,7 +164,7 @@ extension CollectorLink {
         return refuse(
             message.peer, .limit,
             "more than \(WireLimits.controlMessagesPerSecond) control messages per second",
-            address: message.address, now: now)
+            address: message.address, now: now, durable: durable)
     }
 
     private func inUse(_ claim: SourceClaim, by holder: CollectorConnection) -> String {
@@ -183,16 +188,19 @@ extension CollectorLink {
     }
 
     /// Whether the sources of `hello` can be remembered; forgets what need not be.
-    private mutating func makeRoom(for hello: Hello) -> Bool {
+    private mutating func makeRoom(for hello: Hello, _ durable: some DurabilityLookup) -> Bool {
         func newcomers() -> Int { hello.sources.filter { sources[$0.name] == nil }.count }
         if sources.count + newcomers() > settings.maximumSources {
-            sources = sources.filter { !$0.value.isForgettable }
+            sources = sources.filter { name, entry in
+                !entry.isForgettable(durable: durable.persisted(name, entry.spool))
+            }
         }
         return sources.count + newcomers() <= settings.maximumSources
     }
 
     private mutating func admit(
-        _ hello: Hello, peer: PeerID, address: String, owner: String, now: Int64
+        _ hello: Hello, peer: PeerID, address: String, owner: String, now: Int64,
+        durable: some DurabilityLookup
     ) -> [CollectorAction] {
         var actions: [CollectorAction] = []
         // The same agent's earlier connections: what is still on its way through them is sent again.
@@ -211,14 +219,15 @@ extension CollectorLink {
         actions += report(hello.clockExchanges, of: connection)
         var states: [SourceState] = []
         for (index, offer) in hello.sources.enumerated() {
-            let (entry, missing) = entry(for: offer, of: hello, holder: peer)
+            let (entry, missing) = entry(for: offer, of: hello, holder: peer, durable)
             sources[offer.name] = entry
             let limit = connection.accounts[index].limitBytes(
                 window: WireLimits.smallestCreditWindowBytes, outstanding: entry.heldBytes)
             connection.accounts[index].announcedBytes = limit
             states.append(
                 SourceState(
-                    source: index, received: entry.received, persisted: entry.persisted,
+                    source: index, received: entry.received,
+                    persisted: persisted(of: offer.name, durable),
                     creditLimitBytes: limit))
             // One that has said goodbye comes back only to hear that everything is safe.
             guard entry.goodbye == nil else { continue }
@@ -247,7 +256,7 @@ extension CollectorLink {
 
     /// What is remembered of an offered source from now on, and which records have gone missing.
     private func entry(
-        for offer: SourceOffer, of hello: Hello, holder: PeerID
+        for offer: SourceOffer, of hello: Hello, holder: PeerID, _ durable: some DurabilityLookup
     ) -> (SourceEntry, missing: ClosedRange<UInt64>?) {
         let known = sources[offer.name]
         var entry: SourceEntry
@@ -259,15 +268,15 @@ extension CollectorLink {
             let before = known.earlier.first(where: { $0.identity == hello.spool })
         {
             entry = SourceEntry(
-                spool: hello.spool, received: before.received, durable: before.durable,
+                spool: hello.spool, received: before.received,
                 tracks: before.received < offer.firstSequence ? offer.tracks : before.tracks,
                 goodbye: before.goodbye, outstanding: known.outstanding,
                 unpersisted: before.unpersisted)
             entry.earlier = known.spools(but: hello.spool)
         } else {
-            let archived = archiveLookup(offer.name, hello.spool)
+            let archived = durable.archived(source: offer.name, spool: hello.spool)
             entry = SourceEntry(
-                spool: hello.spool, received: archived.persisted, durable: archived.persisted,
+                spool: hello.spool, received: archived.persisted,
                 tracks: offer.tracks,
                 // An agent that goes on behind its goodbye has heard that it arrived.
                 goodbye: archived.goodbye.flatMap { offer.firstSequence <= $0 ? $0 : nil },

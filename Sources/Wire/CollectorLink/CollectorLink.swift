@@ -9,7 +9,6 @@ package import Media
 /// `now` is the collector's monotonic clock in nanoseconds, and never goes back.
 package struct CollectorLink: Sendable {
     let settings: CollectorLinkSettings
-    let archiveLookup: @Sendable (_ source: String, _ spool: Identity) -> ArchivedRecords
     var sessionName: String
     var isStopping = false
 
@@ -49,15 +48,9 @@ package struct CollectorLink: Sendable {
     /// - Parameters:
     ///   - settings: what this collector decides.
     ///   - session: the session's name, if it has begun.
-    ///   - archived: what the archive has of a source in a spool's numbering. Asked when a source comes that the link
-    ///     does not remember.
-    package init(
-        settings: CollectorLinkSettings, session: String = "",
-        archived: @escaping @Sendable (_ source: String, _ spool: Identity) -> ArchivedRecords
-    ) {
+    package init(settings: CollectorLinkSettings, session: String = "") {
         self.settings = settings
         sessionName = session
-        archiveLookup = archived
         greetings = TokenBuckets(settings.budgets.greetings)
         newSources = TokenBuckets(settings.budgets.newSources)
         everySource = TokenBuckets(settings.budgets.everySource)
@@ -66,71 +59,77 @@ package struct CollectorLink: Sendable {
     }
 
     /// A message has arrived.
-    package mutating func received(_ message: IncomingMessage, now: Int64) -> [CollectorAction] {
+    package mutating func received(
+        _ message: IncomingMessage, now: Int64, durable: some DurabilityLookup
+    ) -> [CollectorAction] {
         let decoded: WireMessage
         do throws(WireError) {
             decoded = try WireMessage(decoding: message.header)
             try checkParts(of: decoded, in: message)
         } catch {
             return refuse(
-                message.peer, error.reason, error.description, address: message.address, now: now)
+                message.peer, error.reason, error.description, address: message.address, now: now,
+                durable: durable)
         }
         connections[message.peer]?.lastHeard = now
-        var actions = settleClaims(against: message.peer, by: decoded, now: now)
+        var actions = settleClaims(against: message.peer, by: decoded, now: now, durable: durable)
         switch decoded {
         case .samples(let samples):
-            actions += take(samples, from: message, now: now)
+            actions += take(samples, from: message, now: now, durable: durable)
         case .gap(let gap):
-            actions += take(gap, from: message, now: now)
+            actions += take(gap, from: message, now: now, durable: durable)
         case .trackUpdate(let update):
-            actions += take(update, from: message, now: now)
+            actions += take(update, from: message, now: now, durable: durable)
         case .goodbye(let goodbye):
-            actions += take(goodbye, from: message, now: now)
+            actions += take(goodbye, from: message, now: now, durable: durable)
         case .hello(let hello):
-            actions += greet(hello, from: message, now: now)
+            actions += greet(hello, from: message, now: now, durable: durable)
         case .heartbeat(let heartbeat):
-            actions += take(heartbeat, from: message, now: now)
+            actions += take(heartbeat, from: message, now: now, durable: durable)
         case .report(let report):
-            actions += take(report, from: message, now: now)
+            actions += take(report, from: message, now: now, durable: durable)
         case .enrol(let enrol):
-            actions += take(enrol, from: message, now: now)
+            actions += take(enrol, from: message, now: now, durable: durable)
         case .clockProbe, .unknown:
-            actions += checkControlRate(of: message, now: now)
+            actions += checkControlRate(of: message, now: now, durable: durable)
         case .welcome, .acknowledgement, .refusal, .clockReply, .ping, .command, .enrolled:
             actions += refuse(
                 message.peer, .malformed, "\(decoded.name) is for agents; collectors send it",
-                address: message.address, now: now)
+                address: message.address, now: now, durable: durable)
         }
         return actions
     }
 
     /// Sending to a peer failed: its connection is gone.
-    package mutating func peerGone(_ peer: PeerID, now: Int64) -> [CollectorAction] {
+    package mutating func peerGone(_ peer: PeerID, now: Int64, durable: some DurabilityLookup)
+        -> [CollectorAction]
+    {
         var actions = close(peer, .silent)
         claims.removeValue(forKey: peer)
         enrolling.removeValue(forKey: peer)
-        actions += admitUncontested(now: now)
+        actions += admitUncontested(now: now, durable: durable)
         return actions
     }
 
-    /// Everything of a source up to a record is safe on disk.
+    /// Everything of a source up to a record has become durable: its agent is to hear of it.
     ///
     /// That may be more than this link has taken in: a collector that was killed had records on disk behind ones that it
     /// had not. They count when they come again.
-    package mutating func persisted(source: String, spool: Identity, sequence: UInt64) {
+    package mutating func becameDurable(source: String, spool: SpoolID, through sequence: UInt64) {
         if let place = sources[source]?.earlier.firstIndex(where: { $0.identity == spool }) {
-            sources[source]?.earlier[place].durable = sequence
             sources[source]?.earlier[place].unpersisted.persist(through: sequence)
             if let holder = sources[source]?.holder { markAckDue(holder) }
             return
         }
-        guard var entry = sources[source], entry.spool == spool, sequence > entry.durable else {
-            return
-        }
-        entry.durable = sequence
-        entry.unpersisted.persist(through: sequence)
-        sources[source] = entry
-        if let holder = entry.holder { markAckDue(holder) }
+        guard sources[source]?.spool == spool else { return }
+        sources[source]?.unpersisted.persist(through: sequence)
+        if let holder = sources[source]?.holder { markAckDue(holder) }
+    }
+
+    /// Last record of a source that its agent may forget.
+    func persisted(of source: String, _ durable: some DurabilityLookup) -> UInt64 {
+        guard let entry = sources[source] else { return 0 }
+        return min(entry.received, durable.persisted(source, entry.spool))
     }
 
     /// So much media of a source has left memory: written, or given up.
@@ -153,19 +152,19 @@ package struct CollectorLink: Sendable {
     /// What was taken in of a source behind a record is not on disk, and never will be: the agent is to come again, and to send
     /// it again. What of its payloads is in memory is to be released as ever.
     package mutating func rewind(
-        _ source: String, spool: Identity, to persisted: UInt64, now: Int64
+        _ source: String, spool: SpoolID, now: Int64, durable: some DurabilityLookup
     ) -> [CollectorAction] {
         guard var entry = sources[source], entry.spool == spool else { return [] }
+        let persisted = durable.persisted(source, spool)
         entry.received = persisted
-        entry.durable = persisted
         entry.resumedAt = persisted
         entry.goodbye = nil
         entry.unpersisted.forget()
         for place in entry.earlier.indices {
-            let durable = entry.earlier[place].durable
-            entry.earlier[place].received = durable
+            let received = durable.persisted(source, entry.earlier[place].identity)
+            entry.earlier[place].received = received
             entry.earlier[place].unpersisted.forget()
-            if let goodbye = entry.earlier[place].goodbye, goodbye > durable {
+            if let goodbye = entry.earlier[place].goodbye, goodbye > received {
                 entry.earlier[place].goodbye = nil
             }
         }
@@ -175,7 +174,7 @@ package struct CollectorLink: Sendable {
             reason: .unknownConnection,
             text: "\(source) has to be sent again from record \(persisted + 1) on: say Hello")
         return [.send(holder, WireMessage.refusal(refusal).encoded()), .dismissed(holder)]
-            + close(holder, .rewound) + admitUncontested(now: now)
+            + close(holder, .rewound) + admitUncontested(now: now, durable: durable)
     }
 
     /// The first sample has begun a session.
@@ -189,7 +188,7 @@ package struct CollectorLink: Sendable {
     /// The batch that was at fault, if it was the last one taken in and nothing of it was used, is taken back.
     package mutating func refuse(
         _ peer: PeerID, _ reason: RefusalReason, _ text: String, takingBack samples: Samples? = nil,
-        now: Int64
+        now: Int64, durable: some DurabilityLookup
     ) -> [CollectorAction] {
         if let samples, let connection = connections[peer],
             connection.accounts.indices.contains(samples.source)
@@ -202,38 +201,42 @@ package struct CollectorLink: Sendable {
             }
         }
         let address = connections[peer]?.address ?? claims[peer]?.address ?? ""
-        return refuse(peer, reason, text, address: address, now: now)
+        return refuse(peer, reason, text, address: address, now: now, durable: durable)
     }
 
     /// Time has passed: sends what is due, and notices who is silent.
-    package mutating func tick(now: Int64) -> [CollectorAction] {
+    package mutating func tick(now: Int64, durable: some DurabilityLookup) -> [CollectorAction] {
         var actions: [CollectorAction] = []
         if now >= nextScan {
             nextScan = now + Self.scanNanoseconds
-            actions += scan(now: now)
+            actions += scan(now: now, durable: durable)
         }
-        return actions + acknowledgeDue(now: now)
+        return actions + acknowledgeDue(now: now, durable: durable)
     }
 
     /// Sends Acks now where much credit has returned: who drains a backlog would wait for the next tick with nothing to do.
-    package mutating func returnCredit(now: Int64) -> [CollectorAction] {
-        isCreditDue ? acknowledgeDue(now: now) : []
+    package mutating func returnCredit(now: Int64, durable: some DurabilityLookup)
+        -> [CollectorAction]
+    {
+        isCreditDue ? acknowledgeDue(now: now, durable: durable) : []
     }
 
-    private mutating func acknowledgeDue(now: Int64) -> [CollectorAction] {
+    private mutating func acknowledgeDue(now: Int64, durable: some DurabilityLookup)
+        -> [CollectorAction]
+    {
         let due = dueAcks
         dueAcks.removeAll(keepingCapacity: true)
         isCreditDue = false
         var actions: [CollectorAction] = []
-        for peer in due { actions += acknowledge(peer, now: now) }
+        for peer in due { actions += acknowledge(peer, now: now, durable: durable) }
         return actions
     }
 
     /// Ends all connections: the agents will come back to another collector, or to this one started again.
-    package mutating func stop(now: Int64) -> [CollectorAction] {
+    package mutating func stop(now: Int64, durable: some DurabilityLookup) -> [CollectorAction] {
         isStopping = true
         var actions: [CollectorAction] = []
-        for peer in connections.keys { actions += acknowledge(peer, now: now) }
+        for peer in connections.keys { actions += acknowledge(peer, now: now, durable: durable) }
         let refusal = Refusal(reason: .stopping, text: "the collector is stopping")
         let bytes = WireMessage.refusal(refusal).encoded()
         for peer in Array(connections.keys) + Array(claims.keys) {
@@ -278,7 +281,8 @@ extension CollectorLink {
 
     /// Says no, and forgets the connection.
     mutating func refuse(
-        _ peer: PeerID, _ reason: RefusalReason, _ text: String, address: String, now: Int64
+        _ peer: PeerID, _ reason: RefusalReason, _ text: String, address: String, now: Int64,
+        durable: some DurabilityLookup
     ) -> [CollectorAction] {
         let connection = connections[peer]
         if connection == nil && claims[peer] == nil && !strangers.take(now: now) {
@@ -300,13 +304,13 @@ extension CollectorLink {
         }
         claims.removeValue(forKey: peer)
         actions += close(peer, .refused(reason))
-        actions += admitUncontested(now: now)
+        actions += admitUncontested(now: now, durable: durable)
         return actions
     }
 
     /// Has a peer come again later: it has used up what it may ask for at once. Nothing of it is lost, it keeps its samples.
     mutating func putOff(
-        _ peer: PeerID, _ text: String, address: String, now: Int64
+        _ peer: PeerID, _ text: String, address: String, now: Int64, durable: some DurabilityLookup
     ) -> [CollectorAction] {
         let text = printable(text)
         let refusal = Refusal(reason: .unknownConnection, text: text)
@@ -323,7 +327,7 @@ extension CollectorLink {
                         metadata: connections[peer]?.metadata ?? ["address": address])))
         }
         claims.removeValue(forKey: peer)
-        return actions + close(peer, .throttled) + admitUncontested(now: now)
+        return actions + close(peer, .throttled) + admitUncontested(now: now, durable: durable)
     }
 
     /// Forgets a connection and lets go of its sources.
@@ -375,7 +379,7 @@ extension CollectorLink {
     }
 
     /// Who is silent, whose claim is decided, and whose Ack is due by time.
-    private mutating func scan(now: Int64) -> [CollectorAction] {
+    private mutating func scan(now: Int64, durable: some DurabilityLookup) -> [CollectorAction] {
         var actions: [CollectorAction] = []
         let interval = Int64(settings.heartbeatMilliseconds) * 1_000_000
         for (peer, connection) in connections {
@@ -392,11 +396,13 @@ extension CollectorLink {
                 markAckDue(peer)
             }
         }
-        actions += admitUncontested(now: now)
+        actions += admitUncontested(now: now, durable: durable)
         return actions + dropLateCommands(now: now)
     }
 
-    private mutating func acknowledge(_ peer: PeerID, now: Int64) -> [CollectorAction] {
+    private mutating func acknowledge(_ peer: PeerID, now: Int64, durable: some DurabilityLookup)
+        -> [CollectorAction]
+    {
         guard var connection = connections[peer] else { return [] }
         connection.isAckDue = false
         connection.lastAck = now
@@ -408,11 +414,12 @@ extension CollectorLink {
             let limit = connection.accounts[index].limitBytes(
                 window: window, outstanding: entry.heldBytes)
             connection.accounts[index].announcedBytes = limit
+            let persisted = persisted(of: connection.accounts[index].name, durable)
             states.append(
                 SourceState(
-                    source: index, received: entry.received, persisted: entry.persisted,
+                    source: index, received: entry.received, persisted: persisted,
                     creditLimitBytes: limit))
-            isComplete = isComplete && entry.isComplete
+            isComplete = isComplete && entry.isComplete(persisted: persisted)
         }
         connections[peer] = connection
         let ack = Acknowledgement(sources: states, session: sessionName)

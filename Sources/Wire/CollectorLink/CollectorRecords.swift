@@ -3,12 +3,13 @@ import Media
 // What an agent sends once it is welcome: records, and signs of life.
 extension CollectorLink {
     mutating func take(
-        _ samples: Samples, from message: IncomingMessage, now: Int64
+        _ samples: Samples, from message: IncomingMessage, now: Int64,
+        durable: some DurabilityLookup
     ) -> [CollectorAction] {
         let size = samples.payloadSizeBytes
         let range = samples.firstSequence...samples.lastSequence
         return takeRecord(
-            range, of: samples.source, costBytes: size, from: message, now: now
+            range, of: samples.source, costBytes: size, from: message, now: now, durable: durable
         ) { link, name, connection in
             guard connection.epochs[samples.epoch] != nil else {
                 return .refuse(unknownEpoch(samples.epoch))
@@ -24,10 +25,10 @@ extension CollectorLink {
     }
 
     mutating func take(
-        _ gap: GapRecord, from message: IncomingMessage, now: Int64
+        _ gap: GapRecord, from message: IncomingMessage, now: Int64, durable: some DurabilityLookup
     ) -> [CollectorAction] {
         takeRecord(
-            gap.sequences, of: gap.source, costBytes: 0, from: message, now: now
+            gap.sequences, of: gap.source, costBytes: 0, from: message, now: now, durable: durable
         ) { link, name, connection in
             guard connection.epochs[gap.epoch] != nil else {
                 return .refuse(unknownEpoch(gap.epoch))
@@ -38,11 +39,12 @@ extension CollectorLink {
     }
 
     mutating func take(
-        _ update: TrackUpdate, from message: IncomingMessage, now: Int64
+        _ update: TrackUpdate, from message: IncomingMessage, now: Int64,
+        durable: some DurabilityLookup
     ) -> [CollectorAction] {
         takeRecord(
             update.sequence...update.sequence, of: update.source, costBytes: 0, from: message,
-            now: now
+            now: now, durable: durable
         ) { link, name, _ in
             link.sources[name]?.tracks.removeAll { $0.kind == update.format.kind }
             link.sources[name]?.tracks.append(update.format)
@@ -52,11 +54,12 @@ extension CollectorLink {
     }
 
     mutating func take(
-        _ goodbye: Goodbye, from message: IncomingMessage, now: Int64
+        _ goodbye: Goodbye, from message: IncomingMessage, now: Int64,
+        durable: some DurabilityLookup
     ) -> [CollectorAction] {
         takeRecord(
             goodbye.sequence...goodbye.sequence, of: goodbye.source, costBytes: 0, from: message,
-            now: now
+            now: now, durable: durable
         ) { link, name, _ in
             link.sources[name]?.goodbye = goodbye.sequence
             link.keep(goodbye.sequence, of: name, message)
@@ -65,16 +68,18 @@ extension CollectorLink {
     }
 
     mutating func take(
-        _ heartbeat: Heartbeat, from message: IncomingMessage, now: Int64
+        _ heartbeat: Heartbeat, from message: IncomingMessage, now: Int64,
+        durable: some DurabilityLookup
     ) -> [CollectorAction] {
         guard let connection = connections[message.peer] else {
-            return refuseStranger(message, now: now)
+            return refuseStranger(message, now: now, durable: durable)
         }
-        let refused = checkControlRate(of: message, now: now)
+        let refused = checkControlRate(of: message, now: now, durable: durable)
         guard refused.isEmpty else { return refused }
         func refuseIt(_ error: WireError) -> [CollectorAction] {
             refuse(
-                message.peer, error.reason, error.description, address: message.address, now: now)
+                message.peer, error.reason, error.description, address: message.address, now: now,
+                durable: durable)
         }
         for exchange in heartbeat.clockExchanges where connection.epochs[exchange.epoch] == nil {
             return refuseIt(unknownEpoch(exchange.epoch))
@@ -91,7 +96,7 @@ extension CollectorLink {
                         message.peer, .sequence,
                         "\(name) has numbered \(health.newestSequence) records, but "
                             + "\(entry.received) were taken in: its numbers went back",
-                        address: message.address, now: now)
+                        address: message.address, now: now, durable: durable)
             }
             actions.append(.health(source: name, health))
         }
@@ -155,13 +160,15 @@ extension CollectorLink {
     /// What all records have in common: a known connection and source, credit, and numbers that follow each other.
     private mutating func takeRecord(
         _ range: ClosedRange<UInt64>, of index: Int, costBytes payloadBytes: Int,
-        from message: IncomingMessage, now: Int64,
+        from message: IncomingMessage, now: Int64, durable: some DurabilityLookup,
         _ judge: (inout CollectorLink, String, CollectorConnection) -> Verdict
     ) -> [CollectorAction] {
         let peer = message.peer
-        guard let connection = connections[peer] else { return refuseStranger(message, now: now) }
+        guard let connection = connections[peer] else {
+            return refuseStranger(message, now: now, durable: durable)
+        }
         func refuseIt(_ reason: RefusalReason, _ text: String) -> [CollectorAction] {
-            refuse(peer, reason, text, address: message.address, now: now)
+            refuse(peer, reason, text, address: message.address, now: now, durable: durable)
         }
         guard connection.accounts.indices.contains(index) else {
             return refuseIt(.malformed, unknownSource(index, of: connection).description)
@@ -184,7 +191,7 @@ extension CollectorLink {
                 peer,
                 "\(account.name) has more in the collector's memory than an agent may: its samples "
                     + "are a few bytes each, or the disk is slow",
-                address: message.address, now: now)
+                address: message.address, now: now, durable: durable)
         }
         var actions: [CollectorAction] = []
         switch entry.placement(first: range.lowerBound, last: range.upperBound) {
@@ -208,7 +215,7 @@ extension CollectorLink {
     }
 
     mutating func refuseStranger(
-        _ message: IncomingMessage, now: Int64
+        _ message: IncomingMessage, now: Int64, durable: some DurabilityLookup
     ) -> [CollectorAction] {
         // An agent that still waits for a source's holder has no business sending yet, but does no harm.
         if claims[message.peer] != nil { return [] }
@@ -216,7 +223,7 @@ extension CollectorLink {
             message.peer, isStopping ? .stopping : .unknownConnection,
             isStopping
                 ? "the collector is stopping" : "this connection is not known here: say Hello",
-            address: message.address, now: now)
+            address: message.address, now: now, durable: durable)
     }
 }
 

@@ -86,10 +86,12 @@ extension CollectorLink {
     private static var shownSenders: Int { 10 }
 
     mutating func take(
-        _ report: Report, from message: IncomingMessage, now: Int64
+        _ report: Report, from message: IncomingMessage, now: Int64, durable: some DurabilityLookup
     ) -> [CollectorAction] {
-        guard connections[message.peer] != nil else { return refuseStranger(message, now: now) }
-        let refused = checkControlRate(of: message, now: now)
+        guard connections[message.peer] != nil else {
+            return refuseStranger(message, now: now, durable: durable)
+        }
+        let refused = checkControlRate(of: message, now: now, durable: durable)
         guard refused.isEmpty else { return refused }
         // One that comes too late has been answered for.
         guard let ticket = commands.answered(report.id, by: message.peer) else { return [] }

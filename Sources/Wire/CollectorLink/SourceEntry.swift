@@ -3,11 +3,9 @@ import Media
 /// What a collector remembers of a source, whether it is connected or not.
 struct SourceEntry: Hashable, Sendable {
     /// Who numbers the records.
-    let spool: Identity
+    let spool: SpoolID
     /// Last record taken in.
     var received: UInt64
-    /// Every record up to this one is safe on disk, whether this link has taken it in or an earlier one.
-    var durable: UInt64
     /// The formats in force behind `received`.
     var tracks: [TrackFormat]
     /// The connection that writes it now.
@@ -27,9 +25,8 @@ struct SourceEntry: Hashable, Sendable {
 
     /// What is remembered of a spool that is not the present one.
     struct Spool: Hashable, Sendable {
-        var identity: Identity
+        var identity: SpoolID
         var received: UInt64
-        var durable: UInt64
         var tracks: [TrackFormat]
         var goodbye: UInt64?
         var unpersisted = UnpersistedRecords()
@@ -39,21 +36,19 @@ struct SourceEntry: Hashable, Sendable {
     private static let earlierSpools = 8
 
     /// All spools but one, for the entry that follows this one.
-    func spools(but identity: Identity) -> [Spool] {
+    func spools(but identity: SpoolID) -> [Spool] {
         let own = Spool(
-            identity: spool, received: received, durable: durable, tracks: tracks,
-            goodbye: goodbye, unpersisted: unpersisted)
+            identity: spool, received: received, tracks: tracks, goodbye: goodbye,
+            unpersisted: unpersisted)
         return (earlier + [own]).filter { $0.identity != identity }.suffix(Self.earlierSpools)
     }
 
     /// Nothing has been taken in since: what an agent says of its formats is all that is known of them.
     var isFresh: Bool { received == resumedAt }
 
-    /// Last record that the agent may forget.
-    var persisted: UInt64 { min(durable, received) }
-
-    /// Nothing more will come, and everything is on disk.
-    var isComplete: Bool {
+    /// Whether nothing more will come, and everything is on disk.
+    /// - Parameter persisted: the last record that the agent may forget.
+    func isComplete(persisted: UInt64) -> Bool {
         guard let goodbye else { return false }
         return persisted >= goodbye
     }
@@ -65,8 +60,9 @@ struct SourceEntry: Hashable, Sendable {
     }
 
     /// Whether forgetting it loses nothing that the archive could not say again.
-    var isForgettable: Bool {
-        holder == nil && heldBytes == 0 && persisted == received
+    /// - Parameter durable: the last record up to which everything is on disk.
+    func isForgettable(durable: UInt64) -> Bool {
+        holder == nil && heldBytes == 0 && durable >= received
     }
 
     /// How a record's numbers stand to what is here already.

@@ -9,7 +9,7 @@ package struct Hello: Hashable, Sendable {
     /// The box's name, for logs.
     package var agent: String
     /// Who numbers the records; another identity numbers anew.
-    package var spool: Identity
+    package var spool: SpoolID
     /// The clock domains that records refer to; the last one is the present. At least one.
     package var epochs: [Epoch]
     /// At least one; a source's place here is its index everywhere else.
@@ -18,7 +18,7 @@ package struct Hello: Hashable, Sendable {
     package var clockExchanges: [ReportedExchange]
 
     package init(
-        software: String, agent: String, spool: Identity, epochs: [Epoch],
+        software: String, agent: String, spool: SpoolID, epochs: [Epoch],
         sources: [SourceOffer], clockExchanges: [ReportedExchange] = []
     ) {
         self.software = software
@@ -35,12 +35,12 @@ package struct Epoch: Hashable, Sendable {
     /// What records refer to.
     package var number: UInt32
     /// Another one for every boot and every time namespace; agents of one box and boot say the same.
-    package var identity: Identity
+    package var identity: EpochID
     /// Nil: a clock that runs. Otherwise it is the timeline of a recording that is played again, whose zero is this instant:
     /// nanoseconds since 1970, UTC.
     package var zeroUTCNanoseconds: Int64?
 
-    package init(number: UInt32, identity: Identity, zeroUTCNanoseconds: Int64? = nil) {
+    package init(number: UInt32, identity: EpochID, zeroUTCNanoseconds: Int64? = nil) {
         self.number = number
         self.identity = identity
         self.zeroUTCNanoseconds = zeroUTCNanoseconds

@@ -1,3 +1,4 @@
+import Media
 import Archive
 import ArgumentParser
 import MP4
@@ -9,10 +10,10 @@ struct InspectCommand: ParsableCommand {
         commandName: "inspect",
         abstract: "Prints the box tree of any MP4 file, with offsets and fields.")
 
-    @Argument(help: "The file.")
+    @Argument(help: "MP4 file.")
     var file: String
 
-    @Flag(help: "Also show the fragments that a finished recording keeps inside its mdat.")
+    @Flag(help: "Also show the fragments inside the mdat box of a finished recording.")
     var fragments = false
 
     @Flag(help: "Print JSON.")
@@ -21,7 +22,7 @@ struct InspectCommand: ParsableCommand {
     func run() throws {
         guard FileSystem.exists(file) else { throw Failure("no file '\(file)'") }
         if FileSystem.isDirectory(file) {
-            throw Failure("'\(file)' is a directory: name one of the files in it")
+            throw Failure("'\(file)' is a directory: give one of the files in it")
         }
         do {
             try DescriptorSource.withFile(file) { source in
@@ -36,7 +37,7 @@ struct InspectCommand: ParsableCommand {
                     if let damage = tree.damage { print("damage: \(damage)") }
                 }
                 if tree.boxes.isEmpty {
-                    throw Failure("\(file): no boxes in it: this is no MP4 file")
+                    throw Failure("\(file) is not an MP4 file: it has no boxes")
                 }
             }
         } catch let error as MP4Error {
@@ -107,8 +108,8 @@ struct InspectedBox: Encodable {
             Field(
                 name: "fragment record",
                 text: record.collectorZeroNanoseconds == nil ? "version 1" : "version 2"),
-            Field(name: "spool", text: hexadecimal(record.spool)),
-            Field(name: "epoch", text: hexadecimal(record.epoch)),
+            Field(name: "spool", text: record.spool.description),
+            Field(name: "epoch", text: record.epoch.description),
             Field(name: "clock offset", text: "\(record.clock.offsetNanoseconds) ns"),
             Field(name: "clock bound", text: "\(record.clock.boundNanoseconds) ns"),
             Field(name: "clock skew", text: "\(record.clock.skewPartsPerBillion) ppb"),
@@ -125,7 +126,7 @@ struct InspectedBox: Encodable {
                 Field(
                     name: "piece",
                     text: "\(piece.sizeBytes) bytes, \(runs.joined(separator: ", ")), SHA-256 "
-                        + "\(piece.digest) by the \(piece.digestOrigin)"))
+                        + "\(piece.digest) from the \(piece.digestOrigin)"))
         }
     }
 

@@ -5,35 +5,39 @@ import Terminal
 /// `tributary ls`: what is there, from the catalog, or from names and sizes where there is none.
 struct ListCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "ls", abstract: "Lists sessions, or the segments of one.",
+        commandName: "ls", abstract: "Lists sessions, or the segments of a session.",
         discussion: """
-            Of sessions: name and tags ('tributary note'), state, sources, segments and size. Of a session's segments: from when to when \
-            each holds something, in UTC, and its size. --from and --until take a date, or a date and a time: 2026-11-20, \
-            '2026-11-20 22:40' and 2026-11-20T22:40 are local time, 2026-11-20T22:40:00Z is UTC, 2026-11-20T22:40:00+01:00 has \
-            a zone of its own. A date alone is its first instant.
+            For sessions: name and tags ('tributary note'), state, sources, segments and size. For segments: start and end in UTC, and \
+            size. --from and --until take a date, or a date and a time: 2026-11-20, '2026-11-20 22:40' and 2026-11-20T22:40 \
+            are local time, 2026-11-20T22:40:00Z is UTC, 2026-11-20T22:40:00+01:00 has a time zone. A date alone means its \
+            start.
             """)
 
     @OptionGroup var archive: ArchiveOptions
 
     @Argument(
         help: ArgumentHelp(
-            "A session, by its name, a name or tag that 'note' gave it, or its directory: its segments are listed. 'latest' is the newest. An archive's directory: its sessions.",
+            "A session whose segments are listed: its ID, a name or tag set by 'note', its directory, or 'latest' for the newest. An archive directory: its sessions are listed.",
             valueName: "session"))
     var session: String?
 
-    @Option(help: ArgumentHelp("Only what has something after that time.", valueName: "time"))
+    @Option(
+        help: ArgumentHelp(
+            "Only sessions or segments with media after this time.", valueName: "time"))
     var from: CalendarInstant?
 
-    @Option(help: ArgumentHelp("Only what has something before that time.", valueName: "time"))
+    @Option(
+        help: ArgumentHelp(
+            "Only sessions or segments with media before this time.", valueName: "time"))
     var until: CalendarInstant?
 
     @Option(
         help: ArgumentHelp(
-            "Only sessions with that tag; give it again for sessions that have all of them.",
+            "Only sessions with this tag. Repeatable; sessions must have all tags.",
             valueName: "tag"))
     var tag: [String] = []
 
-    @Flag(help: "Print names only, one a line.")
+    @Flag(help: "Print names only, one per line.")
     var names = false
 
     @Flag(help: "Print JSON.")
@@ -57,7 +61,7 @@ struct ListCommand: ParsableCommand {
 
     func validate() throws {
         if let from, let until, from.nanoseconds >= until.nanoseconds {
-            throw ValidationError("--from is not before --until: nothing would be found")
+            throw ValidationError("--from must be before --until")
         }
     }
 
@@ -68,7 +72,7 @@ struct ListCommand: ParsableCommand {
                 return try listSessions(in: layout)
             }
             if !tag.isEmpty {
-                throw UsageError("--tag is for lists of sessions: leave out '\(session)'")
+                throw UsageError("--tag filters sessions: leave out '\(session)'")
             }
             let (name, layout) = try archive.oneSession(session)
             try SegmentList(
@@ -120,14 +124,14 @@ struct ListCommand: ParsableCommand {
     private func refuseRange() throws {
         guard from == nil, until == nil else {
             throw Failure(
-                "--from and --until need the catalog, which is not there: 'tributary index' makes it, "
-                    + "or the collector that records here")
+                "--from and --until need the catalog, which does not exist: create it with "
+                    + "'tributary index', or start the collector")
         }
     }
 
     /// A session as the catalog has it; what grows is looked at.
     private func row(
-        _ listing: CatalogListing, _ catalog: Catalog, _ layout: ArchiveLayout,
+        _ listing: CatalogListing, _ catalog: any CatalogStore, _ layout: ArchiveLayout,
         _ state: SessionState
     ) throws(ArchiveError) -> SessionRow {
         var size = listing.sizeBytes

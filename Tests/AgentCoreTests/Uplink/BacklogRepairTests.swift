@@ -28,7 +28,7 @@ private struct LonelyAgent {
         backlog = Backlog(
             settings: settings, shelf: shelf, openShelf: openShelf,
             formats: BacklogSimulation.formats,
-            epoch: Identity([UInt8](repeating: 1, count: 16)) ?? .random(),
+            epoch: EpochID([UInt8](repeating: 1, count: 16)) ?? .random(),
             makeIdentity: { .random() })
     }
 

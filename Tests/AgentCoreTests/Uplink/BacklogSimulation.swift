@@ -66,7 +66,7 @@ struct BacklogSimulation {
     private var peers: UInt16 = 0
     private var reconnectAt: Int64? = 0
     private var outageUntil: Int64 = 0
-    private var spool = Identity.random()
+    private var spool = SpoolID.random()
     private(set) var isFinished = false
     private(set) var lives = 1
     private(set) var logs: [String] = []
@@ -91,10 +91,7 @@ struct BacklogSimulation {
         random = SeededGenerator(seed: seed)
         disk = SimulatedDisk(seed: seed)
         backlog = try Self.backlog(disk, boot: 1, life: 1, seed: seed)
-        let archive = archive
-        collector = CollectorLink(settings: CollectorLinkSettings(software: "collector")) {
-            _, spool in ArchivedRecords(persisted: archive.persisted(spool))
-        }
+        collector = CollectorLink(settings: CollectorLinkSettings(software: "collector"))
     }
 
     private static func backlog(
@@ -109,9 +106,9 @@ struct BacklogSimulation {
         return Backlog(
             settings: settings, shelf: try SpoolSet(storage: disk, limitBytes: limitBytes),
             formats: formats,
-            epoch: Identity([UInt8](repeating: boot, count: 16)) ?? .random(),
+            epoch: EpochID([UInt8](repeating: boot, count: 16)) ?? .random(),
             makeIdentity: {
-                withExtendedLifetime(base) { Identity.random() }
+                withExtendedLifetime(base) { SpoolID.random() }
             })
     }
 
@@ -153,7 +150,7 @@ struct BacklogSimulation {
         deliver(inPeace ? 60 : 6)
         useDisk()
         perform(backlog.tick(now: now))
-        perform(collector.tick(now: now))
+        perform(collector.tick(now: now, durable: archive))
         let names = backlog.takeFilesToSynchronize(now: now)
         if !names.isEmpty {
             do throws(SpoolError) {
@@ -238,7 +235,7 @@ struct BacklogSimulation {
         deliver(6)
         guard let peer = connection?.peer else { return }
         connection = nil
-        perform(collector.peerGone(peer, now: now))
+        perform(collector.peerGone(peer, now: now, durable: archive))
         perform(backlog.disconnected(now: now))
     }
 
@@ -246,7 +243,7 @@ struct BacklogSimulation {
         for _ in 0..<Int.random(in: 0...most, using: &random) {
             if let message = connection?.toCollector.first {
                 connection?.toCollector.removeFirst()
-                perform(collector.received(message, now: now))
+                perform(collector.received(message, now: now, durable: archive))
             }
             if let header = connection?.toAgent.first {
                 connection?.toAgent.removeFirst()
@@ -266,7 +263,9 @@ struct BacklogSimulation {
                         payloadSizeBytes: payload?.bytes.count))
                 check(header, payload)
             case .reconnect(let pause):
-                if let peer = connection?.peer { perform(collector.peerGone(peer, now: now)) }
+                if let peer = connection?.peer {
+                    perform(collector.peerGone(peer, now: now, durable: archive))
+                }
                 connection = nil
                 reconnectAt = now + pause * 1_000_000
             case .finished: isFinished = true
@@ -322,16 +321,15 @@ struct BacklogSimulation {
     }
 
     /// What is durable at the collector, by spool.
-    private final class Archive: Sendable {
-        private let watermarks = Mutex<[Identity: UInt64]>([:])
+    private struct Archive: DurabilityLookup {
+        var watermarks: [SpoolID: UInt64] = [:]
 
-        func persisted(_ spool: Identity) -> UInt64 { watermarks.withLock { $0[spool] ?? 0 } }
-        func persist(_ sequence: UInt64, of spool: Identity) {
-            watermarks.withLock { $0[spool] = sequence }
+        func archived(source: String, spool: SpoolID) -> ArchivedRecords {
+            ArchivedRecords(persisted: watermarks[spool] ?? 0)
         }
     }
 
-    private let archive = Archive()
+    private var archive = Archive()
     private var unwritten: [MediaAmount] = []
     /// The last record that the collector has taken in.
     private var taken: UInt64 = 0
@@ -340,7 +338,7 @@ struct BacklogSimulation {
         guard chance(3), taken > 0 else { return }
         for amount in unwritten { collector.released(amount, source: "camera") }
         unwritten.removeAll()
-        archive.persist(taken, of: spool)
-        collector.persisted(source: "camera", spool: spool, sequence: taken)
+        archive.watermarks[spool] = taken
+        collector.becameDurable(source: "camera", spool: spool, through: taken)
     }
 }

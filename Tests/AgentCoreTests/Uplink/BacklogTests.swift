@@ -89,7 +89,7 @@ struct `A backlog on a disk` {
         // What was kept when the snapshot was made, and not sent until it came back, may be there again.
         let lost = simulation.made.subtracting(simulation.arrived.keys)
         #expect(lost.isSubset(of: simulation.undone), "seed \(seed): \(lost.count)")
-        let renewed = simulation.logs.count { $0.contains("put back to an earlier state") }
+        let renewed = simulation.logs.count { $0.contains("restored to an earlier state") }
         #expect(renewed <= simulation.timesPutBack, "seed \(seed)")
         if !lost.isEmpty {
             #expect(simulation.gaps.contains { $0.cause == .restart }, "seed \(seed)")

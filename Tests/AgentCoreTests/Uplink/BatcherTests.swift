@@ -90,7 +90,7 @@ import Wire
         var late = sample(.video, at: 10)
         #expect(late.flaw == nil)
         late.dtsNanoseconds = 11
-        #expect(late.flaw?.contains("decoded at 11") == true)
+        #expect(late.flaw?.contains("DTS 11") == true)
         var endless = sample(.audio, at: 0)
         endless.durationNanoseconds = -1
         #expect(endless.flaw != nil)

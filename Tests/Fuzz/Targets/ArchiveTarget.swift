@@ -101,7 +101,7 @@ enum ArchiveTarget {
     /// What `ls`, `show`, `verify`, `stop`, `export`, `index`, retention and `retime` do.
     private static func read(_ layout: ArchiveLayout) {
         attempt { () throws(ArchiveError) in
-            let catalog = try Catalog.inMemory()
+            let catalog = try SQLiteCatalog.inMemory()
             _ = try CatalogIndexing.update(catalog, layout, everything: true)
             _ = try catalog.sessions(from: 0, until: 1_900_000_000_000_000_000)
         }

@@ -22,11 +22,19 @@ enum CollectorTarget {
     }
 }
 
+/// All that was said to be durable, by source and spool.
+private struct Durable: DurabilityLookup {
+    var records: [String: [SpoolID: UInt64]] = [:]
+
+    func archived(source: String, spool: SpoolID) -> ArchivedRecords {
+        ArchivedRecords(persisted: records[source]?[spool] ?? 0)
+    }
+}
+
 /// A collector's link, and what the rest of a collector would know of it.
 private struct CollectorBed {
-    private var link = CollectorLink(settings: CollectorLinkSettings(software: "fuzz")) { _, _ in
-        ArchivedRecords()
-    }
+    private var link = CollectorLink(settings: CollectorLinkSettings(software: "fuzz"))
+    private var durable = Durable()
     private var now: Int64 = 1_000_000_000
     /// Media that has been handed on and not released, by source.
     private var outstanding: [String: MediaAmount] = [:]
@@ -42,22 +50,26 @@ private struct CollectorBed {
                     IncomingMessage(
                         peer: PeerID([peer]), address: "10.0.0.\(peer)",
                         right: peer == 3 ? Self.right : nil, header: header,
-                        payloadSizeBytes: size), now: now))
+                        payloadSizeBytes: size), now: now,
+                    durable: durable))
         case .tick:
             now += Int64(input.byte()) * 50_000_000
-            perform(link.tick(now: now))
+            perform(link.tick(now: now, durable: durable))
         case .persist:
             for (name, source) in link.sources {
-                link.persisted(source: name, spool: source.spool, sequence: source.received)
+                durable.records[name, default: [:]][source.spool] = source.received
+                link.becameDurable(source: name, spool: source.spool, through: source.received)
             }
         case .release:
             for (name, amount) in outstanding { link.released(amount, source: name) }
             outstanding.removeAll()
         case .peerGone:
-            perform(link.peerGone(PeerID([peer]), now: now))
+            perform(link.peerGone(PeerID([peer]), now: now, durable: durable))
         case .rights:
             let right = input.byte() & 1 == 0 ? nil : Self.right
-            perform(link.rightChanged(of: PeerID([peer]), to: right, else: "revoked", now: now))
+            perform(
+                link.rightChanged(
+                    of: PeerID([peer]), to: right, else: "revoked", now: now, durable: durable))
         case .sessionBegan:
             link.sessionBegan("session")
         }
@@ -98,7 +110,7 @@ private struct CollectorBed {
 
     func check() {
         for (name, source) in link.sources {
-            precondition(source.persisted <= source.received, name)
+            precondition(link.persisted(of: name, durable) <= source.received, name)
             precondition(
                 source.outstanding == outstanding[name, default: MediaAmount()],
                 "\(name): \(source.outstanding) outstanding, \(outstanding[name] ?? MediaAmount()) handed on"

@@ -10,7 +10,7 @@ import TestRecordings
 
 /// Inputs that are right in every field: what a fuzzer starts from.
 enum Seeds {
-    static let identity = Identity([UInt8](repeating: 1, count: 16)) ?? .random()
+    static let identity = SpoolID([UInt8](repeating: 1, count: 16)) ?? .random()
 
     /// 1280×720 H.264, and AAC-LC at 48 kHz.
     static let formats: [TrackFormat] = [
@@ -264,7 +264,7 @@ enum Seeds {
         if isFinished {
             camera.spools = [
                 SessionManifest.SpoolEnd(
-                    spool: hexadecimal([UInt8](repeating: 1, count: 16)),
+                    spool: SpoolID(high: 1, low: 1).description,
                     sequences: SequenceSet(upTo: 280))
             ]
             manifest.end = SessionManifest.End(reason: .complete, at: UTCTime(nanoseconds: second))

@@ -14,36 +14,26 @@ enum LostRecords {
 // What was taken in and is not on disk: a source's file failed, or an earlier collector was killed.
 extension SessionRecorder {
     /// A file of a source has failed: the session does not end before it is known what has to come again.
-    mutating func failed(_ id: SourceID) {
-        if sessionName == id.session { sources[id.name]?.value.isFailing = true }
+    mutating func failed(_ id: SourceKey) {
+        if sessionName == id.session { sources[id.source]?.value.isFailing = true }
     }
 
     /// Whether a source whose file failed is still recorded in the same session.
     func canGoOn(_ rescued: RescuedSource) -> Bool {
-        sessionName == rescued.id.session && sources[rescued.id.name]?.value.hasJoined == true
+        sessionName == rescued.id.session && sources[rescued.id.source]?.value.hasJoined == true
     }
 
     /// Goes on with a source of which a file failed, behind what is on disk; the rest comes again.
     mutating func goOn(_ rescued: RescuedSource, at now: Instant) -> [Action] {
-        let name = rescued.id.name
+        let name = rescued.id.source
         guard let manifest, let spool = sources[name]?.value.spool else {
             return []
         }
         let found = learn(rescued)
-        let recorded = rescued.spools.map { recorded in
-            var recorded = recorded
-            recorded.sequences.formUnion(
-                watermarks.durable(source: name, spool: recorded.spool))
-            // Explained, though the line may not be durable yet.
-            for range in writtenOff[name]?[recorded.spool]?.ranges ?? [] {
-                recorded.sequences.insert(range)
-            }
-            return recorded
-        }
-        known.add(recorded, own: rescued.spools, of: name)
+        durable.restart(name, recorded: rescued.spools)
         let waiting =
             sources[name]?.value.goBack(
-                to: rescued.source, durable: watermarks.persisted(source: name, spool: spool),
+                to: rescued.source, durable: durable.persisted(source: name, spool: spool),
                 in: manifest) ?? MediaAmount()
         // An agent that was waiting for the last acknowledgement has to come back.
         lastRecordNanoseconds = now.monotonic
@@ -58,13 +48,13 @@ extension SessionRecorder {
         let id = rescued.id
         var actions = learn(rescued)
         let session = endedSessions.last { $0.name == id.session }
-        for end in session?.spools[id.name] ?? [] where end.through > 0 {
-            guard let spool = bytes(hexadecimal: end.spool) else { continue }
-            let durable = watermarks.durable(source: id.name, spool: spool)
-            for lost in durable.missing(in: 1...end.through) {
-                writtenOff[id.name, default: [:]][spool, default: SequenceSet()].insert(lost)
+        for end in session?.spools[id.source] ?? [] where end.through > 0 {
+            guard let spool = SpoolID(hexadecimal: end.spool) else { continue }
+            let safe = durable.durable(source: id.source, spool: spool)
+            for lost in safe.missing(in: 1...end.through) {
+                durable.writeOff(lost, of: id.source, spool: spool)
                 actions += gap(
-                    lost, of: id.name, spool, cause: LostRecords.writeFailed,
+                    lost, of: id.source, spool, cause: LostRecords.writeFailed,
                     "a file failed when the session had ended already", in: id.session, at: now)
             }
         }
@@ -74,9 +64,9 @@ extension SessionRecorder {
 
     /// Takes note of what is durable of a source: nobody else tells its agent.
     private mutating func learn(_ rescued: RescuedSource) -> [Action] {
-        let name = rescued.id.name
+        let name = rescued.id.source
         return rescued.spools.compactMap { recorded in
-            watermarks.insert(
+            durable.insert(
                 PersistedRecords(
                     source: name, spool: recorded.spool, sequences: recorded.sequences.ranges)
             ).map { .durable(source: name, spool: recorded.spool, through: $0) }
@@ -86,16 +76,16 @@ extension SessionRecorder {
     /// Records that are not on disk, and that their agent does not have any more: a gap where others of their spool are in the
     /// session, otherwise nothing that belongs to it.
     func neverCame(
-        _ missing: ClosedRange<UInt64>, of name: String, _ spool: [UInt8], at now: Instant
+        _ missing: ClosedRange<UInt64>, of name: String, _ spool: SpoolID, at now: Instant
     ) -> [Action] {
         guard let session = sessionName, let source = sources[name]?.value, source.hasJoined,
-            source.hasRecorded(spool) || known.spools(of: name).contains(spool)
+            source.hasRecorded(spool) || durable.archivedSpools(of: name).contains(spool)
         else {
             return [
                 .unrecorded(PersistedRecords(source: name, spool: spool, sequences: [missing]))
             ]
         }
-        return watermarks.durable(source: name, spool: spool).missing(in: missing).flatMap {
+        return durable.durable(source: name, spool: spool).missing(in: missing).flatMap {
             gap(
                 $0, of: name, spool, cause: LostRecords.restart,
                 "the box has lost what the collector did not have on disk", in: session, at: now)
@@ -106,8 +96,9 @@ extension SessionRecorder {
     /// them, too.
     func neverReturned(to session: String, at now: Instant) -> [Action] {
         sources.keys.sorted().filter { sources[$0]?.value.hasJoined == true }.flatMap { name in
-            known.spools(of: name).filter { $0 != sources[name]?.value.spool }.flatMap { spool in
-                watermarks.durable(source: name, spool: spool).holes.flatMap { hole in
+            durable.archivedSpools(of: name).filter { $0 != sources[name]?.value.spool }.flatMap {
+                spool in
+                durable.durable(source: name, spool: spool).holes.flatMap { hole in
                     gap(
                         hole, of: name, spool, cause: LostRecords.restart,
                         "never came again after the collector was started anew: the box had lost "
@@ -122,36 +113,33 @@ extension SessionRecorder {
     func comesLater(than session: String, at now: Instant) -> [Action] {
         sources.keys.sorted().flatMap { name -> [Action] in
             guard let source = sources[name]?.value, source.hasJoined else { return [] }
-            return known.holes(of: name, spool: source.spool, behind: source.through).map {
+            return durable.holes(of: name, spool: source.spool, behind: source.through).map {
                 var entry = LedgerEntry(kind: .later, at: now.utc)
                 entry.firstSequence = $0.lowerBound
                 entry.lastSequence = $0.upperBound
-                entry.spool = hexadecimal(source.spool)
+                entry.spool = source.spool.description
                 entry.text = "had not come again when the session ended"
                 return .job(
-                    .ledger(
-                        source: name, path: settings.layout.ledger(session, name),
-                        Ledger.line(entry), records: nil))
+                    .note(SourceKey(session: session, source: name), entry, records: nil))
             }
         }
     }
 
     /// A line of the ledger about records that nobody has.
     private func gap(
-        _ sequences: ClosedRange<UInt64>, of source: String, _ spool: [UInt8], cause: String,
+        _ sequences: ClosedRange<UInt64>, of source: String, _ spool: SpoolID, cause: String,
         _ text: String, in session: String, at now: Instant
     ) -> [Action] {
         var entry = LedgerEntry(kind: .gap, at: now.utc)
         entry.firstSequence = sequences.lowerBound
         entry.lastSequence = sequences.upperBound
-        entry.spool = hexadecimal(spool)
+        entry.spool = spool.description
         entry.cause = cause
         entry.text = text
         return [
             .job(
-                .ledger(
-                    source: source, path: settings.layout.ledger(session, source),
-                    Ledger.line(entry),
+                .note(
+                    SourceKey(session: session, source: source), entry,
                     records: PersistedRecords(
                         source: source, spool: spool, sequences: [sequences]))),
             .lost(source: source, cause: cause),

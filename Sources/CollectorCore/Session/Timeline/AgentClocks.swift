@@ -1,3 +1,4 @@
+import Media
 import Archive
 import Timing
 import Wire
@@ -6,7 +7,7 @@ import Wire
 struct ClockID: Hashable, Sendable {
     /// Nil: of a source that nobody has introduced since the collector was started.
     var owner: ClockOwner?
-    var epoch: Identity
+    var epoch: EpochID
 }
 
 /// What is known of the agents' clocks.

@@ -1,3 +1,4 @@
+import Media
 import Archive
 import Timing
 import Wire
@@ -23,12 +24,12 @@ struct ClockReporting: Sendable {
         var doubtfulNotedNanoseconds: Int64?
     }
 
-    private var pages: [Identity: Page] = [:]
-    private var present: Identity?
+    private var pages: [EpochID: Page] = [:]
+    private var present: EpochID?
 
     /// Samples of an epoch are to be written.
     /// - Parameter zero: the session's zero on the collector's clock, nanoseconds.
-    mutating func turn(to epoch: Identity, zero: Int64) -> [IntakeNotice] {
+    mutating func turn(to epoch: EpochID, zero: Int64) -> [IntakeNotice] {
         guard present != epoch else { return [] }
         var notices: [IntakeNotice] = []
         if let present { notices.append(.epochClosed(epoch: present)) }

@@ -6,21 +6,21 @@ import Wire
 /// Something about a source's clock or stamps that is worth a line in the ledger, and perhaps in the log.
 enum IntakeNotice: Hashable, Sendable {
     /// The first samples of an epoch have come.
-    case epochOpened(epoch: Identity, collectorZeroNanoseconds: Int64)
+    case epochOpened(epoch: EpochID, collectorZeroNanoseconds: Int64)
     /// Samples of another epoch have come, or the source has ended.
-    case epochClosed(epoch: Identity)
+    case epochClosed(epoch: EpochID)
     /// How an epoch's clock is taken to run from here on.
-    case model(epoch: Identity, ClockModel, sessionNanoseconds: Int64)
+    case model(epoch: EpochID, ClockModel, sessionNanoseconds: Int64)
     /// The clocks moved apart by more than slewing can take: times continue with the new offset.
-    case clockJump(epoch: Identity, byNanoseconds: Int64, sessionNanoseconds: Int64)
+    case clockJump(epoch: EpochID, byNanoseconds: Int64, sessionNanoseconds: Int64)
     /// Samples came before any clock exchange: their place is a guess from when they arrived.
     case clockUnknown
     /// The first exchange has come after all: times go on with what was measured.
-    case clockKnown(epoch: Identity, movedByNanoseconds: Int64, sessionNanoseconds: Int64)
+    case clockKnown(epoch: EpochID, movedByNanoseconds: Int64, sessionNanoseconds: Int64)
     /// Clock exchanges that cannot be true, or contradict all others; how many so far in the epoch.
-    case doubtfulExchanges(epoch: Identity, rejected: Int, outliers: Int, reasons: String)
+    case doubtfulExchanges(epoch: EpochID, rejected: Int, outliers: Int, reasons: String)
     /// Exchanges that no fragment will hold any more.
-    case exchanges(epoch: Identity, collectorZeroNanoseconds: Int64, [ClockExchange])
+    case exchanges(epoch: EpochID, collectorZeroNanoseconds: Int64, [ClockExchange])
     /// Stamps that could not be kept as they came.
     case badStamps(TrackKind, StampFault, samples: Int)
 

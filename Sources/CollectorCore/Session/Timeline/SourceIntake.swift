@@ -30,24 +30,24 @@ struct SourceIntake: Sendable {
         var context: FragmentContext
     }
 
-    private var spool: [UInt8]
+    private var spool: SpoolID
     /// Whose word on the clocks counts.
     private var owner: ClockOwner?
-    private var epochs: [UInt32: Identity]
+    private var epochs: [UInt32: EpochID]
     /// Epochs that are timelines played again, and their zero: nanoseconds since 1970, UTC.
-    private var replayed: [Identity: Int64] = [:]
-    private var timelines: [Identity: EpochTimelines] = [:]
+    private var replayed: [EpochID: Int64] = [:]
+    private var timelines: [EpochID: EpochTimelines] = [:]
     /// Epochs whose timeline is a guess.
-    private var guessed: Set<Identity> = []
+    private var guessed: Set<EpochID> = []
     /// When each timeline has followed its clock last, on the collector's.
-    private var followedNanoseconds: [Identity: Int64] = [:]
+    private var followedNanoseconds: [EpochID: Int64] = [:]
     /// When each timeline began, on the collector's clock.
-    private var begunNanoseconds: [Identity: Int64] = [:]
-    private var jumpsSeen: [Identity: Int] = [:]
+    private var begunNanoseconds: [EpochID: Int64] = [:]
+    private var jumpsSeen: [EpochID: Int] = [:]
     private var trackClocks: [TrackKind: TrackClock] = [:]
     private var notices: [IntakeNotice] = []
     /// Of what was placed last: its epoch, and the agent's clock.
-    private var newest: (epoch: Identity, stamp: Int64)?
+    private var newest: (epoch: EpochID, stamp: Int64)?
     /// Where the tracks stood when they went on, until the present is known; and how far ahead of it they were: the server may have
     /// started with a clock that is behind, and its zero lies where that clock says.
     private var standingNanoseconds: Int64?
@@ -55,7 +55,7 @@ struct SourceIntake: Sendable {
     /// How far the session's zero may have moved when the server was started anew, nanoseconds.
     var zeroErrorNanoseconds: Int64 = 0
 
-    init(spool: [UInt8], owner: ClockOwner?, epochs: [Epoch]) {
+    init(spool: SpoolID, owner: ClockOwner?, epochs: [Epoch]) {
         self.spool = spool
         self.owner = owner
         self.epochs = Self.byNumber(epochs)
@@ -66,12 +66,12 @@ struct SourceIntake: Sendable {
         for epoch in epochs { replayed[epoch.identity] = epoch.zeroUTCNanoseconds }
     }
 
-    private static func byNumber(_ epochs: [Epoch]) -> [UInt32: Identity] {
+    private static func byNumber(_ epochs: [Epoch]) -> [UInt32: EpochID] {
         Dictionary(epochs.map { ($0.number, $0.identity) }, uniquingKeysWith: { $1 })
     }
 
     /// The agent is back: other epochs perhaps, another spool perhaps. The tracks' times go on.
-    mutating func resume(spool: [UInt8], owner: ClockOwner?, epochs: [Epoch]) {
+    mutating func resume(spool: SpoolID, owner: ClockOwner?, epochs: [Epoch]) {
         self.spool = spool
         self.owner = owner
         self.epochs = Self.byNumber(epochs)
@@ -96,10 +96,12 @@ struct SourceIntake: Sendable {
     /// Until its agent has made new clock exchanges, its clock is taken to run on as it did: a backlog comes first.
     /// - Parameter zero: session zero on the collector's monotonic clock, nanoseconds.
     init(resuming source: RecoveredSource, zero: Int64, zeroErrorNanoseconds: Int64) {
-        self.init(spool: source.spool ?? [], owner: nil, epochs: [])
+        // Where it has none yet, one that no agent has.
+        self.init(spool: source.spool ?? .random(), owner: nil, epochs: [])
         self.zeroErrorNanoseconds = zeroErrorNanoseconds
         goOn(after: source.ends, formats: source.formats)
-        guard let recorded = source.clock, let epoch = Identity(recorded.epoch) else { return }
+        guard let recorded = source.clock else { return }
+        let epoch = recorded.epoch
         let model = ClockModel(
             referenceAgentNanoseconds: recorded.agentNanoseconds,
             offsetNanoseconds: recorded.clock.offsetNanoseconds &+ zero,
@@ -124,7 +126,8 @@ struct SourceIntake: Sendable {
         for (track, end) in ends {
             let format = formats.first { $0.kind == track }
             var clock = trackClock(track, format?.timescale ?? .video)
-            clock.goOn(afterDTSTicks: end.dtsTicks, durationTicks: end.durationTicks)
+            clock.goOn(
+                afterDTSTicks: end.dtsTicks, durationTicks: end.durationTicks, of: end.timescale)
             trackClocks[track] = clock
         }
         standingNanoseconds = trackClocks.values.compactMap(\.endNanoseconds).max()
@@ -137,7 +140,7 @@ struct SourceIntake: Sendable {
 
     /// Follows what has been learned of an agent's clock since the last time, at most once a second (a timeline is slewed
     /// slowly anyway), but at its beginning.
-    private mutating func follow(_ clocks: AgentClocks, _ epoch: Identity, now: Int64) {
+    private mutating func follow(_ clocks: AgentClocks, _ epoch: EpochID, now: Int64) {
         // What is played again stays where it was.
         guard replayed[epoch] == nil else { return }
         let isLearning = now - (begunNanoseconds[epoch] ?? now) < Self.learningNanoseconds
@@ -233,10 +236,11 @@ struct SourceIntake: Sendable {
     ///   - clocks: what is known of the agent's clock.
     ///   - zero: session zero on the collector's monotonic clock, nanoseconds.
     ///   - zeroUTC: the same instant.
+    ///   - longest: how far apart they may lie, nanoseconds: those whose stamps cannot be used do not run on farther.
     ///   - now: the collector's monotonic clock, nanoseconds.
     mutating func place<Payload: MediaPayload>(
         _ samples: Samples, payload: Payload, formats: [TrackFormat], clocks: AgentClocks,
-        zero: Int64, zeroUTC: UTCTime, now: Int64
+        zero: Int64, zeroUTC: UTCTime, longest: Int64 = .max, now: Int64
     ) -> Placed<Payload> {
         let epoch = epoch(samples)
         if timelines[epoch] == nil, let start = replayed[epoch] {
@@ -268,7 +272,7 @@ struct SourceIntake: Sendable {
             runs.append(
                 place(
                     run, epoch: epoch, timescale: format?.timescale ?? .video,
-                    firstSequence: sequence, nowNanoseconds: now - zero))
+                    firstSequence: sequence, longest: longest, nowNanoseconds: now - zero))
             sequence += UInt64(run.count)
         }
         newest = (epoch, stamp(samples))
@@ -286,13 +290,14 @@ struct SourceIntake: Sendable {
     }
 
     private mutating func place(
-        _ run: SampleRun, epoch: Identity, timescale: Timescale, firstSequence: UInt64,
-        nowNanoseconds: Int64
+        _ run: SampleRun, epoch: EpochID, timescale: Timescale, firstSequence: UInt64,
+        longest: Int64, nowNanoseconds: Int64
     ) -> PlannedRun {
         guard var timeline = timelines.removeValue(forKey: epoch) else {
             preconditionFailure("a timeline is made before samples are placed on it")
         }
         var clock = trackClock(run.track, timescale)
+        var latest = Int64.max
         var faults: [StampFault: Int] = [:]
         let zero = timeline.sessionZeroNanoseconds
         let isReplayed = replayed[epoch] != nil
@@ -309,7 +314,8 @@ struct SourceIntake: Sendable {
                 // What is played again may be of nearly any time.
                 nowNanoseconds: isReplayed
                     ? max(-Self.replayedNanoseconds, min(Self.replayedNanoseconds, mapped))
-                    : nowNanoseconds)
+                    : nowNanoseconds, latestNanoseconds: latest)
+            if index == 0, let end = clock.endNanoseconds { latest = end.clampedAdding(longest) }
             for fault in placement.faults { faults[fault, default: 0] += 1 }
             placed.append(
                 PlannedSample(
@@ -327,18 +333,22 @@ struct SourceIntake: Sendable {
     }
 
     private func trackClock(_ track: TrackKind, _ timescale: Timescale) -> TrackClock {
-        if let clock = trackClocks[track], clock.timescale == timescale { return clock }
-        switch track {
-        case .video:
-            return TrackClock(
-                timescale: timescale, continuity: .stamped,
-                nominalDurationTicks: Self.nominalPictureTicks)
-        case .audio:
-            return TrackClock(
-                timescale: timescale,
-                continuity: .endToEnd(toleranceTicks: Self.soundToleranceTicks),
-                nominalDurationTicks: Self.nominalAudioTicks)
-        }
+        let before = trackClocks[track]
+        if let before, before.timescale == timescale { return before }
+        var clock =
+            switch track {
+            case .video:
+                TrackClock(
+                    timescale: timescale, continuity: .stamped,
+                    nominalDurationTicks: Self.nominalPictureTicks)
+            case .audio:
+                TrackClock(
+                    timescale: timescale,
+                    continuity: .endToEnd(toleranceTicks: Self.soundToleranceTicks),
+                    nominalDurationTicks: Self.nominalAudioTicks)
+            }
+        if let before { clock.goOn(after: before) }
+        return clock
     }
 
     /// Session time of one of the agent's stamps; none before the first sample of its epoch.
@@ -347,7 +357,7 @@ struct SourceIntake: Sendable {
     }
 
     /// The same for an epoch known by its identity.
-    func sessionNanoseconds(_ stamp: Int64, epoch: Identity) -> Int64? {
+    func sessionNanoseconds(_ stamp: Int64, epoch: EpochID) -> Int64? {
         timelines[epoch]?.timeline(at: stamp).sessionNanoseconds(at: stamp)
     }
 
@@ -360,13 +370,13 @@ struct SourceIntake: Sendable {
         return context(epoch, at: stamp).clock
     }
 
-    private func context(_ epoch: Identity, at stamp: Int64) -> FragmentContext {
+    private func context(_ epoch: EpochID, at stamp: Int64) -> FragmentContext {
         let timeline = timelines[epoch]?.timeline(at: stamp)
         let bound =
             replayed[epoch] == nil
             ? UInt64(clamping: timeline?.boundNanoseconds(at: stamp) ?? .max) : 0
         return FragmentContext(
-            spool: spool, epoch: epoch.bytes,
+            spool: spool, epoch: epoch,
             clock: FragmentRecord.Clock(
                 offsetNanoseconds: timeline?.appliedOffsetNanoseconds(at: stamp) ?? 0,
                 boundNanoseconds: bound + min(.max - bound, UInt64(zeroErrorNanoseconds)),
@@ -383,9 +393,9 @@ struct SourceIntake: Sendable {
             validFromAgentNanoseconds: newest)
     }
 
-    private func clockID(_ epoch: Identity) -> ClockID { ClockID(owner: owner, epoch: epoch) }
+    private func clockID(_ epoch: EpochID) -> ClockID { ClockID(owner: owner, epoch: epoch) }
 
-    private func epoch(_ samples: Samples) -> Identity {
+    private func epoch(_ samples: Samples) -> EpochID {
         guard let identity = epochs[samples.epoch] else {
             preconditionFailure("the link checks that a message's epoch was announced")
         }

@@ -6,14 +6,15 @@ import Media
 /// again, and is equal.
 ///
 /// Any number of processes may read while one writes (SQLite's write-ahead log). Any thread may call.
-package final class Catalog: Sendable {
+package final class SQLiteCatalog: CatalogStore {
     /// What makes SQLite's file ours: "TRIB".
     private static let applicationID = 0x5452_4942
-    private static let schemaVersion = 2
+    private static let schemaVersion = 3
     /// How long another process's write is waited for, seconds.
     private static let busySeconds = 5.0
 
     package let path: String
+    package var name: String { path }
     private let database: any DatabaseWriter
 
     private init(path: String, database: any DatabaseWriter) {
@@ -28,30 +29,30 @@ package final class Catalog: Sendable {
 
     /// Opens the catalog to read and write; makes an empty one where there is none.
     /// - Throws: ``ArchiveError/malformed(path:reason:)`` when it is damaged, or of another version.
-    package static func open(_ layout: ArchiveLayout) throws(ArchiveError) -> Catalog {
+    package static func open(_ layout: ArchiveLayout) throws(ArchiveError) -> SQLiteCatalog {
         let path = path(layout)
         return try guarded(path) {
             var configuration = Configuration()
             configuration.busyMode = .timeout(busySeconds)
-            // A row is durable before what it speaks of is acknowledged.
-            configuration.prepareDatabase { try $0.execute(sql: "PRAGMA synchronous = FULL") }
+            // A power cut may cost the newest rows, and never damages it: the files say them again.
+            configuration.prepareDatabase { try $0.execute(sql: "PRAGMA synchronous = NORMAL") }
             let pool = try DatabasePool(path: path, configuration: configuration)
-            let catalog = Catalog(path: path, database: pool)
+            let catalog = SQLiteCatalog(path: path, database: pool)
             try catalog.prepare()
             return catalog
         }
     }
 
     /// Opens the catalog to read; nil where there is none.
-    package static func read(_ layout: ArchiveLayout) throws(ArchiveError) -> Catalog? {
+    package static func read(_ layout: ArchiveLayout) throws(ArchiveError) -> SQLiteCatalog? {
         guard FileSystem.exists(path(layout)) else { return nil }
         return try open(layout)
     }
 
     /// An empty catalog that is gone with the process.
-    package static func inMemory() throws(ArchiveError) -> Catalog {
+    package static func inMemory() throws(ArchiveError) -> SQLiteCatalog {
         try guarded("memory") {
-            let catalog = Catalog(path: "memory", database: try DatabaseQueue())
+            let catalog = SQLiteCatalog(path: "memory", database: try DatabaseQueue())
             try catalog.prepare()
             return catalog
         }
@@ -120,10 +121,10 @@ package final class Catalog: Sendable {
                 WHERE session = old.session;
         END;
         CREATE TABLE event (
-            session TEXT NOT NULL, source TEXT NOT NULL, kind TEXT NOT NULL, starts INTEGER,
-            duration INTEGER, samples INTEGER, track TEXT, cause TEXT, bound INTEGER, text TEXT
-        ) STRICT;
-        CREATE INDEX eventBySource ON event (session, source);
+            session TEXT NOT NULL, source TEXT NOT NULL, line INTEGER NOT NULL, kind TEXT NOT NULL,
+            starts INTEGER, duration INTEGER, samples INTEGER, track TEXT, cause TEXT,
+            bound INTEGER, text TEXT, PRIMARY KEY (session, source, line)
+        ) STRICT, WITHOUT ROWID;
         """
 
     /// Runs database work with its errors as this module's.
@@ -173,8 +174,8 @@ package enum CatalogChange: Sendable {
     case all(CatalogEntry)
 }
 
-extension Catalog {
-    /// Writes changes in one transaction, durably.
+extension SQLiteCatalog {
+    /// Writes changes in one transaction.
     package func apply(_ changes: [CatalogChange]) throws(ArchiveError) {
         guard !changes.isEmpty else { return }
         try Self.guarded(path) {
@@ -261,9 +262,10 @@ extension Catalog {
     }
 
     private static func insert(_ row: CatalogEvent, _ db: Database) throws {
-        try db.cachedStatement(sql: "INSERT INTO event VALUES (?,?,?,?,?,?,?,?,?,?)")
+        try db.cachedStatement(sql: "INSERT OR REPLACE INTO event VALUES (?,?,?,?,?,?,?,?,?,?,?)")
             .execute(arguments: [
-                row.session, row.source, row.kind, row.startNanoseconds, row.durationNanoseconds,
+                row.session, row.source, row.ledgerOffset, row.kind, row.startNanoseconds,
+                row.durationNanoseconds,
                 row.samples, row.track, row.cause, row.boundNanoseconds, row.text,
             ])
     }
@@ -283,11 +285,11 @@ package struct CatalogListing: Hashable, Sendable {
     package var sizeBytes: UInt64
 }
 
-extension Catalog {
+extension SQLiteCatalog {
     /// Sessions, oldest first; those that have something between two instants of UTC (nanoseconds since 1970), where they are given,
     /// with what they have in that time.
     package func sessions(
-        from: Int64? = nil, until: Int64? = nil
+        from: Int64?, until: Int64?
     ) throws(ArchiveError) -> [CatalogListing] {
         try Self.guarded(path) {
             try database.read { db in

@@ -1,0 +1,65 @@
+import Media
+
+/// One source's part of a session.
+package struct SourceKey: Hashable, Comparable, Sendable, CustomStringConvertible {
+    package var session: String
+    package var source: String
+
+    package init(session: String, source: String) {
+        self.session = session
+        self.source = source
+    }
+
+    package var description: String { "\(session)/\(source)" }
+
+    package static func < (left: SourceKey, right: SourceKey) -> Bool {
+        (left.session, left.source) < (right.session, right.source)
+    }
+}
+
+/// One segment of one source. Files, rows and objects are found by it; where it lies is the store's matter (``ArchiveLayout``).
+///
+/// A segment is told from the others of its source by its origin, not by its place in their order: the origin stands in the
+/// file's name, so that it is known without reading anything and stays what it is when other segments are removed.
+package struct SegmentKey: Hashable, Comparable, Sendable, CustomStringConvertible {
+    package var owner: SourceKey
+    /// The instant at which it begins, as its file's name says it: whole milliseconds.
+    package let origin: UTCTime
+    /// How often its times have been computed again since it was recorded: its bytes are others then.
+    package var revision: UInt32
+
+    package init(_ owner: SourceKey, origin: UTCTime, revision: UInt32 = 0) {
+        self.owner = owner
+        self.origin = UTCTime(nanoseconds: origin.nanoseconds.floored(to: 1_000_000))
+        self.revision = revision
+    }
+
+    /// Of the file of that name; nil for a name that is no segment's.
+    package init?(_ owner: SourceKey, fileName: String) {
+        guard fileName.hasSuffix(ArchiveLayout.segmentSuffix),
+            let origin = UTCTime(
+                fileName: fileName.dropLast(ArchiveLayout.segmentSuffix.count))
+        else { return nil }
+        self.init(owner, origin: origin)
+    }
+
+    package var session: String { owner.session }
+    package var source: String { owner.source }
+
+    /// The name of its file.
+    package var fileName: String { origin.fileName + ArchiveLayout.segmentSuffix }
+
+    package var description: String { "\(owner)/\(fileName)" }
+
+    package static func < (left: SegmentKey, right: SegmentKey) -> Bool {
+        (left.owner, left.origin, left.revision) < (right.owner, right.origin, right.revision)
+    }
+}
+
+extension Int64 {
+    /// The greatest multiple of `step` that is not greater.
+    fileprivate func floored(to step: Int64) -> Int64 {
+        let rest = self % step
+        return rest < 0 ? clampedSubtracting(rest + step) : self - rest
+    }
+}

@@ -1,0 +1,101 @@
+import Archive
+import Dispatch
+import Synchronization
+import Threads
+
+/// The thread on which a collector's catalog follows the spine (``CatalogFollower``).
+///
+/// What it has to say is taken on the receiving thread. However slow, locked or broken the catalog is, neither that nor the disk thread
+/// waits for it.
+final class CatalogThread: Sendable {
+    /// Events that wait for it: minutes of a large site.
+    private static let capacity = 16_384
+
+    private struct State {
+        var reports: [CatalogReport] = []
+        var isStopping = false
+    }
+
+    private let place: any CatalogPlace
+    private let layout: ArchiveLayout
+    private let spine: Spine
+    private let listener: SpineListener
+    private let state = Mutex(State())
+    private let isCancelled = Atomic(false)
+    private let work: DispatchSemaphore
+    private let ended = DispatchSemaphore(value: 0)
+    private let notify: @Sendable () -> Void
+
+    /// - Parameter notify: called on its thread when there is something to take.
+    init(
+        _ place: any CatalogPlace, _ layout: ArchiveLayout, spine: Spine,
+        notify: @escaping @Sendable () -> Void
+    ) {
+        self.place = place
+        self.layout = layout
+        self.spine = spine
+        self.notify = notify
+        let work = DispatchSemaphore(value: 0)
+        self.work = work
+        listener = SpineListener([.sessions, .segments, .ledgers], capacity: Self.capacity) {
+            work.signal()
+        }
+    }
+
+    /// Starts to listen: what happens from here on is in the catalog some time.
+    func start() {
+        spine.add(listener)
+        NamedThread.start("catalog") { [self] in
+            run()
+            ended.signal()
+        }
+    }
+
+    /// What has become of the catalog since the last call.
+    func takeReports() -> [CatalogReport] {
+        state.withLock { state in
+            defer { state.reports.removeAll() }
+            return state.reports
+        }
+    }
+
+    /// Takes in what has been said, and ends the thread. Nobody says anything any more.
+    func stop() {
+        state.withLock { $0.isStopping = true }
+        isCancelled.store(true, ordering: .relaxed)
+        work.signal()
+        ended.wait()
+        spine.remove(listener)
+    }
+
+    private func run() {
+        let clock = ContinuousClock()
+        var follower = CatalogFollower(place, layout) { [self] in
+            isCancelled.load(ordering: .relaxed)
+        }
+        while true {
+            let isStopping = state.withLock { $0.isStopping }
+            let takes = follower.isReady || isStopping
+            report(
+                follower.follow(takes ? listener.take() : SpineListener.Heard(), now: clock.now))
+            if isStopping {
+                report(follower.end())
+                return
+            }
+            // What has waited behind the lock.
+            if follower.isReady, !takes { continue }
+            guard let due = follower.due else {
+                work.wait()
+                continue
+            }
+            let wait = max(.zero, due - clock.now)
+            _ = work.wait(timeout: .now() + .nanoseconds(Int(wait / .nanoseconds(1))))
+        }
+    }
+
+    private func report(_ reports: [CatalogReport]) {
+        guard !reports.isEmpty else { return }
+        state.withLock { $0.reports += reports }
+        notify()
+    }
+}

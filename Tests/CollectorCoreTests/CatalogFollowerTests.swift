@@ -1,0 +1,149 @@
+import Archive
+import Glibc
+import Testing
+
+@testable import CollectorCore
+
+/// The catalog of a collector, as it follows what happens.
+@Suite struct CatalogFollowerTests {
+    /// What the files say, as the catalog would.
+    private func wanted(_ scene: DiskScene) throws -> [String] {
+        let fresh = try SQLiteCatalog.inMemory()
+        _ = try CatalogIndexing.update(fresh, scene.layout, everything: true)
+        return try fresh.dump()
+    }
+
+    private func kept(_ scene: DiskScene) throws -> [String]? {
+        try SQLiteCatalog.read(scene.layout)?.dump()
+    }
+
+    private func line(_ record: UInt64) -> LedgerEntry {
+        var entry = LedgerEntry(kind: .gap, at: DiskScene.zero)
+        entry.firstSequence = record
+        entry.lastSequence = record
+        entry.samples = 1
+        return entry
+    }
+
+    private let one = SourceKey(session: "session", source: "one")
+
+    @Test func `it says what the files say after all that happens to them`() throws {
+        let scene = try DiskScene(keepsCatalog: true)
+        #expect(try kept(scene) == wanted(scene))
+        scene.worker.perform(.note(one, line(3), records: nil))
+        scene.worker.perform(.note(one, line(3), records: nil))
+        scene.open(2, of: "one")
+        scene.append(4...4, to: 2, of: "one")
+        scene.finish(1, of: "one")
+        scene.hear()
+        #expect(try kept(scene) == wanted(scene))
+        for number in [2] { scene.finish(number, of: "one") }
+        scene.finish(1, of: "two")
+        scene.worker.perform(.endSession(DiskScene.manifest(state: .finished)))
+        scene.hear()
+        #expect(try kept(scene) == wanted(scene))
+        #expect(try kept(scene)?.filter { $0.contains("event") && $0.contains("gap") }.count == 2)
+    }
+
+    @Test func `a locked one keeps nobody waiting, and gets all that has happened meanwhile`()
+        throws
+    {
+        let scene = try DiskScene(keepsCatalog: true)
+        let catalog = FaultyCatalog(scene.layout)
+        scene.follower = CatalogFollower(catalog, scene.layout)
+        scene.hear()
+        catalog.setFault(EBUSY)
+        // More than waits for a listener.
+        for record in 3...202 as ClosedRange<UInt64> {
+            scene.append(record...record, to: 1, of: "one")
+            scene.worker.perform(.note(one, line(record), records: nil))
+            scene.worker.commit()
+            scene.hear()
+        }
+        // Everything of it is acknowledged.
+        #expect(scene.persisted("one").last == 202...202)
+        #expect(try kept(scene) != wanted(scene))
+        let attempts = catalog.attempts
+        scene.pass(CatalogFollower.lockPause - .nanoseconds(1))
+        #expect(catalog.attempts == attempts)
+        scene.pass(.nanoseconds(1))
+        #expect(catalog.attempts > attempts)
+        catalog.setFault(nil)
+        scene.pass(CatalogFollower.lockPause)
+        scene.pass(.zero)
+        #expect(try kept(scene) == wanted(scene))
+        #expect(
+            scene.reports.contains { if case .locked = $0 { true } else { false } }
+                && scene.reports.contains { if case .unlocked = $0 { true } else { false } })
+    }
+
+    @Test func `lost, it is gone at once, and made again from the files when its time has come`()
+        throws
+    {
+        let scene = try DiskScene(keepsCatalog: true)
+        let catalog = FaultyCatalog(scene.layout)
+        scene.follower = CatalogFollower(catalog, scene.layout)
+        scene.hear()
+        let made = scene.catalogNews.made
+        catalog.setFault(EIO)
+        scene.open(2, of: "one")
+        scene.append(3...3, to: 2, of: "one")
+        scene.hear()
+        #expect(scene.catalogNews == (lost: 1, made: made))
+        #expect(try kept(scene) == nil)
+        // What happens meanwhile is in the files.
+        scene.worker.perform(.note(one, line(9), records: nil))
+        scene.hear()
+        scene.pass(CatalogFollower.firstPause - .nanoseconds(1))
+        #expect(try kept(scene) == nil)
+        // Less and less often while something is in its way.
+        scene.pass(.nanoseconds(1))
+        #expect(scene.catalogNews == (lost: 2, made: made))
+        catalog.setFault(nil)
+        scene.pass(CatalogFollower.firstPause * 2 - .nanoseconds(1))
+        #expect(try kept(scene) == nil)
+        scene.pass(.nanoseconds(1))
+        #expect(scene.catalogNews == (lost: 2, made: made + 1))
+        #expect(try kept(scene) == wanted(scene))
+        // And it is kept from there on.
+        scene.finish(2, of: "one")
+        scene.hear()
+        #expect(try kept(scene) == wanted(scene))
+    }
+
+    @Test func `what it was too slow to hear it reads from the files`() throws {
+        let scene = try DiskScene(keepsCatalog: true)
+        scene.hear()
+        for record in 3...300 as ClosedRange<UInt64> {
+            scene.worker.perform(.note(one, line(record), records: nil))
+        }
+        scene.finish(1, of: "one")
+        scene.hear()
+        #expect(try kept(scene) == wanted(scene))
+    }
+
+    @Test func `a collector that ends leaves none that does not say all`() throws {
+        let scene = try DiskScene(keepsCatalog: true)
+        let catalog = FaultyCatalog(scene.layout)
+        scene.follower = CatalogFollower(catalog, scene.layout)
+        scene.hear()
+        scene.finish(1, of: "one")
+        catalog.setFault(EBUSY)
+        scene.hear()
+        _ = scene.follower?.end()
+        #expect(try kept(scene) == nil)
+    }
+
+    @Test func `one that was left behind is brought up to the files at the start`() throws {
+        let scene = try DiskScene(keepsCatalog: true)
+        scene.hear()
+        scene.follower = nil
+        scene.finish(1, of: "one")
+        scene.worker.perform(.note(one, line(9), records: nil))
+        scene.hear()
+        #expect(try kept(scene) != wanted(scene))
+        scene.follower = CatalogFollower(SQLiteCatalogPlace(scene.layout), scene.layout)
+        scene.hear()
+        #expect(try kept(scene) == wanted(scene))
+    }
+}

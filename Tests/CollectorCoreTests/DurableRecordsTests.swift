@@ -1,0 +1,112 @@
+import Archive
+import Media
+import Testing
+import Wire
+
+@testable import CollectorCore
+
+@Suite struct DurableRecordsTests {
+    private let spool = SpoolID(high: 1, low: 1)
+
+    private func insert(
+        _ ranges: [ClosedRange<UInt64>], _ durable: inout DurableRecords, spool: SpoolID? = nil
+    ) -> UInt64? {
+        durable.insert(
+            PersistedRecords(source: "camera", spool: spool ?? self.spool, sequences: ranges))
+    }
+
+    private func samples(_ first: UInt64, count: Int) -> Samples {
+        Samples(
+            source: 0, firstSequence: first, epoch: 1, payloadDigest: [],
+            runs: [
+                SampleRun(
+                    track: .video, sizes: [UInt32](repeating: 10, count: count),
+                    dtsNanoseconds: (0..<count).map { Int64($0) }, ptsOffsetsNanoseconds: [],
+                    durationsNanoseconds: [1], flags: [.keyframe])
+            ])
+    }
+
+    @Test func `everything up to the first hole may be forgotten by its agent, and no more`() {
+        var durable = DurableRecords()
+        #expect(durable.persisted(source: "camera", spool: spool) == 0)
+        #expect(insert([2...3], &durable) == nil)
+        #expect(durable.persisted(source: "camera", spool: spool) == 0)
+        #expect(insert([1...1], &durable) == 3)
+        #expect(durable.persisted(source: "camera", spool: spool) == 3)
+        // Of another spool, or source, that says nothing.
+        #expect(durable.persisted(source: "camera", spool: SpoolID(high: 2, low: 2)) == 0)
+        #expect(durable.persisted(source: "other", spool: spool) == 0)
+        // What comes again changes nothing.
+        #expect(insert([1...3], &durable) == nil)
+    }
+
+    @Test func `the last spools are kept, and those of which agents may still send what is there`()
+    {
+        let recorded = RecordedSpool(spool: spool, sequences: SequenceSet(upTo: 5))
+        var durable = DurableRecords(["camera": [recorded]])
+        for number in 10..<30 as Range<UInt64> {
+            _ = insert([1...number], &durable, spool: SpoolID(high: number, low: 0))
+        }
+        #expect(durable.persisted(source: "camera", spool: spool) == 5)
+        #expect(durable.persisted(source: "camera", spool: SpoolID(high: 29, low: 0)) == 29)
+        #expect(durable.persisted(source: "camera", spool: SpoolID(high: 10, low: 0)) == 0)
+    }
+
+    @Test func `of a message that comes again only what is missing is recorded`() {
+        var sequences = SequenceSet(upTo: 4)
+        sequences.insert(6...7)
+        var durable = DurableRecords(
+            ["camera": [RecordedSpool(spool: spool, sequences: sequences)]])
+        guard
+            case .partlyKnown(let parts, let known) = durable.judge(
+                samples(3, count: 6), of: "camera", spool: spool)
+        else {
+            Issue.record("taken for new")
+            return
+        }
+        #expect(parts.map(\.0.firstSequence) == [5, 8])
+        #expect(parts.map(\.1.offsetBytes) == [20, 50])
+        #expect(known.samples == 4)
+        #expect(durable.missing(4...9, of: "camera", spool: spool) == [5...5, 8...9])
+        // Behind all that was there, nothing is looked up any more.
+        _ = durable.judge(samples(9, count: 1), of: "camera", spool: spool)
+        guard case .new = durable.judge(samples(10, count: 1), of: "camera", spool: spool) else {
+            Issue.record("still looked up")
+            return
+        }
+        #expect(durable.archivedSpools(of: "camera").isEmpty)
+    }
+
+    @Test func `what a session has not said itself it says once`() {
+        var durable = DurableRecords(
+            ["camera": [RecordedSpool(spool: spool, sequences: SequenceSet(upTo: 4))]])
+        #expect(durable.takeUntold(3...6, of: "camera", spool: spool) == [3...4])
+        #expect(durable.takeUntold(3...6, of: "camera", spool: spool).isEmpty)
+        durable.sessionEnded()
+        #expect(durable.takeUntold(1...4, of: "camera", spool: spool) == [1...4])
+    }
+
+    @Test func `what was written off counts as there when the source begins anew`() {
+        var durable = DurableRecords()
+        _ = insert([1...4], &durable)
+        durable.writeOff(5...6, of: "camera", spool: spool)
+        // No ledger says so yet, so the agent keeps it.
+        #expect(durable.persisted(source: "camera", spool: spool) == 4)
+        durable.restart(
+            "camera", recorded: [RecordedSpool(spool: spool, sequences: SequenceSet(upTo: 3))])
+        #expect(durable.persisted(source: "camera", spool: spool) == 4)
+        #expect(durable.missing(1...8, of: "camera", spool: spool) == [7...8])
+    }
+
+    @Test func `a goodbye that is on disk is known to the protocol`() {
+        let recorded = RecordedSpool(
+            spool: spool, sequences: SequenceSet(upTo: 9), goodbye: 9)
+        let durable = DurableRecords(["camera": [recorded]])
+        let archived = durable.archived(source: "camera", spool: spool)
+        #expect(archived == ArchivedRecords(persisted: 9, goodbye: 9))
+        let early = RecordedSpool(spool: spool, sequences: SequenceSet(upTo: 7), goodbye: 9)
+        #expect(
+            DurableRecords(["camera": [early]]).archived(source: "camera", spool: spool).goodbye
+                == nil)
+    }
+}

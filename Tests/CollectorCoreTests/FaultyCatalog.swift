@@ -1,0 +1,73 @@
+import Archive
+import Glibc
+import Synchronization
+
+/// An archive's catalog that can be made to fail.
+final class FaultyCatalog: CatalogPlace, CatalogStore {
+    private struct State {
+        var fault: ArchiveError?
+        var catalog: (any CatalogStore)?
+        var attempts = 0
+    }
+
+    private let place: SQLiteCatalogPlace
+    private let state = Mutex(State())
+
+    init(_ layout: ArchiveLayout) { place = SQLiteCatalogPlace(layout) }
+
+    let name = "catalog"
+
+    /// How often something was to be written.
+    var attempts: Int { state.withLock { $0.attempts } }
+
+    /// What opening and writing fails with; nil: they do not.
+    func setFault(_ code: Int32?) {
+        state.withLock {
+            $0.fault = code.map {
+                .system(operation: "use the catalog", path: "catalog", errno: $0)
+            }
+        }
+    }
+
+    private func check() throws(ArchiveError) {
+        if let fault = state.withLock({ $0.fault }) { throw fault }
+    }
+
+    private func catalog() throws(ArchiveError) -> any CatalogStore {
+        if let catalog = state.withLock({ $0.catalog }) { return catalog }
+        throw .system(operation: "use the catalog", path: "catalog", errno: EBADF)
+    }
+
+    func open() throws(ArchiveError) -> (catalog: any CatalogStore, complaint: String?) {
+        try check()
+        let (catalog, complaint) = try place.open()
+        state.withLock { $0.catalog = catalog }
+        return (self, complaint)
+    }
+
+    func remove() throws(ArchiveError) { try place.remove() }
+
+    func apply(_ changes: [CatalogChange]) throws(ArchiveError) {
+        state.withLock { $0.attempts += 1 }
+        try check()
+        try catalog().apply(changes)
+    }
+
+    func sessions(from: Int64?, until: Int64?) throws(ArchiveError) -> [CatalogListing] {
+        try catalog().sessions(from: from, until: until)
+    }
+
+    func segments(
+        of session: String?, from: Int64?, until: Int64?
+    ) throws(ArchiveError) -> [CatalogSegment] {
+        try catalog().segments(of: session, from: from, until: until)
+    }
+
+    func growingSegments(of session: String) throws(ArchiveError) -> [CatalogSegment] {
+        try catalog().growingSegments(of: session)
+    }
+
+    func sessionNames() throws(ArchiveError) -> [String] { try catalog().sessionNames() }
+
+    func files() throws(ArchiveError) -> [String: Set<String>] { try catalog().files() }
+}
