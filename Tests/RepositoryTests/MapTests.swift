@@ -72,7 +72,7 @@ struct ModuleMap {
     @Test func `nothing but what belongs there is at the top`() throws {
         let allowed: Set = [
             "Package.swift", "Package.resolved", "Sources", "Tests", "deploy", "proto",
-            "README.md", "LICENSE", "CHANGELOG.md", "recordings",
+            "README.md", "LICENSE", "CHANGELOG.md", "docs", "recordings",
         ]
         let names = try FileManager.default.contentsOfDirectory(atPath: Repository.root.path)
         #expect(Set(names.filter { !$0.hasPrefix(".") }).subtracting(allowed).isEmpty)
@@ -84,7 +84,7 @@ struct ModuleMap {
         var count = 0
         let documents =
             ["README.md", "CHANGELOG.md"]
-            + ["Sources", "Tests", "deploy", "proto"].flatMap(Repository.files(below:))
+            + ["Sources", "Tests", "deploy", "docs", "proto"].flatMap(Repository.files(below:))
             .filter { $0.hasSuffix(".md") }
         for path in documents {
             let folder = path.split(separator: "/").dropLast().joined(separator: "/")
@@ -126,7 +126,7 @@ struct ModuleMap {
         "Sources/CollectorCore/Session/SessionRecorder.swift":
             "one state machine: what is held for zero, who has a place and what has ended share their state",
         "Sources/AgentCore/Uplink/Backlog.swift":
-            "all that befalls an agent's spools changes the same lanes, which nobody else may",
+            "all that befalls an agent's spools changes the same senders, which nobody else may",
         "Sources/Archive/Writing/Segmenter.swift":
             "every rule of where a file ends works on the same open, closing and waiting files",
     ]
@@ -144,8 +144,10 @@ struct ModuleMap {
     }
 
     @Test func `the repository speaks of the project alone`() throws {
-        let texts = ["Sources", "Tests", "deploy", "proto"].flatMap(Repository.files(below:))
-            .filter { !$0.hasSuffix(".pb.swift") && !$0.hasPrefix("Tests/RepositoryTests") }
+        let texts = ["Sources", "Tests", "deploy", "docs", "proto"].flatMap(
+            Repository.files(below:)
+        )
+        .filter { !$0.hasSuffix(".pb.swift") && !$0.hasPrefix("Tests/RepositoryTests") }
         for path in texts + ["README.md", "CHANGELOG.md", "Package.swift"] {
             guard let text = try? Repository.text(path) else { continue }  // not text
             for word in ["/work/", "TODO", "FIXME", "/opt/swift"] {

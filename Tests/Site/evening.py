@@ -197,7 +197,7 @@ class Site:
     def lose_camera(self):
         print("== the camera is unplugged", flush=True)
         self.box.do("rig-cam out")
-        self.box.until("it is missed", f"{STATUS} tributary-agent", lambda text: "no pictures" in text, 30)
+        self.box.until("it is missed", f"{STATUS} tributary-agent", lambda text: "no video" in text, 30)
         self.say("agent: " + self.box.do(f"{STATUS} tributary-agent").strip())
         # An agent that starts without its camera says so, and so does the doctor.
         self.box.do("systemctl restart tributary-agent", accept=range(256))
@@ -256,7 +256,7 @@ class Site:
             target.start()
         status = self.server.until("it is said", f"{STATUS} tributary-collector", lambda text: "no room on the disk" in text)
         self.expect("not recording" in status, f"collector: {status.strip()}")
-        status = self.box.until("it is said", f"{STATUS} tributary-agent", lambda text: "kept in memory alone" in text)
+        status = self.box.until("it is said", f"{STATUS} tributary-agent", lambda text: "kept in memory only" in text)
         self.expect("No space left" in status, f"agent: {status.strip()}")
         doctor = self.box.do("tributary-agent doctor --config /etc/tributary/agent.yaml", accept=(1,))
         found = self.line(doctor, "PROBLEM  spool")
