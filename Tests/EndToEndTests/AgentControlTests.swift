@@ -6,7 +6,7 @@ import Testing
 
 extension EndToEnd {
     /// Agents that are commanded while they run: through their collector, and on their box.
-    @Suite struct AgentControlTests {
+    @Suite(.serialized) struct AgentControlTests {
         /// A command to the agent through the collector.
         private func ask(_ stage: Stage, _ arguments: String...) async throws -> Outcome {
             try await stage.start(
@@ -260,9 +260,9 @@ extension EndToEnd {
                 try await captures(5, more: 0, stage)
                 let picture = stage.directory.appending(path: "picture.jpg").path
                 for (words, reason) in [
-                    (["set", "--video-bitrate", "1M", "--rotate", "90"], "keep their bitrate"),
-                    (["snapshot", picture], "not decoded here"),
-                    (["keyframe"], "keyframes too"),
+                    (["set", "--video-bitrate", "1M", "--rotate", "90"], "keeps its bitrate"),
+                    (["snapshot", picture], "no snapshot is possible"),
+                    (["keyframe"], "keyframes cannot be requested"),
                 ] {
                     let outcome = try await stage.start(
                         .archive, ["agent", "camera"] + words + ["--archive", stage.archive]
@@ -351,7 +351,7 @@ extension EndToEnd {
                 _ = try await agent.outcome()
                 let nobody = try await control("status")
                 #expect(nobody.status == 1)
-                #expect(nobody.complaints.contains("no agent takes commands at"))
+                #expect(nobody.complaints.contains("no agent is listening at"))
             }
         }
 
@@ -363,7 +363,7 @@ extension EndToEnd {
                 try Data("mine".utf8).write(to: file)
                 let deaf = try stage.testAgent("camera", "--control-socket", file.path)
                 try await deaf.says(
-                    "no commands are taken on this box: \(file.path): at ipc://\(file.path) there is something"
+                    "no control socket, so this agent takes no local commands: \(file.path): at ipc://\(file.path) there is something"
                 )
                 deaf.signal(SIGKILL)
                 _ = try await deaf.outcome()
@@ -381,7 +381,7 @@ extension EndToEnd {
                     .agent, "control", "snapshot", fifo, "--source", "camera", "--spool",
                     stage.spool)
                 #expect(snapshot.status == 1)
-                #expect(snapshot.complaints.contains("it is no ordinary file"))
+                #expect(snapshot.complaints.contains("it is not a regular file"))
                 var status = stat()
                 #expect(lstat(fifo, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO)
                 agent.signal(SIGKILL)
@@ -421,7 +421,8 @@ extension EndToEnd {
                 )
                 let other = try await stage.run(
                     .agent, "control", "status", "--spool", stage.spool, "--source", "door")
-                #expect(other.complaints.contains("running with this spool: camera; choose with"))
+                #expect(
+                    other.complaints.contains("running with this spool: camera; choose one with"))
                 let stopped = try await ask(stage, "stop")
                 #expect(stopped.status == 0)
                 #expect(stopped.output.contains("camera: stopped (pictures: test, sound: test)"))
@@ -452,7 +453,7 @@ extension EndToEnd {
             try await Stage.with { stage in
                 let nowhere = try await ask(stage, "status")
                 #expect(nowhere.status == 1)
-                #expect(nowhere.complaints.contains("no collector runs on \(stage.archive)"))
+                #expect(nowhere.complaints.contains("no collector is running on \(stage.archive)"))
                 let collector = try await stage.collector()
                 let outcome = try await ask(stage, "status")
                 #expect(outcome.status == 1)

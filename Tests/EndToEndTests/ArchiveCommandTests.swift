@@ -3,7 +3,7 @@ import Testing
 
 extension EndToEnd.TwoCameraTests {
     /// What `tributary` says of an archive, to people and to programs.
-    @Suite struct ArchiveCommandTests {
+    @Suite(.serialized) struct ArchiveCommandTests {
         private let cameras: TwoCameras
 
         init() throws {
@@ -83,7 +83,7 @@ extension EndToEnd.TwoCameraTests {
             )
             .outcome()
             #expect(outcome.status == 1)
-            #expect(outcome.complaints.contains("is neither a session's directory"))
+            #expect(outcome.complaints.contains("is neither a session directory"))
             #expect(outcome.complaints.filter(\.isNewline).count == 1)
         }
 

@@ -5,7 +5,8 @@ import Testing
 
 extension EndToEnd {
     /// What the archive's commands say: true, and nothing that misleads.
-    @Suite(.enabled(if: MediaFiles.canBeMade, "ffmpeg makes the media")) struct ArchiveWordsTests {
+    @Suite(.serialized, .enabled(if: MediaFiles.canBeMade, "ffmpeg makes the media"))
+    struct ArchiveWordsTests {
         private static let clip =
             "-f lavfi -i testsrc2=s=320x180:r=25:d=3 -f lavfi -i sine=f=440:r=48000:d=3 "
             + "\(MediaFiles.h264) -bf 2 \(MediaFiles.aac)"
@@ -73,12 +74,12 @@ extension EndToEnd {
             try await with { scene in
                 let folder = scene.stage.directory.path
                 for (words, text) in [
-                    (["import", folder], "is a directory: name the files in it"),
+                    (["import", folder], "is a directory: give the files to import"),
                     (["export", scene.clip, "-o", "x.mp4"], "is not a recorded segment"),
-                    (["show", scene.clip], "is a file: name a session"),
+                    (["show", scene.clip], "is a file: give a session"),
                     (["verify", folder], "nor an archive"),
-                    (["export", scene.stage.archive, "-o", "x.mp4"], "name one of its sessions"),
-                    (["show", "premiere"], "nor one of that name or tag"),
+                    (["export", scene.stage.archive, "-o", "x.mp4"], "give one of its sessions"),
+                    (["show", "premiere"], "by ID, name or tag"),
                 ] {
                     let outcome = try await scene.stage.start(
                         .archive, words + ["--archive", scene.stage.archive]
@@ -97,7 +98,7 @@ extension EndToEnd {
                 #expect(outcome.status == 1)
                 #expect(
                     outcome.complaints
-                        == "tributary: --start -0:05.000 is before the session begins, at 0:00.000\n"
+                        == "tributary: --start -0:05.000 is before the start of the session at 0:00.000\n"
                 )
                 #expect(!FileManager.default.fileExists(atPath: out))
                 _ = try await scene.says("export", "latest", "--start=0", "-o", out)
@@ -108,12 +109,12 @@ extension EndToEnd {
             try await with { scene in
                 let bitmap = try await scene("agent", "door", "snapshot", scene.path("now.bmp"))
                 #expect(bitmap.status == 64)
-                #expect(bitmap.complaints.contains("does not end in .jpg or .jpeg"))
+                #expect(bitmap.complaints.contains("is not a JPEG file name"))
                 let there = scene.path("now.jpg")
                 try Data("mine".utf8).write(to: URL(filePath: there))
                 let again = try await scene("agent", "door", "snapshot", there)
                 #expect(again.status == 1)
-                #expect(again.complaints.contains("is there already; --overwrite replaces it"))
+                #expect(again.complaints.contains("already exists: use --overwrite to replace it"))
                 // Nobody runs that could be asked: so far it is right.
                 let asked = try await scene("agent", "door", "snapshot", there, "--overwrite")
                 #expect(asked.complaints.contains("no collector"), "\(asked.complaints)")
@@ -129,12 +130,12 @@ extension EndToEnd {
                 try Data("mine".utf8).write(to: URL(filePath: out))
                 let again = try await scene("replay", "latest", "--to", out)
                 #expect(again.status == 1)
-                #expect(again.complaints.contains("is there already; --overwrite replaces it"))
+                #expect(again.complaints.contains("already exists: use --overwrite to replace it"))
                 #expect(try Data(contentsOf: URL(filePath: out)) == Data("mine".utf8))
                 _ = try await scene.says("replay", "latest", "--to", out, "--overwrite")
                 #expect(try Data(contentsOf: URL(filePath: out)).count == size)
                 let pipe = try await scene("replay", "latest", "--to", "-", "--overwrite")
-                #expect(pipe.status == 64 && pipe.complaints.contains("--overwrite is for files"))
+                #expect(pipe.status == 64 && pipe.complaints.contains("--overwrite needs a file"))
             }
         }
 
@@ -177,7 +178,7 @@ extension EndToEnd {
                     try await scene.says("ls", "late").contains("2026-01-06T10-00-00.000Z.mp4"))
                 let both = try await scene("show", "blue")
                 #expect(both.status == 1)
-                #expect(both.complaints.contains("2 sessions are called or tagged 'blue'"))
+                #expect(both.complaints.contains("2 sessions have the name or tag 'blue'"))
                 #expect(
                     try await scene.says("verify", "blue").components(separatedBy: ": intact;")
                         .count == 3)
@@ -268,7 +269,7 @@ extension EndToEnd {
                 let verdict = try await scene.says("verify", "latest")
                 #expect(
                     verdict.contains(
-                        "everything captured is there; 7.1 s were not captured (show)"),
+                        "no captured samples missing; 7.1 s were not captured (show)"),
                     "\(verdict)")
                 // What a box had in memory when it ended, nobody has counted.
                 var loss = LedgerEntry(kind: .gap, at: UTCTime(nanoseconds: 0))

@@ -4,7 +4,7 @@ import Testing
 
 extension EndToEnd {
     /// Files that cannot be played as asked.
-    @Suite(.enabled(if: MediaFiles.canBeMade, "ffmpeg makes the files"))
+    @Suite(.serialized, .enabled(if: MediaFiles.canBeMade, "ffmpeg makes the files"))
     struct BadFileTests {
         /// What is wrong with a file.
         enum Flaw: String, CaseIterable, Sendable, CustomTestStringConvertible {

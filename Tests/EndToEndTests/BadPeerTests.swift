@@ -4,7 +4,7 @@ import Wire
 
 extension EndToEnd {
     /// Peers that break the protocol: they are refused with a reason, and nobody else is hurt.
-    @Suite struct BadPeerTests {
+    @Suite(.serialized) struct BadPeerTests {
         /// What a peer does wrong.
         enum Misdeed: String, CaseIterable, Sendable, CustomTestStringConvertible {
             case wrongMagic, garbage, helloCutShort, payloadCutShort, payloadMissing

@@ -8,7 +8,7 @@ import Wire
 
 extension EndToEnd {
     /// Peers whose times cannot be true: every sample is kept, what was odd is in the ledger, and nobody else notices.
-    @Suite struct BadTimeTests {
+    @Suite(.serialized) struct BadTimeTests {
         /// What is wrong with a peer's times.
         enum Oddity: String, CaseIterable, Sendable, CustomTestStringConvertible {
             case backwards, anHourAhead, noDuration, presentedFarAhead, answerBeforeProbe,

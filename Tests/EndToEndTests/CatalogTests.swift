@@ -3,7 +3,7 @@ import Testing
 
 extension EndToEnd {
     /// The catalog as the real programs keep it.
-    @Suite struct CatalogTests {
+    @Suite(.serialized) struct CatalogTests {
         private func tributary(_ stage: Stage, _ words: String...) async throws -> Outcome {
             try await stage.start(.archive, words + ["--archive", stage.archive]).outcome()
         }
@@ -40,7 +40,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a collector that has lost it makes it again while it records`() async throws {
+        @Test func `what cannot be read is named, and taken in when it can be`() async throws {
             try await Stage.with { stage in
                 let collector = try await stage.collector("--once", "--segment", "1s")
                 let agents = [try stage.testAgent("first", "--duration", "8s")]
@@ -50,11 +50,11 @@ extension EndToEnd {
                 let notes = session.appending(path: "notes.json")
                 try Data("{".utf8).write(to: notes)
                 let second = try stage.testAgent("second", "--duration", "5s")
-                try await collector.says("recording goes on without the catalog")
+                try await collector.says("not in the catalog as it is")
                 let lost = try await tributary(stage, "ls")
                 #expect(lost.status == 0 && lost.output.contains("first"))
                 try FileManager.default.removeItem(at: notes)
-                try await collector.says("made the catalog again from the files")
+                try await collector.says("the catalog is complete again")
                 for program in agents + [second, collector] { try await program.succeeds() }
                 let check = try await tributary(stage, "index", "--check")
                 #expect(check.status == 0, "\(check.output)\(check.complaints)")
@@ -78,7 +78,7 @@ extension EndToEnd {
                     stage, "ls", "latest", "--from", "2020-01-01T00:00:00Z")
                 #expect(list.status == 0, "\(list.complaints)")
                 #expect(list.output.contains("camera"))
-                #expect(list.complaints.contains("made the catalog again"))
+                #expect(list.complaints.contains("rebuilt the catalog"))
                 #expect(try await tributary(stage, "index", "--check").status == 0)
             }
         }
@@ -104,7 +104,7 @@ extension EndToEnd {
                 try Data("broken".utf8).write(to: database)
                 let list = try await tributary(stage, "ls")
                 #expect(list.status == 0 && list.output.contains("camera"))
-                #expect(list.complaints.contains("made the catalog again"))
+                #expect(list.complaints.contains("rebuilt the catalog"))
                 #expect(try await tributary(stage, "ls").complaints.isEmpty)
                 #expect(try await tributary(stage, "index", "--check").status == 0)
                 _ = try await tributary(stage, "protect", "latest")

@@ -4,7 +4,7 @@ import Testing
 
 extension EndToEnd {
     /// Segments are one recording: one after the other they are what was recorded in one piece.
-    @Suite(.enabled(if: Foreign.hasFFmpeg, "ffmpeg makes, joins and decodes"))
+    @Suite(.serialized, .enabled(if: Foreign.hasFFmpeg, "ffmpeg makes, joins and decodes"))
     struct ConcatenationTests {
         private static let seconds = 11
         private static let pictures = 25 * seconds

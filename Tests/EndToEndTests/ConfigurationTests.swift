@@ -3,7 +3,7 @@ import Testing
 
 extension EndToEnd {
     /// Options from files: those that the packages bring, and what a running collector does with a changed one.
-    @Suite struct ConfigurationTests {
+    @Suite(.serialized) struct ConfigurationTests {
         /// `deploy/config` of this checkout.
         private static let packaged = URL(filePath: #filePath)
             .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -55,7 +55,7 @@ extension EndToEnd {
                 let outcome = try await stage.run(
                     program, "--config", file.path, "--check-config")
                 #expect(outcome.status == 0, "\(outcome.complaints)")
-                #expect(outcome.output == "these options are right\n")
+                #expect(outcome.output == "the options are valid\n")
             }
         }
 
@@ -75,7 +75,7 @@ extension EndToEnd {
                 let short = try await complaint("\nsegment: 0s")
                 #expect(short.contains("(from \(file.path), line 2)"))
                 let broken = try await complaint("listen: 'a")
-                #expect(broken.contains("is not YAML"))
+                #expect(broken.contains("is not valid YAML"))
             }
         }
 
@@ -92,10 +92,10 @@ extension EndToEnd {
                 try write("keep-age: 7d\nsegment: 5m\nverbose: yes")
                 collector.signal(SIGHUP)
                 try await collector.says(
-                    "keep-age, verbose changed; segment will change with the next start")
+                    "keep-age, verbose changed; segment will change at the next start")
                 try write("keep-age: soon")
                 collector.signal(SIGHUP)
-                try await collector.says("the configuration stays as it was")
+                try await collector.says("the configuration was not changed")
                 try write("keep-age: 7d\nsegment: 5m\nverbose: yes")
                 collector.signal(SIGHUP)
                 try await collector.says("nothing has changed")

@@ -6,7 +6,8 @@ import Testing
 
 extension EndToEnd {
     @Suite(
-        .enabled(if: Foreign.hasFFmpeg, "ffmpeg and ffprobe make and read the clips"), .copies)
+        .serialized, .enabled(if: Foreign.hasFFmpeg, "ffmpeg and ffprobe make and read the clips"),
+        .copies)
     struct CopyTests {
         private let copies: Copies
 

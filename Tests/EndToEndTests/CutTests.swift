@@ -4,7 +4,7 @@ import Testing
 
 extension EndToEnd {
     /// Twenty seconds out of the middle of ten segments, as others see them.
-    @Suite(.enabled(if: Foreign.hasFFmpeg, "ffmpeg makes and reads the clips"))
+    @Suite(.serialized, .enabled(if: Foreign.hasFFmpeg, "ffmpeg makes and reads the clips"))
     struct CutTests {
         /// Between two pictures, of which there are 25 a second; 8 behind a keyframe.
         private static let start = 10.33

@@ -3,7 +3,7 @@ import Testing
 
 extension EndToEnd {
     /// `tributary-agent doctor` finds what an agent would stumble over.
-    @Suite struct DoctorTests {
+    @Suite(.serialized) struct DoctorTests {
         private struct Finding: Decodable {
             var subject: String
             var verdict: String
@@ -42,7 +42,8 @@ extension EndToEnd {
                         "video", "audio", "encoder", "spool", "collector", "key", "clock",
                     ])
                 #expect(findings.values.allSatisfy { $0.verdict == "ok" }, "\(findings)")
-                #expect(findings["encoder"]?.text.contains("libx264 does 160×90 at 5 fps") == true)
+                #expect(
+                    findings["encoder"]?.text.contains("libx264 encodes 160×90 at 5 fps") == true)
                 collector.signal(SIGTERM)
                 try await collector.succeeds()
             }

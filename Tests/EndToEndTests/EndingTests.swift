@@ -4,7 +4,7 @@ import Testing
 
 extension EndToEnd {
     /// Sessions that end while the collector goes on.
-    @Suite struct EndingTests {
+    @Suite(.serialized) struct EndingTests {
         @Test func `tributary stop ends the session, and what comes next begins another`()
             async throws
         {
@@ -87,7 +87,7 @@ extension EndToEnd {
                 let outcome = try await stage.run(.archive, "stop", "--archive", stage.archive)
                 #expect(outcome.status == 1)
                 #expect(outcome.complaintLines.count == 1)
-                #expect(outcome.complaints.contains("no collector runs on"))
+                #expect(outcome.complaints.contains("no collector is running on"))
             }
         }
 

@@ -4,7 +4,8 @@ import Testing
 
 extension EndToEnd {
     /// Into the archive and out of it, with the real program.
-    @Suite(.enabled(if: MediaFiles.canBeMade, "ffmpeg makes the media")) struct ExportTests {
+    @Suite(.serialized, .enabled(if: MediaFiles.canBeMade, "ffmpeg makes the media"))
+    struct ExportTests {
         private static let clip =
             "\(MediaFiles.inputs) \(MediaFiles.h264) -bf 2 \(MediaFiles.aac)"
 
@@ -31,7 +32,7 @@ extension EndToEnd {
                     .archive, ["export", "latest", "-o", out] + place
                 ).outcome()
                 #expect(again.status == 1)
-                #expect(again.complaints.contains("is there already; --overwrite replaces it"))
+                #expect(again.complaints.contains("already exists: use --overwrite to replace it"))
                 let picture = "\(out).jpg"
                 _ = try await archive("extract", "latest", "--at", "1.5s", "-o", picture)
                 let bytes = try Data(contentsOf: URL(filePath: picture))
@@ -61,7 +62,7 @@ extension EndToEnd {
                 export.signal(SIGINT)
                 let outcome = try await export.outcome()
                 #expect(outcome.status == 1)
-                #expect(outcome.complaints == "tributary: cancelled; nothing was left behind\n")
+                #expect(outcome.complaints == "tributary: cancelled; no file was written\n")
                 #expect(try names() == ["clip.mp4"])
             }
         }

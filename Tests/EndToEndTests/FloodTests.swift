@@ -4,7 +4,7 @@ import Wire
 
 extension EndToEnd {
     /// Peers that do not even greet: what they can make a collector hold is bounded, and agents do not notice.
-    @Suite struct FloodTests {
+    @Suite(.serialized, .alone) struct FloodTests {
         /// How much memory a collector may take for whatever one peer does.
         private static let memoryBytes = 64 << 20
         /// `RUN_LONG_TESTS=1` floods for ten seconds, and as fast as the machine carries it: how much comes between two looks of the

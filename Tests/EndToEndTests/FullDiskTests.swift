@@ -5,7 +5,7 @@ import Testing
 
 extension EndToEnd {
     /// What becomes of recordings when the disk has no room for them.
-    @Suite struct FullDiskTests {
+    @Suite(.serialized) struct FullDiskTests {
         @Test(.enabled(if: SmallDisk.canBeMade, "no root here, so no disk of a given size"))
         func `a full disk stops recording until there is room, and nothing is lost`() async throws {
             try await Stage.with { stage in

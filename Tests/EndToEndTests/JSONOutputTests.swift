@@ -4,7 +4,8 @@ import Testing
 
 extension EndToEnd {
     /// What `--json` prints, against `proto/json/schema.json`.
-    @Suite(.enabled(if: MediaFiles.canBeMade, "ffmpeg makes the media")) struct JSONOutputTests {
+    @Suite(.serialized, .enabled(if: MediaFiles.canBeMade, "ffmpeg makes the media"))
+    struct JSONOutputTests {
         /// A command line and what its answer is called in the schema.
         private struct Question {
             var definition: String

@@ -75,7 +75,7 @@ struct Site {
 
 extension EndToEnd {
     /// Keys: who may connect, and who may write what.
-    @Suite struct KeyTests {
+    @Suite(.serialized) struct KeyTests {
         @Test func `an agent whose key is authorised later loses nothing`() async throws {
             try await Stage.with { stage in
                 let site = try await Site.open(on: stage, "--once")
@@ -163,7 +163,7 @@ extension EndToEnd {
                         stage.directory.appending(path: "b").path, "--collector-key",
                         try SecretKey.generate().publicKey.text,
                     ])
-                try await wrong.says("its key is another than the one that is given here")
+                try await wrong.says("its key is not the one given here")
                 let open = try stage.start(
                     .collector,
                     ["--listen", stage.endpoint, "--archive", stage.archive + "-2"])

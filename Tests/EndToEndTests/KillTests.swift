@@ -4,7 +4,7 @@ import Testing
 
 extension EndToEnd {
     /// Whatever is killed, whenever: what was handed over is recorded once, and what was not is in the ledger.
-    @Suite struct KillTests {
+    @Suite(.serialized) struct KillTests {
         private static let names = ["door", "hall", "stage"]
 
         /// How often: a few times, hundreds with `KILLS=200`.

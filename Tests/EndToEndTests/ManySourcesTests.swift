@@ -4,7 +4,9 @@ import Testing
 
 extension EndToEnd {
     /// More sources than one agent may have, played again at once.
-    @Suite(.enabled(if: Foreign.hasFFmpeg, "ffmpeg and ffprobe make and read the clips"))
+    @Suite(
+        .serialized, .alone,
+        .enabled(if: Foreign.hasFFmpeg, "ffmpeg and ffprobe make and read the clips"))
     struct ManySourcesTests {
         @Test func `forty sources are played on one timeline, over several connections`()
             async throws

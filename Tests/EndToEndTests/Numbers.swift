@@ -1,5 +1,6 @@
 import Archive
 import Foundation
+import Media
 
 /// The numbers of a source's records, from all of an archive's files and ledgers.
 struct Numbers {
@@ -10,7 +11,7 @@ struct Numbers {
         for session in try layout.sessionNames() {
             for path in try layout.segmentPaths(session, source) {
                 for (spool, ranges) in FileVerifier.verify(path).sequences {
-                    for range in ranges { add(range, spool: hexadecimal(spool)) }
+                    for range in ranges { add(range, spool: spool.description) }
                 }
             }
             for entry in try Ledger.read(layout.ledger(session, source)).entries {

@@ -9,6 +9,7 @@ extension EndToEnd {
     ///
     /// `RUN_LONG_TESTS=1` records for a minute, as the figures in SyncCheck's article are made.
     @Suite(
+        .serialized, .alone,
         .enabled(
             if: OddClock.areThere,
             "unshare -T, faketime and python3 make the clocks; the first needs to be run as root"))

@@ -5,7 +5,7 @@ import Testing
 
 extension EndToEnd {
     /// Collectors that are killed while they record, and started again.
-    @Suite(.enabled(if: Foreign.hasFFmpeg, "ffmpeg makes and reads the clips"))
+    @Suite(.serialized, .enabled(if: Foreign.hasFFmpeg, "ffmpeg makes and reads the clips"))
     struct RecoveryTests {
         /// Twelve seconds with B-frames and sound; decoding can start every two seconds only, so that most restarts fall
         /// between two keyframes.

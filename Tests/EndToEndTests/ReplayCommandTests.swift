@@ -3,7 +3,7 @@ import Testing
 
 extension EndToEnd {
     /// Commands for a source that is only played again.
-    @Suite struct ReplayCommandTests {
+    @Suite(.serialized) struct ReplayCommandTests {
         @Test func `a source that is played again refuses commands in a line`() async throws {
             try await Stage.with { stage in
                 let tape = stage.directory.appending(path: "site.wire").path
@@ -11,7 +11,7 @@ extension EndToEnd {
                 let agent = try stage.testAgent("camera", "--duration", "6s")
                 for program in [agent, collector] { try await program.succeeds() }
                 let session = try #require(try stage.sessions.first).path
-                for (input, words) in [(tape, "recorded wire"), (session, "this is a replay")] {
+                for (input, words) in [(tape, "wire recording"), (session, "this is a replay")] {
                     try await Stage.with { other in
                         let collector = try await other.collector("--once")
                         let replay = try other.start(

@@ -6,7 +6,7 @@ import Testing
 extension EndToEnd {
     /// A replay that somebody watches and steers.
     @Suite(
-        .enabled(if: Foreign.hasFFmpeg, "ffmpeg makes the clip"),
+        .serialized, .enabled(if: Foreign.hasFFmpeg, "ffmpeg makes the clip"),
         .enabled(if: PseudoTerminal.canBeMade, "setsid gives programs a terminal"))
     struct ReplayKeyTests {
         @Test func `on a terminal, keys step, pause, go on and end`() async throws {
@@ -27,7 +27,7 @@ extension EndToEnd {
                 try await terminal.shows("the first picture") { $0.contains("⏸ 0:00.000") }
                 terminal.type("ss")
                 try await terminal.shows("the third picture") { $0.contains("⏸ 0:00.080") }
-                #expect(terminal.lastLine.contains("space go on, s step, q end"))
+                #expect(terminal.lastLine.contains("space resume, s step, q stop"))
                 terminal.type(" ")
                 try await terminal.shows("that it plays") {
                     $0.contains("▶ 0:01") && $0.contains("space pause")

@@ -5,7 +5,8 @@ import Testing
 
 extension EndToEnd {
     /// Recordings that are played again, by the real programs.
-    @Suite(.enabled(if: Foreign.hasFFmpeg, "ffmpeg and ffprobe make and read the clips"))
+    @Suite(
+        .serialized, .enabled(if: Foreign.hasFFmpeg, "ffmpeg and ffprobe make and read the clips"))
     struct ReplayTests {
         private static let sources = ["camera", "clip"]
 

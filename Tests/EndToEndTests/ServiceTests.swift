@@ -4,7 +4,7 @@ import Testing
 
 extension EndToEnd {
     /// Programs that a service manager runs: what they tell it, and what they take from it.
-    @Suite struct ServiceTests {
+    @Suite(.serialized) struct ServiceTests {
         private func agent(of manager: ServiceListener, on stage: Stage) throws -> Running {
             try manager.start(
                 .agent,
@@ -22,7 +22,7 @@ extension EndToEnd {
                 let agent = try agent(of: manager, on: stage)
                 try await manager.hears("READY=1")
                 try await manager.hears(
-                    "STATUS=", " kept on this box: nobody answers")
+                    "STATUS=", " kept on this box: no answer")
                 try await manager.hears("WATCHDOG=1")
                 let collector = try await stage.collector("--once")
                 let line = try await manager.hears(
@@ -31,7 +31,7 @@ extension EndToEnd {
                 try await manager.hears("WATCHDOG=1")
                 collector.signal(SIGKILL)
                 try await manager.hears(
-                    "STATUS=", " kept on this box: nobody answers")
+                    "STATUS=", " kept on this box: no answer")
                 let again = try await stage.collector("--once")
                 try await manager.hears("STATUS=", "; sent to")
                 agent.signal(SIGTERM)
@@ -104,7 +104,8 @@ extension EndToEnd {
                 let impossible = try manager.start(
                     .collector, ["--listen", stage.endpoint, "--reserve", "9000000TB"] + archive,
                     on: stage)
-                try await manager.hears("STATUS=", "--reserve 9000000 TB is more than the disk of")
+                try await manager.hears(
+                    "STATUS=", "--reserve 9000000 TB is larger than the disk of")
                 #expect(try await impossible.outcome().status == 1)
                 // Nor has one all of it free.
                 let size = try FileSystem.freeBytes(stage.directory.path).of
@@ -144,15 +145,15 @@ extension EndToEnd {
                 try write("video-bitrate: 1M\nbatch: 200ms\nverbose: yes")
                 agent.signal(SIGHUP)
                 try await agent.says(
-                    "verbose, video-bitrate changes now; batch will change with the next start")
-                try await agent.says("changed, as the configuration asked: 1000000 bit/s")
+                    "verbose, video-bitrate changes now; batch will change at the next start")
+                try await agent.says("changed by the configuration: 1000000 bit/s")
                 try write("video-bitrate: 1M\nbatch: 200ms\nverbose: yes\nfps: soon")
                 agent.signal(SIGHUP)
-                try await agent.says("the configuration stays as it was")
+                try await agent.says("the configuration was not changed")
                 try write(
                     video: "file:/nowhere.mp4", "video-bitrate: 1M\nbatch: 200ms\nverbose: yes")
                 agent.signal(SIGHUP)
-                try await agent.says("what is captured stays as it was")
+                try await agent.says("the capture was not changed")
                 agent.signal(SIGTERM)
                 try await agent.succeeds()
                 try await collector.succeeds()

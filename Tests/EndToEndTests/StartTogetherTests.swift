@@ -3,7 +3,7 @@ import Testing
 
 extension EndToEnd {
     /// Files of one name begin together in FFmpeg, which begins every input with the first track that it has.
-    @Suite(.enabled(if: Foreign.hasFFmpeg, "ffmpeg is not installed"))
+    @Suite(.serialized, .enabled(if: Foreign.hasFFmpeg, "ffmpeg is not installed"))
     struct StartTogetherTests {
         private static let size = (width: 320, height: 180)
 

@@ -4,7 +4,7 @@ import Testing
 
 extension EndToEnd {
     /// What becomes of recordings when programs end before their time.
-    @Suite struct StopTests {
+    @Suite(.serialized) struct StopTests {
         @Test(.enabled(if: Foreign.hasFFmpeg, "ffmpeg is not installed"))
         func `a growing file plays, and a collector that is asked to end finishes it`() async throws
         {

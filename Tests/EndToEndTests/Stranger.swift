@@ -6,7 +6,7 @@ import Wire
 
 /// A peer that speaks to a collector as it likes.
 struct Stranger: ~Copyable {
-    private static let spool = Identity.random()
+    private static let spool = SpoolID.random()
     private static let epoch = Epoch(number: 1, identity: .random())
     /// How often, and for how long, an answer is looked for before there is none.
     private static let looks = (count: 500, milliseconds: 10)

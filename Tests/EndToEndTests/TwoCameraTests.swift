@@ -4,7 +4,7 @@ import Testing
 
 extension EndToEnd {
     /// The test pattern's promise: a recording says of itself whether its times are right.
-    @Suite(.twoCameras)
+    @Suite(.serialized, .alone, .twoCameras)
     struct TwoCameraTests {
         private let cameras: TwoCameras
 

@@ -3,7 +3,7 @@ import Testing
 
 extension EndToEnd {
     /// What earlier versions have left on disks: today's programs go on with it. `Tests/Upgrade/make` makes it.
-    @Suite struct UpgradeTests {
+    @Suite(.serialized) struct UpgradeTests {
         private static let place = URL(filePath: #filePath)
             .deletingLastPathComponent().deletingLastPathComponent().appending(path: "Upgrade")
 

@@ -3,7 +3,7 @@ import Testing
 
 extension EndToEnd {
     /// What is asked for and cannot be: one line that says so, and a true exit status.
-    @Suite struct UsageTests {
+    @Suite(.serialized) struct UsageTests {
         /// A command line that cannot be granted.
         struct Wish: Sendable, CustomTestStringConvertible {
             var program: Executable
@@ -31,53 +31,63 @@ extension EndToEnd {
             Wish(.agent, "--video test --fps 0", 64, "'0'"),
             Wish(.agent, "--video test --fps 1/2147483647", 64, "'1/2147483647'"),
             Wish(.agent, "--video test --duration soon", 64, "'soon'"),
-            Wish(.agent, "--video test --source ../etc", 64, "'../etc' cannot be a name"),
-            Wish(.agent, "--video test --collector http://box", 64, "'http://box' is no endpoint"),
+            Wish(.agent, "--video test --source ../etc", 64, "'../etc' is not a valid name"),
+            Wish(
+                .agent, "--video test --collector http://box", 64, "'http://box' is not an endpoint"
+            ),
             Wish(.agent, "--video none --audio none", 64, "none"),
             Wish(.agent, "--video none --audio none --check-config", 64, "none"),
             Wish(.agent, "doctor --video none --audio none --check-config", 64, "none"),
             Wish(
                 .agent, "--video test --size 320x180 --crop 640x360+0+0 --check-config", 64,
-                "does not lie within"),
-            Wish(.agent, "--video first --video-format yuyv2 --check-config", 64, "is none"),
+                "is not within"),
+            Wish(
+                .agent, "--video first --video-format yuyv2 --check-config", 64, "is not a format"),
             Wish(.agent, "--video /dev/video99", 1, "no camera \"/dev/video99\""),
-            Wish(.agent, "--video /dev/null", 1, "/dev/null is no camera"),
+            Wish(.agent, "--video /dev/null", 1, "/dev/null is not a camera"),
             Wish(.agent, "--video test --video-format nv12", 64, "--video-format is for cameras"),
-            Wish(.agent, "--video first --video-format yuyv2", 64, "\"yuyv2\" is none"),
+            Wish(.agent, "--video first --video-format yuyv2", 64, "\"yuyv2\" is not a format"),
             Wish(.agent, "--video first --video-format nv12 --encoder copy", 64, "not NV12"),
             Wish(.agent, "devices --colour", 64, "See 'tributary-agent devices --help'"),
             Wish(.agent, "doctor --colour", 64, "See 'tributary-agent doctor --help'"),
-            Wish(.agent, "control dance", 64, "no command 'dance': it is status,"),
+            Wish(.agent, "control dance", 64, "no command 'dance': use status,"),
             Wish(.agent, "control set --rotate 45", 64, "See 'tributary-agent control set --help'"),
             Wish(.agent, "devcies", 64, "no command 'devcies': did you mean 'devices'?"),
-            Wish(.agent, "--video test --fps -5", 64, "--fps must not be negative, as '-5' is"),
+            Wish(.agent, "--video test --fps -5", 64, "--fps must not be negative: '-5'"),
             Wish(.agent, "--video test --preset hgih", 64, "Did you mean 'high'?"),
-            Wish(.agent, "control status --spool /nowhere", 1, "no agent runs with its spool in"),
+            Wish(
+                .agent, "control status --spool /nowhere", 1,
+                "no agent is running with its spool in"),
             Wish(.archive, "keys enrl door", 64, "no command 'enrl': did you mean 'enrol'?"),
             Wish(.archive, "keys forget x --keys /nowhere", 1, "no agent 'x' in /nowhere/agents"),
-            Wish(.collector, "--reserve 9000000TB", 1, "is more than the disk of"),
-            Wish(.collector, "--keep-free 9000000TB", 1, "is more than the disk of"),
-            Wish(.collector, "--keep-age 30", 64, "an age with its unit"),
-            Wish(.archive, "agent stage", 64, "say what 'stage' is to do: status,"),
-            Wish(.archive, "agent stage dance", 64, "no command 'dance': it is status,"),
+            Wish(.collector, "--reserve 9000000TB", 1, "is larger than the disk of"),
+            Wish(.collector, "--keep-free 9000000TB", 1, "is larger than the disk of"),
+            Wish(.collector, "--keep-age 30", 64, "an age with a unit"),
+            Wish(.archive, "agent stage", 64, "no command for 'stage': use status,"),
+            Wish(.archive, "agent stage dance", 64, "no command 'dance': use status,"),
             Wish(.archive, "agent stage set --fps -1", 64, "See 'tributary agent set --help'"),
-            Wish(.agent, "--video test --audio hw:99", 1, "no sound device \"hw:99\""),
+            Wish(.agent, "--video test --audio hw:99", 1, "no audio device \"hw:99\""),
             Wish(.agent, "--video test --encoder copy", 64, "copy"),
             Wish(.agent, "--video test --encoder h266", 1, "\"h266\""),
             Wish(.collector, "--lissen tcp://127.0.0.1:5550", 64, "Unknown option '--lissen'"),
-            Wish(.collector, "--listen 5550", 64, "'5550' is no endpoint"),
+            Wish(.collector, "--listen 5550", 64, "'5550' is not an endpoint"),
             Wish(.collector, "--listen tcp://0.0.0.0:5550 --keys /nowhere", 64, "keys generate"),
-            Wish(.collector, "--keys /nowhere --insecure", 64, "exclude each other"),
+            Wish(.collector, "--keys /nowhere --insecure", 64, "cannot be combined"),
             Wish(
                 .agent, "--video test --collector tcp://10.0.0.1:1 --keys /nowhere", 64,
                 "--collector-key"),
-            Wish(.agent, "--video test --collector-key abc", 64, "'abc' is no public key"),
-            Wish(.agent, "--video test --keys /nowhere --insecure", 64, "--insecure means without"),
-            Wish(.archive, "keys authorize ../x abc --keys /nowhere", 64, "'abc' is no public key"),
+            Wish(.agent, "--video test --collector-key abc", 64, "'abc' is not a valid public key"),
+            Wish(
+                .agent, "--video test --keys /nowhere --insecure", 64,
+                "--insecure cannot be combined"),
+            Wish(
+                .archive, "keys authorize ../x abc --keys /nowhere", 64,
+                "'abc' is not a valid public key"),
             Wish(.archive, "keys authorize x --keys /nowhere", 1, "no agent 'x'"),
             Wish(.archive, "keys revoke x --keys /nowhere", 1, "no agent 'x' in /nowhere/agents"),
             Wish(
-                .archive, "keys authorize x --sources a/b --keys /nowhere", 64, "'a/b' cannot stand"
+                .archive, "keys authorize x --sources a/b --keys /nowhere", 64,
+                "'a/b' is not a valid"
             ),
             Wish(.collector, "--segment 0s", 64, "0s is too short"),
             Wish(.collector, "--start-at noon", 64, "'noon'"),
@@ -85,9 +95,9 @@ extension EndToEnd {
             Wish(.collector, "--http nowhere", 64, "'nowhere'"),
             Wish(.collector, "--http ::1:80", 64, "'::1:80'"),
             Wish(.collector, "--http 127.0.0.1:99999", 64, "'127.0.0.1:99999'"),
-            Wish(.archive, "top --archive /nowhere", 1, "no collector runs on /nowhere"),
+            Wish(.archive, "top --archive /nowhere", 1, "no collector is running on /nowhere"),
             Wish(.archive, "top --http 0", 64, "needs a port"),
-            Wish(.archive, "top --interval 1ms", 64, "not between 200ms and 1h"),
+            Wish(.archive, "top --interval 1ms", 64, "use 200ms to 1h"),
             Wish(.archive, "top --http 127.0.0.1:1", 1, "Connection refused"),
             Wish(.archive, "lss", 64, "no command 'lss': did you mean 'ls'?"),
             Wish(.archive, "ls --archive /nowhere", 1, "no archive at /nowhere"),
@@ -96,9 +106,10 @@ extension EndToEnd {
             Wish(.archive, "replay", 64, "<input>"),
             Wish(.archive, "replay /nowhere/a.mp4", 1, "no file '/nowhere/a.mp4'"),
             Wish(.archive, "replay latest --archive /nowhere", 1, "no archive at /nowhere"),
-            Wish(.archive, "replay /proc", 1, "neither a session's directory"),
+            Wish(.archive, "replay /proc", 1, "neither a session directory"),
             Wish(.archive, "replay /etc/hostname", 1, "is not a recorded segment"),
-            Wish(.archive, "replay latest --to http://box", 64, "'http://box' is neither"),
+            Wish(
+                .archive, "replay latest --to http://box", 64, "'http://box' is not a destination"),
             Wish(.archive, "replay latest --speed 0", 64, "'0'"),
             Wish(.archive, "replay latest --speed 1e3", 64, "'1e3'"),
             Wish(.archive, "replay latest --from 1:99", 64, "'1:99'"),
@@ -108,15 +119,17 @@ extension EndToEnd {
                 "no archive"),
             Wish(.archive, "export /nowhere/a.mp4 -o b.mp4", 1, "no file '/nowhere/a.mp4'"),
             Wish(.archive, "export latest -o b.mp4 --archive /nowhere", 1, "no archive at"),
-            Wish(.archive, "export latest -o b.txt", 64, "'b.txt' does not say which container"),
+            Wish(.archive, "export latest -o b.txt", 64, "'b.txt' has no known suffix"),
             Wish(.archive, "export latest -o b.mp4 --start soon", 64, "'soon'"),
             Wish(.archive, "export latest -o b.mp4 --video-bitrate 4M", 64, "--video-codec"),
             Wish(.archive, "export latest -o b.mp4 --source a --source b", 64, "--layout grid"),
             Wish(.archive, "export latest -o b.mp4 --size 641x3 --video-codec h264", 64, "641x3"),
-            Wish(.archive, "export latest -o -", 64, "an export is a file"),
-            Wish(.archive, "extract latest -o b.txt", 64, "'b.txt' does not say what"),
+            Wish(.archive, "export latest -o -", 64, "cannot export to standard output"),
+            Wish(.archive, "extract latest -o b.txt", 64, "'b.txt' has no known suffix"),
             Wish(.archive, "extract latest --at 1s -o b.wav", 64, "--at is for pictures"),
-            Wish(.archive, "remux /nowhere/a.mkv /tmp/b.txt", 64, "'/tmp/b.txt' does not say"),
+            Wish(
+                .archive, "remux /nowhere/a.mkv /tmp/b.txt", 64,
+                "'/tmp/b.txt' is not a known container"),
             Wish(.archive, "remux /nowhere/a.mkv /nowhere/b.mp4", 1, "cannot write /nowhere/b.mp4"),
             Wish(.archive, "import /nowhere/a.mkv", 1, "no file '/nowhere/a.mkv'"),
             Wish(.archive, "import --at 5s /nowhere/a.mkv", 64, "write a date"),
@@ -130,15 +143,17 @@ extension EndToEnd {
             Wish(.archive, "export latest -o b.mp4 --layout grid --fps 0", 64, "1 to 120"),
             Wish(.archive, "export latest -o b.mp4 --audio-source x", 64, "--layout grid"),
             Wish(.archive, "export latest -o b.mp4 --start 1:2:3:4", 64, "'1:2:3:4'"),
-            Wish(.archive, "extract latest -o b.h264 --kind aac", 64, "named for h264"),
-            Wish(.archive, "extract latest --jpeg --kind png", 64, "exclude each other"),
+            Wish(.archive, "extract latest -o b.h264 --kind aac", 64, "means h264"),
+            Wish(.archive, "extract latest --jpeg --kind png", 64, "cannot be combined"),
             Wish(.archive, "extract latest -o b.jpg --start 1s", 64, "use --at"),
             Wish(.archive, "extract latest -o b.aac --close-gaps", 64, "is for .wav"),
             Wish(.archive, "remux /etc/hostname /tmp/b.mp4", 1, "it is not a media file"),
             Wish(.archive, "remux /dev/zero /tmp/b.mkv", 1, "it is not a media file"),
-            Wish(.archive, "remux /nowhere/a.mkv b.mp4 --format exe", 64, "'exe' does not say"),
-            Wish(.archive, "replay latest --to b.xyz", 64, "'b.xyz' is neither"),
-            Wish(.archive, "replay latest --to ipc://", 64, "names no path"),
+            Wish(
+                .archive, "remux /nowhere/a.mkv b.mp4 --format exe", 64,
+                "'exe' is not a known container"),
+            Wish(.archive, "replay latest --to b.xyz", 64, "'b.xyz' is not a destination"),
+            Wish(.archive, "replay latest --to ipc://", 64, "has no path"),
             Wish(
                 .archive, "replay latest --to tcp://127.0.0.1:99999", 64, "the port must be 1–65535"
             ),
@@ -153,7 +168,7 @@ extension EndToEnd {
             Wish(.archive, "ls --from 5s", 64, "write a date"),
             Wish(
                 .archive, "ls --from 2030-01-01T00:00:00Z --until 2020-01-01T00:00:00Z", 64,
-                "--from is not before --until"),
+                "--from must be before --until"),
         ]
 
         @Test(arguments: wishes)

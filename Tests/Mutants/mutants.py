@@ -1,0 +1,85 @@
+"""Guards on the path of durability, and what the program would be without each of them."""
+
+from dataclasses import dataclass
+
+WORKER = "Sources/CollectorCore/Disk/DiskWorker.swift"
+RESCUE = "Sources/CollectorCore/Disk/Rescue.swift"
+LEDGER = "Sources/CollectorCore/Disk/LedgerFile.swift"
+RECORDS = "Sources/CollectorCore/Session/Durability/DurableRecords.swift"
+FOLLOWER = "Sources/CollectorCore/Catalog/CatalogFollower.swift"
+SPINE = "Sources/CollectorCore/Spine/Spine.swift"
+LINK = "Sources/Wire/CollectorLink/CollectorLink.swift"
+FILE = "Sources/Archive/Writing/RecordingFile.swift"
+WRITER = "Sources/Archive/Writing/SegmentWriter.swift"
+FINISHER = "Sources/Archive/Writing/SegmentFinisher.swift"
+SURVEY = "Sources/Archive/Recovery/SegmentSurvey.swift"
+SPOOL = "Sources/Spooling/SpoolRecovery.swift"
+SCAN = "Sources/Spooling/SpoolScan.swift"
+
+COLLECTOR = "CollectorCoreTests|SimulationTests.SystemSimulationTests"
+ARCHIVE = "ArchiveTests"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One guard that is taken out: `old` becomes `new`, and one of the tests that match `tests` turns red."""
+
+    name: str
+    path: str
+    old: str
+    new: str
+    tests: str
+
+
+MUTANTS = [
+    Mutant("media is called durable before its ledger is", WORKER,
+           "for id in ids where !isLedgerBehind(of: id.owner) { synchronize(id) }",
+           "for id in ids { synchronize(id) }", "DiskWorkerTests"),
+    Mutant("a ledger is called durable before its directory is", WORKER,
+           " where !isDirectoryBehind(of: layout.ledger(source)) {", " {", COLLECTOR),
+    Mutant("a file is finished before its ledger is durable", WORKER,
+           "            try prepareToPersist(id.owner)\n            let duration", "            let duration", COLLECTOR),
+    Mutant("a session ends before its files", WORKER,
+           "!segments.keys.contains(where: { $0.session == session }),", "", COLLECTOR),
+    Mutant("a session ends before its rescues", WORKER,
+           "!rescues.keys.contains(where: { $0.session == session }),", "", COLLECTOR),
+    Mutant("files are written before their session's description", WORKER,
+           "if isInVain(job) || waitsForDescription(job) { return }", "if isInVain(job) { return }", COLLECTOR),
+    Mutant("a job overtakes one that is stuck", WORKER,
+           "        if stuck[queue] != nil {\n            stuck[queue]?.jobs.append(job)\n            return\n        }\n", "",
+           COLLECTOR),
+    Mutant("what builds on a lost file is written", RESCUE,
+           "            guard rescues[id.owner] != nil else { return false }\n", "            return false\n", COLLECTOR),
+    Mutant("a file that lost pages is called durable", RESCUE,
+           "if segments[id]?.writer.hasLostPages == false {", "if true {", COLLECTOR),
+    Mutant("lines that an fdatasync lost are not written again", LEDGER,
+           "    func synchronize() throws(ArchiveError) -> [PersistedRecords] {\n        try writeAnew()\n",
+           "    func synchronize() throws(ArchiveError) -> [PersistedRecords] {\n", COLLECTOR),
+    Mutant("an fdatasync that failed counts when it is tried again", FILE,
+           "                hasLostPages = true\n", "", COLLECTOR + "|" + ARCHIVE),
+    Mutant("a torn append stays in the file", FILE, "                takeBack()\n", "", COLLECTOR + "|" + ARCHIVE),
+    Mutant("a file has its name before it is durable", WRITER,
+           "            try file.synchronize()\n            try file.rename(to: path)", "            try file.rename(to: path)",
+           COLLECTOR + "|" + ARCHIVE),
+    Mutant("a file is called finished before its index is durable", FINISHER,
+           "        try file.append(finish.movie)\n        try file.synchronize()\n", "        try file.append(finish.movie)\n",
+           COLLECTOR + "|" + ARCHIVE),
+    Mutant("records count as durable in spite of holes", RECORDS,
+           "return watermark > before ? watermark : nil", "return spool.durable.highest", COLLECTOR),
+    Mutant("what is on disk already is recorded again", RECORDS,
+           "        guard samples.firstSequence <= archived.sequences.highest else {",
+           "        guard samples.firstSequence < 1 else {", COLLECTOR),
+    Mutant("an agent hears of more than was taken in", LINK,
+           "return min(entry.received, durable.persisted(source, entry.spool))",
+           "return durable.persisted(source, entry.spool)", "WireTests|SystemSimulationTests"),
+    Mutant("a fragment of another file goes on", SURVEY, "guard record.chain == chain else {",
+           "guard record.chain == chain || true else {", ARCHIVE),
+    Mutant("a damaged spool file is taken for another one's", SPOOL,
+           "spool?.identity ?? header.identity == header.identity,", "", "SpoolingTests"),
+    Mutant("a slow listener is not told of its loss", SPINE,
+           "heard.lost.add(event.session)", "_ = event.session", "SpineTests|CatalogFollowerTests"),
+    Mutant("the catalog does not read again what it has missed", FOLLOWER,
+           "        stale.formUnion(heard.lost)\n", "", "CatalogFollowerTests|nothing waits for the catalog"),
+    Mutant("a catalog that cannot be written is believed", FOLLOWER,
+           "lose(error, pause: Self.firstPause, now: now, &reports)", "unlockDue = now", "CatalogFollowerTests"),
+]
