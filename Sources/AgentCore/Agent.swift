@@ -81,7 +81,8 @@ package final class Agent: Sendable {
             return control
         } catch {
             logger.warning(
-                "no commands are taken on this box: \(path): \(error); --control-socket says where")
+                "no control socket, so this agent takes no local commands: \(path): \(error); use another --control-socket"
+            )
             return nil
         }
     }
@@ -92,15 +93,15 @@ package final class Agent: Sendable {
     ) {
         switch question.request.request {
         case .command(let request, let name) where name == nil || name == source:
-            desk.submit(request, from: "somebody on this box") { reply, payload in
+            desk.submit(request, from: "a local command") { reply, payload in
                 server.answer(question, .report(reply, payload: payload))
             }
         case .command:
             server.answer(
-                question, .failure(.malformed, "the agent here sends the source \(source)"))
+                question, .failure(.malformed, "this agent sends the source \(source)"))
         case .stopSession, .metrics, .unknown:
             server.answer(
-                question, .failure(.unknownRequest, "an agent does not know that request"))
+                question, .failure(.unknownRequest, "unknown request"))
         }
     }
 
@@ -192,7 +193,7 @@ private final class UplinkSink: CaptureSink {
         let health = AudioHealth(report)
         let levels = health.levels.map { "\(Double($0.peakMillibels) / 100)" }
         let skew = report.skewPPM.map { ", device \($0.rounded()) ppm off" } ?? ""
-        logger.debug("sound peaks at \(levels.joined(separator: ", ")) dBFS\(skew)")
+        logger.debug("audio peak \(levels.joined(separator: ", ")) dBFS\(skew)")
         uplink.report(health)
     }
 

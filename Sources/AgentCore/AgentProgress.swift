@@ -62,7 +62,7 @@ package struct ProgressWatch: Sendable {
         let slowest = threads.min { $0.value.movedNanoseconds < $1.value.movedNanoseconds }
         if let slowest, now - slowest.value.movedNanoseconds >= Self.patienceNanoseconds {
             let seconds = (now - slowest.value.movedNanoseconds) / 1_000_000_000
-            let text = "the thread \"\(slowest.key)\" hangs, for \(seconds) s now"
+            let text = "the thread \"\(slowest.key)\" has been blocked for \(seconds) s"
             return Finding(line: text, stalled: text)
         }
         let line = line(progress, now: now)
@@ -75,14 +75,14 @@ package struct ProgressWatch: Sendable {
     private func line(_ progress: AgentProgress, now: Int64) -> String {
         var parts = [captureText(progress, now: now), sendingText(progress)]
         if let trouble = progress.uplink.spoolTrouble {
-            parts.append("kept in memory alone: \(trouble)")
+            parts.append("kept in memory only: \(trouble)")
         }
         if progress.lostSamples > 0 { parts.append("\(progress.lostSamples) samples lost so far") }
         return parts.joined(separator: "; ")
     }
 
     private func captureText(_ progress: AgentProgress, now: Int64) -> String {
-        if progress.isPaused { return "\(progress.source): capture is stopped, as asked" }
+        if progress.isPaused { return "\(progress.source): capture stopped by a command" }
         guard let latest, now - latest.nanoseconds >= Self.shortestNanoseconds else {
             return "recording \(progress.source)"
         }
@@ -95,12 +95,12 @@ package struct ProgressWatch: Sendable {
         let packets = rate(progress.soundPackets, latest.progress.soundPackets)
         let because = progress.latestNote.map { " (\($0))" } ?? ""
         switch (pictures, packets) {
-        case (0?, 0?): return "\(progress.source): neither pictures nor sound\(because)"
-        case (0?, _): return "\(progress.source): no pictures\(because)"
+        case (0?, 0?): return "\(progress.source): no video, no audio\(because)"
+        case (0?, _): return "\(progress.source): no video\(because)"
         case (let pictures?, 0?):
-            return "\(progress.source): \(pictures) pictures/s, no sound\(because)"
+            return "\(progress.source): \(pictures) pictures/s, no audio\(because)"
         case (let pictures?, _): return "recording \(progress.source), \(pictures) pictures/s"
-        case (nil, 0?): return "\(progress.source): no sound\(because)"
+        case (nil, 0?): return "\(progress.source): no audio\(because)"
         case (nil, _): return "recording \(progress.source)"
         }
     }
@@ -111,7 +111,7 @@ package struct ProgressWatch: Sendable {
             return progress.uplink.keptBytes < 10_000_000
                 ? "sent to \(progress.endpoint)" : "sending to \(progress.endpoint), \(kept)"
         }
-        let why = progress.uplink.trouble ?? "nobody answers at \(progress.endpoint)"
+        let why = progress.uplink.trouble ?? "no answer from \(progress.endpoint)"
         return "not sent, \(kept): \(why)"
     }
 }

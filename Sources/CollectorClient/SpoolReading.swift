@@ -71,7 +71,7 @@ package struct SpoolReading<Payload: SpooledPayload> {
                     epoch: SpoolCoding.epoch, startNanoseconds: endNanoseconds ?? 0,
                     durationNanoseconds: 0,
                     samples: isSamples ? last - first + 1 : 0,
-                    text: "the box's spool did not read back as it was written")))
+                    text: "the spool could not be read back as written")))
     }
 
     /// Says how long each loss is, where what follows it is known.

@@ -265,11 +265,11 @@ package enum WireTapeError: Error, Hashable, CustomStringConvertible {
         switch self {
         case .unreadable(let path, let code):
             "cannot read \(path): \(String(cString: strerror(code)))"
-        case .notATape(let path): "\(path) is no recorded wire"
+        case .notATape(let path): "\(path) is not a wire recording"
         case .version(let path, let version):
-            "\(path) was written in version \(version), this program knows \(WireRecording.version)"
+            "\(path) has format version \(version), and this program supports \(WireRecording.version): use a matching version"
         case .damaged(let path, let offset):
-            "\(path) is not what was written, at byte \(offset); what is before it has been read"
+            "\(path) is damaged at byte \(offset); the messages before it have been read"
         }
     }
 }

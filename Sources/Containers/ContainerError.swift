@@ -20,15 +20,15 @@ package enum ContainerError: Error, Hashable, CustomStringConvertible {
     package var description: String {
         switch self {
         case .cancelled: "cancelled"
-        case .unknownFormat(let name): "there is no container '\(name)'"
+        case .unknownFormat(let name): "unknown container '\(name)'"
         case .cannotHold(let format, let codec):
-            "\(format) cannot hold \(codec); Matroska (.mkv) holds almost anything"
+            "\(format) does not support \(codec): use Matroska (.mkv), which supports almost every codec"
         case .badTrack(let codec, let reason): "a \(codec) track cannot be written: \(reason)"
         case .cannotOpen(let name, let reason): "cannot write \(name): \(reason)"
-        case .cannotWrite(let name, let reason): "cannot go on writing \(name): \(reason)"
+        case .cannotWrite(let name, let reason): "writing \(name) failed: \(reason)"
         case .cannotRead(let name, let reason): "cannot read \(name): \(reason)"
         case .truncated(let name, let time):
-            "\(name) is truncated: its data ends at \(time / 1_000_000_000) s, sooner than it should"
+            "\(name) is truncated: its data ends at \(time / 1_000_000_000) s, before its nominal end"
         }
     }
 }

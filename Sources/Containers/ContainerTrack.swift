@@ -47,7 +47,7 @@ extension CodedTrack {
             self.init(
                 codec: "aac", codecTag: 0, configuration: format.configuration,
                 content: .sound(
-                    Sound(
+                    CodedTrack.Audio(
                         sampleRate: Int(format.sampleRate), channels: Int(format.channels),
                         blockBytes: 0, bitsPerSample: 0, bitRate: 0)))
         }

@@ -99,7 +99,7 @@ package struct ContainerWriter: ~Copyable {
             packet.pointee.dts = try rescale(source.dts, from: timescale, to: base)
             packet.pointee.duration = try rescale(source.duration, from: timescale, to: base)
         } catch {
-            throw .cannotWrite(name, reason: "a time does not fit into 64 bits")
+            throw .cannotWrite(name, reason: "a timestamp is out of range")
         }
         if source.isKeyframe { packet.pointee.flags |= AV_PKT_FLAG_KEY }
         if source.isDiscarded { packet.pointee.flags |= AV_PKT_FLAG_DISCARD }

@@ -39,7 +39,7 @@ enum InBandParameterSets {
         throw .cannotRead(
             path,
             reason:
-                "its H.264 has no parameter sets, neither in the container nor with its first picture: nothing can decode it"
+                "its H.264 has no parameter sets, neither in the container nor before its first picture: it cannot be decoded"
         )
     }
 

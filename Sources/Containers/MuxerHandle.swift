@@ -106,7 +106,8 @@ struct MuxerHandle: ~Copyable {
     /// Adds a track.
     func add(_ track: ContainerTrack, to format: ContainerFormat) throws(ContainerError) {
         guard let codec = avcodec_descriptor_get_by_name(track.track.codec) else {
-            throw .badTrack(codec: track.track.codec, reason: "no such codec is known here")
+            throw .badTrack(
+                codec: track.track.codec, reason: "the codec is not supported by libavcodec")
         }
         guard holds(codec.pointee.id) else {
             throw .cannotHold(

@@ -82,7 +82,7 @@ package struct Remuxer: ~Copyable {
                     hidden: HiddenPackets(keepsStart: isPicture || format.isISO)))
         }
         guard routes.contains(where: { $0 != nil }) else {
-            throw .cannotRead(path, reason: "it has neither picture nor sound")
+            throw .cannotRead(path, reason: "it has no video and no audio")
         }
         av_dict_copy(&output.context.pointee.metadata, input.context.pointee.metadata, 0)
         let outlet = try ByteOutlet(creating: outputPath, cancellation: cancellation)
@@ -140,8 +140,9 @@ package struct Remuxer: ~Copyable {
             throw .cannotRead(
                 input.path,
                 reason:
-                    "its \(route.codec) changes its format at \(positionNanoseconds / 1_000_000_000) s, which cannot be copied into one "
-                    + "track; 'tributary import' takes it, or ffmpeg -i FILE NEW.mp4 makes it one")
+                    "its \(route.codec) changes its format at \(positionNanoseconds / 1_000_000_000) s, which one track "
+                    + "cannot hold: use 'tributary import', or transcode it with ffmpeg -i FILE NEW.mp4"
+            )
         }
         route.read += 1
         let flags = packet.pointee.flags
@@ -183,7 +184,7 @@ package struct Remuxer: ~Copyable {
 }
 
 extension Remuxer {
-    private static let encrypted = "it is encrypted, and nobody has the key here"
+    private static let encrypted = "it is encrypted and cannot be read"
 
     /// Whether a stream goes along. Picture and sound have to; what else a file has goes where the container takes it.
     private static func isWanted(
@@ -203,11 +204,11 @@ extension Remuxer {
             if parameters.pointee.codec_type == AVMEDIA_TYPE_VIDEO {
                 guard parameters.pointee.width > 0, parameters.pointee.height > 0 else {
                     throw .cannotRead(
-                        path, reason: "its picture has no size: it holds no whole picture")
+                        path, reason: "its video has no frame size: it holds no complete picture")
                 }
             } else {
                 guard parameters.pointee.sample_rate > 0 else {
-                    throw .cannotRead(path, reason: "its sound has no sample rate")
+                    throw .cannotRead(path, reason: "its audio has no sample rate")
                 }
             }
             return true
@@ -283,7 +284,9 @@ extension Remuxer {
         else {
             throw .cannotRead(
                 input.path,
-                reason: "its \(route.codec) has no times; put it into a container that has, first")
+                reason:
+                    "its \(route.codec) has no timestamps: remux it to a container with timestamps first"
+            )
         }
         if packet.pointee.dts == CFFmpeg_NOPTS_VALUE {
             packet.pointee.dts = min(packet.pointee.pts, route.next ?? packet.pointee.pts)
@@ -322,7 +325,7 @@ extension Remuxer {
                 throw .truncated(input.path, atNanoseconds: positionNanoseconds)
             }
         }
-        if packets == 0 { throw .cannotRead(input.path, reason: "there is no packet in it") }
+        if packets == 0 { throw .cannotRead(input.path, reason: "it has no packets") }
         if !input.hasPacketIndex, let stated = durationNanoseconds, isStated,
             positionNanoseconds + Self.durationTolerance < stated
         {

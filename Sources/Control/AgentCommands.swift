@@ -51,7 +51,7 @@ package enum AgentCommands {
         }
         if isSourceNamed, plain.count == 1 {
             let list = list.dropLast().joined(separator: ", ") + " or " + (list.last ?? "")
-            return "say what '\(first)' is to do: \(list), behind its name"
+            return "no command for '\(first)': use \(list) after its name"
         }
         let unknown = isSourceNamed ? plain[1] : first
         return "there is no command '\(unknown)': \(suggestion(for: unknown, among: list))"
@@ -84,7 +84,7 @@ package enum AgentCommands {
 package struct AgentStatusCommand<Route: AgentRoute>: ParsableCommand {
     package static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: "status", abstract: "Shows what the agent captures, and how it does.")
+            commandName: "status", abstract: "Shows what the agent captures, and its status.")
     }
 
     @OptionGroup var route: Route
@@ -102,12 +102,11 @@ package struct AgentSetCommand<Route: AgentRoute>: ParsableCommand, ExplicitComm
     package static var configuration: CommandConfiguration {
         CommandConfiguration(
             commandName: "set",
-            abstract: "Changes what the agent captures, all that is given at once or nothing.",
+            abstract: "Changes the capture; all changes are applied, or none.",
             discussion: """
-                The recording goes on: same timeline, and where size or format change, a file of its own. Bitrate, \
-                rotation and controls change at the next picture; another camera, microphone, size, rate or part takes \
-                as long as it takes to open, and the ledger says what is missing. A file begins anew. When something \
-                cannot be done, nothing is, and the reason is said.
+                Recording continues on the same timeline; a new size or format starts a new file. Bitrate, rotation and controls \
+                change at the next picture. A new camera, microphone, size, frame rate or crop takes until the device is open, and \
+                the time without media is recorded as a gap. A media file starts from its beginning.
                 """)
     }
 
@@ -115,35 +114,35 @@ package struct AgentSetCommand<Route: AgentRoute>: ParsableCommand, ExplicitComm
 
     @OptionGroup var route: Route
 
-    @Option(help: "Another source of pictures, as the agent's --video takes it.")
+    @Option(help: "New video source, as for the agent's --video.")
     var video: String?
 
-    @Option(help: "Another source of sound, as the agent's --audio takes it.")
+    @Option(help: "New audio source, as for the agent's --audio.")
     var audio: String?
 
-    @Option(help: "The pictures' size, such as 1280x720, or own.")
+    @Option(help: "Frame size, such as 1280x720, or own for the size of the source.")
     var size: OwnOr<PictureSize>?
 
-    @Option(help: "Pictures per second, or own.")
+    @Option(help: "Frame rate in frames per second, or own for the rate of the source.")
     var fps: OwnOr<FrameRate>?
 
-    @Option(help: "Bits per second of the pictures, on average.")
+    @Option(help: "Average video bitrate.")
     var videoBitrate: Bitrate?
 
     @Option(
-        help: "A part of the pictures, WIDTHxHEIGHT+X+Y, all of them even; own for all of it.")
+        help: "Crop rectangle, WIDTHxHEIGHT+X+Y, all numbers even; own for no cropping.")
     var crop: OwnOr<PictureCrop>?
 
-    @Option(help: "How players turn the pictures: clockwise by 0, 90, 180 or 270 degrees.")
+    @Option(help: "Display rotation, clockwise: 0, 90, 180 or 270 degrees.")
     var rotate: PictureOrientation.Rotation?
 
-    @Option(help: "Whether players exchange left and right, before they turn: on or off.")
+    @Option(help: "Mirror the display horizontally, before rotation: on or off.")
     var mirror: OnOff?
 
     @Option(
         name: .customLong("control"),
         help: ArgumentHelp(
-            "A control of the camera, such as brightness=128 or focus_auto=off. Repeatable.",
+            "Camera control, such as brightness=128 or focus_auto=off. Repeatable.",
             valueName: "name=value"))
     var controls: [ControlArgument] = []
 
@@ -167,7 +166,7 @@ package struct AgentSetCommand<Route: AgentRoute>: ParsableCommand, ExplicitComm
 
     package func run() throws {
         guard !change.isEmpty else {
-            throw UsageError("nothing to set: say what to change, such as --video-bitrate 2M")
+            throw UsageError("nothing to change: give an option such as --video-bitrate 2M")
         }
         try StatusText.show(
             try route.answer(to: .change(change)).reply, of: route.sourceName, json: json)
@@ -178,7 +177,7 @@ package struct AgentSetCommand<Route: AgentRoute>: ParsableCommand, ExplicitComm
 package struct AgentStartCommand<Route: AgentRoute>: ParsableCommand {
     package static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: "start", abstract: "Goes on with a capture that was stopped.")
+            commandName: "start", abstract: "Resumes a stopped capture.")
     }
 
     @OptionGroup var route: Route
@@ -199,10 +198,10 @@ package struct AgentStopCommand<Route: AgentRoute>: ParsableCommand {
     package static var configuration: CommandConfiguration {
         CommandConfiguration(
             commandName: "stop",
-            abstract: "Stops the capture, until 'start'. Camera and microphone are let go of.",
+            abstract: "Stops the capture until 'start', and releases camera and microphone.",
             discussion: """
-                The source stays connected and its recording stays open; the ledger says how long nothing was captured. An \
-                agent with a --duration still ends when that is over.
+                The source stays connected and its recording stays open; the time without media is recorded as a gap. An agent \
+                with a --duration still ends on time.
                 """
         )
     }
@@ -224,8 +223,8 @@ package struct AgentStopCommand<Route: AgentRoute>: ParsableCommand {
 package struct AgentControlsCommand<Route: AgentRoute>: ParsableCommand {
     package static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: "controls", abstract: "Lists what can be set at the camera.",
-            discussion: "They are set with 'set --control NAME=VALUE'.")
+            commandName: "controls", abstract: "Lists the controls of the camera.",
+            discussion: "Use 'set --control NAME=VALUE' to set them.")
     }
 
     @OptionGroup var route: Route
@@ -235,7 +234,7 @@ package struct AgentControlsCommand<Route: AgentRoute>: ParsableCommand {
 
     package func run() throws {
         guard case .controls(let controls) = try route.answer(to: .controls).reply else {
-            throw Failure("the agent answered with something else: use programs of one version")
+            throw Failure("unexpected answer from the agent: use the same version of all programs")
         }
         try ControlsText.show(controls, json: json)
     }
@@ -260,15 +259,15 @@ package struct AgentSnapshotCommand<Route: AgentRoute>: ParsableCommand {
     package static var configuration: CommandConfiguration {
         CommandConfiguration(
             commandName: "snapshot",
-            abstract: "Writes the next picture as a JPEG, turned as players turn it.")
+            abstract: "Writes the next picture as a JPEG, with rotation and mirroring applied.")
     }
 
     @OptionGroup var route: Route
 
-    @Argument(help: "Where to write it: a file that ends in .jpg or .jpeg; - for standard output.")
+    @Argument(help: "Output file with the suffix .jpg or .jpeg; - for standard output.")
     var file: String
 
-    @Flag(help: "Replace the file if it is there already.")
+    @Flag(help: "Overwrite an existing file.")
     var overwrite = false
 
     package init() {}
@@ -279,7 +278,7 @@ package struct AgentSnapshotCommand<Route: AgentRoute>: ParsableCommand {
         let suffix = name[name.index(after: dot)...].lowercased()
         guard ["jpg", "jpeg"].contains(suffix) else {
             throw ValidationError(
-                "'\(oneLine(file))' does not end in .jpg or .jpeg: a snapshot is a JPEG picture")
+                "'\(oneLine(file))' is not a JPEG file name: use the suffix .jpg or .jpeg")
         }
     }
 
@@ -287,7 +286,7 @@ package struct AgentSnapshotCommand<Route: AgentRoute>: ParsableCommand {
         try OutputFile.check(file, overwrites: overwrite)
         let (reply, jpeg) = try route.answer(to: .snapshot)
         guard case .snapshot(let snapshot) = reply, jpeg.count == snapshot.sizeBytes else {
-            throw Failure("the agent answered with something else: use programs of one version")
+            throw Failure("unexpected answer from the agent: use the same version of all programs")
         }
         try OutputFile.write(jpeg, to: file, overwrites: overwrite)
         if file != "-" {

@@ -20,7 +20,7 @@ extension AgentRoute {
         switch answer.reply {
         case .failure(_, let text): throw Failure(text)
         case .unknown:
-            throw Failure("the agent answered with something else: use programs of one version")
+            throw Failure("unexpected answer from the agent: use the same version of all programs")
         case .status, .controls, .keyframeRequested, .snapshot: return answer
         }
     }
@@ -30,7 +30,7 @@ extension ControlReply.Reply {
     /// The answer of an agent.
     package func ofAgent() throws -> (reply: CommandReply, payload: [UInt8]) {
         guard case .report(let reply, let payload) = self else {
-            throw Failure("the answer is to something else: use programs of one version")
+            throw Failure("unexpected answer: use the same version of all programs")
         }
         return (reply, payload)
     }

@@ -34,10 +34,11 @@ package struct ControlClient: Sendable {
             let code = errno
             guard code != ENOENT else {
                 throw Failure(
-                    "\(name) that would listen at \(path) is starting or ending: ask again")
+                    "\(name) does not listen at \(path): it is starting or stopping; try again")
             }
             let reason = String(cString: strerror(code))
-            throw Failure("cannot ask \(name) at \(path): \(reason); be the user that it runs as")
+            throw Failure(
+                "cannot connect to \(name) at \(path): \(reason); run this as the same user")
         }
     }
 
@@ -49,14 +50,16 @@ package struct ControlClient: Sendable {
         do {
             answer = try exchange(question)
         } catch let error as MessagingError {
-            throw Failure("cannot ask \(name) at \(path): \(error)")
+            throw Failure("cannot connect to \(name) at \(path): \(error)")
         } catch let error as ControlError {
-            throw Failure("the answer of \(name) cannot be read: \(error.text)")
+            throw Failure(
+                "cannot decode the answer of \(name): \(error.text); use the same version of all programs"
+            )
         }
         guard let answer else {
             throw Failure(
-                "\(name) has not answered within \(Self.patienceMilliseconds / 1_000) s; its log "
-                    + "says what it waits for")
+                "\(name) has not answered within \(Self.patienceMilliseconds / 1_000) s: see its "
+                    + "log")
         }
         if case .failure(_, let text) = answer.reply { throw Failure(text) }
         return answer.reply
@@ -81,15 +84,17 @@ package struct ControlClient: Sendable {
                 let reply = try ControlReply(decoding: message.parts[0].bytes)
                 if reply.id == question.id { return reply }
             }
-            guard try isThere() else { throw Failure("\(name) has ended without an answer") }
+            guard try isThere() else {
+                throw Failure("\(name) exited without an answer: see its log")
+            }
             guard now() - heard < Self.silenceMilliseconds else {
                 throw Failure(
-                    "\(name) does not answer at \(path): it hangs; its log and its disk may show why, and a restart "
-                        + "goes on with what is recorded")
+                    "\(name) does not answer at \(path): check its log and its disk, then restart it; the recording "
+                        + "continues")
             }
             if now() - asked >= Self.silenceMilliseconds, !hasMentioned {
                 hasMentioned = true
-                Program.complain("\(name) answers but has not finished yet; waiting")
+                Program.complain("\(name) is still working on it; waiting")
             }
             if now() >= signAt {
                 signAt = now() + Self.signMilliseconds

@@ -57,7 +57,7 @@ package final class ControlServer: Sendable {
     package func start(at path: String) throws(ControlSocketError) {
         guard path.utf8.count <= Self.maximumPathBytes else {
             throw ControlSocketError(
-                "a socket's path has at most \(Self.maximumPathBytes) bytes, this one has "
+                "the socket path is too long: at most \(Self.maximumPathBytes) bytes, this one has "
                     + "\(path.utf8.count)", isForLength: true)
         }
         let started = DispatchSemaphore(value: 0)
@@ -150,7 +150,7 @@ package final class ControlServer: Sendable {
                 return true
             }
             guard isTaken else {
-                let text = "\(Self.maximumQuestions) requests wait already: try again later"
+                let text = "\(Self.maximumQuestions) requests are already waiting: try again later"
                 let reply = ControlReply(id: request.id, reply: .failure(.other, text))
                 shared.withLock { $0.replies.append((peer, reply.encoded())) }
                 return

@@ -10,10 +10,11 @@ enum OutputFile {
         guard path != "-", stat(path, &status) == 0 else { return }
         // Put in the place of a device, a picture would be all that is left of it.
         guard status.st_mode & S_IFMT == S_IFREG else {
-            throw Failure("cannot write \(path): it is no ordinary file; - is standard output")
+            throw Failure(
+                "cannot write \(path): it is not a regular file; use - for standard output")
         }
         guard overwrites else {
-            throw Failure("\(path) is there already; --overwrite replaces it")
+            throw Failure("\(path) already exists: use --overwrite to replace it")
         }
     }
 

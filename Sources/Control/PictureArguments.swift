@@ -68,7 +68,7 @@ package struct OwnOr<Value: HintedArgument & Hashable>: HintedArgument {
 }
 
 extension PictureCrop: HintedArgument {
-    package static var valueHint: String { "a part such as 640x360+10+20, even numbers" }
+    package static var valueHint: String { "a crop rectangle such as 640x360+10+20, even numbers" }
 
     /// `640x360+10+20`.
     public init?(argument: String) { self.init(argument[...]) }

@@ -56,7 +56,7 @@ enum StatusText {
     /// Prints an agent's answer about itself.
     static func show(_ reply: CommandReply, of source: String, json: Bool) throws {
         guard case .status(let status) = reply else {
-            throw Failure("the agent answered with something else: use programs of one version")
+            throw Failure("unexpected answer from the agent: use the same version of all programs")
         }
         if json { return try JSONText.print(Output(status, of: source)) }
         let state = status.isCapturing ? "capturing" : "stopped"
@@ -70,7 +70,7 @@ enum StatusText {
             let rate =
                 status.videoBitrate == 0
                 ? "" : " at \(Bitrate(bitsPerSecond: Int64(clamping: status.videoBitrate)))"
-            let part = status.crop.map { ", the part \($0)" } ?? ""
+            let part = status.crop.map { ", crop \($0)" } ?? ""
             let turned = status.orientation == .upright ? "" : ", \(status.orientation)"
             if !(rate + part + turned).isEmpty {
                 let words = "pictures\(rate)\(part)\(turned)"
@@ -133,10 +133,10 @@ enum ControlsText {
             text +=
                 " = \(control.value)  (\(control.range.lowerBound) to \(control.range.upperBound)"
             if control.step > 1 { text += " by \(control.step)" }
-            text += ", usually \(control.defaultValue))"
+            text += ", default \(control.defaultValue))"
         }
-        if control.isReadOnly { text += ", can only be read" }
-        if control.isInactive { text += ", taken over by another control" }
+        if control.isReadOnly { text += ", read-only" }
+        if control.isInactive { text += ", inactive: overridden by another control" }
         return text
     }
 }

@@ -73,7 +73,7 @@ struct Demuxer: ~Copyable {
             packetsRead[track] += 1
             guard Self.sideData(box.packet, AV_PKT_DATA_ENCRYPTION_INFO) == nil else {
                 throw .cannotOpen(
-                    path: handle.path, reason: "it is encrypted, and nobody has the key here")
+                    path: handle.path, reason: "it is encrypted and cannot be read")
             }
             let packet = try codedPacket(box, of: tracks[track])
             lastNanoseconds = max(

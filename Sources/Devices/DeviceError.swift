@@ -57,40 +57,40 @@ package enum DeviceError: Error, Hashable, CustomStringConvertible {
         case .noTrack(let kind, let path):
             "\(path) has no \(kind) track"
         case .truncated(let path, let time):
-            "\(path) is truncated: its data ends at \(seconds(time)), sooner than it should"
+            "\(path) is truncated: its data ends at \(seconds(time)), before its nominal end"
         case .unreadable(let path, let time, let reason):
             "cannot read \(path) past \(seconds(time)): \(reason)"
         case .timeOutOfRange(let path):
             "\(path) is damaged: it has a timestamp that is out of range"
         case .noAudioDevice(let name, let available):
-            "there is no sound device \"\(name)\"; "
+            "there is no audio device \"\(name)\"; "
                 + (available.isEmpty
-                    ? "this machine has none to capture from: plug one in, or use test, file:PATH or none"
-                    : "there is \(available.joined(separator: ", "))")
+                    ? "this machine has no capture device: plug one in, or use test, file:PATH or none"
+                    : "use one of \(available.joined(separator: ", "))")
         case .soundDeviceBusy(let name, let holder):
-            "the sound device \(name) is busy: \(holder ?? "another program") has it; end that, "
-                + "or choose another device"
+            "the audio device \(name) is busy: \(holder ?? "another program") uses it; stop that "
+                + "program, or use another device"
         case .soundDeviceDenied(let name):
-            "no permission to use the sound device \(name): add this user to the group audio "
+            "no permission to use the audio device \(name): add this user to the group audio "
                 + "(usermod -aG audio USER), and log in again"
         case .soundDeviceRefused(let name, let reason):
-            "the sound device \(name) cannot be used: \(reason)"
+            "the audio device \(name) cannot be used: \(reason)"
         case .soundDeviceLost(let name, let reason):
-            "the sound device \(name) is gone: \(reason)"
+            "the audio device \(name) is disconnected: \(reason)"
         case .noCamera(let name, let available):
             "there is no camera \"\(name)\"; \(Self.cameras(available))"
         case .notACamera(let name, let available):
-            "\(name) is no camera; \(Self.cameras(available))"
+            "\(name) is not a camera; \(Self.cameras(available))"
         case .cameraBusy(let name, let holder):
-            "the camera \(name) is busy: \(holder ?? "another program") has it; end that, or choose "
-                + "another camera"
+            "the camera \(name) is busy: \(holder ?? "another program") uses it; stop that program, "
+                + "or use another camera"
         case .cameraDenied(let name):
             "no permission to use the camera \(name): add this user to the group video "
                 + "(usermod -aG video USER), and log in again"
         case .cameraRefused(let name, let reason):
             "the camera \(name) cannot be used: \(reason)"
         case .cameraLost(let name, let reason):
-            "the camera \(name) is gone: \(reason)"
+            "the camera \(name) is disconnected: \(reason)"
         case .controlRefused(let name, let control, let reason):
             "\(control) of the camera \(name) cannot be set: \(reason)"
         }
@@ -98,8 +98,8 @@ package enum DeviceError: Error, Hashable, CustomStringConvertible {
 
     private static func cameras(_ available: [String]) -> String {
         available.isEmpty
-            ? "this machine has none: plug one in, or use test, file:PATH or none"
-            : "there is \(available.joined(separator: ", ")) (tributary-agent devices says more)"
+            ? "this machine has no camera: plug one in, or use test, file:PATH or none"
+            : "use one of \(available.joined(separator: ", ")) ('tributary-agent devices' lists details)"
     }
 
     private func seconds(_ nanoseconds: Int64) -> String {

@@ -43,7 +43,7 @@ struct AudioConverter: ~Copyable {
         guard allocated >= 0, let context, swr_init(context) >= 0 else {
             swr_free(&context)
             throw .noConversion(
-                from: "sound with \(source.channels) channels at \(source.sampleRate) Hz",
+                from: "audio with \(source.channels) channels at \(source.sampleRate) Hz",
                 to: "\(channels) channels at \(rate) Hz")
         }
         self.source = source

@@ -157,7 +157,7 @@ package struct AudioEncoder: ~Copyable {
         guard difference <= frames(nanoseconds: Self.longestSilence.nanoseconds, rate: rate) else {
             throw .encodingFailed(
                 settings.codec.encoder, atNanoseconds: sound.captureNanoseconds,
-                reason: "the sound before it ended over a minute earlier")
+                reason: "the audio before it ended more than a minute earlier")
         }
         drainConverter()
         let silence = Int(due - framesIn)
@@ -326,8 +326,8 @@ extension CodecHandle {
         guard let rate = UInt32(exactly: settings.sampleRate), rates.contains(rate) else {
             throw .encoderRefused(
                 name,
-                reason: "\(settings.codec.rawValue.uppercased()) has no sample rate of "
-                    + "\(settings.sampleRate) Hz; 48000 is usual")
+                reason: "\(settings.codec.rawValue.uppercased()) does not support a sample rate of "
+                    + "\(settings.sampleRate) Hz: use 48000")
         }
         let handle = CodecHandle(codec)
         let context = handle.context

@@ -40,7 +40,7 @@ package enum EncoderSearch {
     package static func summary(_ refusals: [Refusal], using encoder: String) -> String? {
         guard !refusals.isEmpty else { return nil }
         let tried = refusals.map(\.description).joined(separator: "; ")
-        return "encoding with \(encoder); tried before: \(tried)"
+        return "encoding with \(encoder); not usable: \(tried)"
     }
 }
 

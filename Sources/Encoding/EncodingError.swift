@@ -29,13 +29,13 @@ package enum EncodingError: Error, Hashable, CustomStringConvertible {
     package var description: String {
         switch self {
         case .noEncoder(let name):
-            "there is no H.264 encoder called \"\(name)\" here; libx264 is the usual one"
+            "libavcodec has no H.264 encoder \"\(name)\": use libx264"
         case .encoderRefused(let name, let reason):
-            "the encoder \(name) would not start with these settings: \(reason)"
+            "the encoder \(name) does not open with these settings: \(reason)"
         case .noDecoder(let codec):
-            "there is no decoder for \(codec) here"
+            "libavcodec has no decoder for \(codec)"
         case .decoderRefused(let codec, let reason):
-            "the decoder for \(codec) would not start: \(reason)"
+            "the decoder for \(codec) does not open: \(reason)"
         case .encodingFailed(let name, let time, let reason):
             "the encoder \(name) failed at \(time) ns: \(reason)"
         case .damagedPacket(let codec, let time, let reason):
@@ -43,17 +43,17 @@ package enum EncodingError: Error, Hashable, CustomStringConvertible {
         case .noConversion(let from, let to):
             "\(from) cannot be converted to \(to)"
         case .notCopied(let codec, let needed):
-            "its codec is \(codec); copying needs \(needed), so leave --encoder copy out"
+            "its codec is \(codec); copying needs \(needed): leave --encoder copy out"
         case .damagedSample(let codec, let time, let reason):
             "damaged \(codec) data at \(time) ns: \(reason)"
         case .formatChanges(let codec, let time):
-            "its \(codec) is coded in another way from \(time / 1_000_000) ms on; encode it, or cut the file there"
+            "its \(codec) changes its coding at \(time / 1_000_000) ms: encode it, or cut the file there"
         case .fixedRate(let encoder):
-            "\(encoder) encodes, and keeps its bitrate; use --encoder libx264 to change it"
+            "\(encoder) encodes at a fixed bitrate: use --encoder libx264 to change it"
         case .noPresentationTimes:
-            "it has B-frames but no presentation times; put it into MP4 or Matroska first"
+            "it has B-frames but no presentation timestamps: remux it to MP4 or Matroska first"
         case .noParameterSets:
-            "its H.264 has no parameter sets, neither in the container nor with its first picture: nothing can decode it"
+            "its H.264 has no parameter sets, neither in the container nor before its first picture: it cannot be decoded"
         }
     }
 }

@@ -23,7 +23,7 @@ enum ParameterSets {
         do {
             return try H264Format(extradata: extradata)
         } catch {
-            throw .encoderRefused(name, reason: "it gives no parameter sets: \(error)")
+            throw .encoderRefused(name, reason: "it outputs no parameter sets: \(error)")
         }
     }
 
@@ -76,7 +76,7 @@ enum ParameterSets {
         }
         guard !coded.isEmpty else {
             let reason =
-                result == CFFmpeg_ERROR_EOF ? "it gives no picture" : CodecLibrary.reason(result)
+                result == CFFmpeg_ERROR_EOF ? "it outputs no picture" : CodecLibrary.reason(result)
             throw .encoderRefused(name, reason: complaint ?? reason)
         }
         return coded

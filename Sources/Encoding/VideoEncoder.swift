@@ -100,7 +100,7 @@ package struct VideoEncoder: ~Copyable {
         guard let entry = times.entry(tick: packet.pts) else {
             throw .encodingFailed(
                 settings.encoder, atNanoseconds: 0,
-                reason: "a picture came out that did not go in")
+                reason: "it returned a picture that was not submitted")
         }
         let isKeyframe = packet.flags & AV_PKT_FLAG_KEY != 0
         if isKeyframe { keyframes.made(atNanoseconds: entry.nanoseconds) }

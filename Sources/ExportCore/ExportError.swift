@@ -28,19 +28,19 @@ package enum ExportError: Error, Hashable, CustomStringConvertible {
 
     package var description: String {
         switch self {
-        case .cancelled: "cancelled; nothing was left behind"
-        case .outputExists(let path): "\(path) is there already; --overwrite replaces it"
-        case .outputIsInput(let path): "\(path) is what is read; choose another name for the output"
+        case .cancelled: "cancelled; no file was written"
+        case .outputExists(let path): "\(path) already exists: use --overwrite to replace it"
+        case .outputIsInput(let path): "\(path) is the input file: choose another output file"
         case .system(let operation, let path, let reason): "cannot \(operation) \(path): \(reason)"
         case .noSource(let name, let available):
-            "there is no source '\(name)'; there is \(available.joined(separator: ", "))"
+            "there is no source '\(name)': use one of \(available.joined(separator: ", "))"
         case .severalSources(let names):
-            "there are several sources (\(names.joined(separator: ", "))); choose one with --source, or show them "
-                + "side by side with --layout grid"
+            "there are several sources (\(names.joined(separator: ", "))); choose one with --source, or use "
+                + "--layout grid"
         case .nothingThere(let what): "nothing is recorded in \(what)"
-        case .noTrack(let kind, let source): "\(source) has no \(kind)"
+        case .noTrack(let kind, let source): "\(source) has no \(kind) track"
         case .formatChanges(let kind, let time):
-            "the \(kind)'s format changes at \(TimelinePoint.text(time)), which only MP4 and MOV can hold in one file; export "
+            "the \(kind)'s format changes at \(TimelinePoint.text(time)), which only MP4 and MOV support in one file: export "
                 + "the parts with --start and --duration"
         case .refused(let path, let reason): "\(path): \(reason)"
         case .damaged(let path, let reason): "\(path) is damaged: \(reason)"

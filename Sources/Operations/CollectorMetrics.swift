@@ -12,14 +12,15 @@ package enum CollectorMetrics {
         process: ProcessFigures?
     ) -> String {
         var text = MetricText()
-        text.begin("tributary_build_info", .gauge, "The collector's version; always 1.")
+        text.begin("tributary_build_info", .gauge, "Version of the collector; always 1.")
         text.add("tributary_build_info", [("version", version)], 1 as UInt64)
         text.single(
-            "tributary_ready", .gauge, "Whether samples are being taken in, as /readyz says.",
+            "tributary_ready", .gauge, "Whether the collector accepts samples, as in /readyz.",
             readiness.isWell ? 1 : 0 as UInt64)
         text.single(
             "tributary_progress_age_seconds", .gauge,
-            "Since the receiving thread came round last; it does about once a second.", ageSeconds)
+            "Seconds since the last turn of the receiving thread, which turns about once a second.",
+            ageSeconds)
         if let process { add(process, to: &text) }
         guard let status else { return text.text }
         add(sessionsOf: status, to: &text)
@@ -35,62 +36,66 @@ package enum CollectorMetrics {
         text.single(
             "process_resident_memory_bytes", .gauge, "Resident memory.", process.residentBytes)
         text.single(
-            "process_start_time_seconds", .gauge, "When the process was started, since 1970.",
+            "process_start_time_seconds", .gauge,
+            "Start time of the process, in seconds since 1970.",
             process.startSeconds)
-        text.single("process_open_fds", .gauge, "Open descriptors.", process.descriptors)
+        text.single("process_open_fds", .gauge, "Open file descriptors.", process.descriptors)
         text.single(
-            "process_max_fds", .gauge, "Most descriptors it may have.", process.maximumDescriptors)
+            "process_max_fds", .gauge, "Maximum number of open file descriptors.",
+            process.maximumDescriptors)
     }
 
     private static func add(sessionsOf status: CollectorStatus, to text: inout MetricText) {
         text.single(
             "tributary_session_active", .gauge, "Whether a session is being recorded.",
             status.session == nil ? 0 : 1 as UInt64)
-        text.begin("tributary_session_info", .gauge, "The session that is being recorded.")
+        text.begin("tributary_session_info", .gauge, "The session being recorded.")
         if let session = status.session {
             text.add("tributary_session_info", [("session", session)], 1 as UInt64)
         }
         text.single(
-            "tributary_session_seconds", .gauge, "Since the session's zero.", status.sessionSeconds)
+            "tributary_session_seconds", .gauge, "Seconds since the session zero.",
+            status.sessionSeconds)
         text.single(
-            "tributary_sessions_begun_total", .counter, "Sessions that have begun.",
+            "tributary_sessions_begun_total", .counter, "Sessions started.",
             status.sessionsBegun)
         text.single(
-            "tributary_sessions_ended_total", .counter, "Sessions that have ended.",
+            "tributary_sessions_ended_total", .counter, "Sessions ended.",
             status.sessionsEnded)
         text.single(
             "tributary_catalog_kept", .gauge,
-            "Whether the archive's index is in step with its files; 0: until the next start.",
+            "Whether the catalog matches the files; 0 until the next start.",
             status.hasCatalog ? 1 : 0 as UInt64)
     }
 
     private static func add(_ disk: DiskStatus, to text: inout MetricText) {
         text.single(
-            "tributary_disk_free_bytes", .gauge, "Free on the archive's disk.",
+            "tributary_disk_free_bytes", .gauge, "Free space on the archive's disk.",
             disk.freeBytes.map { Double($0) })
         text.single(
             "tributary_disk_size_bytes", .gauge, "Size of the archive's disk.",
             disk.sizeBytes.map { Double($0) })
         text.single(
-            "tributary_disk_reserve_bytes", .gauge, "What of the disk no media is written into.",
+            "tributary_disk_reserve_bytes", .gauge,
+            "Minimum free disk space; no media is written below it.",
             disk.reserveBytes.map { Double($0) })
         text.single(
             "tributary_disk_days_left", .gauge,
-            "Until the disk is full down to the reserve, were nothing removed, at the rate of the last ten minutes.",
+            "Days until free space reaches the reserve, without removal, at the rate of the last ten minutes.",
             disk.daysLeft)
         text.single(
             "tributary_disk_written_bytes_total", .counter, "Media written.", disk.writtenBytes)
         text.single(
             "tributary_disk_files_without_room", .gauge,
-            "Files that wait for room; agents keep what they have.", disk.filesWithoutRoom)
+            "Files that wait for disk space; agents keep their samples.", disk.filesWithoutRoom)
         text.single(
             "tributary_disk_stuck_files", .gauge,
-            "Files that cannot be written for another reason than room.", disk.stuckFiles)
+            "Files that cannot be written for another reason than lack of space.", disk.stuckFiles)
         text.single(
             "tributary_disk_busy_seconds", .gauge,
-            "For how long the writing thread has been at its present work.", disk.busySeconds)
+            "Duration of the writing thread's current operation.", disk.busySeconds)
         text.histogram(
-            "tributary_fdatasync_seconds", "How long it took to make one file durable.",
+            "tributary_fdatasync_seconds", "Duration of one fdatasync of a file.",
             disk.synchronising)
         text.single(
             "tributary_retention_active", .gauge, "Whether old segments are removed.",
@@ -99,29 +104,29 @@ package enum CollectorMetrics {
 
     private static func add(connectionsOf status: CollectorStatus, to text: inout MetricText) {
         text.single(
-            "tributary_removed_segments_total", .counter, "Segments that retention has removed.",
+            "tributary_removed_segments_total", .counter, "Segments removed by retention.",
             status.removedSegments)
         text.single(
             "tributary_failed_files_total", .counter,
-            "Files that failed and ended with what was durable; the rest is sent again.",
+            "Files that failed and were closed with their durable data; the rest is sent again.",
             status.failedFiles)
         let name = "tributary_refused_connections_total"
-        text.begin(name, .counter, "Connections that were not let in, or not kept.")
+        text.begin(name, .counter, "Connections refused or closed, by reason.")
         for reason in ConnectionRefusal.allCases {
             text.add(
                 name, [("reason", reason.rawValue)], status.refusedConnections[reason] ?? 0)
         }
         text.single(
             "tributary_refused_messages_total", .counter,
-            "Messages for which their sender was refused.", status.refusedMessages)
+            "Messages whose sender was refused.", status.refusedMessages)
         text.single(
             "tributary_repeated_records_total", .counter,
-            "Records that came again after a reconnect, and were dropped.", status.repeatedRecords)
+            "Repeated records after a reconnect, dropped.", status.repeatedRecords)
         text.single(
-            "tributary_sources_connected", .gauge, "Sources that are connected.",
+            "tributary_sources_connected", .gauge, "Connected sources.",
             UInt64(status.sources.count(where: \.isConnected)))
         text.single(
             "tributary_sources_omitted", .gauge,
-            "Sources that have no metrics, because there are too many.", status.omittedSources)
+            "Sources without metrics because there are too many.", status.omittedSources)
     }
 }

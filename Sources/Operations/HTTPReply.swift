@@ -59,9 +59,9 @@ package enum HTTPReplyError: Error, Hashable, CustomStringConvertible {
 
     package var description: String {
         switch self {
-        case .notHTTP: "what answers there does not speak HTTP"
+        case .notHTTP: "the answer is not HTTP"
         case .cutShort(let bytes): "the answer ends \(bytes) bytes too early"
-        case .encoded(let coding): "the answer is encoded (\(coding)), which was not asked for"
+        case .encoded(let coding): "the answer has an unexpected encoding (\(coding))"
         }
     }
 }

@@ -23,9 +23,9 @@ package struct HealthAnswer: Hashable, Sendable {
         guard ageSeconds <= patienceSeconds else {
             return HealthAnswer(
                 isWell: false,
-                text: "the thread that receives has not come round for \(Int(ageSeconds)) s")
+                text: "the receiving thread has been blocked for \(Int(ageSeconds)) s")
         }
-        return HealthAnswer(isWell: true, text: "well")
+        return HealthAnswer(isWell: true, text: "ok")
     }
 
     /// Whether it takes samples in.

@@ -132,6 +132,6 @@ private struct LineCursor {
                 bytes.append(byte)
             }
         }
-        throw .malformed(line: number, "a label's value does not end")
+        throw .malformed(line: number, "a label's value is not terminated")
     }
 }

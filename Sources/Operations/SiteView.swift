@@ -157,7 +157,7 @@ extension SiteView {
         if disk.busySeconds > HealthAnswer.diskPatienceSeconds { return "the disk does not answer" }
         guard let progressAgeSeconds else { return "the collector is starting" }
         if progressAgeSeconds > HealthAnswer.patienceSeconds { return "the collector hangs" }
-        return "the collector takes nothing in: /readyz and its log say why"
+        return "the collector accepts no samples: see /readyz and its log"
     }
 }
 

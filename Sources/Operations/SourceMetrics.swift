@@ -9,7 +9,7 @@ enum SourceMetrics {
     }
 
     static func add(_ sources: [SourceStatus], to text: inout MetricText) {
-        text.begin("tributary_source_info", .gauge, "Who sends a source; always 1.")
+        text.begin("tributary_source_info", .gauge, "Agent and software of a source; always 1.")
         for source in sources {
             text.add(
                 "tributary_source_info",
@@ -26,7 +26,7 @@ enum SourceMetrics {
         }
         addGaps(sources, to: &text)
         let peak = "tributary_source_sound_peak_decibels"
-        text.begin(peak, .gauge, "The loudest since the agent's report before; 0: full scale.")
+        text.begin(peak, .gauge, "Peak level since the previous report, in dBFS.")
         for source in sources {
             for (channel, value) in (source.report?.soundPeaks ?? []).enumerated() {
                 text.add(peak, [("source", source.name), ("channel", "\(channel + 1)")], value)
@@ -39,7 +39,7 @@ enum SourceMetrics {
             ("tributary_source_gaps_total", "Gaps in the recording, by cause.", \.count),
             (
                 "tributary_source_lost_samples_total",
-                "Samples in those gaps, as far as it is known how many they were.", \.samples
+                "Samples in those gaps, where the number is known.", \.samples
             ),
         ]
         for (name, help, value) in metrics {
@@ -69,35 +69,37 @@ enum SourceMetrics {
 
     private static var presence: [Column] {
         [
-            gauge("tributary_source_connected", "Whether it is connected.") {
+            gauge("tributary_source_connected", "Whether the agent is connected.") {
                 $0.isConnected ? 1 : 0
             },
             gauge(
                 "tributary_source_recorded",
-                "Whether it has a place in the session, and has not said goodbye."
+                "Whether the source is part of the session and has not ended."
             ) { $0.isRecorded ? 1 : 0 },
             gauge(
                 "tributary_source_stopped",
-                "Whether somebody has stopped its capture; no samples are due then."
+                "Whether the capture was stopped by a command; no samples are expected then."
             ) { $0.isStopped ? 1 : 0 },
-            counter("tributary_source_connections_total", "How often it has come, or come back.") {
+            counter("tributary_source_connections_total", "Connections of the source.") {
                 $0.connections
             },
-            counter("tributary_source_segments_begun_total", "Files that were begun.") {
+            counter("tributary_source_segments_begun_total", "Segments started.") {
                 $0.segmentsBegun
             },
-            counter("tributary_source_segments_finished_total", "Files that became ordinary MP4.") {
+            counter("tributary_source_segments_finished_total", "Segments finished.") {
                 $0.segmentsFinished
             },
             gauge(
                 "tributary_source_persisted_age_seconds",
-                "For how long something has been here without becoming durable; 0: everything is."
+                "Age of the oldest received data that is not durable; 0: all data is durable."
             ) { $0.persistedAgeSeconds },
             gauge(
                 "tributary_source_spool_bytes",
-                "What the agent keeps because it is not durable here; 0: everything is."
+                "Bytes that the agent keeps because they are not durable here; 0: none."
             ) { $0.report.map { Double($0.keptBytes) } },
-            gauge("tributary_source_report_age_seconds", "Since the agent has told of itself.") {
+            gauge(
+                "tributary_source_report_age_seconds", "Seconds since the last report of the agent."
+            ) {
                 $0.report?.ageSeconds
             },
             counter(
@@ -117,7 +119,7 @@ enum SourceMetrics {
             },
             gauge(
                 "tributary_source_lag_seconds",
-                "From capture to the collector, of the newest sample; none while the capture is stopped."
+                "Delay of the newest sample from capture to the collector; none while the capture is stopped."
             ) { $0.lagSeconds },
             counter("tributary_source_pictures_total", "Pictures received.") { $0.pictures },
             counter("tributary_source_sound_packets_total", "AAC packets received.") {
@@ -136,15 +138,15 @@ enum SourceMetrics {
         [
             gauge(
                 "tributary_source_clock_offset_seconds",
-                "The collector's monotonic clock less the box's."
+                "Clock offset: the collector's monotonic clock minus the box's."
             ) { $0.clock.map { Double($0.offsetNanoseconds) / 1e9 } },
             gauge(
                 "tributary_source_clock_bound_seconds",
-                "How far off the times of its newest sample may be."
+                "Error bound of the timestamps of the newest sample."
             ) { $0.clock.map { Double($0.boundNanoseconds) / 1e9 } },
             gauge(
                 "tributary_source_clock_skew_ppm",
-                "How much faster the collector's clock runs than the box's, parts per million."
+                "Clock skew: how much faster the collector's clock runs than the box's, in ppm."
             ) { $0.clock.map { Double($0.skewPPB) / 1e3 } },
         ]
     }

@@ -40,7 +40,7 @@ package struct TopScreen {
             lines.append(Line(text: text, emphasis: emphasis))
         }
         if rest > 0 { lines.append(Line(text: "… and \(rest) more", emphasis: .faint)) }
-        if view.sources.isEmpty { lines.append(Line(text: "no agent has come", emphasis: .faint)) }
+        if view.sources.isEmpty { lines.append(Line(text: "no agents", emphasis: .faint)) }
         guard let columns else { return lines }
         let fitting = lines.map {
             Line(text: clipped($0.text, to: columns), emphasis: $0.emphasis)
@@ -117,14 +117,14 @@ package struct TopScreen {
         if let days = disk.daysLeft {
             let left = days >= 2 ? "\(decimal(days)) days" : "\(decimal(days * 24)) hours"
             parts.append(
-                disk.removesOldSegments ? "\(left) left, then the oldest go" : "\(left) left")
+                disk.removesOldSegments ? "\(left) until removal" : "\(left) left")
         }
         if let seconds = disk.fdatasyncSeconds {
             parts.append("fdatasync \(Self.short(seconds))")
         }
         if let memory = view.residentBytes { parts.append("memory \(ByteCount(whole(memory)))") }
         if !view.version.isEmpty { parts.append("version \(oneLine(view.version))") }
-        return ["disk: \(parts.first ?? "nothing is known of it")"] + parts.dropFirst()
+        return ["disk: \(parts.first ?? "no data")"] + parts.dropFirst()
     }
 
     private func table(_ sources: [SiteView.Source], columns: Int?) -> [String] {

@@ -65,12 +65,12 @@ package final class HTTPStatusServer: Sendable {
                 }
                 try await server.run()
                 guard !state.mutex.withLock({ $0.isStopping }) else { return }
-                logger.error("HTTP is not answered at \(address) any more; recording goes on")
+                logger.error("HTTP is no longer served at \(address); recording continues")
             } catch {
                 let reason = OperationsServerError.cannotListen(
                     address: address, reason: Self.reason(error))
                 if !state.settle(.failure(reason)) {
-                    logger.error("\(reason); recording goes on")
+                    logger.error("\(reason); recording continues")
                 }
             }
         }
@@ -139,7 +139,7 @@ package final class HTTPStatusServer: Sendable {
         switch error {
         case let error as IOError: String(cString: strerror(error.errnoCode))
         case let error as SocketAddressError.UnknownHost:
-            "there is no machine '\(error.host)'"
+            "the host '\(error.host)' does not exist"
         default: "\(error)"
         }
     }
@@ -152,7 +152,7 @@ package enum OperationsServerError: Error, Hashable, CustomStringConvertible {
     package var description: String {
         switch self {
         case .cannotListen(let address, let reason):
-            "cannot answer HTTP at \(address): \(reason); choose another address with --http"
+            "cannot serve HTTP at \(address): \(reason); use another --http address"
         }
     }
 }

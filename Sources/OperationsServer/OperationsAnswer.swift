@@ -15,7 +15,7 @@ struct OperationsAnswer: Hashable, Sendable {
     ///   - path: of the request, without its query.
     init(to method: String, _ path: String, board: StatusBoard) {
         guard method == "GET" || method == "HEAD" else {
-            self.init(.methodNotAllowed, "only GET and HEAD are answered here\n")
+            self.init(.methodNotAllowed, "only GET and HEAD are supported\n")
             return
         }
         switch path {
@@ -24,7 +24,7 @@ struct OperationsAnswer: Hashable, Sendable {
             contentType = MetricText.contentType
         case "/healthz": self.init(board.liveness)
         case "/readyz": self.init(board.readiness)
-        default: self.init(.notFound, "here are /metrics, /healthz and /readyz\n")
+        default: self.init(.notFound, "use /metrics, /healthz or /readyz\n")
         }
     }
 

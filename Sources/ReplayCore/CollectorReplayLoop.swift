@@ -183,7 +183,7 @@ extension CollectorReplayLoop {
             } catch {
                 // What was read is complete; the line is told at the end.
                 failure = error
-                sayGoodbye("the recording cannot be read on")
+                sayGoodbye("the rest of the recording cannot be read")
             }
         }
     }
@@ -248,7 +248,7 @@ extension CollectorReplayLoop {
             if pacer != nil || isFlowing {
                 sayGoodbye("the replay was stopped")
             } else {
-                outcome = .failed("stopped before the collector had taken anything")
+                outcome = .failed("stopped before the collector had accepted any samples")
             }
         }
         if wishes.isAbandoned, outcome == nil {

@@ -50,7 +50,9 @@ final class ContainerOutput {
         try finish()
         parts += 1
         guard parts <= Self.maximumParts else {
-            throw ReplayError("the recording changes its formats more than \(parts - 1) times")
+            throw ReplayError(
+                "the format of the recording changes more than \(parts - 1) times: replay a shorter range"
+            )
         }
         writer = try ContainerWriter(
             to: part(), format: format, tracks: formats.map { try ContainerTrack($0) },
@@ -69,7 +71,7 @@ final class ContainerOutput {
         let name = parts == 1 ? path : Self.name(path, part: parts)
         if parts > 1, !overwrites, FileSystem.exists(name) {
             throw ReplayError(
-                "\(name) is there already, and the recording goes on there in another format; --overwrite replaces it"
+                "\(name) already exists, and the recording continues there in another format: use --overwrite to replace it"
             )
         }
         files.append(name)

@@ -64,7 +64,7 @@ package final class ContainerReplay {
             publish(force: true)
             return .complete
         } catch let error as ContainerError {
-            if case .cancelled = error { return .failed("given up before the end") }
+            if case .cancelled = error { return .failed("cancelled before the end") }
             return .failed("\(error)")
         } catch let error as ReplayError {
             throw error

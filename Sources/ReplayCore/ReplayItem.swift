@@ -67,5 +67,5 @@ package struct ReplayError: Error, Hashable, CustomStringConvertible {
 
     /// No source has anything in the time that was asked for.
     static let nothing = ReplayError(
-        "there is nothing to play: no source has samples in that time")
+        "nothing to play: no source has samples in this range")
 }

@@ -202,7 +202,7 @@ final class ReplayLine {
             guard case .clockReply(let reply) = try WireMessage(decoding: message) else { return }
             if let exchange = prober.finish(reply, receivedAt: now) { link.add(exchange) }
         } catch {
-            logger.debug("the collector's clock sent something unreadable: \(error)")
+            logger.debug("invalid message from the collector's clock: \(error)")
         }
     }
 

@@ -100,7 +100,8 @@ struct ReplaySchedule {
         let before = players.map(\.formats)
         players = try makePlayers()
         guard players.map(\.formats) == before else {
-            throw ReplayError("the recording has changed while it was played: it cannot be looped")
+            throw ReplayError(
+                "the recording changed during playback and cannot be looped: leave --loop out")
         }
         for index in players.indices { ahead[index] = try next(index) }
     }

@@ -58,7 +58,7 @@ struct SampleMerge {
             }
             guard let format = sample.file.format(sample.track) else {
                 throw ReplayError(
-                    "\(sample.file.path): its \(sample.track) is not described")
+                    "\(sample.file.path) is damaged: its \(sample.track) track has no description")
             }
             guard let track = inputs[earliest.input].tracks[sample.track] else {
                 inputs[earliest.input].tracks[sample.track] = formats.count

@@ -48,7 +48,7 @@ package struct SpoolPlayer: SourcePlayer {
             throw ReplayError("\(error)")
         }
         guard let first = lives.popFirst() else {
-            throw ReplayError("nothing in the spool \(directory) can be read")
+            throw ReplayError("the spool \(directory) holds no readable samples")
         }
         life = first
         number = first.sequences.lowerBound

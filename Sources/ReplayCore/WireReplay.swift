@@ -61,7 +61,7 @@ package final class WireReplay: Sendable {
         } catch let error as ReplayError {
             throw error
         } catch {
-            throw ReplayError("cannot go on playing to \(endpoint): \(error)")
+            throw ReplayError("replay to \(endpoint) failed: \(error)")
         }
     }
 }

@@ -78,7 +78,7 @@ final class WireReplayLoop {
     private static func next(_ tape: WireTapeReader) throws -> WireRecording.Entry? {
         guard let entry = try tape.next() else { return nil }
         guard isPossible(entry.arrivedNanoseconds) else {
-            throw ReplayError("\(tape.path): a message came when no clock has ever been")
+            throw ReplayError("\(tape.path): a message has an impossible time: the file is damaged")
         }
         return entry
     }
@@ -144,7 +144,7 @@ extension WireReplayLoop {
         case .connection: break
         case .missing(let count):
             report.missingMessages += count
-            logger.warning("\(count) messages are missing on the tape here")
+            logger.warning("\(count) messages are missing in the wire recording at this point")
         case .message(let header, let payload):
             let line = try line(entry.connection)
             guard !line.isRefused else {
@@ -258,7 +258,7 @@ extension WireReplayLoop {
     /// Says no to a command at once: who asked need not wait for an agent that is not there.
     private func refuse(_ command: Command, on line: WireLine) throws {
         let reply = CommandReply.failure(
-            .refused, "this is a recorded wire that is played again: it has no camera")
+            .refused, "this is the replay of a wire recording: it has no camera")
         let report = Report(id: command.id, source: command.source, reply: reply)
         _ = try line.socket.send(.bytes(WireMessage.report(report).encoded()))
     }

@@ -151,17 +151,18 @@ extension SyncMeasurement {
         for name in skipped {
             if skipped.count < stretches.count {
                 report.notes.append(
-                    "\(name) is left out: no time code and no beeps can be read, so it has no test pattern"
+                    "\(name) is left out: it has no readable time codes or beeps, so it is not the test pattern"
                 )
             } else {
                 report.failures.append(
-                    "\(name): no time code and no beeps can be read; only recordings of the "
-                        + "test pattern can be measured")
+                    "\(name): no readable time codes or beeps; only recordings of the test "
+                        + "pattern can be measured")
             }
         }
         for source in report.sources where source.unreadablePictures > 0 && source.pictures > 0 {
             report.notes.append(
-                "\(source.name): \(source.unreadablePictures) pictures without a readable code")
+                "\(source.name): \(source.unreadablePictures) pictures without a readable time code"
+            )
         }
         for source in stretches.map(\.source) where source.observations.damagedPackets > 0 {
             report.notes.append(
@@ -170,14 +171,14 @@ extension SyncMeasurement {
         for pair in report.pairs {
             guard let beyond = pair.picturesBeyondBound, beyond > 0 else { continue }
             report.failures.append(
-                "\(pair.first) and \(pair.second): \(beyond) pictures are further apart than the "
-                    + "recording's own bounds allow")
+                "\(pair.first) and \(pair.second): the error of \(beyond) pictures exceeds the "
+                    + "recorded clock bounds")
         }
         if groups.count > 1 {
             let names = groups.map { $0.map { stretches[$0].name }.joined(separator: ", ") }
             let text =
-                "the codes are of \(groups.count) clocks (\(names.joined(separator: " | "))): sources of "
-                + "different ones are not compared; say how they differ with --clock"
+                "the time codes come from \(groups.count) clocks (\(names.joined(separator: " | "))): sources with "
+                + "different clocks are not compared; give their offsets with --clock"
             if limitNanoseconds == nil {
                 report.notes.append(text)
             } else {

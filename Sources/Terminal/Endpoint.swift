@@ -14,10 +14,10 @@ package enum Endpoint {
     package static func flaw(_ endpoint: String) -> String? {
         let advice = "write tcp://ADDRESS:PORT or ipc://PATH"
         if endpoint.hasPrefix("ipc://") {
-            return endpoint.utf8.count > 6 ? nil : "'\(endpoint)' names no path: \(advice)"
+            return endpoint.utf8.count > 6 ? nil : "'\(endpoint)' has no path: \(advice)"
         }
         guard endpoint.hasPrefix("tcp://"), let colon = endpoint.lastIndex(of: ":") else {
-            return "'\(endpoint)' is no endpoint: \(advice)"
+            return "'\(endpoint)' is not an endpoint: \(advice)"
         }
         let port = endpoint[endpoint.index(after: colon)...]
         // Without a port, the last colon is that of "tcp://", or inside of an IPv6 address.

@@ -14,7 +14,7 @@ package func nearestWord(
 package func suggestion(for word: String, among words: [String]) -> String {
     if let nearest = nearestWord(to: word, among: words) { return "did you mean '\(nearest)'?" }
     guard let last = words.last, words.count > 1 else { return words.first ?? "" }
-    return "it is \(words.dropLast().joined(separator: ", ")) or \(last)"
+    return "use \(words.dropLast().joined(separator: ", ")) or \(last)"
 }
 
 /// How many letters have to be inserted, removed or exchanged, or neighbours swapped, to make one word of the other (optimal string

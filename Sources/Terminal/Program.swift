@@ -152,7 +152,7 @@ package enum Program {
         guard value.hasPrefix("-"),
             value.dropFirst().first.map({ $0.isNumber || $0 == "." }) == true
         else { return nil }
-        return "\(option) must not be negative, as '\(value.prefix(80))' is"
+        return "\(option) must not be negative: '\(value.prefix(80))'"
     }
 
     /// Of the values that a complaint names, the one that may have been meant.
@@ -180,7 +180,7 @@ package enum Program {
         }
         do {
             guard let parsed = try Command.parseAsRoot(options.arguments) as? Command else {
-                throw UsageError("these options are another command's")
+                throw UsageError("these options belong to another command")
             }
             return (parsed, options)
         } catch {

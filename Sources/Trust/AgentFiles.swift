@@ -29,7 +29,7 @@ extension KeyDirectory {
                         .malformed(
                             path: agentPath(name), line: 1,
                             reason:
-                                "the same key is in \(other)\(Self.suffix) too: remove one of them")
+                                "\(other)\(Self.suffix) holds the same key: remove one of them")
                     )
                 }
                 agents.authorizations.append(agent)

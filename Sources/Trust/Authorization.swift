@@ -72,12 +72,12 @@ extension Authorization {
         switch file.optional(Self.revokedName) {
         case nil, "no": isRevoked = false
         case "yes": isRevoked = true
-        case .some: throw file.flaw(in: Self.revokedName, "revoked is yes or no")
+        case .some: throw file.flaw(in: Self.revokedName, "revoked must be yes or no")
         }
         let expires = file.optional(Self.expiresName).map(ExpiryTime.seconds)
         if case .some(.none) = expires {
             throw file.flaw(
-                in: Self.expiresName, "a time is written as \(ExpiryTime.text(1_795_254_000))")
+                in: Self.expiresName, "write the time as \(ExpiryTime.text(1_795_254_000))")
         }
         try self.init(
             name: name, key: key, sources: sources, isRevoked: isRevoked,
@@ -87,7 +87,7 @@ extension Authorization {
     var fileText: String {
         let remark =
             expires.map {
-                "# A one-time key: 'tributary-agent enrol' on the box puts the box's own in its place.\n"
+                "# A one-time key: 'tributary-agent enrol' on the box replaces it with the box's own key.\n"
                     + "\(Self.expiresName) = \(ExpiryTime.text($0))\n"
             } ?? ""
         return """

@@ -73,13 +73,13 @@ package struct EnrolmentLine: Hashable, Sendable {
             address.hasPrefix("0.0.0.0:") || address.hasPrefix("*:") || address.hasPrefix("[::]:")
                 || address.hasSuffix(":*")
         {
-            throw .notAServer(text, reason: "that is where to listen, not where to find a server")
+            throw .notAServer(text, reason: "it is a listening address")
         }
         // It becomes one word of a line whose parts are set off by slashes.
         if endpoint.hasPrefix("tcp://"),
             address.contains(where: { $0.isWhitespace || "/'\"".contains($0) })
         {
-            throw .notAServer(text, reason: "no name or address is written so")
+            throw .notAServer(text, reason: "it contains invalid characters")
         }
         return endpoint
     }

@@ -36,22 +36,22 @@ extension KeyDirectory {
         try withLock { () throws(TrustError) in
             let known = try agents().authorizations
             guard var found = known.first(where: { $0.key == token }) else {
-                throw .notEnrollable(reason: "this line has been used already")
+                throw .notEnrollable(reason: "this line has already been used")
             }
             guard !found.isRevoked else { throw .notEnrollable(reason: "\(found.name) is revoked") }
             guard let expires = found.expires else {
                 if key == token { return found }
                 throw .notEnrollable(
-                    reason: "\(found.name) is enrolled already, with the key of this connection")
+                    reason: "\(found.name) is already enrolled, with the key of this connection")
             }
             guard now < expires else {
-                throw .notEnrollable(reason: "the time to enrol \(found.name) is over")
+                throw .notEnrollable(reason: "the line for \(found.name) has expired")
             }
             if let other = known.first(where: { $0.key == key }) {
                 throw .notEnrollable(
                     reason: other.isRevoked
-                        ? "this box's key is revoked, as \(other.name): remove \(agentPath(other.name)) first"
-                        : "this box is known as \(other.name) already")
+                        ? "this box's key is revoked as \(other.name): remove \(agentPath(other.name)) first"
+                        : "this box is already authorised as \(other.name)")
             }
             found.key = key
             found.expires = nil

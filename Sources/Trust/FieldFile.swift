@@ -15,18 +15,21 @@ struct FieldFile {
             if content.isEmpty { continue }
             guard let sign = content.firstIndex(of: "=") else {
                 throw .malformed(
-                    path: path, line: index + 1, reason: "write 'name = value', or '#' and a remark"
+                    path: path, line: index + 1,
+                    reason: "write 'name = value', or '#' and a comment"
                 )
             }
             let name = String(trimmed(content[..<sign]))
             guard names.contains(name) else {
                 throw .malformed(
                     path: path, line: index + 1,
-                    reason: "'\(name.prefix(40))' means nothing here; it can be "
+                    reason: "'\(name.prefix(40))' is not a known name; use "
                         + names.sorted().joined(separator: ", "))
             }
             guard fields[name] == nil else {
-                throw .malformed(path: path, line: index + 1, reason: "\(name) is here twice")
+                throw .malformed(
+                    path: path, line: index + 1,
+                    reason: "\(name) is given twice: remove one of them")
             }
             fields[name] = (
                 String(trimmed(content[content.index(after: sign)...])), index + 1
@@ -40,7 +43,7 @@ struct FieldFile {
     /// A value that must be there.
     func required(_ name: String) throws(TrustError) -> String {
         guard let value = fields[name]?.value else {
-            throw .malformed(path: path, line: 1, reason: "there is no line '\(name) = …' in it")
+            throw .malformed(path: path, line: 1, reason: "the line '\(name) = …' is missing")
         }
         return value
     }

@@ -14,26 +14,26 @@ package enum HandshakeAdvice {
         switch (failure, security) {
         case (.refused, .client(let key, _)):
             return
-                "\(collector) does not admit this box's key: on the server, 'tributary keys authorize "
+                "\(collector) does not admit this box's key: run on the server 'tributary keys authorize "
                 + "\(name) \(key.publicKey.text)'"
         case (.securityMismatch, .client):
             return
-                "\(collector) uses no keys: start it without --insecure, or give --insecure here too if the "
-                + "network is yours alone"
+                "\(collector) uses no keys: start it without --insecure, or add --insecure here on a trusted "
+                + "network"
         case (.securityMismatch, .plain), (.refused, .plain):
             return
-                "\(collector) wants keys: give --collector-key KEY ('tributary keys list' on the server "
-                + "shows it)"
+                "\(collector) requires keys: give --collector-key KEY (shown by 'tributary keys list' on "
+                + "the server)"
         case (.wrongKey, .client), (.brokenOff, .client):
             return
-                "\(collector) broke the greeting off: either it uses no keys, or its key is another than the one "
-                + "that is given here ('tributary keys list' on the server shows it)"
+                "\(collector) closed the connection during the handshake: it uses no keys, or its key is not the one given "
+                + "here (shown by 'tributary keys list' on the server)"
         case (.wrongKey, .plain), (.brokenOff, .plain):
             return
-                "\(collector) broke the greeting off: if it wants keys, give --collector-key KEY ('tributary "
-                + "keys list' on the server shows it)"
+                "\(collector) closed the connection during the handshake: if it requires keys, give --collector-key KEY (shown "
+                + "by 'tributary keys list' on the server)"
         case (.protocolError, _), (_, .server):
-            return "what listens at \(endpoint) does not greet as a collector does"
+            return "the program that listens at \(endpoint) is not a collector: check the address"
         }
     }
 }

@@ -57,7 +57,7 @@ extension KeyDirectory {
         guard var secret = KeyText.decode(try file.required(Self.secretName), .secretKey) else {
             throw file.flaw(
                 in: Self.secretName,
-                "this is no secret key: restore the file, or remove it and make a new key with "
+                "this is not a secret key: restore the file, or remove it and generate a new key with "
                     + "'tributary keys generate'")
         }
         defer { wipe(&secret) }

@@ -7,21 +7,20 @@ import Terminal
 package struct KeyOptions: ParsableArguments {
     @Option(
         help: """
-            The collector's public key, as 'tributary keys generate' printed it on the server. (default: what 'tributary \
-            keys trust' was told)
+            The collector's public key, as printed by 'tributary keys list' on the server. (default: the key stored by \
+            'tributary keys trust')
             """)
     package var collectorKey: String?
 
     @Option(
         help: ArgumentHelp(
             """
-            Directory of keys. This box's own key is made there when there is none; the server has to authorise it. \
-            (default: /etc/tributary/keys for root and users that may read it, otherwise \
-            ~/.config/tributary/keys)
+            Key directory. If it holds no key for this box, one is generated; the server must authorise it. (default: \
+            /etc/tributary/keys for root and for users with read access to it, otherwise ~/.config/tributary/keys)
             """, valueName: "dir"))
     package var keys: String?
 
-    @Flag(help: "Connect to another machine without keys: anybody may read along.")
+    @Flag(help: "Connect without keys: the connection is neither authenticated nor encrypted.")
     package var insecure = false
 
     package init() {}
@@ -29,7 +28,7 @@ package struct KeyOptions: ParsableArguments {
     package func validate() throws {
         if insecure, keys != nil || collectorKey != nil {
             throw ValidationError(
-                "--insecure means without keys: leave out --keys and --collector-key, or it")
+                "--insecure cannot be combined with --keys or --collector-key: leave one out")
         }
     }
 
@@ -41,8 +40,8 @@ package struct KeyOptions: ParsableArguments {
         guard let chosen else { return .plain }
         let own = chosen.key.publicKey.text
         if chosen.isNewKey {
-            logger.notice("made a key for this box: \(chosen.directory.ownKeyPath)")
-            logger.notice("on the server: tributary keys authorize \(source) \(own)")
+            logger.notice("generated a key for this box: \(chosen.directory.ownKeyPath)")
+            logger.notice("run on the server: tributary keys authorize \(source) \(own)")
         }
         return .client(chosen.key, server: chosen.collectorKey)
     }

@@ -31,7 +31,7 @@ enum PrivateFile {
             throw .system(operation: "read", path: path, errno: errno)
         }
         guard status.st_mode & S_IFMT == S_IFREG else {
-            throw .malformed(path: path, line: 1, reason: "this is not a file")
+            throw .malformed(path: path, line: 1, reason: "this is not a regular file")
         }
         try check(status, rule, path: path)
         var bytes = [UInt8](repeating: 0, count: limit + 1)

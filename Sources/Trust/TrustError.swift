@@ -46,56 +46,55 @@ package enum TrustError: Error, Hashable, Sendable, CustomStringConvertible {
     package var description: String {
         switch self {
         case .notAPublicKey(let text):
-            "'\(text.prefix(80))' is no public key: it has 56 letters and digits, and one of these is "
-                + "wrong or missing; copy what 'tributary keys generate' or 'tributary keys list' "
-                + "prints"
+            "'\(text.prefix(80))' is not a valid public key: copy all 56 letters and digits, as printed by "
+                + "'tributary keys generate' or 'tributary keys list'"
         case .isASecretKey:
-            "this is a secret key, which nobody else should see: make a new one, and give the "
-                + "public key that 'tributary keys list' prints"
+            "this is a secret key, which must not be shared: generate a new key, and give the "
+                + "public key printed by 'tributary keys list'"
         case .notAName(let name):
-            "'\(name.prefix(80))' cannot be an agent's name: use letters, digits, '.', '_' and '-', at "
-                + "most 64, and begin with a letter or digit"
+            "'\(name.prefix(80))' is not a valid name for a box: use at most 64 letters, digits, '.', '_' and "
+                + "'-', beginning with a letter or digit"
         case .notAPattern(let text):
-            "'\(text.prefix(80))' cannot stand for sources: write a source's name, or the beginning of "
-                + "names and '*'"
+            "'\(text.prefix(80))' is not a valid source pattern: use a source name, or a prefix "
+                + "followed by '*'"
         case .noOwnKey(let directory):
-            "there is no key in \(directory): make one with 'tributary keys generate --keys \(directory)'"
+            "there is no key in \(directory): generate one with 'tributary keys generate --keys \(directory)'"
         case .noCollectorKey(let endpoint, let directory):
-            "the key of the collector at \(endpoint) is not known: give --collector-key KEY (on the server "
-                + "'tributary keys list' shows it), or 'tributary keys trust KEY' once for \(directory), or "
-                + "--insecure if the network is yours alone"
+            "the key of the collector at \(endpoint) is not known: give --collector-key KEY (shown by "
+                + "'tributary keys list' on the server), run 'tributary keys trust KEY' once for \(directory), or "
+                + "add --insecure on a trusted network"
         case .ownKeyExists(let path):
-            "there is a key in \(path) already ('tributary keys list' shows its public key); remove "
-                + "the file first if nobody trusts it any more"
+            "\(path) already holds a key ('tributary keys list' shows its public key): remove "
+                + "the file first if that key is no longer used"
         case .readableByOthers(let path):
-            "others may read the secret key \(path): 'chmod 600 \(path)', and make a new key if others have"
+            "the secret key \(path) is readable by other users: 'chmod 600 \(path)', and generate a new key if it may have leaked"
         case .writableByOthers(let path):
-            "others may write \(path), which says who is trusted: 'chmod go-w \(path)'"
+            "\(path), which lists trusted keys, is writable by other users: 'chmod go-w \(path)'"
         case .malformed(let path, let line, let reason):
             "\(path), line \(line): \(reason)"
         case .nameTaken(let name, let path):
-            "the name \(name) is another key's (\(path)): to replace that box, 'tributary keys revoke \(name)' first and then "
-                + "this again; for another box, choose another name"
+            "the name \(name) belongs to another key (\(path)): to replace that box, run 'tributary keys revoke \(name)' and "
+                + "then this command again; for another box, choose another name"
         case .keyTaken(let name):
-            "this key is authorised as \(name) already: 'tributary keys revoke \(name)' first, or "
-                + "authorise it under that name"
+            "this key is already authorised as \(name): run 'tributary keys revoke \(name)' first, or "
+                + "use that name"
         case .noSuchAgent(let text, let directory):
-            "no agent '\(text.prefix(80))' in \(directory); 'tributary keys list' shows those there are"
+            "no agent '\(text.prefix(80))' in \(directory): 'tributary keys list' lists the known ones"
         case .tooManyAgents(let directory, let limit):
-            "\(directory) holds more than \(limit) files, the most that are looked at: remove those "
-                + "of agents that are gone"
+            "\(directory) holds more than the maximum of \(limit) files: remove those of "
+                + "agents that are no longer used"
         case .notAnEnrolmentLine:
-            "this is no line of 'tributary keys enrol': copy all of it, ADDRESS/KEY/TOKEN, as the server has printed it"
+            "this is not an enrolment line: copy the complete line ADDRESS/KEY/TOKEN printed by 'tributary keys enrol' on the server"
         case .notAServer(let text, let reason):
-            "'\(text.prefix(80))' is no address at which boxes find the server: \(reason); write server, server:5550 or "
+            "'\(text.prefix(80))' is not a valid server address: \(reason); use server, server:5550 or "
                 + "tcp://server:5550"
         case .notEnrollable(let reason):
             "\(reason); on the server, 'tributary keys enrol' prints a new line"
         case .noDefaultDirectory:
-            "nowhere to look for keys, because HOME is not set: say where with --keys"
+            "there is no default key directory, because HOME is not set: use --keys"
         case .system(let operation, let path, EACCES) where operation == "read":
-            "cannot read \(path): permission denied; run this as its owner, or give it to the user that "
-                + "runs this ('chown USER \(path)')"
+            "cannot read \(path): permission denied; run this as the owner of the file, or change "
+                + "the owner ('chown USER \(path)')"
         case .system(let operation, let path, let errno):
             "cannot \(operation) \(path): \(String(cString: strerror(errno)))"
         case .keys(let text):

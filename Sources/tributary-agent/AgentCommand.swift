@@ -18,19 +18,20 @@ struct AgentCommand: ParsableCommand {
         commandName: "tributary-agent",
         abstract: "Captures one source, encodes it and sends it to a collector.",
         discussion: """
-            'tributary-agent doctor --help' shows how to find out whether this box can do it, 'tributary-agent control --help' \
-            how a running agent is changed, 'tributary-agent enrol --help' how a box is connected to a server.
+            Other commands: 'tributary-agent doctor' checks whether this box can run a capture, 'tributary-agent control' \
+            changes a running agent, 'tributary-agent enrol' connects a box to a server, and 'tributary-agent devices' \
+            lists cameras and microphones with their names. Each has a --help of its own.
 
-            --video test is a moving picture whose top carries its capture time; --audio test beeps at every whole second. \
-            A file is played at its own pace, as a camera would, with its sound unless --audio says otherwise. \
-            'tributary-agent devices' lists cameras and microphones, with the names to use them by.
+            --video test is a moving test pattern that shows its capture time at the top; --audio test beeps at every \
+            whole second. A file is read in real time, like a camera, with its audio unless --audio is given.
 
-            Samples are kept in the spool until the collector has them on disk, and sent again after a lost connection, a \
-            crash or a power cut. A power cut may take what is newer than the last second or, while the collector takes \
-            everything promptly, what it has not got on disk yet. Every option can \
-            come from the environment (--video-bitrate is TRIBUTARY_VIDEO_BITRATE) and from a file (--config). Stop with Ctrl-C or SIGTERM: what \
-            has been captured is sent first, for at most --linger; a second Ctrl-C does not wait. SIGHUP reads the file again: what is captured, its size, rate and \
-            bitrate change while it runs.
+            Samples are kept in the spool until the collector has them on disk. They are sent again after a lost \
+            connection, a crash or a power failure. While the collector keeps up, a power failure on this box can lose the \
+            samples that the collector does not have on disk yet; otherwise it can lose the last second.
+
+            Every option can be set in the environment (--video-bitrate is TRIBUTARY_VIDEO_BITRATE) and in a file \
+            (--config). Stop with Ctrl-C or SIGTERM: captured samples are sent first, for at most --linger; a second \
+            Ctrl-C does not wait. SIGHUP reloads the file: source, size, frame rate and bitrate change without a restart.
             """,
         version: Version.number)
 
@@ -39,7 +40,7 @@ struct AgentCommand: ParsableCommand {
     @OptionGroup(title: "Capture") var capture: CaptureOptions
     @OptionGroup(title: "Encoding") var encoding: EncodingOptions
 
-    @OptionGroup(title: "Keeping what the collector does not have") var keeping: KeepingOptions
+    @OptionGroup(title: "Spool") var keeping: KeepingOptions
 
     @OptionGroup(title: "Keys") var keys: KeyOptions
 
@@ -68,7 +69,7 @@ struct AgentCommand: ParsableCommand {
                 spool: try keeping.spool(source: name))
             if configuration.checks {
                 try settings.check()
-                print("these options are right")
+                print("the options are valid")
                 return
             }
             uplink.linger = keeping.linger.duration
@@ -125,7 +126,7 @@ struct AgentCommand: ParsableCommand {
         case .some(let word) where !word.hasPrefix("-"):
             let commands = ["control", "devices", "doctor", "enrol"]
             let flaw =
-                "there is no command '\(word)': \(suggestion(for: word, among: commands)) Options alone capture."
+                "there is no command '\(word)': \(suggestion(for: word, among: commands)) Without a command, the agent captures."
             Program.refuse(UsageError(flaw), name: Self._commandName)
         default:
             Program.main(AgentCommand.self)

@@ -74,7 +74,7 @@ final class AgentService: Sendable {
     /// Ends the capture; what is there is sent, for as long as --linger says.
     func stop(_ agent: Agent) {
         manager.stopping()
-        manager.status("stopping: what has been captured is sent first")
+        manager.status("stopping: sending the remaining samples first")
         agent.stop()
     }
 
@@ -101,14 +101,14 @@ final class AgentService: Sendable {
             let change = try Self.change(changed, command)
             if !change.isEmpty { apply(change, to: agent) }
         } catch {
-            logger.error("the configuration stays as it was: \(error)")
+            logger.error("the configuration was not changed: \(error)")
         }
     }
 
     private func apply(_ change: CaptureChange, to agent: Agent) {
         agent.change(change) { [logger] reply in
             guard case .failure(_, let text) = reply else { return }
-            logger.error("what is captured stays as it was: \(text)")
+            logger.error("the capture was not changed: \(text)")
         }
     }
 
@@ -152,9 +152,9 @@ final class AgentService: Sendable {
         var parts: [String] = []
         if !now.isEmpty { parts.append("\(now.joined(separator: ", ")) changes now") }
         if !later.isEmpty {
-            parts.append("\(later.joined(separator: ", ")) will change with the next start")
+            parts.append("\(later.joined(separator: ", ")) will change at the next start")
         }
-        return "configuration read again: "
+        return "configuration reloaded: "
             + (parts.isEmpty ? "nothing has changed" : parts.joined(separator: "; "))
     }
 }

@@ -8,60 +8,60 @@ import Terminal
 struct CaptureOptions: ParsableArguments {
     @Option(
         help: """
-            Where pictures come from: a camera (first for the first there is, /dev/video0, or a name that stays, as \
-            tributary-agent devices lists them), test, file:PATH or none.
+            Video source: a camera (first for the first one found, /dev/video0, or a stable name as listed by \
+            'tributary-agent devices'), test, file:PATH or none.
             """)
     var video: String
 
     @Option(
         help: """
-            Where sound comes from: a sound device of ALSA (default, hw:CARD=NAME,DEV=0, or first for the first there \
-            is), test, file:PATH or none. (default: from where the pictures come, if there is sound)
+            Audio source: an ALSA device (default, hw:CARD=NAME,DEV=0, or first for the first one found), test, file:PATH \
+            or none. (default: the audio of the file or test pattern; none for a camera)
             """)
     var audio: String?
 
     @Option(
         help: """
-            A named picture size: low 640x480, medium 960x540, high 1280x720, 1080p. A camera that does not have it falls \
-            back to the next smaller one.
+            Named frame size: low 640x480, medium 960x540, high 1280x720, 1080p. If the camera does not support it, the \
+            next smaller preset is used.
             """)
     var preset: SizePreset?
 
     @Option(
-        help: "The pictures' size, such as 1280x720. (default: 1280x720, or the file's own)")
+        help: "Frame size, such as 1280x720. (default: 1280x720, or the size of the file)")
     var size: PictureSize?
 
-    @Option(help: "Pictures per second. (default: 30, or the file's own)")
+    @Option(help: "Frame rate in frames per second. (default: 30, or the rate of the file)")
     var fps: FrameRate?
 
     @Option(
         help: """
-            How a camera is to deliver its pictures: yuyv, nv12, yu12, mjpeg, h264, or V4L2's four characters. (default: \
-            as is least work)
+            Pixel format that the camera delivers: yuyv, nv12, yu12, mjpeg, h264, or a V4L2 FourCC. (default: the format \
+            with the lowest CPU load)
             """)
     var videoFormat: String?
 
-    @Option(help: "Only this part of the pictures, WIDTHxHEIGHT+X+Y, all of them even.")
+    @Option(help: "Crop rectangle, WIDTHxHEIGHT+X+Y; all numbers must be even.")
     var crop: PictureCrop?
 
-    @Option(help: "How players turn the pictures: clockwise by 0, 90, 180 or 270 degrees.")
+    @Option(help: "Display rotation, clockwise: 0, 90, 180 or 270 degrees.")
     var rotate = PictureOrientation.Rotation.none
 
-    @Flag(help: "Players exchange left and right, before they turn.")
+    @Flag(help: "Mirror the display horizontally, before rotation.")
     var mirror = false
 
     @Option(
-        help: "End so long after the start, whether or not the capture was stopped meanwhile.")
+        help: "Stop this long after the start. Time while the capture is paused counts.")
     var duration: TimeSpan?
 
-    @Flag(help: "Start a file again when it ends.")
+    @Flag(help: "Loop an input file.")
     var loop = false
 
     /// Writes what was asked for into the settings.
     func apply(to settings: inout CaptureSettings) throws {
         if preset != nil, size != nil {
             throw UsageError(
-                "both --preset and --size say how large the pictures are: leave one out")
+                "--preset and --size cannot be combined: leave one out")
         }
         settings.video = try VideoChoice(argument: video)
         settings.audio =

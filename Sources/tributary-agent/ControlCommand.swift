@@ -19,10 +19,10 @@ enum ControlSocket {
 struct ControlCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "control", _superCommandName: "tributary-agent",
-        abstract: "Shows and changes what the agent on this box captures, while it does.",
+        abstract: "Shows and changes the capture of a running agent on this box.",
         discussion: """
-            'tributary agent SOURCE' at the server takes the same commands. Exit status 1 when no agent runs here, or when \
-            it refuses.
+            'tributary agent SOURCE' on the server takes the same commands. Exit status 1 when no agent is running here or \
+            the agent refuses the command.
             """,
         subcommands: AgentCommands.all(by: SocketRoute.self))
 }
@@ -31,13 +31,14 @@ struct ControlCommand: ParsableCommand {
 struct SocketRoute: AgentRoute {
     @Option(
         help:
-            "The source's name. (default: this machine's name, or that of the only agent there is)")
+            "Source name. (default: this machine's name, or that of the only running agent)")
     var source: String?
 
-    @Option(help: "Where the agent keeps its spools, as it was told.")
+    @Option(help: "The agent's spool directory (its --spool).")
     var spool: String?
 
-    @Option(help: ArgumentHelp("The agent's socket, as it was told.", valueName: "path"))
+    @Option(
+        help: ArgumentHelp("The agent's control socket (its --control-socket).", valueName: "path"))
     var controlSocket: String?
 
     static var optionNames: Set<String> { ["source", "spool", "control-socket"] }
@@ -51,13 +52,17 @@ struct SocketRoute: AgentRoute {
 
     func ask(_ request: CommandRequest) throws -> (reply: CommandReply, payload: [UInt8]) {
         if let source, !SourceNames.isValid(source) {
-            throw UsageError("'\(source.prefix(80))' cannot be a source's name")
+            throw UsageError(
+                "'\(source.prefix(80))' is not a valid source name: use letters, digits, '.', '_' and '-'"
+            )
         }
         guard let path = socketPath else {
-            throw UsageError("say where the agent's socket is with --control-socket")
+            throw UsageError(
+                "there is no spool directory to find the agent in: give its socket with --control-socket"
+            )
         }
         guard ControlClient.isListening(at: path) else {
-            throw Failure("no agent takes commands at \(path): \(advice(path))")
+            throw Failure("no agent is listening at \(path): \(advice(path))")
         }
         let client = try ControlClient(path: path, name: "the agent") {
             ControlClient.isListening(at: path)
@@ -78,16 +83,17 @@ struct SocketRoute: AgentRoute {
     /// What to do where nobody listens: the agents there are, by name.
     private func advice(_ path: String) -> String {
         guard controlSocket == nil, let directory = KeepingOptions.directory(spool) else {
-            return "give another --control-socket, and be the user that the agent runs as"
+            return "check --control-socket, and run this as the user that the agent runs as"
         }
         let running = Self.sockets(in: directory).filter(ControlClient.isListening).sorted()
             .compactMap { $0.split(separator: "/").last?.dropLast(".sock".count) }
         guard !running.isEmpty else {
             return
-                "no agent runs with its spool in \(directory); say where with --spool or --control-socket, and be the user "
-                + "that it runs as"
+                "no agent is running with its spool in \(directory); give --spool or --control-socket, and run this as "
+                + "the user that the agent runs as"
         }
-        return "running with this spool: \(running.joined(separator: ", ")); choose with --source"
+        return
+            "running with this spool: \(running.joined(separator: ", ")); choose one with --source"
     }
 
     private static func sockets(in directory: String) -> [String] {

@@ -31,7 +31,7 @@ extension DeviceReport.Camera {
             lines.append("          \(group.sizes.map(\.text).joined(separator: ", "))")
         }
         if !controls.isEmpty {
-            lines.append("      controls (all of each with --json)")
+            lines.append("      controls (details with --json)")
             lines.append("          \(controls.map(\.text).joined(separator: ", "))")
         }
         if !heldBy.isEmpty { lines.append("      in use by \(heldBy.joined(separator: ", "))") }

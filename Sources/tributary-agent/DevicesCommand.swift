@@ -7,8 +7,8 @@ struct DevicesCommand: ParsableCommand {
         commandName: "devices", _superCommandName: "tributary-agent",
         abstract: "Lists cameras and microphones.",
         discussion: """
-            Each with the name that stays (for --video and --audio), what it can do, and who has it open, as far as this user \
-            may see. Devices are opened for a moment, and left as they are.
+            Shows the stable name of each device (for --video and --audio), its capabilities, and the processes that have it \
+            open, as far as this user can see them. Devices are opened briefly; their settings are not changed.
             """)
 
     @Flag(help: "Print JSON.")

@@ -9,17 +9,17 @@ import Trust
 struct DoctorCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor", _superCommandName: "tributary-agent",
-        abstract: "Looks whether this box can capture, encode, keep and send what is asked of it.",
+        abstract: "Checks whether this box can capture, encode, store and send with these options.",
         discussion: """
-            Takes the agent's own options, tries what they ask for, and says for each thing whether it works and what to do \
-            when it does not. Nothing is recorded. Devices that a running agent has are busy for it, too: run it before. \
-            Exit status 1 when something does not work.
+            Takes the agent's options, tests each part, and reports whether it works and what to do when it does not. \
+            Nothing is recorded. Devices that a running agent uses are busy, so run this before starting the agent. \
+            Exit status 1 when a test fails.
             """)
 
     @OptionGroup var link: LinkOptions
     @OptionGroup(title: "Capture") var capture: CaptureOptions
     @OptionGroup(title: "Encoding") var encoding: EncodingOptions
-    @OptionGroup(title: "Keeping what the collector does not have") var keeping: KeepingOptions
+    @OptionGroup(title: "Spool") var keeping: KeepingOptions
     @OptionGroup(title: "Keys") var keys: KeyOptions
     @OptionGroup(title: "Configuration") var configuration: ConfigurationOptions
 
@@ -53,7 +53,7 @@ struct DoctorCommand: ParsableCommand {
             } catch {
                 throw UsageError("\(error)")
             }
-            print("these options are right")
+            print("the options are valid")
             return
         }
         var uplink = UplinkSettings(

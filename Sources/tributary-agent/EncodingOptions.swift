@@ -7,56 +7,59 @@ import Terminal
 struct EncodingOptions: ParsableArguments {
     @Option(
         help: """
-            Who encodes the pictures: auto (the first that opens of h264_vaapi, h264_v4l2m2m, h264_nvenc, h264_qsv and \
-            libx264; the log says what was tried), copy (a file's own H.264 and AAC, bit for bit), or the name of one of \
-            libavcodec's H.264 encoders.
+            Video encoder: auto (the first that opens of h264_vaapi, h264_v4l2m2m, h264_nvenc, h264_qsv and libx264; the \
+            log lists the ones tried), copy (the H.264 and AAC of the camera or file, unchanged), or the name of a \
+            libavcodec H.264 encoder.
             """)
     var encoder = "auto"
 
     @Option(
         help: """
-            What becomes of pictures when the encoder is slower than the camera: drop leaves out what is more than half a \
-            second late, keep lets five seconds of pictures wait in memory, or 256 MB of them if that is less, and leaves out \
-            what comes while those wait. The recording says what is missing.
+            What to do when the encoder is slower than the camera. drop: drop frames that are more than half a second late. \
+            keep: queue up to five seconds of frames in memory, at most 256 MB, and drop frames while the queue is full. \
+            Every dropped frame is recorded as a gap.
             """)
     var late = LatePolicy.drop
 
-    @Option(help: "Bits per second of the pictures, on average.")
+    @Option(help: "Average video bitrate.")
     var videoBitrate = Bitrate(bitsPerSecond: 4_000_000)
 
-    @Option(help: "The most bits per second (VBV). (default: 1.5 times the average)")
+    @Option(help: "Maximum video bitrate (VBV). (default: 1.5 times the average)")
     var videoMaxBitrate: Bitrate?
 
-    @Option(help: "How much time of the most the decoder's buffer holds (VBV).")
+    @Option(help: "VBV buffer size, as time at the maximum bitrate.")
     var videoBuffer = TimeSpan(nanoseconds: 1_000_000_000)
 
     @Option(
         help:
-            "The longest time between two keyframes: where players can seek, and files can be cut.")
+            "Maximum interval between keyframes. Players seek to keyframes, and files are cut there."
+    )
     var keyframeInterval = TimeSpan(nanoseconds: 2_000_000_000)
 
     @Option(help: "H.264 profile: baseline, main or high.")
     var profile = VideoProfile.high
 
-    @Option(help: "How hard libx264 works: ultrafast … veryslow.")
+    @Option(help: "libx264 preset: ultrafast … veryslow.")
     var encoderPreset = "veryfast"
 
-    @Option(help: "libx264's tuning: zerolatency or none. (default: zerolatency without B-frames)")
+    @Option(help: "libx264 tuning: zerolatency or none. (default: zerolatency without B-frames)")
     var tune: VideoTune?
 
-    @Option(help: "B-frames in a row: smaller recordings, later pictures.")
+    @Option(
+        help:
+            "Maximum number of consecutive B-frames. More give smaller files and a higher latency.")
     var bFrames = 0
 
-    @Option(help: "Threads of the encoder; 0: as many as are of use.")
+    @Option(help: "Number of encoder threads; 0 for automatic.")
     var encoderThreads = 0
 
-    @Option(help: "Bits per second of the sound.")
+    @Option(help: "Audio bitrate.")
     var audioBitrate = Bitrate(bitsPerSecond: 96_000)
 
-    @Option(help: "Sound samples per second. (default: 48000, or the file's or device's own)")
+    @Option(help: "Audio sample rate in Hz. (default: 48000, or the rate of the file or device)")
     var sampleRate: Int?
 
-    @Option(help: "Sound channels. (default: 2, or the file's or device's own)")
+    @Option(help: "Number of audio channels. (default: 2, or as in the file or device)")
     var channels: Int?
 
     func validate() throws {
@@ -81,7 +84,7 @@ struct EncodingOptions: ParsableArguments {
             throw ValidationError("\(name) must be from 1k to \(Bitrate(bitsPerSecond: limit))")
         }
         if let videoMaxBitrate, videoMaxBitrate.bitsPerSecond < videoBitrate.bitsPerSecond {
-            throw ValidationError("--video-max-bitrate is below the average, --video-bitrate")
+            throw ValidationError("--video-max-bitrate must not be less than --video-bitrate")
         }
         if let channels, !(1...8).contains(channels) {
             throw ValidationError("--channels must be from 1 to 8")
@@ -91,7 +94,7 @@ struct EncodingOptions: ParsableArguments {
         }
         if !VideoEncoderSettings.x264Presets.contains(encoderPreset) {
             throw ValidationError(
-                "--encoder-preset '\(encoderPreset)' is none of "
+                "--encoder-preset '\(encoderPreset)' is unknown: use one of "
                     + VideoEncoderSettings.x264Presets.joined(separator: ", "))
         }
     }

@@ -11,30 +11,30 @@ struct EnrolCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "enrol", _superCommandName: "tributary-agent",
         abstract:
-            "Connects this box to a server, with the line that 'tributary keys enrol' printed there.",
+            "Connects this box to a server, with the line printed there by 'tributary keys enrol'.",
         discussion: """
-            Makes this box's key if it has none, has the server authorise it, and writes the collector's address, its key, the key's place and \
-            the source's name into the configuration. Without a line, or with '-', the line is read from standard input: then no other \
-            program on this box sees it. What is in the configuration otherwise stays as it is. It works once; repeated by the same box, it \
-            writes the same again.
+            Generates a key for this box if it has none, has the server authorise it, and writes the collector's address and public key, the \
+            key directory and the source name to the configuration file. Other options in the file are kept. Without LINE, or with '-', the \
+            line is read from standard input, so that no other process can see it. A line is valid once; the same box may repeat the command, \
+            which writes the same values again.
             """)
 
     private static let systemDirectory = "/etc/tributary"
 
-    @Argument(help: "The line; - for standard input.")
+    @Argument(help: "The enrolment line; - for standard input.")
     var line: String?
 
     @Option(
         help: ArgumentHelp(
             """
-            The configuration to write. (default: /etc/tributary/agent.yaml, or with several sources /etc/tributary/agents/SOURCE.yaml for each; \
-            below ~/.config/tributary where that is not allowed)
+            Configuration file to write. (default: /etc/tributary/agent.yaml, or one /etc/tributary/agents/SOURCE.yaml for each of several \
+            sources; below ~/.config/tributary for users other than root)
             """, valueName: "file"))
     var file: String?
 
     @Option(
         help: ArgumentHelp(
-            "Directory of this box's key. (default: as the configuration says, or /var/lib/tributary-agent/keys)",
+            "Key directory of this box. (default: the one in the configuration, or /var/lib/tributary-agent/keys)",
             valueName: "dir"))
     var keys: String?
 
@@ -70,7 +70,7 @@ struct EnrolCommand: ParsableCommand {
             text = line
         } else {
             if isatty(0) == 1 {
-                Console().line("Paste the line that 'tributary keys enrol' printed:")
+                Console().line("Paste the line printed by 'tributary keys enrol':")
             }
             text = Swift.readLine() ?? ""
         }
@@ -88,7 +88,7 @@ struct EnrolCommand: ParsableCommand {
         let base = getenv("XDG_CONFIG_HOME").map { String(cString: $0) }
         if let base, base.hasPrefix("/") { return "\(base)/tributary" }
         guard let home = getenv("HOME") else {
-            throw UsageError("there is no home directory: say where to write with --file")
+            throw UsageError("HOME is not set: give the file to write with --file")
         }
         return "\(String(cString: home))/.config/tributary"
     }
@@ -116,7 +116,7 @@ struct EnrolCommand: ParsableCommand {
     private static func wholePath(of path: String) throws -> String {
         guard !path.hasPrefix("/") else { return path }
         guard let current = getcwd(nil, 0) else {
-            throw Failure("cannot say where \(path) is: begin it with a /")
+            throw Failure("cannot resolve \(path): give an absolute path")
         }
         defer { free(current) }
         let directory = String(cString: current)
@@ -129,12 +129,12 @@ struct EnrolCommand: ParsableCommand {
             // As it will be, but for the source's name, which the server says.
             _ = try Self.text(for: Written(path: path, source: "source"), line, keys)
         } catch {
-            throw Failure("cannot put options into \(path): \(error)")
+            throw Failure("cannot add options to \(path): \(error)")
         }
         let place = access(path, F_OK) == 0 ? path : ConfigurationText.directory(of: path)
         guard access(place, W_OK) == 0 || errno == ENOENT else {
             throw Failure(
-                "cannot write \(path): \(String(cString: strerror(errno))); run this with sudo, or say where with --file"
+                "cannot write \(path): \(String(cString: strerror(errno))); run this with sudo, or give another --file"
             )
         }
     }
@@ -168,7 +168,8 @@ struct EnrolCommand: ParsableCommand {
                 try text.write(to: file.path)
             }
         } catch {
-            throw Failure("this box is enrolled, but \(error); mend that and do the same again")
+            throw Failure(
+                "this box is enrolled, but \(error); fix that and run the same command again")
         }
         return files
     }
@@ -181,7 +182,7 @@ struct EnrolCommand: ParsableCommand {
             try ConfigurationText(path: file.path)
             ?? ConfigurationText(
                 """
-                # Options of tributary-agent(1), a line 'name: value' for each. Made by 'tributary-agent enrol'.
+                # Options of tributary-agent(1), one line 'name: value' for each. Written by 'tributary-agent enrol'.
                 video: first
 
                 """)
@@ -196,13 +197,13 @@ struct EnrolCommand: ParsableCommand {
     private func tell(_ enrolled: Enrolled, _ keys: KeyDirectory, _ files: [Written]) {
         let sources = enrolled.sources.map(\.description).joined(separator: ", ")
         print("enrolled as \(enrolled.name): this box may write \(sources)")
-        print("its key: \(keys.ownKeyPath)")
-        for file in files { print("its configuration: \(file.path)") }
+        print("key: \(keys.ownKeyPath)")
+        for file in files { print("configuration: \(file.path)") }
         if files.contains(where: { $0.source == nil }) {
-            print("say there which source it is (source: NAME), one that matches \(sources)")
+            print("set the source name there (source: NAME); it must match \(sources)")
         }
         if files.count > 1 {
-            print("say in each which camera it is (video: …); 'tributary-agent devices' lists them")
+            print("set the camera in each file (video: …); 'tributary-agent devices' lists them")
         }
         let units = files.compactMap { Self.service(of: $0.path) }
         guard units.count == files.count, access("/run/systemd/system", F_OK) == 0 else {

@@ -8,26 +8,27 @@ import Terminal
 struct KeepingOptions: ParsableArguments {
     @Option(
         help: """
-            The directory in which samples are kept on disk; each source has one of its own in it. none: in memory alone, \
-            where a restart or a power cut takes what the collector does not have yet. (default: $STATE_DIRECTORY, \
+            Spool directory; each source has a subdirectory in it. none: keep samples in memory only; a restart or a power \
+            failure then loses the samples that the collector does not have yet. (default: $STATE_DIRECTORY, \
             /var/lib/tributary-agent for root, $XDG_STATE_HOME/tributary-agent, or ~/.local/state/tributary-agent)
             """)
     var spool: String?
 
     @Option(
         help:
-            "How much the spool may take; past it the oldest groups of pictures are dropped, and the recording says so."
+            "Maximum size of the spool. When it is full, the oldest GOPs are dropped and recorded as gaps."
     )
     var spoolLimit = ByteCount(2_000_000_000)
 
     @Option(
-        help: "How much is kept in memory, where there is no spool or its disk has failed.")
+        help: "Maximum size of the samples kept in memory, without a spool or after a disk failure."
+    )
     var memoryLimit = ByteCount(64 << 20)
 
     @Option(
         help: """
-            How long to go on sending after Ctrl-C or SIGTERM, and how long to wait for a collector that is not there after \
-            the source's end. What is not sent then stays in the spool.
+            How long to continue sending after Ctrl-C or SIGTERM, and how long to wait for an unreachable collector after the \
+            end of the source. Samples not sent by then stay in the spool.
             """)
     var linger = TimeSpan(nanoseconds: UplinkSettings.defaultLinger.nanoseconds)
 
@@ -39,7 +40,7 @@ struct KeepingOptions: ParsableArguments {
             throw ValidationError("--spool-limit \(spoolLimit) is too small: use at least 1MB")
         }
         if let spool, spool.isEmpty {
-            throw ValidationError("--spool is empty: name a directory, or none")
+            throw ValidationError("--spool is empty: give a directory, or none")
         }
     }
 
@@ -48,7 +49,7 @@ struct KeepingOptions: ParsableArguments {
         if spool == "none" { return nil }
         guard let directory = spool ?? Self.usualDirectory() else {
             throw UsageError(
-                "there is no home directory to keep samples in: say where with --spool DIR, or --spool none"
+                "there is no home directory for the spool: use --spool DIR or --spool none"
             )
         }
         return SpoolSettings(

@@ -16,76 +16,76 @@ struct CollectorCommand: ParsableCommand {
         commandName: "tributary-collector",
         abstract: "Receives sources from agents and records each as MP4 on one common timeline.",
         discussion: """
-            Recordings are in DIR/sessions/<session>/<source>/; 'tributary ls' lists them. They play at every instant, \
-            also while they grow. After a crash, start it again: it goes on with the session that was open.
+            Recordings are in DIR/sessions/<session>/<source>/; 'tributary ls' lists them. They are playable at any time, \
+            also while they grow. After a crash, start the collector again: it continues the open session.
 
-            Every option can come from the environment (--start-at is TRIBUTARY_START_AT) and from a file (--config). \
-            Stop with Ctrl-C or SIGTERM: files are finished first. SIGHUP reads the file again.
+            Every option can be set in the environment (--start-at is TRIBUTARY_START_AT) and in a file (--config). \
+            Stop with Ctrl-C or SIGTERM: all files are finished first. SIGHUP reloads the file.
             """,
         version: Version.number)
 
-    @Option(help: "Where agents connect: tcp://ADDRESS:PORT or ipc://PATH.")
+    @Option(help: "Endpoint to listen on for agents: tcp://ADDRESS:PORT or ipc://PATH.")
     var listen = "tcp://127.0.0.1:5550"
 
     @Option(help: ArgumentHelp("Directory of the recordings.", valueName: "dir"))
     var archive = "./recordings"
 
-    @Option(help: "Length of a segment: every source begins a new file at the same instants.")
+    @Option(help: "Segment length. All sources start a new file at the same instants.")
     var segment = TimeSpan(nanoseconds: 600_000_000_000)
 
-    @Option(help: "What the session's zero is.")
+    @Option(help: "Event that defines the session's time zero.")
     var startAt = SessionManifest.StartPolicy.firstSample
 
     @Option(
         help:
-            "How long zero waits for an earlier sample of another source; for another track of one, up to four times as long."
+            "Wait this long for an earlier sample of another source before zero is fixed; up to four times as long for another track of the same source."
     )
     var startWindow = TimeSpan(nanoseconds: 500_000_000)
 
     @Option(
         help: """
-            A session ends when no source has sent anything for so long; 0s: only goodbyes, 'tributary stop' and the \
-            collector's end do.
+            End the session when no source has sent anything for this long. 0s: no timeout; the session ends when every \
+            source has ended, on 'tributary stop' or when the collector stops.
             """)
     var idleTimeout = TimeSpan(nanoseconds: 3_600_000_000_000)
 
-    @OptionGroup(title: "Room") var room: RoomOptions
+    @OptionGroup(title: "Disk space") var room: RoomOptions
 
     @Flag(
-        help: "End when the first session's sources have all said goodbye and every file is final.")
+        help: "Exit when every source of the first session has ended and every file is final.")
     var once = false
 
     @Option(
         help: ArgumentHelp(
             """
-            Directory of keys, as 'tributary keys' makes it. Needed to listen for other machines; given, agents of this \
-            machine have to have keys too. (default: /etc/tributary/keys for root and users that may read it, \
-            otherwise ~/.config/tributary/keys)
+            Key directory, as created by 'tributary keys'. Required for listening to other machines. When it is given, \
+            agents on this machine need keys too. (default: /etc/tributary/keys for root and for users with read \
+            access to it, otherwise ~/.config/tributary/keys)
             """, valueName: "dir"))
     var keys: String?
 
-    @Flag(help: "Let anybody connect, and read along, without keys.")
+    @Flag(help: "Run without keys: connections are neither authenticated nor encrypted.")
     var insecure = false
 
     @Option(
         help: ArgumentHelp(
             """
-            Answer HTTP there: /metrics for Prometheus, /healthz and /readyz for whoever watches over services, all of it \
-            without a password. HOST is this machine alone (127.0.0.1) unless given; none: no HTTP.
+            Serve HTTP at this address, without authentication: /metrics for Prometheus, /healthz and /readyz for health \
+            checks. HOST defaults to 127.0.0.1. Without this option, no HTTP is served.
             """, valueName: "[host:]port"))
     var http: HTTPAddress?
 
     @Option(
         help: ArgumentHelp(
             """
-            Write everything that is received into a new file too, with the time at which it came: 'tributary replay FILE' sends \
-            it again, clock exchanges included. It holds all media, names and addresses; no keys.
+            Also write every received message to a new file, with its arrival time. 'tributary replay FILE' sends \
+            the messages again, including clock exchanges. The file holds all media, names and addresses, but no keys.
             """, valueName: "file"))
     var recordWire: String?
 
     @OptionGroup(title: "Configuration") var configuration: ConfigurationOptions
 
-    @Flag(name: .shortAndLong, help: "Log details too.")
+    @Flag(name: .shortAndLong, help: "Log debug messages too.")
     var verbose = false
 
     func validate() throws {
@@ -104,7 +104,7 @@ struct CollectorCommand: ParsableCommand {
         }
         if let flaw = Endpoint.flaw(listen) { throw ValidationError("--listen: \(flaw)") }
         guard keys == nil || !insecure else {
-            throw ValidationError("--keys and --insecure exclude each other: leave one out")
+            throw ValidationError("--keys and --insecure cannot be combined: leave one out")
         }
         if recordWire?.isEmpty == true {
             throw ValidationError("--record-wire is empty: name a file")
@@ -124,7 +124,7 @@ struct CollectorCommand: ParsableCommand {
         settings.version = Version.number
         let shortage = try findShortage()
         if configuration.checks {
-            print("these options are right")
+            print("the options are valid")
             return
         }
         if let shortage { service.logger.warning("\(shortage)") }
@@ -167,7 +167,7 @@ struct CollectorCommand: ParsableCommand {
             logger.info("metrics are at http://\(address)/metrics")
             if !Endpoint.isLocal("tcp://\(address)") {
                 logger.warning(
-                    "http://\(address) tells every machine that reaches it what is recorded; a firewall can say who does"
+                    "http://\(address) shows every machine that can reach it what is recorded; restrict access with a firewall"
                 )
             }
             return server
@@ -204,8 +204,8 @@ struct CollectorCommand: ParsableCommand {
             guard case .noOwnKey = error else { throw Failure("\(error)") }
             throw UsageError(
                 keys == nil
-                    ? "\(listen) is for other machines too, and \(error), listen on tcp://127.0.0.1:PORT, or "
-                        + "add --insecure if the network is yours alone" : "\(error)")
+                    ? "\(listen) is open to other machines, and \(error), listen on tcp://127.0.0.1:PORT, or "
+                        + "add --insecure on a trusted network" : "\(error)")
         }
     }
 

@@ -7,24 +7,24 @@ import Terminal
 struct RoomOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "What of the disk stays free: media is never written into it. Unless given 1GB, on small disks a twentieth.",
+            "Minimum free disk space; no media is written below it. (default: 1GB, or 5 % of a small disk)",
             valueName: "bytes"))
     var reserve: ByteCount?
 
     @Option(
         help: ArgumentHelp(
-            "Remove finished segments that ended longer ago, such as 30d.", valueName: "time"))
+            "Remove finished segments that are older than this, such as 30d.", valueName: "time"))
     var keepAge: Age?
 
     @Option(
         help: ArgumentHelp(
-            "Remove the oldest finished segments while all together have more, such as 2TB.",
+            "Remove the oldest finished segments while the archive is larger than this, such as 2TB.",
             valueName: "bytes"))
     var keepBytes: ByteCount?
 
     @Option(
         help: ArgumentHelp(
-            "Remove the oldest finished segments while the disk has less free, such as 50GB. 'tributary protect' keeps a session.",
+            "Remove the oldest finished segments while the disk has less free space than this, such as 50GB. 'tributary protect' exempts a session.",
             valueName: "bytes"))
     var keepFree: ByteCount?
 
@@ -39,12 +39,13 @@ struct RoomOptions: ParsableArguments {
 
     func validate() throws {
         if let keepAge, keepAge.span.nanoseconds == 0 {
-            throw ValidationError("--keep-age 0 would keep nothing: use at least 1s, such as 30d")
+            throw ValidationError(
+                "--keep-age 0 would remove every finished segment: use at least 1s, such as 30d")
         }
         if let keepFree, let reserve, keepFree.bytes < reserve.bytes {
             throw ValidationError(
                 "--keep-free \(keepFree) is less than --reserve \(reserve): recording would stop before anything is "
-                    + "removed; make it more")
+                    + "removed; increase --keep-free")
         }
     }
 
@@ -64,15 +65,15 @@ struct RoomOptions: ParsableArguments {
         for (option, bytes) in [("--reserve", reserve?.bytes), ("--keep-free", keepFree?.bytes)] {
             guard let bytes, bytes >= Int64(clamping: size) else { continue }
             throw UsageError(
-                "\(option) \(ByteCount(bytes)) is more than the disk of \(archive) has (\(byteText(size))): "
+                "\(option) \(ByteCount(bytes)) is larger than the disk of \(archive) (\(byteText(size))): "
                     + (option == "--reserve"
-                        ? "nothing could be recorded; use less"
-                        : "everything that is finished would be removed; use less"))
+                        ? "nothing could be recorded; use a smaller value"
+                        : "every finished segment would be removed; use a smaller value"))
         }
         guard let reserve, free <= UInt64(reserve.bytes) else { return nil }
         return
-            "only \(byteText(free)) are free at \(archive) and --reserve keeps \(reserve) free: nothing is recorded "
-            + "until there is room; remove recordings ('tributary rm'), or use a smaller --reserve"
+            "only \(byteText(free)) free at \(archive), and --reserve is \(reserve): nothing is recorded until "
+            + "there is more free space; remove recordings ('tributary rm') or use a smaller --reserve"
     }
 
     /// The archive's directory, or the nearest above it that is there: the rest is made.
@@ -98,5 +99,5 @@ struct Age: HintedArgument {
         self.span = span
     }
 
-    static var valueHint: String { "an age with its unit, such as 12h or 30d" }
+    static var valueHint: String { "an age with a unit, such as 12h or 30d" }
 }

@@ -75,7 +75,7 @@ final class Service: Sendable {
             logger.notice("\(Self.report(changed))")
             if let shortage { logger.warning("\(shortage)") }
         } catch {
-            logger.error("the configuration stays as it was: \(error)")
+            logger.error("the configuration was not changed: \(error)")
         }
     }
 
@@ -92,9 +92,9 @@ final class Service: Sendable {
         var parts: [String] = []
         if !now.isEmpty { parts.append("\(now.joined(separator: ", ")) changed") }
         if !later.isEmpty {
-            parts.append("\(later.joined(separator: ", ")) will change with the next start")
+            parts.append("\(later.joined(separator: ", ")) will change at the next start")
         }
-        return "configuration read again: "
+        return "configuration reloaded: "
             + (parts.isEmpty ? "nothing has changed" : parts.joined(separator: "; "))
     }
 }

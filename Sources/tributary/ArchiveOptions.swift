@@ -13,7 +13,7 @@ struct ArchiveOptions: ParsableArguments {
     func openLayout() throws -> ArchiveLayout {
         guard FileSystem.isDirectory(layout.sessions) else {
             throw Failure(
-                "no archive at \(archive): nothing has been recorded there; say where with --archive"
+                "no archive at \(archive): it holds no recordings; give another --archive"
             )
         }
         return layout
@@ -24,8 +24,8 @@ struct ArchiveOptions: ParsableArguments {
         let found = try sessions(named: name)
         guard let only = found.first, found.count == 1 else {
             throw Failure(
-                "\(found.count) sessions are called or tagged '\(oneLine(name))': "
-                    + "\(Self.list(found)); choose one")
+                "\(found.count) sessions have the name or tag '\(oneLine(name))': "
+                    + "\(Self.list(found)); give one of these IDs")
         }
         return only
     }
@@ -52,7 +52,7 @@ struct ArchiveOptions: ParsableArguments {
         let found = named.isEmpty ? tagged : named
         guard !found.isEmpty else {
             throw Failure(
-                "no session '\(oneLine(name))' in \(archive), nor one of that name or tag; 'tributary ls' shows those there are"
+                "no session '\(oneLine(name))' in \(archive), by ID, name or tag: 'tributary ls' lists the sessions"
             )
         }
         return found
@@ -103,7 +103,7 @@ extension ArchiveOptions {
             }
             return (newest, layout)
         case .file:
-            throw Failure("'\(what)' is a file: name a session, or its directory")
+            throw Failure("'\(what)' is a file: give a session or a session directory")
         }
     }
 
@@ -128,8 +128,8 @@ extension ArchiveOptions {
         if FileSystem.isDirectory(inside.sessions) { return .archive(inside) }
         if isPath {
             throw Failure(
-                "'\(what)' is neither a session's directory (no \(ArchiveLayout.manifestName) in it) nor an archive "
-                    + "(no sessions in it)")
+                "'\(what)' is neither a session directory (it has no \(ArchiveLayout.manifestName)) nor an archive "
+                    + "(it has no sessions)")
         }
         return nil
     }
@@ -145,7 +145,7 @@ extension ArchiveOptions {
                 return try RecordedSession(directory: layout.session(name))
             case .archive:
                 throw Failure(
-                    "'\(first)' is an archive: name one of its sessions, and say --archive \(first)"
+                    "'\(first)' is an archive: give one of its sessions, with --archive \(first)"
                 )
             case .file: return try RecordedSession(files: inputs)
             }
@@ -153,7 +153,8 @@ extension ArchiveOptions {
         for input in inputs {
             guard FileSystem.exists(input) else { throw Failure("no file '\(input)'") }
             if FileSystem.isDirectory(input) {
-                throw Failure("'\(input)' is a directory: name one session, or files of one")
+                throw Failure(
+                    "'\(input)' is a directory: give one session, or files of one session")
             }
         }
         return try RecordedSession(files: inputs)

@@ -7,10 +7,10 @@ struct TributaryCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tributary",
         abstract:
-            "Lists, shows, verifies and replays recordings, keeps the keys, watches collectors, commands agents.",
+            "Lists, verifies, exports and replays recordings; manages keys; monitors collectors; controls agents.",
         discussion: """
-            Recordings are looked for in ./recordings, or where --archive (TRIBUTARY_ARCHIVE) says. Exit status: 0 done, \
-            1 the work failed or 'verify' found damage, 64 wrong usage.
+            The archive is ./recordings unless --archive (TRIBUTARY_ARCHIVE) is given. Exit status: 0 for success, 1 when the \
+            command failed or 'verify' found damage, 64 for wrong usage.
             """,
         version: Version.number,
         subcommands: [

@@ -40,20 +40,20 @@ struct `What an agent says of itself` {
         gone.uplink.isConnected = false
         #expect(
             watch.look(gone, now: Self.second).line
-                == "stage: no pictures (the camera is gone; waiting for it); not sent, 0 B kept on "
-                + "this box: nobody answers at tcp://server:5550")
+                == "stage: no video (the camera is gone; waiting for it); not sent, 0 B kept on "
+                + "this box: no answer from tcp://server:5550")
         gone.uplink.trouble = "the collector does not admit this box's key"
         gone.uplink.spoolTrouble = "no space left on device"
         gone.soundPackets = 60
         #expect(
             watch.look(gone, now: 2 * Self.second).line
-                == "stage: neither pictures nor sound (the camera is gone; waiting for it); not sent, "
+                == "stage: no video, no audio (the camera is gone; waiting for it); not sent, "
                 + "0 B kept on this box: the collector does not admit this box's key; kept in memory "
-                + "alone: no space left on device")
+                + "only: no space left on device")
         gone.isPaused = true
         #expect(
             watch.look(gone, now: 3 * Self.second).line.hasPrefix(
-                "stage: capture is stopped, as asked; "))
+                "stage: capture stopped by a command; "))
     }
 
     @Test func `is nothing as soon as one of its threads hangs`() {
@@ -70,7 +70,7 @@ struct `What an agent says of itself` {
         #expect(watch.look(hung, now: now + patience - 1).stalled == nil)
         hung.turns["uplink"] = 20_000
         let finding = watch.look(hung, now: now + patience)
-        #expect(finding.stalled == "the thread \"capture video 1\" hangs, for 20 s now")
+        #expect(finding.stalled == "the thread \"capture video 1\" has been blocked for 20 s")
         #expect(finding.line == finding.stalled)
         // It was only slow; and a thread that has ended is no thread that hangs.
         hung.turns["capture video 1"] = 31

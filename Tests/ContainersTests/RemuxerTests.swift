@@ -148,7 +148,7 @@ import Testing
         let error = #expect(throws: ContainerError.self) {
             try Self.remux(path, to: output, .mpegTS)
         }
-        #expect(error?.description.contains("MPEG-TS cannot hold PCM_S16LE") == true)
+        #expect(error?.description.contains("MPEG-TS does not support PCM_S16LE") == true)
     }
 
     @Test func `what is encrypted is refused`() throws {

@@ -171,7 +171,7 @@ private final class Full: ContainerSink {
         let disk = #expect(throws: ContainerError.self) {
             try Self.copy(clip, to: .file("/dev/full"), .mpegTS)
         }
-        #expect(disk?.description.contains("/dev/full: No space left") == true)
+        #expect(disk?.description.contains("/dev/full failed: No space left") == true)
         let sink = #expect(throws: ContainerError.self) {
             try Self.copy(clip, to: .sink(Full()), .mpegTS)
         }

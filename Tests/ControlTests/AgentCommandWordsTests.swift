@@ -34,10 +34,10 @@ import Testing
     }
 
     @Test(arguments: [
-        ("stage", true, "say what 'stage' is to do: status, set, start,"),
-        ("--archive x stage", true, "say what 'stage' is to do: status,"),
+        ("stage", true, "no command for 'stage': use status, set, start,"),
+        ("--archive x stage", true, "no command for 'stage': use status,"),
         ("stage stauts", true, "there is no command 'stauts': did you mean 'status'?"),
-        ("dance", false, "there is no command 'dance': it is status, set,"),
+        ("dance", false, "there is no command 'dance': use status, set,"),
         ("stage status", false, nil), ("stage status", true, nil), ("status", true, nil),
         ("", true, nil), ("--json", true, nil), ("stage --help", true, nil),
         ("help set", true, nil),

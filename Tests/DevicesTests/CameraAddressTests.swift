@@ -86,7 +86,7 @@ import Testing
 
     @Test func `without any camera there is advice`() {
         let error = DeviceError.noCamera("first", available: [])
-        #expect(error.description.contains("this machine has none: plug one in"))
+        #expect(error.description.contains("this machine has no camera: plug one in"))
     }
 }
 

@@ -50,7 +50,7 @@ import Testing
     @Test func `JPEG is taken where raw pictures are slower`() throws {
         let choice = try choose(Self.webcam, exactly(1280, 720))
         #expect(choice.code == .mjpeg && choice.rate == FrameRate(30))
-        #expect(choice.reason.contains("raw pictures of this size are slower"))
+        #expect(choice.reason.contains("raw video of this size is slower"))
     }
 
     @Test func `slow raw pictures are taken when no more are wanted`() throws {
@@ -65,20 +65,20 @@ import Testing
         ])
         let choice = try choose(abilities, exactly(640, 360), rate: 15)
         #expect(choice.code == .nv12)
-        #expect(choice.reason.contains("encoded where it lies"))
+        #expect(choice.reason.contains("encoded without conversion"))
     }
 
     @Test func `pictures are left out when the camera has no rate as low as that`() throws {
         let choice = try choose(Self.webcam, exactly(640, 480), rate: 20)
         #expect(choice.rate == FrameRate(30) && choice.recordedRate == FrameRate(20))
         #expect(choice.isThinned)
-        #expect(choice.reason.contains("20 of its 30 pictures per second are kept"))
+        #expect(choice.reason.contains("20 of its 30 fps are kept"))
     }
 
     @Test func `a rate that the camera does not reach is said`() throws {
         let choice = try choose(Self.webcam, exactly(1920, 1080), rate: 60)
         #expect(choice.recordedRate == FrameRate(30))
-        #expect(choice.reason.contains("no 60 pictures per second"))
+        #expect(choice.reason.contains("does not support 60 fps"))
     }
 
     @Test func `a larger size of the same shape is made smaller`() throws {
@@ -103,8 +103,8 @@ import Testing
         let choice = try choose(slow, levels)
         #expect(choice.size == PictureSize(width: 640, height: 480))
         #expect(choice.notes.count == 2)
-        #expect(choice.notes[0].contains("high, 1280×720, has at most 12 pictures per second"))
-        #expect(choice.notes[1].contains("medium is 960×540, which the camera does not have"))
+        #expect(choice.notes[0].contains("high, 1280×720, at no more than 12 fps"))
+        #expect(choice.notes[1].contains("medium is 960×540, which the camera does not support"))
         // At that rate, the first level is what was asked for.
         #expect(try choose(slow, levels, rate: 12).size == PictureSize(width: 1280, height: 720))
     }
@@ -128,10 +128,10 @@ import Testing
     @Test(arguments: [
         (CameraEncoderAbilities(), "bitrate cannot be set"),
         (CameraEncoderAbilities(bitrates: 1...1_000_000), "do not include 4000000"),
-        (CameraEncoderAbilities(bitrates: 1...5_000_000), "keyframes cannot be set"),
+        (CameraEncoderAbilities(bitrates: 1...5_000_000), "keyframe interval cannot be set"),
         (
             CameraEncoderAbilities(bitrates: 1...5_000_000, keyframePictures: 1...30),
-            "every 60 pictures"
+            "cannot be 60 pictures"
         ),
     ]) func `why the camera's own H264 is not used is said`(
         encoder: CameraEncoderAbilities, reason: String
@@ -151,7 +151,7 @@ import Testing
         #expect {
             _ = try choose(Self.webcam, exactly(640, 480), code: .nv12)
         } throws: {
-            "\($0)".contains("it has no NV12; it has MJPG, YUYV")
+            "\($0)".contains("it does not support NV12: use one of MJPG, YUYV")
         }
     }
 
@@ -159,7 +159,7 @@ import Testing
         #expect {
             _ = try choose(Self.webcam, exactly(640, 480), own: .always(Self.needs))
         } throws: {
-            "\($0)".contains("no H.264 of its own")
+            "\($0)".contains("no H.264 to copy")
         }
     }
 

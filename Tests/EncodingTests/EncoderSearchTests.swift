@@ -24,7 +24,7 @@ import Testing
         #expect(tried == ["h264_vaapi", "h264_v4l2m2m", "h264_nvenc"])
         let line = try #require(EncoderSearch.summary(refusals, using: found))
         #expect(
-            line == "encoding with h264_nvenc; tried before: h264_vaapi: No VA display found; "
+            line == "encoding with h264_nvenc; not usable: h264_vaapi: No VA display found; "
                 + "h264_v4l2m2m: not in this libavcodec")
         #expect(EncoderSearch.summary([], using: "libx264") == nil)
     }

@@ -13,7 +13,7 @@ import Testing
         #expect(starting.body == "starting: not listening yet\n")
         board.publish(CollectorStatus())
         #expect(OperationsAnswer(to: "GET", "/readyz", board: board).status == .ok)
-        #expect(OperationsAnswer(to: "GET", "/healthz", board: board).body == "well\n")
+        #expect(OperationsAnswer(to: "GET", "/healthz", board: board).body == "ok\n")
         let metrics = OperationsAnswer(to: "GET", "/metrics", board: board)
         #expect(metrics.status == .ok)
         #expect(metrics.contentType == "text/plain; version=0.0.4; charset=utf-8")
@@ -39,7 +39,7 @@ import Testing
         }
         #expect(
             "\(error)"
-                == "cannot answer HTTP at 127.0.0.1:\(server.port): Address already in use; choose another address with "
-                + "--http")
+                == "cannot serve HTTP at 127.0.0.1:\(server.port): Address already in use; use another "
+                + "--http address")
     }
 }

@@ -76,7 +76,7 @@ import Testing
         #expect(lines[1] == "  3 connections refused")
         #expect(lines.allSatisfy { !$0.contains("…") }, "\(lines)")
         let disk = lines.drop { !$0.hasPrefix("disk:") }.prefix(2).joined(separator: " ")
-        #expect(disk.contains("2.3 days left, then the oldest go"))
+        #expect(disk.contains("2.3 days until removal"))
         #expect(disk.contains("version 1.2.3"))
         #expect(lines.last?.hasSuffix("spool full 123456, +2") == true, "\(lines)")
     }
@@ -135,7 +135,7 @@ import Testing
         #expect(texts(view).contains("NOT RECORDING: there is no room on the disk"))
         let early = SiteView(try MetricReading(StatusBoard(version: "1").metrics))
         #expect(texts(early).contains("NOT RECORDING: the collector is starting"))
-        #expect(texts(early).last == "no agent has come")
+        #expect(texts(early).last == "no agents")
         let old = TopScreen(view, place: "here", complaint: "gone\u{1B}[2J").lines().map(\.text)
         #expect(old.contains("no answer: gone\\u{1b}[2J"))
     }

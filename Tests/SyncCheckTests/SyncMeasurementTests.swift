@@ -127,7 +127,7 @@ import Testing
         let report = SyncMeasurement.measure([
             ObservedSource(name: "film", files: [], observations: Observations())
         ])
-        #expect(report.failures.contains { $0.contains("film: no time code") })
+        #expect(report.failures.contains { $0.contains("film: no readable time codes") })
     }
 
     @Test func `a recording without any code is left out beside others that have one`() {
@@ -138,7 +138,9 @@ import Testing
         #expect(report.isAccepted, "\(report.failures)")
         #expect(report.sources.map(\.name) == ["a"])
         #expect(report.skippedSources == ["film"])
-        #expect(report.notes.contains { $0.contains("film is left out: no time code") })
+        #expect(
+            report.notes.contains { $0.contains("film is left out: it has no readable time codes") }
+        )
         #expect(report.worstNanoseconds == 0)
     }
 }

@@ -110,35 +110,38 @@ import Testing
             "FILE, line 2: there is no option 'video_bitrate'; did you mean 'video-bitrate'?"
         ),
         ("onec: yes", "FILE, line 1: there is no option 'onec'; did you mean 'once'?"),
-        ("colour: red", "FILE, line 1: there is no option 'colour'; '--help' names them all"),
-        ("config: x", "FILE, line 1: 'config' belongs on the command line, not into a file"),
-        ("once: 3", "'once' is either yes or no, not '3' (FILE, line 1)"),
+        ("colour: red", "FILE, line 1: there is no option 'colour'; '--help' lists all options"),
+        (
+            "config: x",
+            "FILE, line 1: 'config' is only for the command line: remove it from the file"
+        ),
+        ("once: 3", "'once' must be yes or no, not '3' (FILE, line 1)"),
         (
             "once: yes\nonce: no",
-            "FILE, line 2: 'once' is there twice, first in line 1; leave one out"
+            "FILE, line 2: 'once' is given twice, first in line 1; remove one of them"
         ),
         (
             "start-at: [a, b]",
-            "FILE, line 1: 'start-at' has more than one value; write 'name: value', a line for each option"
+            "FILE, line 1: 'start-at' has more than one value; write one line 'name: value' for each option"
         ),
         (
             "start-at: {a: b}",
-            "FILE, line 1: 'start-at' has more than one value; write 'name: value', a line for each option"
+            "FILE, line 1: 'start-at' has more than one value; write one line 'name: value' for each option"
         ),
         (
             "- once",
-            "FILE, line 1: this is no list of options; write 'name: value', a line for each option"
+            "FILE, line 1: this is not a list of options; write one line 'name: value' for each option"
         ),
         (
             "once",
-            "FILE, line 1: this is no list of options; write 'name: value', a line for each option"
+            "FILE, line 1: this is not a list of options; write one line 'name: value' for each option"
         ),
         (
             "once: yes\n---\nonce: no",
-            "FILE, line 2: a second document begins; write 'name: value', a line for each option"
+            "FILE, line 2: a second document begins; write one line 'name: value' for each option"
         ),
-        ("start-at: 'a", "FILE, line 1, is not YAML: found unexpected end of stream"),
-        ("\u{0}", "FILE, line 1, is not YAML: control characters are not allowed"),
+        ("start-at: 'a", "FILE, line 1, is not valid YAML: found unexpected end of stream"),
+        ("\u{0}", "FILE, line 1, is not valid YAML: control characters are not allowed"),
     ])
     func `what is wrong with a file is said in one line`(file: String, complaint: String) {
         #expect(self.complaint(of: file) == complaint)
@@ -151,7 +154,7 @@ import Testing
         #expect(throws: ConfigurationError.unreadable(path: "/", errno: EISDIR)) {
             try merged(["--config=/"])
         }
-        #expect(complaint(of: String(repeating: "#", count: 300_000)).contains("more than 256 KiB"))
+        #expect(complaint(of: String(repeating: "#", count: 300_000)).contains("at most 256 KiB"))
     }
 
     @Test func `a complaint about a value says where the value is from`() throws {

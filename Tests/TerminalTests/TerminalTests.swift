@@ -142,7 +142,7 @@ private struct List: ParsableCommand {
         arguments: [
             (["lst"], "there is no command 'lst': did you mean 'list'?"),
             (["keys", "enrl", "x"], "there is no command 'enrl': did you mean 'enrol'?"),
-            (["dance"], "there is no command 'dance': it is keys or list"),
+            (["dance"], "there is no command 'dance': use keys or list"),
             (["list"], nil), (["keys", "enrol", "door"], nil), (["--help"], nil), ([], nil),
         ] as [([String], String?)])
     func `a command that there is not is answered with what may be meant`(
@@ -153,8 +153,8 @@ private struct List: ParsableCommand {
 
     @Test(
         arguments: [
-            (["--fps", "-5"], "--fps must not be negative, as '-5' is"),
-            (["--fps", "-.5"], "--fps must not be negative, as '-.5' is"),
+            (["--fps", "-5"], "--fps must not be negative: '-5'"),
+            (["--fps", "-.5"], "--fps must not be negative: '-.5'"),
             (["--fps", "--size"], nil), (["--fps"], nil),
         ] as [([String], String?)])
     func `a negative value is not called a missing one`(words: [String], answer: String?) {

@@ -52,11 +52,11 @@ struct `An enrolment` {
         let done = try directory.completeEnrolment(token: token, key: own, now: now)
         #expect(
             reason { _ = try directory.completeEnrolment(token: token, key: other, now: now) }
-                .contains("has been used already"))
+                .contains("has already been used"))
         #expect(try directory.completeEnrolment(token: own, key: own, now: now) == done)
         #expect(
             reason { _ = try directory.completeEnrolment(token: own, key: other, now: now) }
-                .contains("stage is enrolled already"))
+                .contains("stage is already enrolled"))
         #expect(try directory.agents().authorizations == [done])
     }
 
@@ -66,11 +66,11 @@ struct `An enrolment` {
         #expect(register.standing(of: first, now: now + 60) == .expired(name: "stage"))
         #expect(
             reason { _ = try directory.completeEnrolment(token: first, key: own, now: now + 60) }
-                .contains("the time to enrol stage is over"))
+                .contains("the line for stage has expired"))
         let second = try enrol()
         #expect(
             reason { _ = try directory.completeEnrolment(token: first, key: own, now: now) }
-                .contains("has been used already"))
+                .contains("has already been used"))
         try directory.revoke("stage")
         #expect(
             reason { _ = try directory.completeEnrolment(token: second, key: own, now: now) }
@@ -91,7 +91,7 @@ struct `An enrolment` {
         let token = try enrol("door")
         #expect(
             reason { _ = try directory.completeEnrolment(token: token, key: one, now: now) }
-                .contains("known as stage already"))
+                .contains("already authorised as stage"))
         #expect(try directory.completeEnrolment(token: token, key: other, now: now).name == "door")
         // A box that is made anew: its old key is revoked first, and what it may write stays.
         try directory.authorize(name: "door", key: nil, sources: Authorization.patterns("door-*"))
@@ -122,7 +122,7 @@ struct `An enrolment` {
             text.replacing("enrols-until = 2", with: "enrols-until = x"),
             to: directory.agentPath("stage"))
         #expect(
-            try directory.agents().flaws.first?.description.contains("a time is written") == true)
+            try directory.agents().flaws.first?.description.contains("write the time as") == true)
     }
 
     @Test(arguments: [

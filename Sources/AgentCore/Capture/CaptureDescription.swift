@@ -9,7 +9,7 @@ enum CaptureDescription {
         let seconds = decimal(plan.keyframeInterval.nanoseconds, per: 1_000_000_000)
         var text = "video \(plan.size) at \(plan.frameRate) fps, \(plan.encoder)"
         text += " \(plan.profile.rawValue), \(bitrate(plan.bitrate))"
-        text += " (cap \(bitrate(plan.maximumBitrate))), keyframe every \(seconds) s"
+        text += " (maximum \(bitrate(plan.maximumBitrate))), keyframe every \(seconds) s"
         if plan.bFrames > 0 { text += ", \(plan.bFrames) B-frames" }
         return text
     }

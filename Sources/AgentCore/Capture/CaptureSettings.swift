@@ -117,25 +117,27 @@ extension CaptureSettings {
     /// Finds what contradicts itself before anything is opened.
     func validate() throws(CaptureError) {
         if video == .none, audio == .none {
-            throw .settings("nothing to capture: both --video and --audio are none")
+            throw .settings(
+                "nothing to capture: --video and --audio are both none; set one of them")
         }
         if let duration, duration <= .zero {
-            throw .settings("a duration must be longer than nothing")
+            throw .settings("--duration must be more than 0")
         }
         if videoFormat != nil, !isFromCamera {
             throw .settings("--video-format is for cameras; leave it out")
         }
         guard encoder == .copy, !isFromCamera else { return }
         if video == .test {
-            throw .settings("the test pattern has nothing to copy; leave --encoder copy out")
+            throw .settings("--encoder copy does not work with the test pattern: leave it out")
         }
         if case .device = audio {
             throw .settings(
-                "a sound device has nothing to copy: leave --encoder copy out, or use --audio none")
+                "--encoder copy does not work with an audio device: leave it out, or use --audio none"
+            )
         }
         if size != nil || frameRate != nil || crop != nil {
             throw .settings(
-                "--encoder copy leaves pictures as they are: no --size, no --fps, no --crop")
+                "--encoder copy cannot be combined with --size, --fps or --crop: leave them out")
         }
     }
 

@@ -84,7 +84,7 @@ final class LivePictures {
         guard let part = picture.cropped(to: crop) else {
             throw .noConversion(
                 from: "\(picture.format.name) \(picture.width)×\(picture.height)",
-                to: "its part \(crop)")
+                to: "the crop rectangle \(crop)")
         }
         return part
     }

@@ -48,11 +48,11 @@ private enum SourceArgument {
         case "none": self = .none
         case "test": self = .test
         case Self.filePrefix:
-            throw .settings("\(option) file: needs the path of a file behind the colon")
+            throw .settings("\(option) file: needs a path after the colon")
         case _ where argument.hasPrefix(Self.filePrefix):
             self = .file(String(argument.dropFirst(Self.filePrefix.count)))
         case "":
-            throw .settings("\(option) needs a word: test, file:PATH, none or a device")
+            throw .settings("\(option) is empty: use test, file:PATH, none or a device")
         default:
             self = .device(argument)
         }

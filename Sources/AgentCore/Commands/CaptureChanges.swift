@@ -40,7 +40,9 @@ extension CaptureSession {
     /// Changes what is asked for, all of it or nothing.
     func apply(_ change: CaptureChange) throws(ChangeError) {
         let wasPaused = try state.withLock { (state) throws(ChangeError) in
-            if state.hasExpired { throw .refused("the capture has ended: its --duration is over") }
+            if state.hasExpired {
+                throw .refused("the capture has ended: its --duration has passed")
+            }
             state.isChanging = true
             return state.isPaused
         }
@@ -106,13 +108,15 @@ extension CaptureSession {
     private func exchange(for change: CaptureChange) throws(CaptureError) -> Exchange {
         let present = state.withLock { $0 }
         guard present.hasStarted, !hub.isStopping else {
-            throw .settings("the capture is ending")
+            throw .settings("the capture is stopping")
         }
         var settings = try present.settings.changed(by: change)
         try settings.validate()
         if let deadline = present.deadlineNanoseconds, deadline < .max {
             let rest = deadline - hub.clock.nowNanoseconds
-            guard rest > 0 else { throw .settings("the capture is ending: its --duration is over") }
+            guard rest > 0 else {
+                throw .settings("the capture is stopping: its --duration has passed")
+            }
             settings.duration = .nanoseconds(rest)
         }
         let isPaused = change.isCapturing.map { !$0 } ?? present.isPaused
@@ -145,7 +149,7 @@ extension CaptureSession {
         case .some(.some(let error)): throw .codec(error.description)
         case nil:
             let seconds = Self.pictureMilliseconds / 1_000
-            throw .source("no picture has come for \(seconds) s: the bitrate stays as it is")
+            throw .source("no picture for \(seconds) s: the bitrate was not changed")
         }
         return [{ running.output.wishes.add { $0.rates.append((old, CancellableCall())) } }]
     }
@@ -158,13 +162,13 @@ extension CaptureSession {
         guard !settings.isEmpty else { return [] }
         let pipelines = opened + exchange.kept.map(\.running.pipeline)
         guard let device = pipelines.compactMap(\.device).first else {
-            throw .settings("nothing is captured from a camera now, so it has no controls")
+            throw .settings("no camera is being captured, so there are no controls")
         }
         let before = try device.controls()
         for setting in settings {
             guard let control = before.first(where: { $0.name == setting.name }) else {
                 throw .settings(
-                    "the camera has no control '\(setting.name)'; 'controls' shows those it has")
+                    "the camera has no control '\(setting.name)': 'controls' lists its controls")
             }
             if let flaw = control.flaw(in: setting.value) { throw .settings(flaw) }
         }
@@ -177,7 +181,7 @@ extension CaptureSession {
             do throws(CaptureError) {
                 try device.set(old)
             } catch {
-                self.hub.noted("the camera's controls could not be set back: \(error)")
+                self.hub.noted("the camera's controls could not be restored: \(error)")
             }
         }
         do throws(CaptureError) {
@@ -202,7 +206,7 @@ extension CaptureSession {
         for running in leaving { running.output.retire() }
         for running in leaving
         where running.ended.wait(milliseconds: Self.pipelineMilliseconds) == nil {
-            hub.noted("\(running.pipeline.name) does not come to its end; going on without it")
+            hub.noted("\(running.pipeline.name) does not stop; continuing without it")
         }
         let gone = Set(leaving.map(\.number))
         state.withLock { $0.pipelines.removeAll { gone.contains($0.number) } }
@@ -227,11 +231,11 @@ extension CaptureSession {
         let isPaused = state.withLock { $0.isPaused }
         begin(
             opened, notBefore: hub.clock.nowNanoseconds, after: ends,
-            text: "interrupted by a change that failed")
+            text: "interrupted by a failed change")
         defer { hub.hold(isPaused) }
         if failures.isEmpty { return .refused(error.description) }
         let text =
-            "\(error); and what was captured before cannot be opened again: "
+            "\(error); and the previous source cannot be opened again: "
             + failures.joined(separator: "; ")
         // Nobody has asked for this end.
         if hub.running.isEmpty { hub.fail(text) }
@@ -258,7 +262,7 @@ extension CaptureSession {
             "pictures: \(settings.video.argument), sound: \(settings.audio.argument)"
         begin(
             opened, notBefore: now, after: ends,
-            text: "not captured while a command was followed; \(words)")
+            text: "not captured while a command was applied; \(words)")
     }
 
     /// From there on nothing is captured.
@@ -283,16 +287,16 @@ extension CaptureSession.Exchange {
 extension DeviceControl {
     /// Why it cannot have that value, in one line; nil: it can.
     func flaw(in value: Int64) -> String? {
-        if isReadOnly { return "the control '\(name)' can only be read" }
+        if isReadOnly { return "the control '\(name)' is read-only" }
         switch kind {
         case .button: return nil
         case .menu where !choices.isEmpty:
             if choices.contains(where: { $0.value == value }) { return nil }
             let names = choices.map { "\($0.value) (\($0.label))" }.joined(separator: ", ")
-            return "the control '\(name)' cannot be \(value): it has \(names)"
+            return "the control '\(name)' has no value \(value): use one of \(names)"
         case .number, .toggle, .menu, .other:
             if range.contains(value) { return nil }
-            return "the control '\(name)' cannot be \(value): it goes from \(range.lowerBound) to "
+            return "the control '\(name)' cannot be \(value): use \(range.lowerBound) to "
                 + "\(range.upperBound)"
         }
     }

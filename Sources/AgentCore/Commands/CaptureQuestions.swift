@@ -39,7 +39,7 @@ extension CaptureSession {
         let running = try pictures()
         guard running.pipeline.makesKeyframes else {
             throw .refused(
-                "the pictures are copied as they come, keyframes too; use --encoder libx264 to ask for some"
+                "the video is copied, so keyframes cannot be requested: use --encoder libx264"
             )
         }
         running.output.wishes.add { $0.isKeyframeWanted = true }
@@ -52,13 +52,13 @@ extension CaptureSession {
         let running = try pictures()
         guard running.pipeline.encoder != nil else {
             throw .refused(
-                "the pictures are copied as they come, and not decoded here; use --encoder libx264 for "
-                    + "snapshots, or take one from the recording with 'tributary extract --jpeg'")
+                "the video is copied without decoding, so no snapshot is possible: use --encoder libx264, or "
+                    + "'tributary extract --jpeg' on the recording")
         }
         let answer = CancellableCall<PictureRequests.Snapshot>()
         running.output.wishes.add { $0.snapshots.append(answer) }
         guard let snapshot = answer.wait(milliseconds: Self.nextPictureMilliseconds) else {
-            throw .refused("no picture has come for \(Self.nextPictureMilliseconds / 1_000) s")
+            throw .refused("no picture for \(Self.nextPictureMilliseconds / 1_000) s")
         }
         let frame = snapshot.frame
         do throws(EncodingError) {
@@ -80,7 +80,7 @@ extension CaptureSession {
     func controls() throws(ChangeError) -> [DeviceControl] {
         let pipelines = state.withLock { $0.pipelines }
         guard let device = pipelines.compactMap(\.pipeline.device).first else {
-            throw .refused("nothing is captured from a camera now, so it has no controls")
+            throw .refused("no camera is being captured, so there are no controls")
         }
         do throws(CaptureError) {
             return try device.controls()
@@ -92,9 +92,9 @@ extension CaptureSession {
     /// The pipeline that gives pictures.
     private func pictures() throws(ChangeError) -> Running {
         let state = state.withLock { $0 }
-        if state.isPaused { throw .refused("nothing is captured now: 'start' goes on") }
+        if state.isPaused { throw .refused("the capture is stopped: 'start' resumes it") }
         guard let running = state.pipelines.first(where: { $0.plan.kinds.contains(.video) }) else {
-            throw .refused("no pictures are captured")
+            throw .refused("no video is being captured")
         }
         return running
     }

@@ -31,7 +31,7 @@ extension CaptureSettings {
         if let bitrate = change.videoBitrate {
             guard encoder != .copy else {
                 throw .settings(
-                    "the pictures are copied, and keep their bitrate; use --encoder libx264 to change it"
+                    "the video is copied and keeps its bitrate: use --encoder libx264 to change it"
                 )
             }
             settings.videoBitrate = Int(clamping: bitrate)

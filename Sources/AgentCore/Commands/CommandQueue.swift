@@ -76,8 +76,8 @@ final class CommandQueue: Sendable {
         }
         switch verdict {
         case .taken: isThere.signal()
-        case .busy: answer(.failure(.busy, "too many commands are not answered yet"), [])
-        case .closed: answer(.failure(.refused, "the agent is ending"), [])
+        case .busy: answer(.failure(.busy, "too many commands are waiting: try again later"), [])
+        case .closed: answer(.failure(.refused, "the agent is stopping"), [])
         }
     }
 
@@ -97,22 +97,23 @@ final class CommandQueue: Sendable {
                 return (.snapshot(description), jpeg)
             case .change(let change):
                 try capture.apply(change)
-                logger.notice("changed, as \(job.asker) asked: \(change.words)")
+                logger.notice("changed by \(job.asker): \(change.words)")
                 for line in capture.descriptions { logger.info("\(line)") }
                 return (.status(status()), [])
             case .unknown:
                 return (
                     .failure(
-                        .unknownCommand, "this agent (\(software)) does not know that command"), []
+                        .unknownCommand, "this agent (\(software)) does not support this command"),
+                    []
                 )
             }
         } catch {
             switch error {
             case .refused(let text):
-                logger.notice("refused what \(job.asker) asked: \(text)")
+                logger.notice("change by \(job.asker) refused: \(text)")
                 return (.failure(.refused, text), [])
             case .notRestored(let text):
-                logger.error("what \(job.asker) asked failed: \(text)")
+                logger.error("change by \(job.asker) failed: \(text)")
                 return (.failure(.notRestored, text), [])
             }
         }
@@ -137,19 +138,19 @@ extension CaptureChange {
         if let video { words.append("video \(video)") }
         if let audio { words.append("audio \(audio)") }
         switch size {
-        case .own: words.append("the source's own size")
+        case .own: words.append("size of the source")
         case .this(let size): words.append("size \(size)")
         case nil: break
         }
         switch frameRate {
-        case .own: words.append("the source's own rate")
-        case .this(let rate): words.append("\(rate) pictures per second")
+        case .own: words.append("frame rate of the source")
+        case .this(let rate): words.append("\(rate) fps")
         case nil: break
         }
         if let videoBitrate { words.append("\(videoBitrate) bit/s") }
         switch crop {
-        case .own: words.append("the whole picture")
-        case .this(let crop): words.append("the part \(crop)")
+        case .own: words.append("no crop")
+        case .this(let crop): words.append("crop \(crop)")
         case nil: break
         }
         if let rotation { words.append("rotated by \(rotation.rawValue)°") }

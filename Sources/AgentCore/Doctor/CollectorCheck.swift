@@ -35,7 +35,7 @@ enum CollectorCheck {
         _ connection: inout LinkConnection, _ settings: UplinkSettings
     ) throws(MessagingError) -> [Diagnosis] {
         let deadline = now() + connectMilliseconds * 1_000_000
-        let reached = Diagnosis("collector", .ok, "somebody listens at \(settings.endpoint)")
+        let reached = Diagnosis("collector", .ok, "a program listens at \(settings.endpoint)")
         var isReached = false
         while now() < deadline {
             try connection.wait(milliseconds: 100)
@@ -61,8 +61,8 @@ enum CollectorCheck {
             return [
                 Diagnosis(
                     "collector", .problem,
-                    "what listens at \(settings.endpoint) does not answer: the collector there hangs, or it is "
-                        + "another program; look at its log, or check --collector")
+                    "the program at \(settings.endpoint) does not answer: the collector there hangs, or it is another "
+                        + "program; check its log and --collector")
             ]
         }
         if let trouble = HostLookup.trouble(of: settings.endpoint) {
@@ -71,17 +71,17 @@ enum CollectorCheck {
         return [
             Diagnosis(
                 "collector", .problem,
-                "nobody listens at \(settings.endpoint): start tributary-collector there, check --collector, "
-                    + "and let its port through the firewall")
+                "no program listens at \(settings.endpoint): start tributary-collector there, check --collector, "
+                    + "and open its port in the firewall")
         ]
     }
 
     private static func keyText(_ settings: UplinkSettings) -> String {
         switch settings.security {
         case .client(let key, _):
-            "the collector admits this box's key \(key.publicKey.text); 'tributary keys list' there says "
-                + "which sources it may write"
-        case .plain, .server: "the collector asks for no key here"
+            "the collector admits this box's key \(key.publicKey.text); 'tributary keys list' there shows "
+                + "the sources it may write"
+        case .plain, .server: "the collector requires no key"
         }
     }
 
@@ -105,13 +105,13 @@ enum CollectorCheck {
         guard let quickest else {
             return Diagnosis(
                 "clock", .problem,
-                "the collector at \(settings.endpoint) does not tell the time: is it one, and of this version?"
+                "the collector at \(settings.endpoint) does not answer clock probes: check that it is a collector of the same version"
             )
         }
         let microseconds = Double(quickest / 100) / 10
         return Diagnosis(
             "clock", .ok,
-            "the collector's clock answers within \(microseconds / 1000) ms: times are known to half of that"
+            "the collector's clock answers within \(microseconds / 1000) ms: the error bound of timestamps is half of that"
         )
     }
 

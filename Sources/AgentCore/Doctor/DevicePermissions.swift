@@ -16,8 +16,8 @@ enum DevicePermissions {
         look(
             at: nodes(in: "/dev") { $0.hasPrefix("video") }, group: "video", what: "cameras",
             missing:
-                "there is no camera on this box (no /dev/video…): plug one in, or look with 'lsusb' "
-                + "whether the kernel sees it")
+                "there is no camera on this box (no /dev/video…): plug one in, or check with "
+                + "'lsusb' whether the kernel sees it")
     }
 
     static func ofMicrophones() -> Access {
@@ -39,7 +39,7 @@ enum DevicePermissions {
         let closed = nodes.filter { access($0, R_OK | W_OK) != 0 && errno == EACCES }
         if closed.isEmpty {
             return .open(
-                Diagnosis("permissions", .ok, "\(what) may be opened (\(nodes.count) devices)"))
+                Diagnosis("permissions", .ok, "\(what) can be opened (\(nodes.count) devices)"))
         }
         guard closed.count == nodes.count else { return .unclear }
         let user = getpwuid(geteuid()).map { String(cString: $0.pointee.pw_name) } ?? "USER"
@@ -47,7 +47,7 @@ enum DevicePermissions {
         return .closed(
             Diagnosis(
                 "permissions", .problem,
-                "\(user) may not open \(closed.joined(separator: ", ")): 'sudo usermod -aG \(owner) "
+                "\(user) has no permission to open \(closed.joined(separator: ", ")): 'sudo usermod -aG \(owner) "
                     + "\(user)', then log in again (a service: SupplementaryGroups=\(owner))"))
     }
 

@@ -42,14 +42,15 @@ enum EncoderSpeed {
     static func judge(_ speed: Double, _ plan: VideoEncoderSettings) -> Diagnosis {
         let tenths = (speed * 10).rounded() / 10
         let what =
-            "\(plan.encoder) does \(plan.size) at \(plan.frameRate) fps \(tenths) times as fast as needed"
+            "\(plan.encoder) encodes \(plan.size) at \(plan.frameRate) fps at \(tenths) times real time"
         let advice = "choose a smaller --size, a lower --fps or --encoder-preset ultrafast"
         if speed < 1 {
-            return Diagnosis("encoder", .problem, "\(what), so pictures would be lost: \(advice)")
+            return Diagnosis(
+                "encoder", .problem, "\(what), so pictures would be dropped: \(advice)")
         }
         if speed < comfortable {
             return Diagnosis(
-                "encoder", .warning, "\(what), which leaves no room for a busy moment: \(advice)")
+                "encoder", .warning, "\(what), which leaves no reserve for load peaks: \(advice)")
         }
         return Diagnosis("encoder", .ok, what)
     }

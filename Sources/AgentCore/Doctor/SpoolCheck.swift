@@ -7,19 +7,19 @@ enum SpoolCheck {
         guard let spool else {
             return Diagnosis(
                 "spool", .warning,
-                "samples are kept in memory alone (\(byteText(memoryLimitBytes))), where a restart takes "
-                    + "them: give --spool a directory")
+                "samples are kept in memory only (\(byteText(memoryLimitBytes))) and are lost in a restart: "
+                    + "give a --spool directory")
         }
         guard let directory = existingPart(of: spool.path) else {
             return Diagnosis(
                 "spool", .problem,
-                "there is no directory above \(spool.path): choose another --spool")
+                "no parent directory of \(spool.path) exists: choose another --spool")
         }
         guard access(directory, W_OK | X_OK) == 0 else {
             let reason = String(cString: strerror(errno))
             return Diagnosis(
                 "spool", .problem,
-                "cannot keep samples in \(spool.path): \(directory): \(reason); make it writable, or choose "
+                "cannot write the spool \(spool.path): \(directory): \(reason); make it writable, or choose "
                     + "another --spool")
         }
         var space = statvfs()
@@ -32,7 +32,7 @@ enum SpoolCheck {
         if free < spool.limitBytes {
             return Diagnosis(
                 "spool", free < spool.limitBytes / 10 ? .problem : .warning,
-                "\(room), less than --spool-limit (\(byteText(spool.limitBytes))): make room, lower the limit, "
+                "\(room), less than --spool-limit (\(byteText(spool.limitBytes))): free some space, lower the limit, "
                     + "or choose another --spool")
         }
         return Diagnosis("spool", .ok, "\(room), for at most \(byteText(spool.limitBytes))")

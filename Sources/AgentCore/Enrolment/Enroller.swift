@@ -54,7 +54,7 @@ package struct Enroller: Sendable {
             if isExchanged {
                 throw EnrolmentError(
                     description:
-                        "\(collector) has enrolled this box and does not admit it: look into its log"
+                        "\(collector) has enrolled this box but does not accept its key: see the collector's log"
                 )
             }
             guard now() < deadline else { throw EnrolmentError(description: notTaken) }
@@ -63,7 +63,7 @@ package struct Enroller: Sendable {
     }
 
     private var notTaken: String {
-        "\(collector) does not take this line: it has been used, its time is over, or it was revoked; on the server, "
+        "\(collector) does not accept this line: it has been used, has expired or was revoked; on the server, "
             + "'tributary keys enrol' prints a new one"
     }
 
@@ -95,11 +95,11 @@ package struct Enroller: Sendable {
                 case .ready: return nil
                 case .handshakeFailed(_, .refused): return .notAdmitted
                 case .handshakeFailed(_, .securityMismatch):
-                    return .failed("\(collector) uses no keys: there is nothing to enrol for")
+                    return .failed("\(collector) uses no keys: no enrolment is needed")
                 case .handshakeFailed:
                     return .failed(
-                        "\(collector) has another key than this line says, uses no keys, or is none: get a new line "
-                            + "from the server that shall record this box")
+                        "\(collector) does not have the key in this line, uses no keys, or is not a collector: get a new line "
+                            + "from the server that records this box")
                 case .connected: isReached = true
                 case .accepted, .retrying, .disconnected, .other: continue
                 }
@@ -107,15 +107,15 @@ package struct Enroller: Sendable {
         }
         if isReached {
             return .failed(
-                "\(collector) accepts connections but does not answer: look into its log, and start it again if it hangs"
+                "\(collector) accepts connections but does not answer: check its log, and restart it if it hangs"
             )
         }
         if let trouble = HostLookup.trouble(of: line.endpoint) {
-            return .failed("\(trouble): have a line printed with another --server")
+            return .failed("\(trouble): print a new line with another --server")
         }
         return .failed(
-            "nobody answers at \(line.endpoint): start tributary-collector there, let its port through the "
-                + "firewall, or have a line printed with another --server")
+            "no answer from \(line.endpoint): start tributary-collector there, open its port in the firewall, or "
+                + "print a new line with another --server")
     }
 
     private func answer(_ connection: inout LinkConnection) throws(MessagingError) -> Answer {
@@ -134,12 +134,14 @@ package struct Enroller: Sendable {
                         continue
                     }
                 } catch {
-                    return .failed("\(collector) said something unreadable: \(error)")
+                    return .failed(
+                        "\(collector) sent an invalid message: \(error); use the same version on both machines"
+                    )
                 }
             }
         }
         return .failed(
-            "\(collector) gives no answer: is it of this version? 'tributary-collector --version' says which"
+            "\(collector) does not answer: check that it has the same version ('tributary-collector --version')"
         )
     }
 

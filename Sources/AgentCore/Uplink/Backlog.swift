@@ -22,7 +22,7 @@ struct Backlog<Storage: SpoolStorage, Payload: SpooledPayload>: Sendable {
     private struct Sender: Sendable {
         var link: AgentLink<Payload>
         /// Who numbers its records.
-        let identity: Identity
+        let identity: SpoolID
         /// Nil: in memory.
         var generation: UInt32?
         let epochs: [Epoch]
@@ -42,8 +42,8 @@ struct Backlog<Storage: SpoolStorage, Payload: SpooledPayload>: Sendable {
     private static var renewalNanoseconds: Int64 { 600_000_000_000 }
 
     private let settings: UplinkSettings
-    private let epoch: Identity
-    private let makeIdentity: @Sendable () -> Identity
+    private let epoch: EpochID
+    private let makeIdentity: @Sendable () -> SpoolID
     /// Opens the spool's directory, where that could not be done at the start; nil: there is none, or it is open.
     private var openShelf: (@Sendable () throws(SpoolError) -> SpoolSet<Storage>)?
     private var shelf: SpoolSet<Storage>?
@@ -82,8 +82,8 @@ struct Backlog<Storage: SpoolStorage, Payload: SpooledPayload>: Sendable {
     init(
         settings: UplinkSettings, shelf: SpoolSet<Storage>?,
         openShelf: (@Sendable () throws(SpoolError) -> SpoolSet<Storage>)? = nil,
-        formats: [TrackFormat], epoch: Identity,
-        makeIdentity: @escaping @Sendable () -> Identity
+        formats: [TrackFormat], epoch: EpochID,
+        makeIdentity: @escaping @Sendable () -> SpoolID
     ) {
         self.settings = settings
         self.shelf = shelf
@@ -245,7 +245,7 @@ struct Backlog<Storage: SpoolStorage, Payload: SpooledPayload>: Sendable {
 
 extension Backlog {
     private static var unknownLoss: String {
-        "the box or the agent was restarted; what it lost then, nobody knows"
+        "the box or the agent was restarted; the amount of lost data is unknown"
     }
 
     /// Finds out what earlier lives left, and goes on with it.
@@ -285,7 +285,7 @@ extension Backlog {
             note(
                 .error,
                 "\(spool.sizeBytes) bytes of samples in \(shelf.storage.path) cannot be read and are "
-                    + "given up")
+                    + "deleted")
             delete(spool.generation)
         }
         if !lives.isEmpty {
@@ -321,7 +321,7 @@ extension Backlog {
     }
 
     private func linkSettings(
-        _ identity: Identity, _ epochs: [Epoch], onDisk: Bool
+        _ identity: SpoolID, _ epochs: [Epoch], onDisk: Bool
     ) -> AgentLinkSettings {
         var link = AgentLinkSettings(
             endpoint: settings.endpoint, software: settings.software, agent: settings.agentName,
@@ -346,7 +346,7 @@ extension Backlog {
 
     private mutating func beginInMemory() { appendSender(makeIdentity(), nil) }
 
-    private mutating func appendSender(_ identity: Identity, _ generation: UInt32?) {
+    private mutating func appendSender(_ identity: SpoolID, _ generation: UInt32?) {
         let epochs = [Epoch(number: SpoolCoding.epoch, identity: epoch)]
         var link = AgentLink<Payload>(
             settings: linkSettings(identity, epochs, onDisk: generation != nil))
@@ -364,8 +364,8 @@ extension Backlog {
         let seconds = retryNanoseconds / 1_000_000_000
         note(
             .error,
-            "\(error); samples are kept in memory (\(limit)) from now on, where a power cut "
-                + "takes them. Make the disk writable: it is tried again in \(seconds) s")
+            "\(error); samples are kept in memory (\(limit)) from now on and are lost in a "
+                + "power failure. Make the disk writable; next attempt in \(seconds) s")
         retryAt = now + retryNanoseconds
         retryNanoseconds = min(2 * retryNanoseconds, Self.longestRetryNanoseconds)
         retireLast()
@@ -478,7 +478,7 @@ extension Backlog {
     private mutating func deletionFailed(_ error: SpoolError) {
         guard !hasDeletionFailed else { return }
         hasDeletionFailed = true
-        note(.error, "\(error); what has been sent stays there until it can be deleted")
+        note(.error, "\(error); samples already sent stay in the spool until they can be deleted")
     }
 
     private mutating func note(_ level: LinkLog.Level, _ text: String) {
@@ -622,7 +622,7 @@ extension Backlog {
 
 extension Backlog {
     private static var putBack: String {
-        "the box was put back to an earlier state; what it had captured since, and not sent, is lost"
+        "the box was restored to an earlier state; samples captured since then and not sent are lost"
     }
 
     /// Whether the collector says that it has records of the spool that is being written which nobody here has sent: the spool, or the
@@ -677,8 +677,8 @@ extension Backlog {
         let (records, inForce) = unsent(of: old, from: first)
         note(
             .warning,
-            "the collector has records of this spool that were not sent from here: the box was put back to an "
-                + "earlier state. What it has captured since then goes on as a new spool")
+            "the collector has records of this spool that this agent has not sent: the box was restored to an "
+                + "earlier state. Samples captured since then continue in a new spool")
         retiredLostSamples += old.link.lostSamples
         senders.removeFirst()
         formats = inForce
@@ -797,6 +797,6 @@ extension Backlog {
         note(
             .error,
             "the spool \(shelf.storage.path) is full (\(byteText(shelf.limitBytes))) and the "
-                + "collector has not taken it: the oldest samples are dropped from now on")
+                + "collector does not accept data: the oldest samples are dropped from now on")
     }
 }

@@ -6,7 +6,7 @@ import Wire
 /// What is put in the place of a group of pictures that a full spool has dropped: one gap, joined with the one before it, and
 /// the formats that changed meanwhile.
 struct Dropped {
-    static let text = "the collector was away for longer than the box's spool lasts"
+    static let text = "the collector was unreachable for longer than the spool can hold"
 
     /// Of the group and the gap that it was joined with.
     let numbers: ClosedRange<UInt64>

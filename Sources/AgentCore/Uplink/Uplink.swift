@@ -66,7 +66,7 @@ package final class Uplink: Sendable {
                         track: nil, cause: .spoolFull, startNanoseconds: times.lowerBound,
                         durationNanoseconds: times.upperBound - times.lowerBound,
                         samples: UInt64(batch.count),
-                        text: "the box's disk did not take samples for too long")))
+                        text: "the spool disk did not accept samples for too long")))
         }
 
         mutating func take() -> [Event] {
@@ -124,9 +124,9 @@ package final class Uplink: Sendable {
                 // A camera whose disk has failed must still record.
                 logger.error(
                     """
-                    \(error); samples are kept in memory alone (\(byteText(settings.memoryLimitBytes))), where a \
-                    restart or a power cut takes them. Make the directory writable, or choose another --spool: it is \
-                    tried again every few seconds
+                    \(error); samples are kept in memory only (\(byteText(settings.memoryLimitBytes))) and are lost in a \
+                    restart or a power failure. Make the directory writable, or use another --spool; the agent retries \
+                    every few seconds
                     """)
                 return (nil, "\(error)")
             }
@@ -298,19 +298,19 @@ extension EncodedSample {
         if data.isEmpty { return "it is empty" }
         if data.count > WireLimits.payloadBytes {
             return
-                "it has \(data.count) bytes, more than the \(WireLimits.payloadBytes) of a message"
+                "it has \(data.count) bytes, more than the \(WireLimits.payloadBytes) that fit into a message"
         }
         let delay = ptsNanoseconds.subtractingReportingOverflow(dtsNanoseconds)
         if delay.overflow || delay.partialValue < 0
             || delay.partialValue > WireLimits.intervalNanoseconds
         {
-            return "it is presented at \(ptsNanoseconds) ns and decoded at \(dtsNanoseconds) ns"
+            return "its PTS is \(ptsNanoseconds) ns and its DTS \(dtsNanoseconds) ns"
         }
         if !(0...WireLimits.intervalNanoseconds).contains(durationNanoseconds) {
-            return "it lasts \(durationNanoseconds) ns"
+            return "its duration is \(durationNanoseconds) ns"
         }
         if dtsNanoseconds.magnitude > WireLimits.timeNanoseconds.magnitude {
-            return "its decoding time is \(dtsNanoseconds) ns"
+            return "its DTS is \(dtsNanoseconds) ns"
         }
         return nil
     }

@@ -277,7 +277,7 @@ extension UplinkLoop {
                 }
                 if let exchange = prober.finish(reply, receivedAt: now) { backlog.add(exchange) }
             } catch {
-                uplink.logger.debug("the collector's clock sent something unreadable: \(error)")
+                uplink.logger.debug("invalid message from the collector's clock: \(error)")
             }
         }
     }

@@ -133,7 +133,7 @@ package final class AudioDevice: AudioInput {
             return .idle
         case EPIPE:
             try run()
-            return .restarted("its buffer ran over")
+            return .restarted("buffer overrun")
         case ESTRPIPE:
             try run()
             return .restarted("the machine was suspended")

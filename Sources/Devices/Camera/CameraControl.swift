@@ -63,17 +63,17 @@ package struct CameraControl: Hashable, Sendable {
 
     /// Why the control cannot have that value; nil: it can.
     package func flaw(of value: Int64) -> String? {
-        if isReadOnly { return "\(name) can only be read" }
+        if isReadOnly { return "\(name) is read-only" }
         switch kind {
         case .button:
             return nil
         case .menu(let choices):
             if choices.contains(where: { $0.value == value }) { return nil }
             let all = choices.map { "\($0.value) (\($0.name))" }.joined(separator: ", ")
-            return "\(name) has no \(value); it has \(all)"
+            return "\(name) has no value \(value): use one of \(all)"
         case .integer, .boolean, .bitmask:
             if (minimum...max(minimum, maximum)).contains(value) { return nil }
-            return "\(name) goes from \(minimum) to \(maximum), not to \(value)"
+            return "\(name) cannot be \(value): use \(minimum) to \(maximum)"
         }
     }
 }

@@ -48,13 +48,13 @@ package struct CameraNegotiation: Sendable {
         if let code = wish.code, !abilities.formats.contains(where: { $0.code == code }) {
             let all = abilities.formats.map(\.code.description)
             throw CameraMismatch(
-                reason: "it has no \(code); it has \(Self.list(all))")
+                reason: "it does not support \(code): use one of \(Self.list(all))")
         }
         if case .always = wish.ownH264,
             !abilities.formats.contains(where: { $0.code == .h264 })
         {
             throw CameraMismatch(
-                reason: "it has no H.264 of its own to copy; leave --encoder copy out")
+                reason: "it delivers no H.264 to copy: leave --encoder copy out")
         }
         switch wish.size {
         case .exactly(let size):
@@ -74,11 +74,13 @@ package struct CameraNegotiation: Sendable {
         if let best = best(larger) {
             var result = choice(best, recorded: size)
             result.notes.append(
-                "the camera has no \(size): its \(best.size) is made smaller")
+                "the camera does not support \(size): \(best.size) is scaled down")
             return result
         }
         throw CameraMismatch(
-            reason: "it has no \(size), nor a larger one of the same shape; it has \(sizes)")
+            reason:
+                "it supports neither \(size) nor a larger size of the same aspect ratio: use one of \(sizes)"
+        )
     }
 
     private func first(
@@ -89,13 +91,13 @@ package struct CameraNegotiation: Sendable {
         var slow: (Candidate, Int)?
         for (place, level) in levels.enumerated() {
             guard let best = best(candidates { $0 == level.size }) else {
-                notes.append("\(level.name) is \(level.size), which the camera does not have")
+                notes.append("\(level.name) is \(level.size), which the camera does not support")
                 continue
             }
             if let rate = best.rate, isTooSlow(rate) {
                 notes.append(
-                    "\(level.name), \(level.size), has at most \(rate) pictures per second of "
-                        + "this camera, less than half of \(wish.rate)")
+                    "the camera delivers \(level.name), \(level.size), at no more than \(rate) fps, "
+                        + "less than half of \(wish.rate)")
                 if slow.map({ best.recordedRate > $0.0.recordedRate }) ?? true {
                     slow = (best, place)
                 }
@@ -118,7 +120,7 @@ package struct CameraNegotiation: Sendable {
             }
         guard let target, let best = best(all.filter { $0.size == target.size }) else {
             throw CameraMismatch(
-                reason: "nothing that it delivers can be used; it has \(sizes)")
+                reason: "none of its formats can be used; it supports \(sizes)")
         }
         return choice(best, recorded: best.size, notes: notes)
     }
@@ -179,15 +181,15 @@ package struct CameraNegotiation: Sendable {
                     + "include \(needs.bitrate)"
             }
             guard let pictures = abilities.encoder.keyframePictures else {
-                return "its keyframes cannot be set"
+                return "its keyframe interval cannot be set"
             }
             let wanted = needs.keyframePictures(at: rate ?? recordedRate)
             guard pictures.contains(wanted) else {
-                return "a keyframe every \(wanted) pictures is not among its "
+                return "its keyframe interval cannot be \(wanted) pictures, only "
                     + "\(pictures.lowerBound) to \(pictures.upperBound)"
             }
             // Coded pictures refer to each other: none can be left out.
-            if let rate, recordedRate < rate { return "it is quicker than \(recordedRate) fps" }
+            if let rate, recordedRate < rate { return "it is faster than \(recordedRate) fps" }
             return nil
         }
     }
@@ -208,34 +210,34 @@ package struct CameraNegotiation: Sendable {
             code: best.format.code, size: best.size, rate: best.rate, recordedSize: recorded,
             recordedRate: best.recordedRate, h264: needs,
             reason: reason(best, level: level),
-            notes: level.map { level in notes.map { "\($0): \(level) is taken" } } ?? notes)
+            notes: level.map { level in notes.map { "\($0): using \(level)" } } ?? notes)
     }
 
     private func reason(_ best: Candidate, level: String?) -> String {
         var words: [String] = []
         if wish.code != nil {
-            words.append("as asked for")
+            words.append("as requested")
         } else {
             switch CameraCoding(best.format.code) {
-            case .h264: words.append("the camera has encoded it")
+            case .h264: words.append("encoded by the camera")
             case .raw(let layout):
                 words.append(
                     layout.isEncodable && best.size == recordedSize(best)
-                        ? "it is encoded where it lies" : "only its colours need converting")
-            case .jpeg: words.append("raw pictures of this size are slower, or none")
-            case .hsv: words.append("its colours need converting twice")
-            case .foreign: words.append("libv4l has to convert it")
+                        ? "encoded without conversion" : "needs only a pixel format conversion")
+            case .jpeg: words.append("raw video of this size is slower or not available")
+            case .hsv: words.append("needs two pixel format conversions")
+            case .foreign: words.append("converted by libv4l")
             }
         }
         if let rate = best.rate, rate > best.recordedRate {
-            words.append("\(best.recordedRate) of its \(rate) pictures per second are kept")
+            words.append("\(best.recordedRate) of its \(rate) fps are kept")
         } else if best.recordedRate < wish.rate {
-            words.append("the camera has no \(wish.rate) pictures per second at this size")
+            words.append("the camera does not support \(wish.rate) fps at this size")
         }
         if best.format.code != .h264,
             abilities.formats.contains(where: { $0.code == .h264 }), wish.code == nil
         {
-            let why = refusal(at: best.recordedRate, best.rate) ?? "it has none of this size"
+            let why = refusal(at: best.recordedRate, best.rate) ?? "not available at this size"
             words.append("its own H.264 is not used: \(why)")
         }
         return words.joined(separator: "; ")

@@ -59,7 +59,7 @@ package struct CameraControlHandle: ~Copyable {
             try node.set(values)
             return nil
         } catch {
-            return "\(error.fault.reason), and the values before could not be set back"
+            return "\(error.fault.reason), and the previous values could not be restored"
         }
     }
 

@@ -70,7 +70,7 @@ package enum Cameras {
         do throws(KernelFault) {
             let capability = try VideoNode(node).capability()
             if capability.isMultiplanarOnly {
-                info.obstacle = "its pictures come in several parts, which is not supported"
+                info.obstacle = "it delivers multi-planar buffers, which are not supported"
             } else if !capability.isCamera {
                 return nil
             }

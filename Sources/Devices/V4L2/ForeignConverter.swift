@@ -38,7 +38,9 @@ final class ForeignConverter: CameraPictureConverter {
         else {
             dlclose(handle)
             throw MissingConversion(
-                reason: "its format \(code) needs libv4lconvert, which cannot be used here")
+                reason:
+                    "its format \(code) needs libv4lconvert, which cannot be loaded: choose another --video-format"
+            )
         }
         self.handle = handle
         self.convert = convert
@@ -62,7 +64,7 @@ final class ForeignConverter: CameraPictureConverter {
         {
             throw MissingConversion(
                 reason:
-                    "nothing here can read its format \(code); choose another with --video-format")
+                    "its format \(code) is not supported: choose another --video-format")
         }
     }
 

@@ -15,7 +15,7 @@ final class HSVConverter: CameraPictureConverter {
         else {
             throw MissingConversion(
                 reason:
-                    "its driver does not say how its format \(code) counts hues; choose another with --video-format"
+                    "its driver does not report the hue encoding of its format \(code): choose another --video-format"
             )
         }
         self.picture = picture

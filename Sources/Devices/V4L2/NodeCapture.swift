@@ -14,16 +14,16 @@ struct CameraAgreement {
         let code = CameraPixelCode(rawValue: picture.pixelformat)
         let size = PictureSize(width: Int(picture.width), height: Int(picture.height))
         if code != choice.code || size != choice.size {
-            return "it lists \(choice.code) \(choice.size), and gives \(code) \(size) instead"
+            return "it lists \(choice.code) \(choice.size), but delivers \(code) \(size)"
         }
         if picture.field == V4L2_FIELD_ALTERNATE.rawValue {
-            return "it gives half pictures only (interlaced)"
+            return "it delivers only interlaced video, which is not supported"
         }
         if case .raw(let layout) = choice.coding {
             let size = layout.sizeBytes(
                 bytesPerRow: Int(picture.bytesperline), height: Int(picture.height))
             if size == 0 || size > Int(picture.sizeimage) {
-                return "it says \(picture.sizeimage) bytes for a picture of \(size)"
+                return "its driver reports \(picture.sizeimage) bytes for a picture of \(size)"
             }
         }
         return nil

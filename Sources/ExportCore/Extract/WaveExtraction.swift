@@ -58,7 +58,7 @@ package struct WaveExtraction {
         summary.durationNanoseconds = output.durationNanoseconds
         summary.sizeBytes = output.file.position
         if sound.damaged > 0 {
-            summary.notes.append("\(sound.damaged) packets of sound are damaged and were left out")
+            summary.notes.append("\(sound.damaged) damaged audio packets left out")
         }
         try target.close(output.file)
         return summary
@@ -147,7 +147,7 @@ private struct WaveOutput {
             throw ExportError.refused(
                 path: file.path,
                 reason:
-                    "the sound's rate or number of channels changes on the way: extract the parts with --start and "
+                    "the audio sample rate or channel count changes in this range: extract the parts with --start and "
                     + "--duration")
         }
         var run = run

@@ -33,7 +33,7 @@ final class ByteFile {
             name.baseAddress.map { mkstemp($0) } ?? -1
         }
         ownsDescriptor = true
-        guard descriptor >= 0 else { throw failure("write beside", errno) }
+        guard descriptor >= 0 else { throw failure("write next to", errno) }
         template.withUnsafeBufferPointer { name in
             if let name = name.baseAddress { unlink(name) }
         }

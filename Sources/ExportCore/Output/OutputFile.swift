@@ -37,7 +37,7 @@ package final class OutputFile {
         var status = stat()
         guard stat(path, &status) == 0 else { return }
         guard status.st_mode & S_IFMT == S_IFREG else {
-            throw ExportError.refused(path: path, reason: "it is no ordinary file")
+            throw ExportError.refused(path: path, reason: "it is not a regular file")
         }
         for input in inputs {
             var other = stat()
@@ -54,7 +54,7 @@ package final class OutputFile {
     func sizeBytes() throws -> Int64 {
         var status = stat()
         guard stat(temporaryPath, &status) == 0 else {
-            throw ExportError.system(operation: "look at", path: path, reason: reason(errno))
+            throw ExportError.system(operation: "access", path: path, reason: reason(errno))
         }
         return Int64(status.st_size)
     }

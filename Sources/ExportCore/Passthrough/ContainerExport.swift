@@ -38,9 +38,9 @@ package struct ContainerExport {
         summary.startNanoseconds = start
         let hidden = try hiddenLead(before: start)
         if lead > 0 || hidden > 0 {
-            let what = lead > 0 ? "--start" : "the recording is to be seen"
+            let what = lead > 0 ? "--start" : "the start of the recording"
             summary.notes.append(
-                "begins \(TimelinePoint.text(max(lead, hidden))) before \(what), at a keyframe: \(format) has no edit list as "
+                "starts \(TimelinePoint.text(max(lead, hidden))) before \(what), at a keyframe: \(format) has no edit list as "
                     + "MP4 and MOV have")
         }
         var samples = try SelectedSamples(range)
@@ -49,8 +49,8 @@ package struct ContainerExport {
         guard !first.isEmpty else { throw ExportError.nothingThere(range.source.name) }
         if let turned = first.map(\.orientation).first(where: { $0 != .upright }) {
             summary.notes.append(
-                "\(format) does not say how pictures are turned (\(turned)): players will show them as the camera saw them; MP4 "
-                    + "and MOV say it, and --video-codec turns the pictures themselves")
+                "\(format) does not store the display orientation (\(turned)), so players show the video unrotated: use MP4 "
+                    + "or MOV, or --video-codec to rotate the pictures")
         }
         let muxed = try MuxedOutput(
             output, format: format,

@@ -143,8 +143,8 @@ package struct MovieExport {
             throw ExportError.refused(
                 path: sample.file.path,
                 reason:
-                    "its sound has another sample rate than the files before it: export the parts with --start "
-                    + "and --duration, or with --audio-codec aac")
+                    "its audio sample rate differs from the files before it: export the parts with --start "
+                    + "and --duration, or use --audio-codec aac")
         }
         if let wanted = tracks[index].wanted, opening?.isTheOne(sample) == true,
             sample.ptsTicks < wanted, wanted - sample.dtsTicks <= Int64(Int32.max)

@@ -29,7 +29,7 @@ final class PictureTranscoder {
             preconditionFailure("a video sample's format is a picture's")
         }
         guard picture.width > 1, picture.height > 1 else {
-            throw ExportError.refused(path: first.file.path, reason: "its picture has no size")
+            throw ExportError.refused(path: first.file.path, reason: "its video has no frame size")
         }
         let orientation = first.format.orientation
         let size =

@@ -88,7 +88,7 @@ package struct TranscodeExport {
         var damaged = 0
         for transcoder in transcoders { damaged += try transcoder.transcoder.finish(into: muxed) }
         if damaged > 0 {
-            summary.notes.append("\(damaged) samples are damaged and were left out")
+            summary.notes.append("\(damaged) damaged samples left out")
         }
         try muxed.finish()
         for (transcoder, packets) in zip(transcoders, muxed.packets) {

@@ -82,20 +82,20 @@ package enum ConfigurationError: Error, Hashable, CustomStringConvertible {
         case .unwritable(let path, let errno):
             "cannot write the configuration \(path): \(String(cString: strerror(errno)))"
         case .tooLarge(let path, let limit):
-            "\(path) is no configuration: it has more than \(limit / 1024) KiB"
+            "\(path) is too large for a configuration file: at most \(limit / 1024) KiB"
         case .malformed(let path, let line, let problem):
-            "\(path), line \(line), is not YAML: \(problem)"
+            "\(path), line \(line), is not valid YAML: \(problem)"
         case .notPlain(let path, let line, let problem):
-            "\(path), line \(line): \(problem); write 'name: value', a line for each option"
+            "\(path), line \(line): \(problem); write one line 'name: value' for each option"
         case .repeated(let name, let path, let line, let earlier):
-            "\(path), line \(line): '\(name)' is there twice, first in line \(earlier); leave one out"
+            "\(path), line \(line): '\(name)' is given twice, first in line \(earlier); remove one of them"
         case .unknown(let name, let path, let line, let nearest):
             "\(path), line \(line): there is no option '\(name)'; "
-                + (nearest.map { "did you mean '\($0)'?" } ?? "'--help' names them all")
+                + (nearest.map { "did you mean '\($0)'?" } ?? "'--help' lists all options")
         case .onlyOnCommandLine(let name, let path, let line):
-            "\(path), line \(line): '\(name)' belongs on the command line, not into a file"
+            "\(path), line \(line): '\(name)' is only for the command line: remove it from the file"
         case .notYesOrNo(let name, let value, let place):
-            "'\(name)' is either yes or no, not '\(value)' (\(place))"
+            "'\(name)' must be yes or no, not '\(value)' (\(place))"
         }
     }
 }

@@ -6,14 +6,14 @@ package struct ConfigurationOptions: ParsableArguments {
         name: .customLong("config"),
         help: ArgumentHelp(
             """
-            Read options from a YAML file, a line 'name: value' for each. What the command line or the environment says \
-            wins over it.
+            Read options from a YAML file with one line 'name: value' for each. The command line and the environment take \
+            precedence.
             """, valueName: "file"))
     package var path: String?
 
     @Flag(
         name: .customLong("check-config"),
-        help: "Only say whether these options are right, and end.")
+        help: "Check the options and exit.")
     package var checks = false
 
     package init() {}

@@ -47,7 +47,8 @@ package struct ConfigurationText: Hashable, Sendable {
         for entry in file.entries {
             guard let value = values[entry.name], value != entry.value else { continue }
             throw .notPlain(
-                path: path, line: entry.line, "the value of '\(entry.name)' goes on behind its line"
+                path: path, line: entry.line,
+                "the value of '\(entry.name)' continues on the next line"
             )
         }
     }

@@ -50,7 +50,7 @@ package struct MergedOptions: Hashable, Sendable {
         }
         warnings = environment.keys.sorted().compactMap { variable in
             OptionEnvironment.meant(by: variable, among: options.takesValue.keys).map {
-                "the environment's \(variable) is no option here; did you mean \($0)?"
+                "the environment variable \(variable) is not an option of this command; did you mean \($0)?"
             }
         }
         if let path = path(in: arguments, options) {

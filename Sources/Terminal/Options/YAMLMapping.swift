@@ -65,7 +65,7 @@ enum YAMLMapping {
             case (YAML_DOCUMENT_START_EVENT, .end):
                 throw .notPlain(path: path, line: line, "a second document begins")
             default:
-                throw .notPlain(path: path, line: line, "this is no list of options")
+                throw .notPlain(path: path, line: line, "this is not a list of options")
             }
         }
     }

@@ -11,80 +11,80 @@ import Terminal
 struct ExportCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "export",
-        abstract: "Writes a recording, or a part of it, as one file for others.",
+        abstract: "Exports a recording, or a part of it, as one file.",
         discussion: """
-            Without codecs nothing is encoded: the recorded samples go into one file, joined across segments. MP4 and MOV begin exactly \
-            at --start, by an edit list behind the keyframe before it; other containers begin at that keyframe. Time stays true: where \
-            something is missing, the last picture stays, and sound is silent, for as long as it was, unless --close-gaps is given.
+            Without --video-codec and --audio-codec nothing is transcoded: the recorded samples are copied into one file, across \
+            segments. MP4 and MOV start exactly at --start, with an edit list after the keyframe before it; other containers start \
+            at that keyframe. Gaps keep their length: the last picture is held and audio is silent, unless --close-gaps is given.
 
-            --layout grid shows several sources side by side as they were at the same instants, with the session's time in the picture. It is \
-            as large as 1280x720 at most, in the shape that the sources' pictures fill, unless --size is given.
+            --layout grid shows several sources side by side, synchronised, with the session time in the picture. Its default size is at \
+            most 1280x720, in the aspect ratio of the grid.
 
-            The file appears when it is whole; Ctrl-C leaves nothing behind. Exit status 1 when it could not be made.
+            The file appears when it is complete; Ctrl-C leaves no file behind. Exit status 1 when the export failed.
             """)
 
     @OptionGroup var input: RecordedInput
 
     @Option(
         name: .shortAndLong,
-        help: ArgumentHelp("The file: .mp4, .mov, .mkv, .webm, .ts, …", valueName: "file"))
+        help: ArgumentHelp("Output file: .mp4, .mov, .mkv, .webm, .ts, …", valueName: "file"))
     var output: String
 
     @Option(
         help: ArgumentHelp(
-            "The container, when the file's name does not say: mp4, mov, mkv, webm, ts, flv, avi.",
+            "Container, if the file name has no known suffix: mp4, mov, mkv, webm, ts, flv, avi.",
             valueName: "name"))
     var format: String?
 
     @Option(
         help: ArgumentHelp(
-            "The source; with --layout grid, give it again for others.", valueName: "name"))
+            "Source to export. Repeatable with --layout grid.", valueName: "name"))
     var source: [String] = []
 
-    @Option(help: "copy, or how to encode pictures: h264, hevc, av1.")
+    @Option(help: "Video codec: copy, h264, hevc, av1. (default: copy; h264 for a grid)")
     var videoCodec: VideoChoice?
 
-    @Option(help: "copy, or how to encode sound: aac, opus.")
+    @Option(help: "Audio codec: copy, aac, opus. (default: copy)")
     var audioCodec: AudioChoice?
 
-    @Option(help: "Bits per second of encoded pictures: 4M. Without, as many as the quality takes.")
+    @Option(help: "Video bitrate when encoding, such as 4M. (default: set by --video-quality)")
     var videoBitrate: Bitrate?
 
     @Option(
         help: ArgumentHelp(
-            "Quality of encoded pictures on the encoder's scale, lower is better: 20 is usual for h264, 23 for hevc, 32 for av1.",
+            "Constant rate factor (CRF) of the encoder, lower is better. (default: 20 for h264, 23 for hevc, 32 for av1)",
             valueName: "crf"))
     var videoQuality: Int?
 
-    @Option(help: "Bits per second of encoded sound: 128k.")
+    @Option(help: "Audio bitrate when encoding.")
     var audioBitrate = Bitrate(bitsPerSecond: 128_000)
 
-    @Option(help: ArgumentHelp("Size of encoded pictures: 1280x720.", valueName: "WxH"))
+    @Option(help: ArgumentHelp("Frame size when encoding, such as 1280x720.", valueName: "WxH"))
     var size: SizeArgument?
 
-    @Option(help: "Only pictures (video) or only sound (audio); both unless given.")
+    @Option(help: "Export only video or only audio. (default: both)")
     var only: OnlyTrack?
 
-    @Flag(help: "Put the index first (MP4, MOV): players begin before they have all of the file.")
+    @Flag(help: "Put the moov box first (MP4, MOV), for playback while downloading.")
     var faststart = false
 
-    @Flag(help: "Leave out stretches of which nothing was recorded.")
+    @Flag(help: "Close gaps instead of keeping their length.")
     var closeGaps = false
 
-    @Option(help: "single, or grid: several sources side by side.")
+    @Option(help: "single, or grid for several sources side by side.")
     var layout = LayoutChoice.single
 
     @Option(
-        help: "Pictures per second of a grid; that of the fastest source unless given, up to 30.")
+        help: "Frame rate of a grid. (default: that of the fastest source, at most 30)")
     var fps: Int?
 
     @Option(
         help: ArgumentHelp(
-            "Whose sound a grid has, or none; the first source that has any unless given.",
+            "Source of the grid's audio, or none. (default: the first source with audio)",
             valueName: "name"))
     var audioSource: String?
 
-    @Flag(help: "Replace the file if it is there already.")
+    @Flag(help: "Overwrite an existing file.")
     var overwrite = false
 
     @Flag(help: "Print JSON.")
@@ -114,36 +114,38 @@ struct ExportCommand: ParsableCommand {
         let isEncoded = videoCodec?.codec != nil || layout == .grid
         if !isEncoded, videoBitrate != nil || videoQuality != nil || size != nil {
             throw ValidationError(
-                "--video-bitrate, --video-quality and --size are for pictures that are encoded: say how with --video-codec"
+                "--video-bitrate, --video-quality and --size need an encoder: add --video-codec"
             )
         }
         if let quality = videoQuality, !(0...63).contains(quality) {
-            throw ValidationError("--video-quality \(quality) is out of range: 0 to 63")
+            throw ValidationError("--video-quality \(quality) is out of range: use 0 to 63")
         }
         if videoBitrate != nil, videoQuality != nil {
-            throw ValidationError("--video-bitrate and --video-quality exclude each other")
+            throw ValidationError(
+                "--video-bitrate and --video-quality cannot be combined: leave one out")
         }
         if layout == .single {
             if source.count > 1 {
                 throw ValidationError(
-                    "one --source, or --layout grid for several side by side")
+                    "more than one --source needs --layout grid: add it, or give one source")
             }
             if fps != nil || audioSource != nil {
-                throw ValidationError("--fps and --audio-source belong to --layout grid")
+                throw ValidationError(
+                    "--fps and --audio-source need --layout grid: add it, or leave them out")
             }
         } else if closeGaps {
             throw ValidationError(
-                "--close-gaps cannot be with --layout grid: its time is the session's")
+                "--close-gaps and --layout grid cannot be combined: a grid runs in session time")
         }
         if let fps, !(1...120).contains(fps) {
-            throw ValidationError("--fps \(fps) is out of range: 1 to 120")
+            throw ValidationError("--fps \(fps) is out of range: use 1 to 120")
         }
         if output == "-" {
             throw ValidationError(
-                "an export is a file; 'tributary replay --to -' writes to standard output")
+                "cannot export to standard output: use 'tributary replay --to -'")
         }
         if videoCodec == .copy, layout == .grid {
-            throw ValidationError("a grid is encoded anew; --video-codec copy cannot be")
+            throw ValidationError("--layout grid needs an encoder: leave --video-codec copy out")
         }
     }
 
@@ -178,14 +180,14 @@ struct ExportCommand: ParsableCommand {
         if let format {
             guard let known = ContainerFormat(name: format) else {
                 throw UsageError(
-                    "'\(format)' is no container that is known here; use mp4, mov, mkv, webm, ts, flv or avi"
+                    "'\(format)' is not a known container: use mp4, mov, mkv, webm, ts, flv or avi"
                 )
             }
             return known
         }
         guard let known = ContainerFormat(path: output) else {
             throw UsageError(
-                "'\(output)' does not say which container: end it in .mp4, .mov, .mkv, .webm or .ts, or use --format"
+                "'\(output)' has no known suffix: use .mp4, .mov, .mkv, .webm or .ts, or add --format"
             )
         }
         return known
@@ -216,7 +218,7 @@ struct ExportCommand: ParsableCommand {
         guard container.isISO else {
             if faststart {
                 throw UsageError(
-                    "--faststart is for MP4 and MOV; \(container) has no index to be put first")
+                    "--faststart is for MP4 and MOV: leave it out for \(container)")
             }
             return try ContainerExport(
                 range, to: file, format: container, closesGaps: closeGaps, control: control

@@ -9,11 +9,11 @@ import Terminal
 struct ExtractCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "extract",
-        abstract: "Takes a track or a picture out of a recording.",
+        abstract: "Extracts a track or a picture from a recording.",
         discussion: """
-            What comes out is what the file's name ends in: .h264 (byte stream with parameter sets at every IDR picture), .aac (ADTS), \
-            .wav (16 bits, decoded, without the encoder's padding), .jpg or .png (the picture that is shown at --at). The input may \
-            still be growing: then as far as it goes.
+            The suffix of the output file selects what is extracted: .h264 (byte stream with parameter sets at every IDR picture), .aac \
+            (ADTS), .wav (decoded to 16 bits, without encoder padding), .jpg or .png (the picture displayed at --at). The input may \
+            still be growing; it is read up to its current end.
             """)
 
     @OptionGroup var input: RecordedInput
@@ -21,28 +21,28 @@ struct ExtractCommand: ParsableCommand {
     @Option(
         name: .shortAndLong,
         help: ArgumentHelp(
-            "The file, or - for standard output; named for the source unless given.",
+            "Output file, or - for standard output. (default: named after the source)",
             valueName: "file"))
     var output: String?
 
-    @Option(help: ArgumentHelp("The source.", valueName: "name"))
+    @Option(help: ArgumentHelp("Source to extract from.", valueName: "name"))
     var source: String?
 
     @Option(
         help: ArgumentHelp(
-            "When the picture is shown: session time (1:23.5, 90s) or UTC.", valueName: "time"))
+            "Time of the picture: session time (1:23.5, 90s) or UTC.", valueName: "time"))
     var at: TimelinePoint?
 
-    @Option(help: "What comes out, when the file's name does not say.")
+    @Option(help: "What to extract, if the file name has no known suffix.")
     var kind: Kind?
 
-    @Flag(help: "A JPEG picture: the same as --kind jpeg.")
+    @Flag(help: "Extract a JPEG picture; same as --kind jpeg.")
     var jpeg = false
 
-    @Flag(help: "Leave out stretches of which nothing was recorded (.wav).")
+    @Flag(help: "Close gaps instead of filling them with silence (.wav).")
     var closeGaps = false
 
-    @Flag(help: "Replace the file if it is there already.")
+    @Flag(help: "Overwrite an existing file.")
     var overwrite = false
 
     @Flag(help: "Print JSON.")
@@ -69,12 +69,12 @@ struct ExtractCommand: ParsableCommand {
 
     private func wanted() throws -> Kind {
         if jpeg, let kind, kind != .jpeg {
-            throw UsageError("--jpeg and --kind \(kind.rawValue) exclude each other")
+            throw UsageError("--jpeg and --kind \(kind.rawValue) cannot be combined: leave one out")
         }
         if let kind = jpeg ? .jpeg : kind {
             if let output, let other = Kind(path: output), other != kind {
                 throw UsageError(
-                    "'\(output)' is named for \(other.rawValue), and \(kind.rawValue) was asked for"
+                    "the suffix of '\(output)' means \(other.rawValue), but \(kind.rawValue) was requested: change one of them"
                 )
             }
             return kind
@@ -82,23 +82,24 @@ struct ExtractCommand: ParsableCommand {
         if let output, output != "-" {
             guard let kind = Kind(path: output) else {
                 throw UsageError(
-                    "'\(output)' does not say what to extract: end it in .h264, .aac, .wav, .jpg or .png, or use --kind"
+                    "'\(output)' has no known suffix: use .h264, .aac, .wav, .jpg or .png, or add --kind"
                 )
             }
             return kind
         }
         if at != nil { return .jpeg }
-        throw UsageError("say what to extract with --kind, or with the ending of --output")
+        throw UsageError("nothing to extract: use --kind, or an --output with a known suffix")
     }
 
     func run() throws {
         let kind = try wanted()
         if at != nil, !kind.isPicture {
-            throw UsageError("--at is for pictures; --start and --duration cut \(kind.rawValue)")
+            throw UsageError(
+                "--at is for pictures: use --start and --duration for \(kind.rawValue)")
         }
-        if closeGaps, kind != .wav { throw UsageError("--close-gaps is for .wav") }
+        if closeGaps, kind != .wav { throw UsageError("--close-gaps is for .wav: leave it out") }
         if kind.isPicture, input.duration != nil || input.start != nil {
-            throw UsageError("a picture is of one instant: use --at")
+            throw UsageError("--start and --duration are not for pictures: use --at")
         }
         let (summary, session, name, file) = try LongWork.run("extracting") {
             control -> (ExportSummary, String, String, String) in

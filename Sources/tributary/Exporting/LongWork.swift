@@ -44,7 +44,8 @@ enum LongWork {
         } catch let error as BitstreamError {
             throw Failure("\(error)")
         } catch let error as RescaleOverflow {
-            throw Failure("a time of \(error.value) ticks is out of range")
+            throw Failure(
+                "a timestamp of \(error.value) ticks is out of range: the file is damaged")
         }
     }
 }

@@ -10,22 +10,23 @@ struct RecordedInput: ParsableArguments {
 
     @Argument(
         help: ArgumentHelp(
-            "A session (its name, or a name or tag that 'note' gave it), 'latest', a session's directory, or recordings (.mp4) of one session.",
+            "A session (its ID, or a name or tag set by 'note'), 'latest', a session directory, or recordings (.mp4) of one session.",
             valueName: "input"))
     var inputs: [String] = []
 
     @Option(
-        help: ArgumentHelp("From when on: session time (1:23.5, 90s) or UTC.", valueName: "time"))
+        help: ArgumentHelp("Start at this session time (1:23.5, 90s) or UTC.", valueName: "time"))
     var start: TimelinePoint?
 
-    @Option(help: ArgumentHelp("How much: 500ms, 10s, 5m.", valueName: "time"))
+    @Option(help: ArgumentHelp("Duration: 500ms, 10s, 5m.", valueName: "time"))
     var duration: TimeSpan?
 
     /// Opens the session.
     func session() throws -> RecordedSession {
         guard !inputs.isEmpty else {
             throw UsageError(
-                "say what: a session, 'latest', or recordings; 'tributary ls' shows them")
+                "no input: give a session, 'latest' or recordings; 'tributary ls' lists the sessions"
+            )
         }
         return try archive.recording(inputs)
     }
@@ -36,7 +37,7 @@ struct RecordedInput: ParsableArguments {
     ) throws -> [ExportRange] {
         let from = start?.sessionNanoseconds(zeroUTCNanoseconds: session.zero.nanoseconds)
         if let duration, duration.nanoseconds <= 0 {
-            throw UsageError("--duration 0 is nothing")
+            throw UsageError("--duration must be more than 0")
         }
         if let from { try checkBeginning(from, of: session) }
         var ranges: [ExportRange] = []
@@ -54,7 +55,7 @@ struct RecordedInput: ParsableArguments {
             }
             if let end, let extent = try source.extent(), end <= extent.startNanoseconds {
                 throw Failure(
-                    "\(source.name) begins at \(TimelinePoint.text(extent.startNanoseconds)), after what was asked for"
+                    "\(source.name) begins at \(TimelinePoint.text(extent.startNanoseconds)), after the end of the requested range"
                 )
             }
             ranges.append(
@@ -74,7 +75,7 @@ struct RecordedInput: ParsableArguments {
         }
         guard start >= first else {
             throw Failure(
-                "--start \(TimelinePoint.text(start)) is before the session begins, at \(TimelinePoint.text(first))"
+                "--start \(TimelinePoint.text(start)) is before the start of the session at \(TimelinePoint.text(first))"
             )
         }
     }
@@ -116,13 +117,13 @@ extension ExportSummary {
     /// `20 s from 0:01:00.000 on, 600 pictures, 938 packets of sound, 10.2 MB`.
     var text: String {
         if durationNanoseconds == 0, pictures == 1 {
-            return "the picture of \(TimelinePoint.text(startNanoseconds)), \(ByteCount(sizeBytes))"
+            return "picture at \(TimelinePoint.text(startNanoseconds)), \(ByteCount(sizeBytes))"
         }
         var parts = [
-            "\(decimal(Double(durationNanoseconds) / 1e9)) s from \(TimelinePoint.text(startNanoseconds)) on"
+            "\(decimal(Double(durationNanoseconds) / 1e9)) s from \(TimelinePoint.text(startNanoseconds))"
         ]
         if pictures > 0 { parts.append("\(pictures) pictures") }
-        if soundPackets > 0 { parts.append("\(soundPackets) packets of sound") }
+        if soundPackets > 0 { parts.append("\(soundPackets) audio packets") }
         if closedNanoseconds > 0 {
             parts.append("gaps of \(decimal(Double(closedNanoseconds) / 1e9)) s closed")
         }

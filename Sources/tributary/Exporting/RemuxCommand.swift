@@ -7,30 +7,30 @@ import Terminal
 struct RemuxCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remux",
-        abstract: "Puts any file's media into another container; nothing is encoded again.",
+        abstract: "Copies the media of any file into another container, without transcoding.",
         discussion: """
-            The file need not be a recording of Tributary's. Picture, sound and subtitles keep their bytes and their times, counted from \
-            the file's earliest one. What cannot be kept is refused in one line: damage, encryption, codecs that the container \
-            does not know.
+            The file need not be a Tributary recording. Video, audio and subtitles keep their bytes and their timestamps, relative to \
+            the earliest one in the file. A file that cannot be copied exactly is refused: damage, encryption, or a codec that the \
+            container does not support.
             """)
 
-    @Argument(help: ArgumentHelp("The file that is read.", valueName: "in"))
+    @Argument(help: ArgumentHelp("Input file.", valueName: "in"))
     var inputPath: String
 
     @Argument(
-        help: ArgumentHelp("The file that is written: .mp4, .mov, .mkv, .ts, …", valueName: "out"))
+        help: ArgumentHelp("Output file: .mp4, .mov, .mkv, .ts, …", valueName: "out"))
     var outputPath: String
 
     @Option(
         help: ArgumentHelp(
-            "The container, when the file's name does not say: mp4, mov, mkv, webm, ts, flv, avi.",
+            "Container, if the file name has no known suffix: mp4, mov, mkv, webm, ts, flv, avi.",
             valueName: "name"))
     var format: String?
 
-    @Flag(help: "Put the index first (MP4, MOV): players begin before they have all of the file.")
+    @Flag(help: "Put the moov box first (MP4, MOV), for playback while downloading.")
     var faststart = false
 
-    @Flag(help: "Replace the file if it is there already.")
+    @Flag(help: "Overwrite an existing file.")
     var overwrite = false
 
     @Flag(help: "Print JSON.")
@@ -50,7 +50,7 @@ struct RemuxCommand: ParsableCommand {
                 ?? ContainerFormat(path: outputPath)
         else {
             throw UsageError(
-                "'\(format ?? outputPath)' does not say which container: .mp4, .mov, .mkv, .webm, .ts, .flv or .avi"
+                "'\(format ?? outputPath)' is not a known container: use .mp4, .mov, .mkv, .webm, .ts, .flv or .avi"
             )
         }
         let result = try LongWork.run("remuxing") { control in
@@ -69,9 +69,12 @@ struct RemuxCommand: ParsableCommand {
             "\(oneLine(outputPath)): \(result.packets) packets, \(ByteCount(result.sizeBytes))")
         if result.earlierNanoseconds > 0 {
             print(
-                "  note: begins \(decimal(Double(result.earlierNanoseconds) / 1e9)) s earlier, with pictures that \(oneLine(inputPath)) "
-                    + "hides: \(container) cannot hide what is needed to decode the first one")
+                "  note: starts \(decimal(Double(result.earlierNanoseconds) / 1e9)) s earlier, with pictures hidden in \(oneLine(inputPath)): "
+                    + "\(container) has no edit list to hide them, and the first picture needs them"
+            )
         }
-        for stream in result.leftOut { print("  note: \(stream) has no place in \(container)") }
+        for stream in result.leftOut {
+            print("  note: \(stream) left out: not supported by \(container)")
+        }
     }
 }

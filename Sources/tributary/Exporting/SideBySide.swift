@@ -15,7 +15,7 @@ enum SideBySide {
             let others = files.filter { $0.path != late.path && name($0) == name(late) }
             guard let other = others.first else { continue }
             return
-                "files of one name begin together; to FFmpeg they do with -copyts:\n"
+                "files with the same name start at the same instant; FFmpeg keeps this with -copyts:\n"
                 + "  ffmpeg -copyts -i \(quoted(other.path)) -i \(quoted(late.path)) …"
         }
         return nil

@@ -7,11 +7,11 @@ import Terminal
 struct ImportCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "import",
-        abstract: "Brings media files into the archive as a session.",
+        abstract: "Imports media files into the archive as a session.",
         discussion: """
-            Each file becomes a source, and all begin at the session's zero: when the first file says that it was recorded, else when it \
-            was written, unless --at says otherwise. H.264 and AAC are taken as they are, from MP4, MOV, Matroska, MPEG-TS and \
-            whatever else FFmpeg reads. The session appears when it is whole.
+            Each file becomes a source, and all sources start at the session zero: --at, or the creation time stored in the files, \
+            or the modification time of the first file. H.264 and AAC are copied unchanged from MP4, MOV, Matroska, MPEG-TS and other containers \
+            that FFmpeg reads. The session appears when it is complete.
             """)
 
     @OptionGroup var archive: ArchiveOptions
@@ -21,17 +21,17 @@ struct ImportCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Names of the sources, in the files' order; give it again for each. Otherwise as the files are called.",
+            "Source name, in the order of the files. Repeatable. (default: the name of the file)",
             valueName: "name"))
     var source: [String] = []
 
     @Option(
         help: ArgumentHelp(
-            "When the files begin: 2026-11-20T22:40:00Z, or without Z in local time.",
+            "Start time of the files: 2026-11-20T22:40:00Z, or without Z in local time.",
             valueName: "time"))
     var at: CalendarInstant?
 
-    @Option(help: "Length of a segment.")
+    @Option(help: "Segment length.")
     var segment = TimeSpan(nanoseconds: 600_000_000_000)
 
     @Flag(help: "Print JSON.")
@@ -53,10 +53,11 @@ struct ImportCommand: ParsableCommand {
 
     func validate() throws {
         if segment.nanoseconds < 1_000_000_000 {
-            throw ValidationError("--segment \(segment) is too short: a second at least")
+            throw ValidationError("--segment \(segment) is too short: use at least 1s")
         }
         if source.count > files.count {
-            throw ValidationError("\(source.count) names for \(files.count) files")
+            throw ValidationError(
+                "\(source.count) names for \(files.count) files: leave out some --source")
         }
         if let name = source.first(where: { !ArchiveLayout.isValidName($0) }) {
             throw ValidationError("--source: \(ArchiveError.badName(name))")
@@ -68,7 +69,7 @@ struct ImportCommand: ParsableCommand {
             guard FileSystem.exists(file) else { throw Failure("no file '\(file)'") }
             if FileSystem.isDirectory(file) {
                 throw Failure(
-                    "'\(file)' is a directory: name the files in it that are to be imported")
+                    "'\(file)' is a directory: give the files to import")
             }
         }
         var options = RecordingImport.Options()

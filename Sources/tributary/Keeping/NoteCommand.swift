@@ -6,23 +6,23 @@ import Terminal
 struct NoteCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "note",
-        abstract: "Gives a session a name, tags and a note; without options, shows them.")
+        abstract: "Sets the name, tags and note of a session; without options, shows them.")
 
     @OptionGroup var archive: ArchiveOptions
 
     @Argument(help: "A session, or 'latest'.")
     var session: String
 
-    @Option(help: "What it is called; empty takes the name away.")
+    @Option(help: "Name of the session; empty removes it.")
     var name: String?
 
-    @Option(help: ArgumentHelp("A tag to add; give it again for others.", valueName: "tag"))
+    @Option(help: ArgumentHelp("Tag to add. Repeatable.", valueName: "tag"))
     var tag: [String] = []
 
-    @Option(help: ArgumentHelp("A tag to take away.", valueName: "tag"))
+    @Option(help: ArgumentHelp("Tag to remove. Repeatable.", valueName: "tag"))
     var untag: [String] = []
 
-    @Option(help: "A note; empty takes it away.")
+    @Option(help: "Note; empty removes it.")
     var note: String?
 
     @Flag(help: "Print JSON.")
@@ -33,18 +33,18 @@ struct NoteCommand: ParsableCommand {
             guard let text else { continue }
             guard text.utf8.count <= SessionNotes.maximumTextBytes else {
                 throw ValidationError(
-                    "\(option) has more than \(SessionNotes.maximumTextBytes) bytes")
+                    "\(option) is too long: use at most \(SessionNotes.maximumTextBytes) bytes")
             }
         }
         if let name, !Self.isOneLine(name) {
             throw ValidationError(
-                "--name '\(oneLine(String(name.prefix(80))))' cannot be a name: use one line; --note takes several"
+                "--name '\(oneLine(String(name.prefix(80))))' is not a valid name: use one line; --note takes several"
             )
         }
         for tag in tag + untag {
             guard !tag.isEmpty, tag.utf8.count <= 64, Self.isOneLine(tag) else {
                 throw ValidationError(
-                    "--tag '\(oneLine(String(tag.prefix(80))))' cannot be a tag: use one line of at most 64 bytes"
+                    "--tag '\(oneLine(String(tag.prefix(80))))' is not a valid tag: use one line of at most 64 bytes"
                 )
             }
         }
@@ -65,7 +65,9 @@ struct NoteCommand: ParsableCommand {
             if let note { notes.note = note.isEmpty ? nil : note }
             notes.tags = Set(notes.tags).union(tag).subtracting(untag).sorted()
             guard notes.tags.count <= SessionNotes.maximumTags else {
-                throw Failure("\(session) would have more than \(SessionNotes.maximumTags) tags")
+                throw Failure(
+                    "\(session) would have more than \(SessionNotes.maximumTags) tags: remove some with --untag"
+                )
             }
             if notes != before {
                 try notes.write(session, in: layout)

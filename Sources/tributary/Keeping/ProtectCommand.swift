@@ -6,15 +6,15 @@ import Terminal
 struct ProtectCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "protect",
-        abstract: "Keeps a session: --keep-age, --keep-bytes and --keep-free leave it alone.",
-        discussion: "A collector that is running sees it within half a minute.")
+        abstract: "Protects a session from removal by --keep-age, --keep-bytes and --keep-free.",
+        discussion: "A running collector applies it within 30 seconds.")
 
     @OptionGroup var archive: ArchiveOptions
 
     @Argument(help: "A session, or 'latest'.")
     var session: String
 
-    @Flag(help: "Keep it no longer than the limits say.")
+    @Flag(help: "Remove the protection.")
     var off = false
 
     func run() throws {

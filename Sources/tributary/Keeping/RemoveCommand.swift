@@ -8,8 +8,8 @@ struct RemoveCommand: ParsableCommand {
         commandName: "rm",
         abstract: "Removes finished sessions.",
         discussion: """
-            A session that is protected, or not finished, stays. What is removed is renamed first, so that a crash in between leaves nothing that \
-            looks like a session; a collector completes it.
+            Protected and unfinished sessions are not removed. A session is renamed before its files are deleted, so a crash leaves \
+            no partial session; a collector completes the removal.
             """)
 
     @OptionGroup var archive: ArchiveOptions
@@ -17,7 +17,7 @@ struct RemoveCommand: ParsableCommand {
     @Argument(help: ArgumentHelp("Sessions, or 'latest'.", valueName: "session"))
     var sessions: [String]
 
-    @Flag(help: "Only say what would go.")
+    @Flag(help: "Only print what would be removed.")
     var dryRun = false
 
     func run() throws {
@@ -43,12 +43,12 @@ struct RemoveCommand: ParsableCommand {
         let name = try archive.session(named: session)
         if SessionProtection.isProtected(name, in: layout) {
             throw Failure(
-                "\(name) is protected: 'tributary protect --off \(name)' lets go of it")
+                "\(name) is protected: 'tributary protect --off \(name)' removes the protection")
         }
         let manifest = try SessionManifest.read(layout.manifest(name))
         guard manifest.state == .finished else {
             throw Failure(
-                "\(name) is not finished: 'tributary stop' ends the one that is recorded, and a collector's start those that a crash left"
+                "\(name) is not finished: end it with 'tributary stop', or start the collector to finish it after a crash"
             )
         }
         return name

@@ -6,22 +6,22 @@ import Terminal
 struct RetimeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "retime",
-        abstract: "Computes a finished session's times again, with all clock exchanges known.",
+        abstract: "Recomputes the timestamps of a finished session from all its clock exchanges.",
         discussion: """
-            While a session is recorded, times are placed by what is known of the clocks until then. Afterwards all clock exchanges \
-            are known, those that followed a moment too. Only the files' indices are rewritten: no byte of media is touched, a \
-            file plays at every instant, and --undo brings back what was recorded, byte for byte.
+            During recording, timestamps are based on the clock exchanges so far. Afterwards all exchanges are known, including later \
+            ones, so timestamps can be more accurate. Only the index of each file is rewritten: the media is not changed, files stay \
+            playable at any time, and --undo restores the recorded files byte for byte.
             """)
 
     @OptionGroup var archive: ArchiveOptions
 
-    @Argument(help: "The session; 'latest' is the newest.")
+    @Argument(help: "A session, or 'latest' for the newest.")
     var session: String
 
-    @Flag(help: "Only say what would change.")
+    @Flag(help: "Only print what would change.")
     var dryRun = false
 
-    @Flag(help: "Bring back the times that were recorded.")
+    @Flag(help: "Restore the recorded timestamps.")
     var undo = false
 
     @Flag(help: "Print JSON.")
@@ -61,15 +61,15 @@ struct RetimeCommand: ParsableCommand {
             }
             table.lines().forEach { print($0) }
         }
-        if report.isDryRun { print("nothing was changed: --dry-run") }
+        if report.isDryRun { print("--dry-run: nothing was changed") }
     }
 
     private func text(_ outcome: RetimingReport.File.Outcome) -> String {
         switch outcome {
         case .retimed: dryRun ? "would be retimed" : "retimed"
-        case .unchanged: undo ? "as recorded" : "retimed before"
+        case .unchanged: undo ? "as recorded" : "already retimed"
         case .restored: dryRun ? "would be restored" : "restored"
-        case .withoutExchanges: "has no clock exchanges"
+        case .withoutExchanges: "no clock exchanges"
         }
     }
 

@@ -8,11 +8,11 @@ import Wire
 struct AgentCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "agent",
-        abstract: "Shows and changes what an agent captures, while it does.",
+        abstract: "Shows and changes the capture of a running agent.",
         usage: "tributary agent <source> <command> …",
         discussion: """
-            The collector that records into the archive passes the command on, so that only its own user can give any. \
-            Exit status 1 when no agent sends the source, or when it refuses.
+            The collector that records into the archive forwards the command, so only the collector's user can run it. Exit \
+            status 1 when no connected agent sends the source or the agent refuses the command.
             """,
         subcommands: AgentCommands.all(by: CollectorRoute.self))
 
@@ -31,7 +31,7 @@ struct AgentCommand: ParsableCommand {
 
 /// Through the collector.
 struct CollectorRoute: AgentRoute {
-    @Argument(help: "The source's name.")
+    @Argument(help: "Source name.")
     var source: String
 
     @OptionGroup var archive: ArchiveOptions
@@ -41,7 +41,8 @@ struct CollectorRoute: AgentRoute {
 
     func ask(_ request: CommandRequest) throws -> (reply: CommandReply, payload: [UInt8]) {
         guard ArchiveLayout.isValidName(source) else {
-            throw UsageError("'\(source)' cannot be a source's name")
+            throw UsageError(
+                "'\(source)' is not a valid source name: use letters, digits, '.', '_' and '-'")
         }
         let reply = try withArchiveErrors {
             try CollectorControl(archive.layout).ask(.command(request, source: source))

@@ -19,9 +19,9 @@ struct CollectorControl {
 
     /// That there is no collector, and what it has left.
     private static func absence(from layout: ArchiveLayout) -> String {
-        let absence = "no collector runs on \(layout.root)"
+        let absence = "no collector is running on \(layout.root)"
         guard FileSystem.isDirectory(layout.sessions) else {
-            return "\(absence), and nothing was recorded there: say where with --archive"
+            return "\(absence), and it holds no recordings: give another --archive"
         }
         var open: String?
         do throws(ArchiveError) {
@@ -36,7 +36,7 @@ struct CollectorControl {
         }
         guard let open else { return "\(absence), and no session is open there" }
         return
-            "\(absence); session \(open) is open: a collector that is started there within its --idle-timeout goes on with it"
+            "\(absence); session \(open) is open: start a collector there within its --idle-timeout to continue it"
     }
 
     /// Asks one thing, and waits for the answer.

@@ -10,12 +10,12 @@ struct EnrolBoxCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "enrol",
         abstract:
-            "On the server: prints a line that connects a camera box when it is pasted there.",
+            "On the server: prints a line that enrols a camera box when pasted there.",
         discussion: """
-            On the box: sudo tributary-agent enrol 'LINE'. The line holds this server's address and public key, and a key that is good \
-            once: the box makes a key of its own, which takes its place. Who has the line before the box has used it can pose as \
-            the box; 'keys revoke NAME' makes it worthless, and so does a new line for the same name. \
-            The collector has to run for the box to enrol.
+            On the box: sudo tributary-agent enrol 'LINE'. The line contains this server's address and public key, and a one-time \
+            key, which the box replaces with a key of its own. Until the box has used the line, anyone who has it can \
+            impersonate the box. 'keys revoke NAME' or a new line for the same name invalidates it. The collector must be running \
+            for the box to enrol.
             """)
 
     /// The longest that a line can be good for.
@@ -23,23 +23,23 @@ struct EnrolBoxCommand: ParsableCommand {
 
     @OptionGroup var directory: KeyDirectoryOptions
 
-    @Argument(help: "What the box is called here.")
+    @Argument(help: "Name for the box.")
     var name: String
 
     @Option(
         help: """
-            What it may write: names of sources, or beginnings of names and '*', separated by commas. (default: the source that \
-            is called as the box is)
+            Sources it may write: comma-separated names, or prefixes followed by '*'. (default: the source with the box's \
+            name)
             """)
     var sources: String?
 
     @Option(
         help: ArgumentHelp(
-            "Where boxes find this server: server, server:5550 or tcp://server:5550.",
+            "Address of this server as seen from boxes: server, server:5550 or tcp://server:5550.",
             valueName: "address"))
     var server: String
 
-    @Option(help: "How long the line is good for.")
+    @Option(help: "How long the line is valid.")
     var expires = TimeSpan(nanoseconds: 86_400_000_000_000)
 
     @Flag(help: "Print JSON.")
@@ -63,7 +63,7 @@ struct EnrolBoxCommand: ParsableCommand {
             let endpoint = try EnrolmentLine.endpoint(ofServer: server)
             let patterns = try sources.map(Authorization.patterns)
             if let patterns, patterns.isEmpty {
-                throw UsageError("--sources names none: write names such as stage,door-*")
+                throw UsageError("--sources is empty: give names such as stage,door-*")
             }
             guard let own = try directory.ownKey() else {
                 throw TrustError.noOwnKey(directory: directory.path)
@@ -87,7 +87,7 @@ struct EnrolBoxCommand: ParsableCommand {
             console.line("On the box \(name), once, before \(ExpiryTime.text(until)):")
             console.line("    sudo tributary-agent enrol '\(line)'")
             console.line(
-                "It may write \(names.joined(separator: ", ")) then. The line is a secret until it has been used."
+                "The box may then write \(names.joined(separator: ", ")). Keep the line secret until it has been used."
             )
         }
     }

@@ -25,7 +25,8 @@ enum HTTPFetch {
         }
         guard reply.status == 200 else {
             throw Failure(
-                "http://\(address)\(path) answers \(reply.status): is it a collector's --http?")
+                "http://\(address)\(path) returned status \(reply.status): check that it is a collector's --http address"
+            )
         }
         return reply.body
     }
@@ -37,7 +38,7 @@ enum HTTPFetch {
         let status = getaddrinfo(address.host, "\(address.port)", &hints, &list)
         guard status == 0 else {
             throw Failure(
-                "cannot find \(address.host): \(String(cString: gai_strerror(status)))")
+                "cannot resolve \(address.host): \(String(cString: gai_strerror(status)))")
         }
         defer { freeaddrinfo(list) }
         var code: Int32 = 0
@@ -92,7 +93,9 @@ enum HTTPFetch {
             if count == 0 { return bytes }
             bytes += block[..<count]
             guard bytes.count <= maximumBytes else {
-                throw Failure("http://\(address) sends more than a collector ever has to say")
+                throw Failure(
+                    "the answer of http://\(address) is too large: check that it is a collector's --http address"
+                )
             }
         }
     }
@@ -102,7 +105,7 @@ enum HTTPFetch {
         let reason =
             isLate ? "no answer within \(patienceSeconds) s" : String(cString: strerror(code))
         return Failure(
-            "cannot ask http://\(address): \(reason); the collector has to run with --http \(address)"
+            "cannot reach http://\(address): \(reason); start the collector with --http \(address)"
         )
     }
 }

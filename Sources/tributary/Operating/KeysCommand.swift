@@ -8,13 +8,13 @@ import Wire
 /// `tributary keys`: who may send to whom.
 struct KeysCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "keys", abstract: "Makes keys, and says whose may write which sources.",
+        commandName: "keys", abstract: "Manages keys and the sources that each box may write.",
         discussion: """
-            Every machine has a key of its own, in two halves: a secret one that stays in a file, and a public one, a word \
-            of 56 letters and digits, that others are given. On the server 'generate' makes the collector's key; boxes are \
-            given its public half (tributary-agent --collector-key, or 'keys trust'). A box's key is made when its \
-            agent first starts, or by 'generate'; the server is given its public half with 'authorize'. A running collector \
-            follows within two seconds. 'enrol' does all of it with one line, to be pasted on the box.
+            Every machine has its own key pair: a secret key, which stays in a file, and a public key of 56 letters and \
+            digits. On the server, 'generate' creates the collector's key pair; each box needs the public key (tributary-agent \
+            --collector-key, or 'keys trust'). A box's key pair is created at the first start of its agent, or by 'generate'; \
+            'authorize' gives the server its public key. A running collector applies changes within two seconds. 'enrol' does \
+            all of this with one line to paste on the box.
             """,
         subcommands: [
             GenerateKeyCommand.self, EnrolBoxCommand.self, TrustCollectorCommand.self,
@@ -28,7 +28,7 @@ struct KeyDirectoryOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             """
-            Directory of keys. (default: /etc/tributary/keys for root and users that may read it, otherwise \
+            Key directory. (default: /etc/tributary/keys for root and for users with read access to it, otherwise \
             ~/.config/tributary/keys)
             """, valueName: "dir"))
     var keys: String?
@@ -49,7 +49,8 @@ struct KeyDirectoryOptions: ParsableArguments {
 
 struct GenerateKeyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "generate", abstract: "Makes this machine's key, and prints the public half.")
+        commandName: "generate",
+        abstract: "Generates this machine's key pair and prints the public key.")
 
     @OptionGroup var directory: KeyDirectoryOptions
 
@@ -66,19 +67,19 @@ struct GenerateKeyCommand: ParsableCommand {
             print(key)
             // What to do next is for people: standard output is the key alone.
             let console = Console()
-            console.line("This is the public half; the secret one is in \(directory.ownKeyPath).")
+            console.line("This is the public key; the secret key is in \(directory.ownKeyPath).")
             console.line(
-                "If this is the server, give it to every box: tributary-agent --collector-key \(key)"
+                "If this is the server, run on every box: tributary-agent --collector-key \(key)"
             )
             console.line(
-                "If this is a box, on the server: tributary keys authorize NAME \(key)")
+                "If this is a box, run on the server: tributary keys authorize NAME \(key)")
         }
     }
 }
 
 struct TrustCollectorCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "trust", abstract: "On a box: remembers the collector's public key.")
+        commandName: "trust", abstract: "On a box: stores the collector's public key.")
 
     @OptionGroup var directory: KeyDirectoryOptions
 
@@ -88,7 +89,9 @@ struct TrustCollectorCommand: ParsableCommand {
     func run() throws {
         try directory.with { directory in
             try directory.trustCollector(PublicKey(text: key))
-            print("\(directory.collectorPath): agents here send to the holder of this key only")
+            print(
+                "\(directory.collectorPath): agents on this machine send only to the collector with this key"
+            )
         }
     }
 }
@@ -96,20 +99,20 @@ struct TrustCollectorCommand: ParsableCommand {
 struct AuthorizeKeyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "authorize",
-        abstract: "On the server: lets a box write sources, or changes which.")
+        abstract: "On the server: authorises a box to write sources, or changes which.")
 
     @OptionGroup var directory: KeyDirectoryOptions
 
-    @Argument(help: "What the box is called here.")
+    @Argument(help: "Name for the box.")
     var name: String
 
-    @Argument(help: "The box's public key; it may be left out for a name that is known.")
+    @Argument(help: "The box's public key; optional for a box that is already known.")
     var key: String?
 
     @Option(
         help: """
-            What it may write: names of sources, or beginnings of names and '*', separated by commas. (default: as it \
-            was, or the source that is called as the box is)
+            Sources it may write: comma-separated names, or prefixes followed by '*'. (default: unchanged; for a new box, the \
+            source with the box's name)
             """)
     var sources: String?
 
@@ -117,7 +120,7 @@ struct AuthorizeKeyCommand: ParsableCommand {
         try directory.with { directory in
             let patterns = try sources.map(Authorization.patterns)
             if let patterns, patterns.isEmpty {
-                throw UsageError("--sources names none: write names such as stage,door-*")
+                throw UsageError("--sources is empty: give names such as stage,door-*")
             }
             let authorization = try directory.authorize(
                 name: name, key: key.map { try PublicKey(text: $0) }, sources: patterns)
@@ -131,19 +134,19 @@ struct AuthorizeKeyCommand: ParsableCommand {
 struct RevokeKeyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "revoke",
-        abstract: "On the server: shuts a box out, also while it is connected.")
+        abstract: "On the server: revokes a box's key; a connected box is disconnected.")
 
     @OptionGroup var directory: KeyDirectoryOptions
 
-    @Argument(help: "What the box is called here, or its public key.")
+    @Argument(help: "Name or public key of the box.")
     var box: String
 
     func run() throws {
         try directory.with { directory in
             let revoked = try directory.revoke(box)
             print(
-                "\(revoked.name) (\(revoked.key.shortText)) may write nothing any more; 'tributary keys "
-                    + "authorize \(revoked.name)' takes that back")
+                "\(revoked.name) (\(revoked.key.shortText)) is revoked and may not write any source; "
+                    + "'tributary keys authorize \(revoked.name)' undoes this")
         }
     }
 }
@@ -151,22 +154,22 @@ struct RevokeKeyCommand: ParsableCommand {
 struct ForgetKeyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "forget",
-        abstract: "On the server: shuts a box out and removes its name from the list.",
+        abstract: "On the server: revokes a box's key and removes the box from the list.",
         discussion: """
-            For boxes that are gone. To replace a box and keep its name and sources, 'keys revoke NAME' and then 'keys enrol NAME' are \
-            enough.
+            For boxes that are no longer used. To replace a box and keep its name and sources, use 'keys revoke NAME' and then \
+            'keys enrol NAME' instead.
             """)
 
     @OptionGroup var directory: KeyDirectoryOptions
 
-    @Argument(help: "What the box is called here, or its public key.")
+    @Argument(help: "Name or public key of the box.")
     var box: String
 
     func run() throws {
         try directory.with { directory in
             let forgotten = try directory.forget(box)
             print(
-                "\(forgotten.name) (\(forgotten.key.shortText)) is forgotten: it may write nothing, and its name is free"
+                "\(forgotten.name) (\(forgotten.key.shortText)) is removed: it may not write any source, and its name can be used again"
             )
         }
     }
@@ -175,7 +178,8 @@ struct ForgetKeyCommand: ParsableCommand {
 struct ListKeysCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "Shows this machine's public key, whom it trusts, and what they may write.")
+        abstract:
+            "Lists this machine's public key, the keys it trusts, and the sources they may write.")
 
     @OptionGroup var directory: KeyDirectoryOptions
 
@@ -249,7 +253,7 @@ struct ListKeysCommand: ParsableCommand {
         for agent in agents {
             table.add([
                 agent.name, Self.right(of: agent),
-                agent.enrolsUntil == nil ? agent.publicKey : "a one-time key",
+                agent.enrolsUntil == nil ? agent.publicKey : "one-time key",
             ])
         }
         print("")

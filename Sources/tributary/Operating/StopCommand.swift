@@ -8,16 +8,16 @@ import Wire
 struct StopCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "stop",
-        abstract: "Ends the session that is being recorded.",
+        abstract: "Ends the session being recorded.",
         discussion: """
-            The collector that records into the archive finishes the session's files; what agents send afterwards begins \
-            another session at its first sample. Returns when every file is final. Exit status 1 when no collector is \
-            running there, or no session is open.
+            The collector that records into the archive finishes the session's files. Samples that arrive afterwards start \
+            a new session. The command returns when every file is final. Exit status 1 when no collector is running there or \
+            no session is open.
             """)
 
     @OptionGroup var archive: ArchiveOptions
 
-    @Argument(help: "The session; none: the one that is being recorded.")
+    @Argument(help: "The session. (default: the one being recorded)")
     var session: String?
 
     @Flag(help: "Print JSON.")
@@ -45,7 +45,8 @@ struct StopCommand: ParsableCommand {
             return try collector.ask(.stopSession(try session.map(archive.session(named:))))
         }
         guard case .sessionStopped(var stopped) = reply else {
-            throw Failure("the collector answered with something else: use programs of one version")
+            throw Failure(
+                "unexpected answer from the collector: use the same version of all programs")
         }
         count(&stopped)
         if json {
@@ -64,7 +65,7 @@ struct StopCommand: ParsableCommand {
                     payloadBytes: $0.payloadBytes, lostSamples: $0.lostSamples)
             }
         } catch {
-            Program.complain("counted since the collector was started: \(error)")
+            Program.complain("the counts start at the last start of the collector: \(error)")
         }
     }
 

@@ -9,37 +9,39 @@ import Wire
 struct TopCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "top",
-        abstract: "Shows what a running collector does, source by source.",
+        abstract: "Shows the live status of a running collector, per source.",
         discussion: """
-            Of the collector that records into the archive, or over HTTP of any that runs with --http. On a terminal it goes on \
-            until q or Ctrl-C; elsewhere it is shown once. STATE: live; late (more than 5 s behind); unsaved (nothing has become \
-            durable for 10 s); stopped (somebody has stopped its capture); away (its agent is not connected); idle (connected, \
-            nothing to record); gone (it has said goodbye). SPOOL is what the agent keeps because the collector does not have it on disk. OFFSET ± BOUND is the \
-            collector's clock less the box's, and how far off times may be; a replay, whose times are given, has none. GAPS counts missing samples by cause.
+            Shows the collector that records into the archive, or over HTTP any collector started with --http. On a terminal the \
+            screen is updated until q or Ctrl-C; otherwise it is printed once.
+
+            STATE: live; late (more than 5 s behind); unsaved (no data synced to disk for 10 s); stopped (capture paused by a \
+            command); away (agent not connected); idle (connected, no samples); gone (ended). SPOOL: data that the agent keeps until \
+            the collector has it on disk. OFFSET ± BOUND: collector clock minus box clock, and the error bound of timestamps; empty \
+            for a replay. GAPS: missing samples by cause.
             """)
 
     @OptionGroup var archive: ArchiveOptions
 
     @Option(
         help: ArgumentHelp(
-            "Ask the collector that answers HTTP there, instead of the one at the archive.",
+            "Read from the collector with this --http address instead of the one at the archive.",
             valueName: "[host:]port"))
     var http: HTTPAddress?
 
-    @Option(help: "How often to look.")
+    @Option(help: "Refresh interval.")
     var interval = TimeSpan(nanoseconds: 1_000_000_000)
 
-    @Flag(help: "Show it once, and end.")
+    @Flag(help: "Print once and exit.")
     var once = false
 
-    @Flag(help: "Print JSON, once.")
+    @Flag(help: "Print JSON once and exit.")
     var json = false
 
     func validate() throws {
         guard (200_000_000...3_600_000_000_000).contains(interval.nanoseconds) else {
-            throw ValidationError("--interval \(interval) is not between 200ms and 1h")
+            throw ValidationError("--interval \(interval) is out of range: use 200ms to 1h")
         }
-        guard http?.port != 0 else { throw ValidationError("--http needs a port to ask at") }
+        guard http?.port != 0 else { throw ValidationError("--http needs a port other than 0") }
     }
 
     func run() throws {
@@ -64,14 +66,14 @@ struct TopCommand: ParsableCommand {
             }
             guard case .metrics(let text) = reply else {
                 throw Failure(
-                    "the collector answered with something else: use programs of one version")
+                    "unexpected answer from the collector: use the same version of all programs")
             }
             bytes = Array(text.utf8)
         }
         do throws(MetricTextError) {
             return SiteView(try MetricReading(bytes))
         } catch {
-            throw Failure("what \(place) says cannot be read: \(error)")
+            throw Failure("cannot parse the metrics of \(place): \(error)")
         }
     }
 

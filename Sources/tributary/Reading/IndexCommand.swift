@@ -6,17 +6,17 @@ import Terminal
 struct IndexCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "index",
-        abstract: "Makes the catalog (tributary.sqlite) again from the recordings.",
+        abstract: "Rebuilds the catalog (tributary.sqlite) from the recordings.",
         discussion: """
-            The catalog is only an index: everything in it comes from the files. A running collector keeps it in step; this is for archives that have none, \
-            or whose files were changed by hand.
+            The catalog is an index; everything in it comes from the files. A running collector keeps it up to date. Use this \
+            command for an archive without a catalog, or after changing files by hand.
             """)
 
     @OptionGroup var archive: ArchiveOptions
 
     @Flag(
         help:
-            "Change nothing; say whether the catalog is what the files say. Exit status 1 when it is not."
+            "Only check whether the catalog matches the files. Exit status 1 when it does not."
     )
     var check = false
 
@@ -29,7 +29,7 @@ struct IndexCommand: ParsableCommand {
             if check { return try compare(layout) }
             guard let lock = try ArchiveLock.take(layout) else {
                 throw Failure(
-                    "a collector is recording into \(archive.archive) and keeps the catalog itself: stop it first"
+                    "a collector is recording into \(archive.archive) and updates the catalog itself: stop it first"
                 )
             }
             try withExtendedLifetime(lock) {
@@ -39,20 +39,20 @@ struct IndexCommand: ParsableCommand {
                 for problem in summary.problems { Program.complain(problem) }
                 if json { return try JSONOutput.print(summary) }
                 print(
-                    "\(summary.sessions) sessions, \(summary.segments) segments are in \(catalog.path)"
+                    "\(summary.sessions) sessions, \(summary.segments) segments in \(catalog.path)"
                 )
             }
         }
     }
 
     private func compare(_ layout: ArchiveLayout) throws {
-        guard let catalog = try Catalog.read(layout) else {
-            throw Failure("there is no catalog in \(archive.archive): 'tributary index' makes one")
+        guard let catalog = try SQLiteCatalog.read(layout) else {
+            throw Failure("there is no catalog in \(archive.archive): 'tributary index' creates it")
         }
         if let damage = try catalog.damage() {
-            throw Failure("\(catalog.path) is damaged: \(damage); 'tributary index' makes it again")
+            throw Failure("\(catalog.path) is damaged: \(damage); 'tributary index' rebuilds it")
         }
-        let fresh = try Catalog.inMemory()
+        let fresh = try SQLiteCatalog.inMemory()
         let summary = try CatalogIndexing.update(fresh, layout, everything: true)
         let kept = Set(try catalog.dump())
         let wanted = Set(try fresh.dump())
@@ -65,12 +65,12 @@ struct IndexCommand: ParsableCommand {
             )
         } else {
             for line in missing { print("missing: \(line)") }
-            for line in surplus { print("too much: \(line)") }
+            for line in surplus { print("unexpected: \(line)") }
         }
         guard missing.isEmpty, surplus.isEmpty else {
-            throw Failure("the catalog is not what the files say: 'tributary index' makes it again")
+            throw Failure("the catalog does not match the files: 'tributary index' rebuilds it")
         }
-        if !json { print("the catalog is what the files of \(summary.sessions) sessions say") }
+        if !json { print("the catalog matches the files of \(summary.sessions) sessions") }
     }
 
     private struct Comparison: Encodable {

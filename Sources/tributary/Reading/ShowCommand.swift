@@ -8,14 +8,14 @@ struct ShowCommand: ParsableCommand {
         commandName: "show",
         abstract: "Shows a session: sources, segments with their formats, gaps, clocks.",
         discussion: """
-            SESSION is a session's name, a name or tag that 'note' gave it, its directory, 'latest', or an archive's directory, of which the newest \
-            session is shown. Times are the session's, from its zero on; where something is missing, the time of day (UTC) is said too. \
-            CLOCK ± is how far off times may be; – where they come from a replay or an import, and nothing was measured.
+            SESSION is a session ID, a name or tag set by 'note', a session directory, 'latest', or an archive directory for its newest \
+            session. Times are relative to the session zero; gaps also show the time of day (UTC). CLOCK ± is the error bound of \
+            timestamps, or – for a replay or an import, where no clock was measured.
             """)
 
     @OptionGroup var archive: ArchiveOptions
 
-    @Argument(help: "The session; 'latest' is the newest.")
+    @Argument(help: "A session, or 'latest' for the newest.")
     var session: String
 
     @Flag(help: "Print JSON.")
@@ -69,7 +69,7 @@ struct ShowCommand: ParsableCommand {
         _ source: SessionReport.Source, _ entry: SessionManifest.Source?, zero: UTCTime
     ) {
         let from = entry.map { " from \($0.agent) at \($0.address)" } ?? ""
-        print("\(source.name)\(from)\(source.isComplete ? "" : ", has not said goodbye")")
+        print("\(source.name)\(from)\(source.isComplete ? "" : ", not ended")")
         for format in entry?.tracks ?? [] { print("  \(format)") }
         var table = Table(
             [
@@ -114,26 +114,27 @@ struct ShowCommand: ParsableCommand {
             }
             print(
                 "  clock \(epoch.identity.prefix(8)): offset \(ClockText.duration(offset.median)), "
-                    + "skew \(ClockText.skew(skew.median)), known to within "
+                    + "skew \(ClockText.skew(skew.median)), error bound "
                     + "\(ClockText.duration(bound.least)) to \(ClockText.duration(bound.greatest)), "
-                    + "median \(ClockText.duration(bound.median)), by \(epoch.exchanges) exchanges")
+                    + "median \(ClockText.duration(bound.median)), from \(epoch.exchanges) exchanges"
+            )
         }
         for jump in clock.discontinuities {
-            let when = jump.startNanoseconds.map { " from \(Self.seconds(Double($0) / 1e9)) on" }
+            let when = jump.startNanoseconds.map { " from \(Self.seconds(Double($0) / 1e9))" }
             let distance = jump.offsetNanoseconds.map { " by \(ClockText.duration($0))" } ?? ""
             print("  discontinuity\(when ?? "")\(distance)")
         }
         if clock.rejectedExchanges > 0 || clock.outlyingExchanges > 0 {
             print(
-                "  clock exchanges not believed: \(clock.rejectedExchanges) impossible, "
-                    + "\(clock.outlyingExchanges) against all others")
+                "  clock exchanges rejected: \(clock.rejectedExchanges) invalid, "
+                    + "\(clock.outlyingExchanges) outliers")
         }
         let retimed = files.compactMap(\.retiming)
         if let least = retimed.map(\.boundAfter.leastNanoseconds).min(),
             let greatest = retimed.map(\.boundAfter.greatestNanoseconds).max()
         {
             print(
-                "  retimed, \(retimed.count) of \(files.count) segments: now known to within "
+                "  retimed, \(retimed.count) of \(files.count) segments: error bound now "
                     + "\(ClockText.duration(Int64(clamping: least))) to "
                     + "\(ClockText.duration(Int64(clamping: greatest)))")
         }

@@ -6,28 +6,28 @@ import Terminal
 struct SyncOptions: ParsableArguments {
     @Flag(
         help: """
-            Measure time instead: decode recordings of the test pattern and compare what their pictures and beeps \
-            say with when they are presented.
+            Measure timing errors instead: decode recordings of the test pattern and compare the times coded in frames and \
+            beeps with their timestamps.
             """)
     var sync = false
 
     @Option(
         help: ArgumentHelp(
-            "With --sync: the largest error that is accepted, between sources and of sound against picture.",
+            "With --sync: maximum error between sources and between audio and video.",
             valueName: "time"))
     var maxError: TimeSpan?
 
     @Option(
         help: ArgumentHelp(
             """
-            With --sync: how a source's clock differs from the one that sources are compared on: what that one shows when \
-            this one shows zero, and by how many ppm this one is faster. Repeat it for each source.
+            With --sync: offset and skew of a source's clock relative to the reference clock. OFFSET is the reference time at the \
+            source's time zero; PPM is how much faster the source's clock runs. Repeatable.
             """, valueName: "source=offset[@ppm]"))
     var clock: [ClockOption] = []
 
     func validate() throws {
         guard !sync, maxError != nil || !clock.isEmpty else { return }
-        throw ValidationError("--max-error and --clock measure time: add --sync")
+        throw ValidationError("--max-error and --clock need --sync: add it")
     }
 }
 

@@ -5,14 +5,14 @@ import Terminal
 enum SyncText {
     static func lines(_ subject: String, _ report: SyncReport) -> [String] {
         var lines = ["\(subject): times in ms"]
-        lines += ["", "from the shared timeline"]
+        lines += ["", "relative to the common timeline"]
         lines += sources(report)
         if !report.pairs.isEmpty {
-            lines += ["", "between sources (first later than second)"]
+            lines += ["", "between sources (first minus second)"]
             lines += pairs(report)
         }
         if report.sources.contains(where: { $0.soundSkew != nil }) {
-            lines += ["", "sound later than picture"]
+            lines += ["", "audio minus video"]
             lines += sound(report)
         }
         lines.append("")
@@ -21,7 +21,7 @@ enum SyncText {
         if report.isAccepted {
             lines.append(
                 "ok: the largest error is "
-                    + (report.worstNanoseconds.map { "\(NanosecondText($0))" } ?? "not known"))
+                    + (report.worstNanoseconds.map { "\(NanosecondText($0))" } ?? "unknown"))
         }
         return lines
     }

@@ -46,7 +46,7 @@ struct SyncVerification {
                 && !measured.flatMap(\.report.skippedSources).contains(name)
         }
         if let name = unused.first {
-            throw Failure("--clock names '\(name)', and no source is called that")
+            throw Failure("--clock: there is no source '\(name)'")
         }
         let accepted = measured.allSatisfy(\.report.isAccepted)
         if json {
@@ -78,7 +78,7 @@ struct SyncVerification {
                 path,
                 [File(path: path, originNanoseconds: 0, bounds: try bounds(path).movedToZero())])
         }
-        return Measured(subject: "files that begin together", report: measured(sources))
+        return Measured(subject: "files with a common start", report: measured(sources))
     }
 
     private func measured(_ sources: [ObservedSource]) -> SyncReport {
@@ -92,7 +92,11 @@ struct SyncVerification {
         guard
             let origin = bounds.originNanoseconds
                 ?? begins.map({ $0.nanoseconds - sessionZero.nanoseconds })
-        else { throw Failure("\(path): neither its name nor its content says when it begins") }
+        else {
+            throw Failure(
+                "\(path): no start time in its name or content, so it cannot be measured: leave it out"
+            )
+        }
         return File(path: path, originNanoseconds: origin, bounds: bounds)
     }
 

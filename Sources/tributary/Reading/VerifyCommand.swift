@@ -6,24 +6,25 @@ import Terminal
 struct VerifyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",
-        abstract: "Checks recordings: boxes, tables, digests, order, NAL units, sequence numbers.",
+        abstract:
+            "Checks recordings: boxes, sample tables, digests, sample order, NAL units, sequence numbers.",
         discussion: """
-            WHAT is a session (its name, or a name or tag that 'note' gave it), its directory, an archive's directory, 'latest', or an \
-            MP4 or MOV file. Exit status 1 means damage. A file that is still growing, or that a crash left behind, is intact as far as \
-            it goes.
+            WHAT is a session (its ID, or a name or tag set by 'note'), a session directory, an archive directory, 'latest', or an \
+            MP4 or MOV file. Exit status 1 means damage. A file that is still growing, or that was left by a crash, is not damaged \
+            by being incomplete.
 
-            With --sync the recordings of the test pattern are decoded instead, and time is measured: each source against \
-            the timeline that all share, sources against each other, sound against picture. Files that are named are taken to \
-            begin together. Sources without the test pattern are left out and named. Exit status 1 means that no code can be read, that --max-error is exceeded, or that the \
-            recordings' own bounds are.
+            With --sync, recordings of the test pattern are decoded instead to measure timing errors: each source against the \
+            common timeline, sources against each other, and audio against video. Files given by name are assumed to start at the same \
+            instant. Sources without the test pattern are skipped and listed. Exit status 1 means that no time code was readable, or that \
+            an error exceeds --max-error or the recorded clock bounds.
             """)
 
     @OptionGroup var archive: ArchiveOptions
 
-    @Argument(help: ArgumentHelp("Sessions or files; none: every session.", valueName: "what"))
+    @Argument(help: ArgumentHelp("Sessions or files. (default: every session)", valueName: "what"))
     var what: [String] = []
 
-    @OptionGroup(title: "Measuring time") var time: SyncOptions
+    @OptionGroup(title: "Sync measurement") var time: SyncOptions
 
     @Flag(help: "Print JSON.")
     var json = false

@@ -20,7 +20,7 @@ struct ContainerTarget {
     /// What is wrong with it, in one line; nil when it can be tried.
     static func flaw(_ text: String) -> String? {
         ContainerTarget(text) == nil
-            ? "'\(text)' is neither a collector (tcp://ADDRESS:PORT), nor -, nor a file or address whose format is known (.ts, .mkv, .mp4, udp://, rtsp://, srt://, rtmp://)"
+            ? "'\(text)' is not a destination: use a collector (tcp://ADDRESS:PORT), -, a file (.ts, .mkv, .mp4) or a stream URL (udp://, rtsp://, srt://, rtmp://)"
             : nil
     }
 
@@ -43,13 +43,14 @@ struct ContainerTarget {
 enum ContainerReplayRun {
     static func run(_ input: ReplayInput, _ command: ReplayCommand, console: Console) throws {
         guard let target = ContainerTarget(command.to) else {
-            throw UsageError("--to \(command.to) is no destination")
+            throw UsageError("--to \(command.to) is not a destination")
         }
         guard !input.recorded.isEmpty else {
-            throw UsageError("--to \(command.to): a spool is played into a collector")
+            throw UsageError("--to \(command.to): a spool can only be replayed to a collector")
         }
         if command.keepTime {
-            throw UsageError("--keep-time is for collectors: a container's times begin at zero")
+            throw UsageError(
+                "--keep-time needs a collector: the timestamps of a container start at zero")
         }
         if target.isFile {
             do {
@@ -61,7 +62,8 @@ enum ContainerReplayRun {
             }
         }
         if target.isFile, command.loop {
-            throw UsageError("--loop would fill the disk with \(command.to)")
+            throw UsageError(
+                "--loop cannot be used with the file \(command.to): it would fill the disk")
         }
         CodecLibrary.keepOffTerminal()
         let speed = command.speed ?? (target.isFile ? .unlimited : .normal)

@@ -13,78 +13,78 @@ import Trust
 struct ReplayCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "replay",
-        abstract: "Plays recordings again, as if they were live.",
+        abstract: "Replays recordings in real time, like a live source.",
         discussion: """
-            The input is a session of the archive (or 'latest'), a session's directory, recordings (.mp4) of one session, the spool of an \
-            agent that is gone, or what 'tributary-collector --record-wire' wrote. All sources are played on their common timeline, gaps and changes of format included; what is \
-            sent is what was recorded, byte for byte.
+            The input is a session of the archive (or 'latest'), a session directory, recordings (.mp4) of one session, the spool of \
+            an agent that no longer runs, or a file written by 'tributary-collector --record-wire'. All sources are played on their \
+            common timeline, including gaps and format changes. The samples are sent as recorded, byte for byte.
 
-            Into a collector (tcp://, ipc://), at the recorded speed, samples get the times at which they are sent, as a camera's would. \
-            At any other speed, or with --keep-time, they keep their distances to the nanosecond, and with --keep-time the \
-            recording's own zero too.
+            To a collector (tcp://, ipc://) at the recorded speed, samples get new timestamps at sending time, like those of a \
+            camera. At any other speed, or with --keep-time, the intervals between timestamps are kept to the nanosecond; \
+            --keep-time also keeps the session zero of the recording.
 
-            Anything else than a collector gets the coded pictures and sound in a container: 'tributary replay latest --to - | ffplay -'. \
-            Where a recording changes its formats, MPEG-TS goes on; other files are followed by another one (show.mkv, show-2.mkv), other \
-            servers are connected to again.
+            Other destinations get the coded video and audio in a container: 'tributary replay latest --to - | ffplay -'. When the \
+            format changes, MPEG-TS continues, a file is followed by a new one (show.mkv, show-2.mkv), and a server is \
+            connected to again.
 
-            On a terminal, space pauses and goes on, s steps to the next message, q ends. Ctrl-C ends too: what was \
-            sent is completed; a second Ctrl-C does not wait.
+            On a terminal: space pauses and resumes, s steps to the next message, q stops. Ctrl-C stops too, after completing what \
+            was sent; a second Ctrl-C does not wait.
             """)
 
     @OptionGroup var archive: ArchiveOptions
 
-    @Argument(help: ArgumentHelp("A session, or files.", valueName: "input"))
+    @Argument(help: ArgumentHelp("A session or files.", valueName: "input"))
     var inputs: [String]
 
     @Option(
         help: """
-            Where to: a collector (tcp://ADDRESS:PORT or ipc://PATH), a file (.ts .mkv .mp4 …), - for MPEG-TS on standard output, or \
-            what libavformat can send to (udp://, rtsp://, srt://, rtmp://).
+            Destination: a collector (tcp://ADDRESS:PORT or ipc://PATH), a file (.ts .mkv .mp4 …), - for MPEG-TS on standard output, or \
+            a stream URL of libavformat (udp://, rtsp://, srt://, rtmp://).
             """)
     var to = "tcp://127.0.0.1:5550"
 
     @Option(
         help: ArgumentHelp(
-            "Play only this source; give it again for others.", valueName: "name"))
+            "Play only this source. Repeatable.", valueName: "name"))
     var source: [String] = []
 
     @Option(
         help: """
-            How fast: 1 is as recorded; 0.001 to 1000, or max for as fast as it is taken. (default: 1; max into a file)
+            Playback speed: 0.001 to 1000 times the recorded speed, or max for no pacing. (default: 1; max for a file)
             """)
     var speed: ReplaySpeed?
 
     @Option(
-        help: "From when on: session time (1:23.5, 90s) or UTC. Begins with the keyframe before it."
+        help: "Start at this session time (1:23.5, 90s) or UTC, from the keyframe before it."
     )
     var from: TimelinePoint?
 
-    @Option(help: "Until when: session time (1:23.5, 90s) or UTC.")
+    @Option(help: "Stop at this session time (1:23.5, 90s) or UTC.")
     var until: TimelinePoint?
 
-    @Flag(help: "Begin again at the end, for ever.")
+    @Flag(help: "Loop until stopped.")
     var loop = false
 
-    @Flag(help: "Keep the recording's times: the new session has the old one's zero.")
+    @Flag(help: "Keep the timestamps and the session zero of the recording.")
     var keepTime = false
 
-    @Flag(help: "Begin paused; s steps, space goes on.")
+    @Flag(help: "Start paused; s steps, space resumes.")
     var paused = false
 
-    @Flag(help: "Replace the file if it is there already.")
+    @Flag(help: "Overwrite an existing file.")
     var overwrite = false
 
     @OptionGroup(title: "Keys") var keys: KeyOptions
 
-    @Flag(help: "Print what was played as JSON.")
+    @Flag(help: "Print the result as JSON.")
     var json = false
 
-    @Flag(name: .shortAndLong, help: "Log details too.")
+    @Flag(name: .shortAndLong, help: "Log debug messages too.")
     var verbose = false
 
     func validate() throws {
         guard !inputs.isEmpty else {
-            throw ValidationError("say what to play: a session, or files")
+            throw ValidationError("nothing to play: give a session or files")
         }
         if ContainerTarget.isCollector(to) {
             if let flaw = Endpoint.flaw(to) { throw ValidationError("--to: \(flaw)") }
@@ -92,7 +92,7 @@ struct ReplayCommand: ParsableCommand {
             throw ValidationError("--to: \(flaw)")
         }
         if overwrite, ContainerTarget(to)?.isFile != true {
-            throw ValidationError("--overwrite is for files: --to \(to) is none")
+            throw ValidationError("--overwrite needs a file: --to \(to) is not a file")
         }
         try keys.validate()
     }
@@ -110,7 +110,7 @@ struct ReplayCommand: ParsableCommand {
         }
         if keepTime, input.zeroUTCNanoseconds == nil {
             throw UsageError(
-                "--keep-time: \(input.name) does not say what time it was; leave it out")
+                "--keep-time: \(input.name) has no session zero; leave --keep-time out")
         }
         let settings = ReplaySettings(
             endpoint: to,
@@ -145,7 +145,7 @@ struct ReplayCommand: ParsableCommand {
 }
 
 extension ReplaySpeed: HintedArgument {
-    package static var valueHint: String { "how many times as fast, such as 0.5, 1 or 8, or max" }
+    package static var valueHint: String { "a speed factor such as 0.5, 1 or 8, or max" }
 
     /// Reads `1`, `0.25`, `max`.
     package init?(argument: String) {

@@ -38,12 +38,12 @@ struct ReplayInput: Sendable {
         let from = command.from?.sessionNanoseconds(zeroUTCNanoseconds: zero)
         let until = command.until?.sessionNanoseconds(zeroUTCNanoseconds: zero)
         if let from, let until, from >= until {
-            throw UsageError("--from is not before --until: nothing would be played")
+            throw UsageError("--from must be before --until")
         }
         var chosen = session.sources
         for wanted in command.source where session.source(wanted) == nil {
             let names = session.sources.map(\.name).joined(separator: ", ")
-            throw Failure("no source '\(wanted)' in \(session.name); there are: \(names)")
+            throw Failure("no source '\(wanted)' in \(session.name): use one of \(names)")
         }
         if !command.source.isEmpty {
             chosen = session.sources.filter { command.source.contains($0.name) }
@@ -72,11 +72,11 @@ struct ReplayInput: Sendable {
 
     private init(spool: String, _ command: ReplayCommand) throws {
         guard command.from == nil, command.until == nil else {
-            throw UsageError("a spool has no session time: leave out --from and --until")
+            throw UsageError("a spool has no session timeline: leave out --from and --until")
         }
         let name = SpoolInput.name(of: spool)
         if let other = command.source.first(where: { $0 != name }) {
-            throw Failure("no source '\(other)' in \(spool); there is: \(name)")
+            throw Failure("no source '\(other)' in \(spool): it holds \(name)")
         }
         self.name = name
         zeroUTCNanoseconds = nil

@@ -42,7 +42,7 @@ enum ReplayWatch {
         hasKeys: Bool
     ) -> String {
         let keys =
-            hasKeys ? "  space \(status.isPaused ? "go on" : "pause"), s step, q end" : ""
+            hasKeys ? "  space \(status.isPaused ? "resume" : "pause"), s step, q stop" : ""
         guard let position = status.positionNanoseconds else {
             return status.isFlowing ? "⏸ ready\(keys)" : "waiting for \(destination)"
         }
@@ -125,7 +125,7 @@ struct ReplayReport: Encodable {
     /// A line for each further file, for people.
     var notes: [String] {
         (files ?? []).dropFirst().map {
-            "goes on in \(oneLine($0)): the recording changes its format"
+            "continued in \(oneLine($0)): the format of the recording changes"
         }
     }
 

@@ -47,7 +47,8 @@ enum WireReplayRun {
 
     private static func check(_ command: ReplayCommand) throws {
         guard ContainerTarget.isCollector(command.to) else {
-            throw UsageError("--to \(command.to): a recorded wire is played into a collector")
+            throw UsageError(
+                "--to \(command.to): a wire recording can only be replayed to a collector")
         }
         let others: [(Bool, String)] = [
             (!command.source.isEmpty, "--source"), (command.from != nil, "--from"),
@@ -55,14 +56,14 @@ enum WireReplayRun {
             (command.keepTime, "--keep-time"), (command.paused, "--paused"),
         ]
         for (isGiven, name) in others where isGiven {
-            throw UsageError("\(name): a recorded wire is played whole; leave it out")
+            throw UsageError("\(name) cannot be used with a wire recording: leave it out")
         }
         if case .millionths(let speed) = command.pace, case .millionths(let least) = slowest,
             speed < least
         {
             throw UsageError(
-                "--speed \(command.pace.text): a recorded wire is played at \(slowest.text) or faster, because the collector "
-                    + "would take its heartbeats for silence")
+                "--speed \(command.pace.text): a wire recording must be replayed at \(slowest.text) or faster; at lower speeds "
+                    + "its heartbeats would time out")
         }
     }
 
@@ -77,12 +78,12 @@ enum WireReplayRun {
                     + ByteCount(Int64(report.payloadBytes)).description)
             for refusal in report.refusals { print("the collector refused: \(refusal)") }
             if report.unsentMessages > 0 {
-                print("\(report.unsentMessages) messages of refused connections were not sent")
+                print("\(report.unsentMessages) messages of refused connections not sent")
             }
             if report.missingMessages > 0 {
-                print("\(report.missingMessages) messages are missing on it")
+                print("\(report.missingMessages) messages are missing in the recording")
             }
-            if report.isTorn { print("its last message is not whole: the collector was killed") }
+            if report.isTorn { print("the last message is incomplete: the collector was killed") }
         }
         if report.unpersistedRecords > 0 {
             throw Failure(

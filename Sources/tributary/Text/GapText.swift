@@ -17,7 +17,7 @@ enum GapText {
             let samples = short.reduce(UInt64(0)) { $0.clampedAdding($1.samples ?? 0) }
             let causes = Set(short.map(cause)).sorted().joined(separator: ", ")
             let count = short.count == 1 ? "1 gap" : "\(short.count) gaps"
-            let lost = samples == 0 ? "no sample lost" : "\(samples) samples"
+            let lost = samples == 0 ? "no samples lost" : "\(samples) samples"
             lines.append("missing: \(count) of less than a millisecond, \(lost) (\(causes))")
         }
         return lines.isEmpty ? ["nothing missing"] : lines

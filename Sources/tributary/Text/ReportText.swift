@@ -56,12 +56,12 @@ enum ReportText {
         guard session.isIntact else { return "\(lost) samples are missing and explained\(more)" }
         switch (lost, time >= 50_000_000) {
         case (0, false) where unknown > 0:
-            return "of what was captured, nothing else is missing" + more
+            return "nothing else captured is missing" + more
         case (0, false): return "nothing missing"
         case (0, true):
             return unknown > 0
                 ? "\(seconds) are missing and explained\(more)"
-                : "everything captured is there; \(seconds) were not captured (show)"
+                : "no captured samples missing; \(seconds) were not captured (show)"
         case (_, false): return "\(lost) samples are missing and explained (show)\(more)"
         case (_, true):
             return "\(lost) samples, \(seconds), are missing and explained (show)\(more)"

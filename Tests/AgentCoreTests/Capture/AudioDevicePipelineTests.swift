@@ -148,7 +148,7 @@ import Testing
         let result = try run(
             seconds: 15, [[.sound(seconds: 4), .silence], [.sound(seconds: 20)]])
         #expect(result.losses.map(\.cause) == [.deviceLost])
-        #expect(result.notes.first?.contains("gives nothing any more") == true)
+        #expect(result.notes.first?.contains("stopped delivering samples") == true)
         let loss = try #require(result.losses.first)
         #expect(abs(Double(loss.durationNanoseconds) - 2.6e9) < 200_000_000)
     }

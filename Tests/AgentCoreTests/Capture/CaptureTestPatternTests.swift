@@ -80,7 +80,7 @@ import Testing
         _ = sink.wait()
         #expect(
             session.descriptions == [
-                "video 1280×720 at 30 fps, libx264 high, 4 Mbit/s (cap 6 Mbit/s), "
+                "video 1280×720 at 30 fps, libx264 high, 4 Mbit/s (maximum 6 Mbit/s), "
                     + "keyframe every 2 s from test pattern",
                 "audio 48 kHz, 2 channels, AAC 96 kbit/s from test sound",
             ])
@@ -96,7 +96,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("", "needs a word"), ("file:", "needs the path"),
+        ("", "is empty"), ("file:", "needs a path"),
     ])
     func `a choice that cannot be met says what to do`(argument: String, words: String) {
         let error = #expect(throws: CaptureError.self) {

@@ -44,7 +44,7 @@ import Testing
         let isWhole = units.contains(stream)
         #expect(isWhole)
         // What came before the keyframe is told of, if the recording had begun.
-        #expect(result.losses.allSatisfy { $0.text.contains("before its keyframe") })
+        #expect(result.losses.allSatisfy { $0.text.contains("before the camera's first keyframe") })
         #expect(camera.keyframeRequests >= 1)
     }
 

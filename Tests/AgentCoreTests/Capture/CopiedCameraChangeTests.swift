@@ -46,7 +46,7 @@ import Wire
 
     private func expectNothingLost(_ result: CollectingSink.Result) {
         // The recording begins between two keyframes.
-        #expect(result.losses.allSatisfy { $0.text.contains("before its keyframe") })
+        #expect(result.losses.allSatisfy { $0.text.contains("before the camera's first keyframe") })
     }
 
     private func refusal(_ body: () throws -> Void) -> String {
@@ -63,7 +63,7 @@ import Wire
             let reason = refusal { try session.apply(change) }
             #expect(
                 reason
-                    == "the camera encodes, and keeps its bitrate; use --encoder libx264 to change it"
+                    == "the camera encodes at a fixed bitrate: use --encoder libx264 to change it"
             )
             sink.waitForMore(of: .video, 8)
             let status = session.status()
@@ -91,7 +91,7 @@ import Wire
     @Test func `a snapshot is refused with advice`() throws {
         _ = try run { session, _, _ in
             let reason = refusal { _ = try session.snapshot(maximumBytes: 1 << 20) }
-            #expect(reason.contains("not decoded here; use --encoder libx264"))
+            #expect(reason.contains("no snapshot is possible: use --encoder libx264"))
         }
     }
 

@@ -43,6 +43,6 @@ import Wire
         ] as [(String, Int64)])
     func `what does not lie within the sensor is refused`(name: String, value: Int64) {
         let error = #expect(throws: CaptureError.self) { _ = try area((name, value)) }
-        #expect(error?.description.contains("does not lie within the camera's sensor") == true)
+        #expect(error?.description.contains("is not within the camera's sensor area") == true)
     }
 }

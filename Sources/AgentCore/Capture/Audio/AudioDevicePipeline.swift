@@ -150,11 +150,11 @@ final class AudioDevicePipeline: CapturePipeline, @unchecked Sendable {
             try sound.take(chunk, outlet)
             skewPPM = sound.skewPPM
         case .restarted(let reason):
-            let text = "the sound device \(deviceName) stopped (\(reason)) and was started again"
+            let text = "the audio device \(deviceName) stopped (\(reason)) and was restarted"
             output.noted(text)
             try sound.interrupt(.overrun, text: text, outlet)
         case .idle where output.nowNanoseconds - heardNanoseconds >= Self.silentNanoseconds:
-            try lose("the sound device \(deviceName) gives nothing any more", output, outlet)
+            try lose("the audio device \(deviceName) stopped delivering samples", output, outlet)
         case .idle:
             break
         }
@@ -164,7 +164,7 @@ final class AudioDevicePipeline: CapturePipeline, @unchecked Sendable {
     private func lose(
         _ reason: String, _ output: CaptureOutput, _ outlet: DeviceAudio.Outlet
     ) throws(EncodingError) {
-        output.noted("\(reason); waiting for it, with silence in its place")
+        output.noted("\(reason); waiting for it and recording silence")
         try sound.interrupt(.deviceLost, text: reason, outlet)
         // Closed here, so that it can be opened again.
         state = .searching
@@ -184,7 +184,7 @@ final class AudioDevicePipeline: CapturePipeline, @unchecked Sendable {
             return
         }
         obstacle = nil
-        output.noted("the sound device \(deviceName) is back: \(input.summary)")
+        output.noted("the audio device \(deviceName) is back: \(input.summary)")
         state = .capturing(input)
         sound.restart(deviceRate: input.layout.sampleRate)
         try start(input, output, outlet)

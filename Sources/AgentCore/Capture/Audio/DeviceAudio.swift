@@ -121,7 +121,7 @@ struct DeviceAudio: ~Copyable {
             let count = chunk.firstFrame - nextFrame
             try open(
                 .overrun,
-                text: "the sound device's buffer ran over: silence stands for \(count) frames",
+                text: "the audio device's buffer overran: \(count) frames replaced by silence",
                 outlet)
         }
         nextFrame = chunk.firstFrame + Int64(chunk.sound.frameCount)
@@ -147,8 +147,8 @@ struct DeviceAudio: ~Copyable {
         if frames > 0 {
             try open(
                 .driverDrop,
-                text: "the sound device left out \(frames) frames without saying so: silence "
-                    + "stands for them", outlet)
+                text: "the audio device dropped \(frames) frames without an error: replaced by "
+                    + "silence", outlet)
         } else {
             try lock.interrupt(emit: outlet.sound)
             outlet.lost(
@@ -156,8 +156,8 @@ struct DeviceAudio: ~Copyable {
                     track: .audio, cause: .driverDrop,
                     startNanoseconds: lock.endNanoseconds ?? startNanoseconds,
                     durationNanoseconds: 0, samples: 0,
-                    text: "the sound device gave \(-frames) frames more than time has passed: "
-                        + "they are left out"))
+                    text: "the audio device delivered \(-frames) frames more than real time: "
+                        + "they are dropped"))
         }
     }
 

@@ -40,7 +40,7 @@ struct CameraControls: ControlledDevice {
             if try desk.setCrop(wanted) == before {
                 throw .controlRefused(
                     place.address.name, control: area[0].name,
-                    reason: "the driver keeps to \(before)")
+                    reason: "the driver keeps the value \(before)")
             }
         } catch {
             throw .source(error.description)

@@ -191,7 +191,7 @@ final class CameraPipeline: CapturePipeline, @unchecked Sendable {
             let patience = max(
                 Self.frozenNanoseconds, Self.frozenPictures * timeline.intervalNanoseconds)
             if now - heardNanoseconds >= patience {
-                lose("the camera \(cameraName) gives no pictures any more", output)
+                lose("the camera \(cameraName) stopped delivering pictures", output)
             }
         }
     }

@@ -18,12 +18,12 @@ extension CaptureSettings {
         wish.code = format
         switch encoder {
         case .auto where format != .h264:
-            if crop != nil { wish.ownH264 = .never("a part of the pictures was asked for") }
+            if crop != nil { wish.ownH264 = .never("a crop rectangle was requested") }
         case .auto, .copy:
             wish.ownH264 = .always(needs)
             if crop != nil {
                 throw .settings(
-                    "a part of the pictures is for an encoder here: leave --crop out, or "
+                    "--crop needs an encoder: leave --crop out, or "
                         + (encoder == .copy ? "--encoder copy" : "--video-format h264"))
             }
             if let format, format != .h264 {
@@ -31,10 +31,10 @@ extension CaptureSettings {
                     "--encoder copy copies H.264, not \(format): leave one of them out")
             }
         case .named(let name):
-            wish.ownH264 = .never("\(name) was asked for")
+            wish.ownH264 = .never("\(name) was requested")
             if format == .h264 {
                 throw .settings(
-                    "--video-format h264 is encoded already: leave --encoder \(name) out")
+                    "--video-format h264 is already encoded: leave --encoder \(name) out")
             }
         }
         return wish
@@ -43,7 +43,7 @@ extension CaptureSettings {
     private static func code(_ text: String) throws(CaptureError) -> CameraPixelCode {
         guard let code = CameraPixelCode(argument: text) else {
             throw .settings(
-                "--video-format \"\(text)\" is none: use yuyv, nv12, yu12, mjpeg, h264, or V4L2's four "
+                "--video-format \"\(text)\" is not a format: use yuyv, nv12, yu12, mjpeg, h264, or a V4L2 four "
                     + "characters")
         }
         return code

@@ -42,6 +42,6 @@ extension CaptureLoss {
         CaptureLoss(
             track: .video, cause: .damagedInput, startNanoseconds: place.captureNanoseconds,
             durationNanoseconds: place.durationNanoseconds, samples: 1,
-            text: "a picture of the camera was not whole (\(bytes) bytes)")
+            text: "a picture from the camera was incomplete (\(bytes) bytes)")
     }
 }

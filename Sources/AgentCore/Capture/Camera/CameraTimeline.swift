@@ -87,7 +87,7 @@ struct CameraTimeline {
                 CaptureLoss(
                     track: .video, cause: .damagedInput, startNanoseconds: time,
                     durationNanoseconds: intervalNanoseconds, samples: 1,
-                    text: "the camera's driver marked a picture as damaged"))
+                    text: "the camera driver marked a picture as damaged"))
             return .damaged
         }
         return .recorded(atNanoseconds: time)
@@ -150,8 +150,8 @@ struct CameraTimeline {
                 track: .video, cause: isOurs ? .encoderOverload : .driverDrop,
                 startNanoseconds: start, durationNanoseconds: time - start, samples: count,
                 text: isOurs
-                    ? "this box was too slow: the driver had no buffer for \(count) pictures"
-                    : "the camera's driver left out \(count) pictures"))
+                    ? "this box was too slow: the camera driver had no free buffer for \(count) pictures"
+                    : "the camera driver dropped \(count) pictures"))
     }
 
     private mutating func close(
@@ -197,7 +197,7 @@ struct CameraTimeline {
                 startNanoseconds: max(startNanoseconds, doubt.startNanoseconds),
                 durationNanoseconds: 0, samples: 0,
                 text:
-                    "the camera's stamps were not of the monotonic clock: \(doubt.count) pictures "
-                    + "have the time at which they arrived"))
+                    "the camera's timestamps were not on the monotonic clock: \(doubt.count) pictures "
+                    + "got their arrival time instead"))
     }
 }

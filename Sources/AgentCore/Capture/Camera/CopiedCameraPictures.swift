@@ -158,7 +158,7 @@ final class CopiedCameraPictures: CameraStage {
             CaptureLoss(
                 track: .video, cause: .deviceLost, startNanoseconds: start,
                 durationNanoseconds: max(0, end - start), samples: count,
-                text: "\(count) pictures of the camera came before its keyframe"))
+                text: "\(count) pictures before the camera's first keyframe were dropped"))
     }
 }
 

@@ -65,7 +65,9 @@ struct SensorArea {
             wanted.left >= whole.left, wanted.left - whole.left <= whole.width - wanted.width,
             wanted.top >= whole.top, wanted.top - whole.top <= whole.height - wanted.height
         else {
-            throw .settings("\(wanted) does not lie within the camera's sensor, \(whole)")
+            throw .settings(
+                "the crop rectangle \(wanted) is not within the camera's sensor area \(whole): make it smaller"
+            )
         }
         return wanted
     }

@@ -45,7 +45,7 @@ extension CaptureSettings {
         _ picture: CodedTrack.Picture, path: String
     ) throws(CaptureError) -> FilePicturePlan {
         guard picture.width > 1, picture.height > 1 else {
-            throw .source("\(path): the size of its pictures is unknown; it may be truncated")
+            throw .source("\(path): the frame size is unknown; the file may be truncated")
         }
         // H.264 with 4:2:0 colour has even sides.
         let own = PictureSize(width: picture.width & ~1, height: picture.height & ~1)
@@ -75,7 +75,8 @@ extension CaptureSettings {
     func wanted(of whole: PictureSize) throws(CaptureError) -> PictureSize {
         guard let crop else { return whole }
         guard crop.fits(whole) else {
-            throw .settings("the part \(crop) does not lie within pictures of \(whole)")
+            throw .settings(
+                "the crop rectangle \(crop) is not within the frame size \(whole): make it smaller")
         }
         return crop.size
     }
@@ -83,11 +84,12 @@ extension CaptureSettings {
     /// What the rate control goes by.
     func videoRate() throws(CaptureError) -> VideoRate {
         guard videoBitrate > 0, videoBuffer > .zero else {
-            throw .settings("bitrate and buffer must be positive")
+            throw .settings("bitrate and VBV buffer must be positive")
         }
         let cap = videoBitrateCap ?? videoBitrate + videoBitrate / 2
         guard cap >= videoBitrate else {
-            throw .settings("the bitrate's cap (\(cap)) is below the bitrate (\(videoBitrate))")
+            throw .settings(
+                "the maximum bitrate (\(cap)) is below the average bitrate (\(videoBitrate))")
         }
         return VideoRate(
             average: videoBitrate, maximum: cap,
@@ -127,9 +129,9 @@ extension CaptureSettings {
         }
         guard size.width > 0, size.height > 0, size.width <= Self.longestSide,
             size.height <= Self.longestSide
-        else { throw .settings("\(size) is no size for a picture") }
+        else { throw .settings("the frame size \(size) is out of range") }
         guard rate < FrameRate(Int32(Self.fastestRate + 1)) else {
-            throw .settings("at most \(Self.fastestRate) pictures per second, not \(rate)")
+            throw .settings("the frame rate must be at most \(Self.fastestRate) fps, not \(rate)")
         }
         guard keyframeInterval > .zero else {
             throw .settings("the keyframe interval must be positive")
@@ -138,7 +140,7 @@ extension CaptureSettings {
             throw .settings("0 to \(Self.mostBFrames) B-frames, not \(bFrames)")
         }
         guard encoderThreads >= 0 else {
-            throw .settings("0 or more encoder threads, not \(encoderThreads)")
+            throw .settings("--encoder-threads must be 0 or more, not \(encoderThreads)")
         }
         var plan = VideoEncoderSettings(
             size: size, frameRate: rate, hasConstantRate: hasConstantRate)
