@@ -140,7 +140,7 @@ package final class WireTapeReader {
     }
 
     /// - Throws: when it cannot be read, or is no recorded wire of a version that is known here.
-    package init(_ path: String) throws(WireTapeError) {
+    package init(_ path: String) throws(WireRecordingError) {
         self.path = path
         descriptor = open(path, O_RDONLY | O_CLOEXEC)
         offset = Int64(WireRecording.headerBytes)
@@ -166,7 +166,7 @@ package final class WireTapeReader {
 
     /// The next entry; nil at the end.
     /// - Throws: when it is not what was written.
-    package func next() throws(WireTapeError) -> WireRecording.Entry? {
+    package func next() throws(WireRecordingError) -> WireRecording.Entry? {
         let head = try read(WireRecording.entryHeaderBytes)
         guard head.count == WireRecording.entryHeaderBytes else {
             isTorn = !head.isEmpty
@@ -191,7 +191,7 @@ package final class WireTapeReader {
     }
 
     /// When the last whole entry came; skips from entry to entry.
-    package func lastArrival() throws(WireTapeError) -> Int64? {
+    package func lastArrival() throws(WireRecordingError) -> Int64? {
         let start = offset
         defer { offset = start }
         var last: Int64?
@@ -236,7 +236,7 @@ package final class WireTapeReader {
     }
 
     /// Up to `count` bytes at the present place.
-    private func read(_ count: Int) throws(WireTapeError) -> [UInt8] {
+    private func read(_ count: Int) throws(WireRecordingError) -> [UInt8] {
         var failure: Int32?
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
             while filled < count {
@@ -255,7 +255,7 @@ package final class WireTapeReader {
 }
 
 /// Why a recorded wire cannot be read.
-package enum WireTapeError: Error, Hashable, CustomStringConvertible {
+package enum WireRecordingError: Error, Hashable, CustomStringConvertible {
     case unreadable(path: String, errno: Int32)
     case notATape(path: String)
     case version(path: String, UInt32)

@@ -70,7 +70,7 @@ import Testing
                     let (entries, isTorn) = try read(path)
                     // A length that reaches past the end looks as if it had been torn.
                     #expect(isTorn && entries.count < Self.entries.count, "byte \(position)")
-                } catch let error as WireTapeError {
+                } catch let error as WireRecordingError {
                     #expect(!error.description.contains("\n"))
                 }
             }
@@ -80,13 +80,13 @@ import Testing
     @Test func `what is no recorded wire is refused in one line`() throws {
         try withTape(Array("hello".utf8)) { path in
             #expect(!WireTapeReader.isTape(path))
-            #expect(throws: WireTapeError.notATape(path: path)) { try WireTapeReader(path) }
+            #expect(throws: WireRecordingError.notATape(path: path)) { try WireTapeReader(path) }
         }
         var other = Self.bytes
         other[8] = 7
         try withTape(other) { path in
-            #expect(throws: WireTapeError.version(path: path, 7)) { try WireTapeReader(path) }
+            #expect(throws: WireRecordingError.version(path: path, 7)) { try WireTapeReader(path) }
         }
-        #expect(throws: WireTapeError.self) { try WireTapeReader("/nowhere.wire") }
+        #expect(throws: WireRecordingError.self) { try WireTapeReader("/nowhere.wire") }
     }
 }

@@ -14,7 +14,7 @@ enum WireReplayRun {
     {
         try check(command)
         let tape: WireTapeReader
-        do throws(WireTapeError) {
+        do throws(WireRecordingError) {
             tape = try WireTapeReader(path)
         } catch {
             throw Failure("\(error)")
