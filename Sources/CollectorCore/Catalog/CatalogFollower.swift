@@ -127,7 +127,8 @@ struct CatalogFollower {
                 flaws = nil
                 try write(to: catalog)
                 try readStale(into: catalog, now: .now, &reports)
-                return reports
+                if stale != .everything { return reports }
+                // Nobody would ever see which of its sessions are not as they are.
             } catch {
                 // Then it goes.
             }
@@ -234,6 +235,8 @@ struct CatalogFollower {
                 catalog, layout, everything: true, isCancelled: isCancelled
             ).problems
         }
+        // Not all of it was read then.
+        if stale == .everything, isCancelled() { return }
         if problems.isEmpty {
             stale = .nothing
             if flaws != nil { reports.append(.complete) }
