@@ -200,6 +200,19 @@ private final class Recorder {
         try recorder.expectEverything()
     }
 
+    @Test func `tracks as far apart as a session is long are in files that are read`() throws {
+        let fast = TrackFormat.aac(
+            AACFormat(configuration: [0x11, 0x90], sampleRate: 768_000, channels: 2))
+        let recorder = try Recorder(segmentSeconds: 600, formats: [Recorder.video, fast])
+        let reach: Int64 = (1 << 30) - 1
+        try recorder.add(pictures: [reach * 90_000], packets: [-reach * 768_000])
+        try recorder.add(pictures: [reach * 90_000 + 3_000], packets: [-reach * 768_000 + 1_024])
+        try recorder.end()
+        let report = try SessionVerifier.verify(recorder.session, in: recorder.archive.layout)
+        #expect(report.allFindings.filter { $0.severity == .damage } == [])
+        #expect(report.sources.first?.recordedSamples == 4)
+    }
+
     @Test func `a fragment has no more samples than readers take`() throws {
         // Sound of so fine a timescale that a second of it is longer than a fragment may be.
         let fast = TrackFormat.aac(

@@ -20,6 +20,7 @@ struct ByzantineAgent {
     }
 
     private struct Source {
+        var name = ""
         var next: UInt64 = 1
         var consumedBytes: UInt64 = 0
         var creditBytes: UInt64 = 0
@@ -46,6 +47,8 @@ struct ByzantineAgent {
     private var count: UInt16 = 0
     private var spools: [SpoolID] = []
     private var stamp: Int64 = 0
+    /// How often each of its sources was let in.
+    private(set) var visits: [String: Int64] = [:]
 
     init(seed: UInt64) {
         var random = SeededGenerator(seed: seed &* 0x5DEE_CE66 &+ 11)
@@ -66,6 +69,7 @@ struct ByzantineAgent {
         switch message {
         case .welcome(let welcome):
             connections[peer]?.isWelcome = true
+            for source in connections[peer]?.sources ?? [] { visits[source.name, default: 0] += 1 }
             states = welcome.sources
         case .acknowledgement(let acknowledgement): states = acknowledgement.sources
         default: return
@@ -99,11 +103,9 @@ struct ByzantineAgent {
     }
 
     private mutating func message(now: Int64, _ victims: [Victim]) -> [Message] {
-        let welcome = connections.filter(\.value.isWelcome).keys.sorted {
-            $0.bytes.lexicographicallyPrecedes($1.bytes)
-        }
+        let welcome = connections.filter(\.value.isWelcome).keys.sorted()
         guard let peer = welcome.isEmpty ? nil : pick(welcome),
-            !chance(habit == .greetings ? 2 : 60)
+            habit != .greetings || chance(60), !chance(60)
         else { return [hello(victims, now: now)] }
         switch habit {
         case .gaps where !chance(5): return gap(over: peer, now: now)
@@ -135,10 +137,10 @@ struct ByzantineAgent {
 
     private mutating func hello(_ victims: [Victim], now: Int64) -> Message {
         let peer: PeerID
-        if chance(4),
-            let known = connections.keys.sorted(by: {
-                $0.bytes.lexicographicallyPrecedes($1.bytes)
-            }).first
+        // As an agent that loses its connection again and again.
+        let isComingBack = habit == .greetings && !chance(60)
+        if chance(4), !isComingBack,
+            let known = connections.keys.min()
         {
             peer = known
         } else {
@@ -149,20 +151,27 @@ struct ByzantineAgent {
         if chance(10) {
             names = [pick(["camera1", "session.json", "evil.json", "notes.json", "evil/../x", ""])]
         }
-        names = Array(names.shuffled(using: &random).prefix(Int.random(in: 1...3, using: &random)))
+        if isComingBack {
+            names = ["evil"]
+        } else {
+            names = Array(
+                names.shuffled(using: &random).prefix(Int.random(in: 1...3, using: &random)))
+        }
         var epochs = [epoch(1, victims)]
         if chance(3) { epochs.append(epoch(2, victims)) }
         if epochs.count == 2, epochs[0].identity == epochs[1].identity { epochs.removeLast() }
         let victim = victims.isEmpty ? nil : pick(victims)
         let spool =
-            chance(3)
-            ? victim?.spool ?? pick(spools) : chance(4) ? .random(using: &random) : pick(spools)
+            habit == .greetings
+            ? spools[0]
+            : chance(3)
+                ? victim?.spool ?? pick(spools) : chance(4) ? .random(using: &random) : pick(spools)
         let first: UInt64 = chance(6) ? pick([2, 1_000, WireLimits.sequence, 1 << 40]) : 1
         let offers = names.map {
             SourceOffer(name: $0, tracks: formats(), firstSequence: first)
         }
         connections[peer] = Connection(
-            sources: names.map { _ in Source() }, epochs: UInt32(epochs.count))
+            sources: names.map { Source(name: $0) }, epochs: UInt32(epochs.count))
         let exchanges = chance(2) ? [exchange(now: now, epoch: 1)] : []
         return Message(
             peer: peer,

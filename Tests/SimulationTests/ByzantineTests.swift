@@ -2,6 +2,7 @@ import Archive
 import Foundation
 import Glibc
 import Testing
+import Wire
 
 @testable import CollectorCore
 
@@ -82,6 +83,12 @@ import Testing
                 }
             }
         }
+        let greetings = CollectorBudgets().greetings
+        for (source, visits) in simulation.hostileVisits.sorted(by: { $0.key < $1.key }) {
+            let allowed =
+                (greetings.burst + seconds * 1_000_000_000 / greetings.nanosecondsEach) * lives
+            if visits > allowed { excesses.append("\(source) came \(visits) times") }
+        }
         let lines = simulation.history.count { $0.contains("evil") }
         if lines > 400 + Int(seconds) * 20 { excesses.append("\(lines) lines of the log") }
         return excesses
@@ -135,7 +142,7 @@ import Testing
     func `a mend that is taken back is found within two hundred seeds`(sabotage: Sabotage) throws {
         var found: String?
         // Beginning where it is found soon, so that it costs seconds as long as it is.
-        let first: UInt64 = sabotage == .believesAnyTime ? 9 : 76
+        let first: UInt64 = sabotage == .believesAnyTime ? 9 : sabotage == .countsNoFiles ? 76 : 6
         for seed in (0..<200 as Range<UInt64>).map({ ($0 + first) % 200 }) where found == nil {
             found = try violations(of: seed, sabotage: sabotage).first
         }

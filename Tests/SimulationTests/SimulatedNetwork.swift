@@ -31,7 +31,7 @@ struct SimulatedNetwork {
     /// Connections so far, by agent.
     private var count: [Int: UInt64] = [:]
 
-    var peers: [PeerID] { connections.keys.sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) } }
+    var peers: [PeerID] { connections.keys.sorted() }
 
     func peer(of agent: Int) -> PeerID? {
         peers.first { connections[$0]?.agent == agent && connections[$0]?.isAbandoned == false }

@@ -68,6 +68,8 @@ struct SystemSimulation {
     /// One that sends what it likes, from then on.
     private var byzantine: ByzantineAgent?
     private var byzantineBegins: Int64 = 0
+    /// How often each source of the hostile agent was let in.
+    var hostileVisits: [String: Int64] { byzantine?.visits ?? [:] }
     /// What happens to one must not change what chance does to another.
     private let isIsolated: Bool
     /// Outlives collectors, as their files do; nil: none is kept.

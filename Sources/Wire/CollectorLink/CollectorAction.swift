@@ -49,11 +49,16 @@ package struct ClockOwner: Hashable, Sendable {
 }
 
 /// A ZeroMQ routing identity: which connection a message came over.
-package struct PeerID: Hashable, Sendable {
+package struct PeerID: Hashable, Comparable, Sendable {
     package let bytes: [UInt8]
 
     package init(_ bytes: [UInt8]) {
         self.bytes = bytes
+    }
+
+    /// What is done for several peers is done in this order, so that the same messages always have the same consequences.
+    package static func < (first: PeerID, second: PeerID) -> Bool {
+        first.bytes.lexicographicallyPrecedes(second.bytes)
     }
 }
 

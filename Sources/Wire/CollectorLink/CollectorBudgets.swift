@@ -47,9 +47,9 @@ package struct CollectorBudgets: Hashable, Sendable {
         var budgets = CollectorBudgets()
         budgets.connectionMemoryBytes = .max
         budgets.connectionWindowBytes = .max
-        budgets.greetings = Rate(perSecond: 1_000_000_000, burst: 1)
-        budgets.newSources = Rate(perSecond: 1_000_000_000, burst: 1)
-        budgets.everySource = Rate(perSecond: 1_000_000_000, burst: 1)
+        budgets.greetings = Rate(perSecond: 1_000_000_000, burst: 1 << 40)
+        budgets.newSources = Rate(perSecond: 1_000_000_000, burst: 1 << 40)
+        budgets.everySource = Rate(perSecond: 1_000_000_000, burst: 1 << 40)
         return budgets
     }
 }

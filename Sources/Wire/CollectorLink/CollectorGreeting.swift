@@ -42,7 +42,7 @@ extension CollectorLink {
         claims[peer] = SourceClaim(
             hello: hello, address: message.address, owner: message.owner, since: now,
             holders: holders)
-        return holders.compactMap { ask($0, now: now) }
+        return holders.sorted().compactMap { ask($0, now: now) }
     }
 
     /// Asks a holder whether it is still there, unless it has just been asked: each answer counts against its rate of messages, and
@@ -92,7 +92,7 @@ extension CollectorLink {
                 false
             }
         var actions: [CollectorAction] = []
-        for (newcomer, claim) in claims where claim.holders.contains(peer) {
+        for (newcomer, claim) in inOrder(claims) where claim.holders.contains(peer) {
             // Refusing one claim may already have settled another.
             guard claims[newcomer] != nil else { continue }
             guard isAnswer || now - claim.since >= Self.staleNanoseconds else { continue }
@@ -107,10 +107,10 @@ extension CollectorLink {
     mutating func admitUncontested(now: Int64, durable: some DurabilityLookup) -> [CollectorAction]
     {
         var actions: [CollectorAction] = []
-        for (newcomer, claim) in claims.sorted(by: { $0.value.since < $1.value.since }) {
+        for (newcomer, claim) in inOrder(claims) {
             guard claims[newcomer] != nil else { continue }
             let holders = holders(contesting: claim.hello, from: newcomer)
-            if let other = holders.first(where: { !claim.holders.contains($0) }),
+            if let other = holders.sorted().first(where: { !claim.holders.contains($0) }),
                 let connection = connections[other]
             {
                 // Somebody else took it in the meantime, and is fresh.
@@ -122,7 +122,7 @@ extension CollectorLink {
             }
             guard holders.isEmpty || now >= claim.deadline else { continue }
             claims.removeValue(forKey: newcomer)
-            for holder in holders {
+            for holder in holders.sorted() {
                 actions.append(
                     .log(
                         LinkLog(
@@ -167,6 +167,11 @@ extension CollectorLink {
             address: message.address, now: now, durable: durable)
     }
 
+    /// Claims, the oldest first.
+    private func inOrder(_ claims: [PeerID: SourceClaim]) -> [(key: PeerID, value: SourceClaim)] {
+        claims.sorted { ($0.value.since, $0.key) < ($1.value.since, $1.key) }
+    }
+
     private func inUse(_ claim: SourceClaim, by holder: CollectorConnection) -> String {
         let names = claim.hello.sources.map(\.name).filter { name in
             holder.accounts.contains { $0.name == name }
@@ -205,7 +210,7 @@ extension CollectorLink {
         var actions: [CollectorAction] = []
         // The same agent's earlier connections: what is still on its way through them is sent again.
         let earlier = Set(hello.sources.compactMap { sources[$0.name]?.holder })
-        for holder in earlier where holder != peer { actions += close(holder, .replaced) }
+        for holder in earlier.sorted() where holder != peer { actions += close(holder, .replaced) }
         // A second Hello over one connection lets go of what it does not name again.
         if let before = connections[peer] {
             for account in before.accounts

@@ -180,7 +180,7 @@ package struct CollectorLink: Sendable {
     /// The first sample has begun a session.
     package mutating func sessionBegan(_ name: String) {
         sessionName = name
-        for peer in connections.keys { markAckDue(peer) }
+        for peer in connections.keys.sorted() { markAckDue(peer) }
     }
 
     /// Refuses a peer for something that only the caller can see (its payload, a full disk).
@@ -236,10 +236,12 @@ package struct CollectorLink: Sendable {
     package mutating func stop(now: Int64, durable: some DurabilityLookup) -> [CollectorAction] {
         isStopping = true
         var actions: [CollectorAction] = []
-        for peer in connections.keys { actions += acknowledge(peer, now: now, durable: durable) }
+        for peer in connections.keys.sorted() {
+            actions += acknowledge(peer, now: now, durable: durable)
+        }
         let refusal = Refusal(reason: .stopping, text: "the collector is stopping")
         let bytes = WireMessage.refusal(refusal).encoded()
-        for peer in Array(connections.keys) + Array(claims.keys) {
+        for peer in connections.keys.sorted() + claims.keys.sorted() {
             actions.append(.send(peer, bytes))
             actions += close(peer, .stopping)
         }
@@ -382,7 +384,10 @@ extension CollectorLink {
     private mutating func scan(now: Int64, durable: some DurabilityLookup) -> [CollectorAction] {
         var actions: [CollectorAction] = []
         let interval = Int64(settings.heartbeatMilliseconds) * 1_000_000
-        for (peer, connection) in connections {
+        let due = connections.filter { _, connection in
+            now - min(connection.lastHeard, connection.lastAck) >= interval
+        }
+        for (peer, connection) in due.sorted(by: { $0.key < $1.key }) {
             if now - connection.lastHeard >= WireLimits.silentHeartbeats * interval {
                 actions.append(
                     .log(

@@ -326,7 +326,7 @@ struct SourceIntake: Sendable {
         }
         timelines[epoch] = timeline
         trackClocks[run.track] = clock
-        for (fault, count) in faults {
+        for (fault, count) in faults.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             notices.append(.badStamps(run.track, fault, samples: count))
         }
         return PlannedRun(track: run.track, firstSequence: firstSequence, samples: placed)
