@@ -525,6 +525,36 @@ private struct Files {
         }
     }
 
+    @Test func `sound that comes late after its rate has changed is in no file of the old rate`() {
+        func sound(_ rate: UInt32) -> TrackFormat {
+            .aac(AACFormat(configuration: [0x11, 0x88], sampleRate: rate, channels: 1))
+        }
+        var segmenter = Segmenter<ArrayPayload>(
+            settings: SegmenterSettings(segmentNanoseconds: 60_000_000_000),
+            formats: [sound(48_000)])
+        var (files, sequence) = (Files(), UInt64(1))
+        func add(_ second: Int64, _ rate: Int64) {
+            let piece = self.second(second, rate: rate, firstSequence: &sequence)
+            files.apply(segmenter.add(piece, context: Camera.context, now: 0))
+        }
+        for second in 100..<103 as Range<Int64> { add(second, 48_000) }
+        // It has come late, and has a file of its own.
+        add(50, 48_000)
+        segmenter.setFormats([sound(16_000)])
+        add(103, 16_000)
+        add(104, 16_000)
+        add(52, 16_000)
+        files.apply(segmenter.end())
+        for (number, plan) in files.plans {
+            let rate = plan.tracks[0].format == sound(48_000) ? Int64(48_000) : 16_000
+            for sample in files.samples(number, .audio) {
+                let place = plan.originNanoseconds / 1_000_000_000
+                #expect((place - 1...place + 6).contains(sample.dts / rate), "\(number)")
+            }
+        }
+        #expect(files.sequences == Array(1..<sequence))
+    }
+
     /// Sound whose stamps went back is placed a tick apart, whatever it says of its length: in the file that is open, in the one
     /// that waits for it, and in one of its own.
     @Test(arguments: [0, 150, 2_500] as [Int64])

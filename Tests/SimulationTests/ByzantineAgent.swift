@@ -200,6 +200,13 @@ struct ByzantineAgent {
         if chance(3) { formats.removeLast() }
         if chance(3), case .aac(var sound) = formats[formats.count - 1] {
             sound.sampleRate = pick([8_000, 44_100, 48_000, 1, WireLimits.sampleRate])
+            // Seldom one that its decoder would not have.
+            if !chance(20),
+                let configuration = try? AudioSpecificConfig(
+                    lowComplexityAt: sound.sampleRate, channels: 2)
+            {
+                sound.configuration = configuration.bytes()
+            }
             formats[formats.count - 1] = .aac(sound)
         }
         return formats

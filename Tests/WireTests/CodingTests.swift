@@ -218,6 +218,11 @@ struct `A Hello` {
         #expect(malformed(.hello(Fixtures.hello(tracks: [.h264(format)])))?.reason == .limit)
         let sound = AACFormat(configuration: [], sampleRate: 48_000, channels: 2)
         #expect(malformed(.hello(Fixtures.hello(tracks: [.aac(sound)])))?.reason == .malformed)
+        let other = AACFormat(configuration: [0x11, 0x90], sampleRate: 44_100, channels: 2)
+        #expect(
+            malformed(.hello(Fixtures.hello(tracks: [.aac(other)])))
+                == .malformed(
+                    "Aac.sample_rate is 44100 Hz; its audio_specific_config says 48000 Hz"))
     }
 }
 

@@ -361,6 +361,8 @@ extension Segmenter {
                     segment: old, cutNanoseconds: soundCut, sinceNanoseconds: now)
             }
         }
+        // What comes late from now on is in ticks of the new formats.
+        if startsAnew { finishAside(into: &actions) }
         adoptFormats()
         begin(at: cut, offGrid: startsAnew)
         if let first = after.first { after[0] = settled(first) }
@@ -463,6 +465,7 @@ extension Segmenter {
         waiting = nil
         closePending(next: pictures.first, into: &actions)
         if let segment, segment.isOpen { actions.append(.finish(segment: segment.number)) }
+        finishAside(into: &actions)
         formats = sound.formats
         if nextFormats == formats { nextFormats = nil }
         let pieces = pictures + sound.pieces

@@ -123,10 +123,17 @@ extension AACFormat {
                 "Aac.channels is \(message.channels); 1 to \(WireLimits.channels) are allowed")
         }
         let configuration = Array(message.audioSpecificConfig)
+        let parsed: AudioSpecificConfig
         do {
-            _ = try AudioSpecificConfig(parsing: configuration)
+            parsed = try AudioSpecificConfig(parsing: configuration)
         } catch {
             throw .malformed("Aac.audio_specific_config: \(error)")
+        }
+        // Times are counted in the one, and readers of the file count in the other.
+        guard message.sampleRate == parsed.sampleRate else {
+            throw .malformed(
+                "Aac.sample_rate is \(message.sampleRate) Hz; its audio_specific_config says "
+                    + "\(parsed.sampleRate) Hz")
         }
         self.init(
             configuration: configuration, sampleRate: message.sampleRate,
