@@ -161,6 +161,24 @@ private typealias Scene = RecoveryScene
         #expect(FileVerifier.verify(path).report.findings == [])
     }
 
+    /// A long fragment's head has several pages, and each reaches the disk when the disk likes.
+    @Test func `a head that a power cut took the middle of is no fragment`() throws {
+        let scene = try Scene()
+        try scene.writeManifest()
+        try scene.write(segment: 0, fragments: 0..<3, finished: false)
+        var bytes = try scene.bytes(scene.path(0))
+        let trun = try #require(
+            bytes.indices.last { bytes[$0...].starts(with: Array("trun".utf8)) })
+        // Behind type, flags, count and offset: of the sixteen bytes of each sample, those of the fourth and the fifth.
+        let samples = trun + 16 + 3 * 16
+        #expect(bytes[samples..<samples + 32].contains { $0 != 0 })
+        bytes.replaceSubrange(samples..<samples + 32, with: repeatElement(0, count: 32))
+        try FileSystem.replace(scene.path(0), with: bytes)
+        let source = try #require(try scene.recover().session?.sources.first)
+        #expect(source.open?.fragments == 2)
+        #expect(source.ends[.video]?.dtsTicks == Int64(19 * 9_000))
+    }
+
     @Test func `bit rot sets a file aside, and the others go on`() throws {
         let scene = try Scene()
         try scene.writeManifest()

@@ -100,6 +100,13 @@ struct SegmentSurvey: Sendable {
                 $0.track == $1.track && Int($0.samples) == $1.samples.count
             })
         else { throw .init(description: "a record of other samples than there are") }
+        // No digest covers the head of the last fragment yet. What of it did not reach the disk before a power cut is zeros, and no
+        // sample is written that has no bytes or lasts no time.
+        guard
+            fragment.runs.allSatisfy({ run in
+                run.samples.allSatisfy { $0.sizeBytes > 0 && $0.duration > 0 }
+            })
+        else { throw .init(description: "a fragment whose head has zeros in the place of samples") }
         fragments.append(
             Fragment(
                 range: fragment.range,
