@@ -165,14 +165,20 @@ private typealias Scene = RecoveryScene
     @Test func `a head that a power cut took the middle of is no fragment`() throws {
         let scene = try Scene()
         try scene.writeManifest()
-        try scene.write(segment: 0, fragments: 0..<3, finished: false)
+        try scene.write(segment: 0, fragments: 0..<2, finished: false)
+        let open = try #require(try scene.recover().session?.sources.first?.open)
+        var fragment = Scene.fragment(2)
+        for index in fragment.pieces[0].runs[0].samples.indices {
+            fragment.pieces[0].runs[0].samples[index].duration += Int64(index)
+        }
+        try SegmentWriter(continuing: open).append(fragment)
         var bytes = try scene.bytes(scene.path(0))
         let trun = try #require(
             bytes.indices.last { bytes[$0...].starts(with: Array("trun".utf8)) })
-        // Behind type, flags, count and offset: of the sixteen bytes of each sample, those of the fourth and the fifth.
-        let samples = trun + 16 + 3 * 16
-        #expect(bytes[samples..<samples + 32].contains { $0 != 0 })
-        bytes.replaceSubrange(samples..<samples + 32, with: repeatElement(0, count: 32))
+        // How long the second picture lasts, and its size: behind type, flags, count, offset and the first one's flags.
+        let second = trun + 20 + 8..<trun + 20 + 16
+        #expect(bytes[second] == [0, 0, 0x23, 0x29, 0, 0, 0, 25])
+        bytes.replaceSubrange(second, with: repeatElement(0, count: second.count))
         try FileSystem.replace(scene.path(0), with: bytes)
         let source = try #require(try scene.recover().session?.sources.first)
         #expect(source.open?.fragments == 2)
