@@ -3,163 +3,26 @@ import Media
 import TestRecordings
 import Testing
 
-/// A camera at 10 pictures a second with a keyframe every `keyframeEvery` pictures, and 48 kHz sound, in batches of 100 ms.
-private struct Camera {
-    static let formats: [TrackFormat] = [
-        .h264(
-            H264Format(
-                sequenceParameterSets: [[0x67]], pictureParameterSets: [[0x68]], width: 16,
-                height: 16)),
-        .aac(AACFormat(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2)),
-    ]
-    static let otherPicture = TrackFormat.h264(
-        H264Format(
-            sequenceParameterSets: [[0x67, 9]], pictureParameterSets: [[0x68]], width: 32,
-            height: 32))
-    static let otherAudio = TrackFormat.aac(
-        AACFormat(configuration: [0x11, 0x88], sampleRate: 48_000, channels: 1))
-    static let context = FragmentContext(
-        spool: SpoolID(high: 1, low: 1), epoch: EpochID(high: UInt64(2), low: 0),
-        clock: FragmentRecord.Clock(
-            offsetNanoseconds: 0, boundNanoseconds: 0, skewPartsPerBillion: 0),
-        collectorZeroNanoseconds: 0)
-
-    var keyframeEvery = 10
-    /// How much later than its instant sound arrives, in batches of 100 ms (negative: pictures are late).
-    var soundLagMilliseconds: Int64 = 0
-    /// Of a packet: tells sound in the other format from the rest.
-    var soundBytes: UInt32 = 4
-    private(set) var sequence: UInt64 = 1
-    private var nextAudioPacket: Int64?
-
-    init(
-        keyframeEvery: Int = 10, soundLagMilliseconds: Int64 = 0, firstAudioPacket: Int64? = nil
-    ) {
-        self.keyframeEvery = keyframeEvery
-        nextAudioPacket = firstAudioPacket
-        self.soundLagMilliseconds = soundLagMilliseconds
-    }
-
-    /// Batch number `index`: one picture at index × 100 ms, and the sound that has arrived until then.
-    mutating func batch(_ index: Int) -> PlannedPiece<ArrayPayload> {
-        let pictureTime = Int64(index) * 9_000
-        let picture = PlannedSample(
-            sizeBytes: 10, dts: pictureTime, pts: pictureTime, duration: 9_000,
-            flags: index % keyframeEvery == 0 ? .keyframe : [],
-            agentDTSNanoseconds: Int64(index) * 100_000_000, appliedOffsetNanoseconds: 0)
-        var runs = [PlannedRun(track: .video, firstSequence: sequence, samples: [picture])]
-        sequence += 1
-        var soundPackets = nextAudioPacket ?? Int64(index) * 4_800 / 1024
-        let until = (Int64(index + 1) * 100 - soundLagMilliseconds) * 48
-        var packets: [PlannedSample] = []
-        while (soundPackets + 1) * 1024 <= until {
-            packets.append(
-                PlannedSample(
-                    sizeBytes: soundBytes, dts: soundPackets * 1024, pts: soundPackets * 1024,
-                    duration: 1024, flags: soundPackets < 0 ? .priming : .keyframe,
-                    agentDTSNanoseconds: 0,
-                    appliedOffsetNanoseconds: 0))
-            soundPackets += 1
-        }
-        nextAudioPacket = soundPackets
-        if !packets.isEmpty {
-            runs.append(PlannedRun(track: .audio, firstSequence: sequence, samples: packets))
-            sequence += UInt64(packets.count)
-        }
-        return piece(runs)
-    }
-}
-
-/// A message of zeros.
-private func piece(_ runs: [PlannedRun]) -> PlannedPiece<ArrayPayload> {
-    let size = runs.reduce(0) { $0 + $1.sizeBytes }
-    return PlannedPiece(
-        payload: ArrayPayload([UInt8](repeating: 0, count: size)), range: 0..<size, digest: .zero,
-        runs: runs)
-}
-
-/// What a segmenter asked for, per file.
-private struct Files {
-    var plans: [Int: SegmentPlan] = [:]
-    var fragments: [Int: [FragmentPlan<ArrayPayload>]] = [:]
-    var finished: [Int] = []
-
-    mutating func apply(_ actions: [Segmenter<ArrayPayload>.Action]) {
-        for action in actions {
-            switch action {
-            case .open(let segment, let plan):
-                #expect(plans[segment] == nil, "a file is opened once")
-                plans[segment] = plan
-            case .append(let segment, let fragment):
-                #expect(plans[segment] != nil, "a file is opened before it is written")
-                #expect(!finished.contains(segment), "nothing comes after the end")
-                for run in fragment.pieces.flatMap(\.runs) {
-                    let track = plans[segment]?.tracks.first { $0.format.kind == run.track }
-                    let start = track.map { $0.originTicks - $0.shiftTicks } ?? .max
-                    #expect(
-                        run.samples.allSatisfy { $0.dts >= start }, "no decoding time is negative")
-                    // A run's first decoding time is written, and of the others how far they are apart.
-                    #expect(
-                        zip(run.samples, run.samples.dropFirst()).allSatisfy {
-                            $0.duration == $1.dts - $0.dts
-                        }, "each lasts until the next one")
-                }
-                fragments[segment, default: []].append(fragment)
-            case .finish(let segment):
-                #expect(!finished.contains(segment))
-                finished.append(segment)
-            }
-        }
-    }
-
-    func samples(_ segment: Int, _ track: TrackKind) -> [PlannedSample] {
-        (fragments[segment] ?? []).flatMap(\.pieces).flatMap(\.runs)
-            .filter { $0.track == track }.flatMap(\.samples)
-    }
-
-    /// An edit list hides what is presented before a file begins, unless it is only decoded; and a file describes one format.
-    func expectNothingHidden() {
-        for (segment, plan) in plans {
-            for track in plan.tracks {
-                let samples = samples(segment, track.format.kind)
-                let early = samples.filter {
-                    $0.pts < track.originTicks && !$0.flags.contains(.priming)
-                }
-                #expect(early.isEmpty, "file \(segment) hides \(track.format.kind)")
-                if track.format.kind == .audio {
-                    let sizeBytes = UInt32(track.format == Camera.otherAudio ? 5 : 4)
-                    #expect(
-                        samples.allSatisfy { $0.sizeBytes == sizeBytes },
-                        "file \(segment) has sound in another format")
-                }
-            }
-        }
-    }
-
-    var sequences: [UInt64] {
-        fragments.values.joined().flatMap(\.sequences).flatMap(Array.init).sorted()
-    }
-}
-
 @Suite struct SegmenterTests {
     /// - Parameter changes: the formats from a batch on, where they change.
     private func record(
-        _ camera: inout Camera, batches: Range<Int>, segmentSeconds: Int64 = 2,
+        _ camera: inout PlannedCamera, batches: Range<Int>, segmentSeconds: Int64 = 2,
         changes: (Int) -> [TrackFormat]? = { _ in nil }
-    ) -> Files {
+    ) -> PlannedFiles {
         var segmenter = Segmenter<ArrayPayload>(
             settings: SegmenterSettings(segmentNanoseconds: segmentSeconds * 1_000_000_000),
-            formats: Camera.formats)
-        var files = Files()
+            formats: PlannedCamera.formats)
+        var files = PlannedFiles()
         for index in batches {
             if let formats = changes(index) {
                 segmenter.setFormats(formats)
-                camera.soundBytes = formats.contains(Camera.otherAudio) ? 5 : 4
+                camera.soundBytes = formats.contains(PlannedCamera.otherAudio) ? 5 : 4
             }
             files.apply(segmenter.tick(now: Int64(index) * 100_000_000))
             files.apply(
                 segmenter.add(
-                    camera.batch(index), context: Camera.context, now: Int64(index) * 100_000_000))
+                    camera.batch(index), context: PlannedCamera.context,
+                    now: Int64(index) * 100_000_000))
         }
         files.apply(segmenter.end())
         return files
@@ -169,7 +32,7 @@ private struct Files {
     func `every sample is in exactly one file, and sound is cut at the picture's time`(
         lag: Int64
     ) {
-        var camera = Camera(soundLagMilliseconds: lag)
+        var camera = PlannedCamera(soundLagMilliseconds: lag)
         let files = record(&camera, batches: 0..<65)
         #expect(files.sequences == Array(1..<camera.sequence))
         #expect(files.plans.keys.sorted() == [1, 2, 3, 4])
@@ -187,7 +50,7 @@ private struct Files {
     /// In the message that ends the first fragment, in the one that ends the first file, and long after that.
     @Test(arguments: [850, 950, 1_050, 1_850, 1_950, 2_050, 2_500] as [Int64])
     func `sound that begins late has a place, its priming too`(lag: Int64) {
-        var camera = Camera(soundLagMilliseconds: lag, firstAudioPacket: -1)
+        var camera = PlannedCamera(soundLagMilliseconds: lag, firstAudioPacket: -1)
         let files = record(&camera, batches: 0..<65)
         #expect(files.sequences == Array(1..<camera.sequence))
         #expect(files.finished.sorted() == files.plans.keys.sorted())
@@ -196,7 +59,7 @@ private struct Files {
     }
 
     @Test func `a file ends at the first keyframe at or after the boundary, not before`() {
-        var camera = Camera(keyframeEvery: 15)
+        var camera = PlannedCamera(keyframeEvery: 15)
         let files = record(&camera, batches: 0..<60)
         // Keyframes at 0, 1.5, 3.0, 4.5 s; boundaries at 2 and 4 s.
         #expect(files.samples(1, .video).count == 30)
@@ -206,7 +69,7 @@ private struct Files {
     }
 
     @Test func `fragments begin at keyframes and last at most a second`() {
-        var camera = Camera(keyframeEvery: 25)
+        var camera = PlannedCamera(keyframeEvery: 25)
         let files = record(&camera, batches: 0..<50, segmentSeconds: 600)
         var starts: [Int64] = []
         for fragment in files.fragments[1] ?? [] {
@@ -220,7 +83,7 @@ private struct Files {
     }
 
     @Test func `an undivided message keeps the agent's digest, a divided one does not`() {
-        var camera = Camera(soundLagMilliseconds: 30)
+        var camera = PlannedCamera(soundLagMilliseconds: 30)
         let files = record(&camera, batches: 0..<25)
         let pieces = files.fragments.values.joined().flatMap(\.pieces)
         #expect(pieces.filter { $0.digest != nil }.count >= 20)
@@ -232,14 +95,14 @@ private struct Files {
     }
 
     @Test func `a late joiner's first file has the session's grid in its name`() {
-        var camera = Camera()
+        var camera = PlannedCamera()
         let files = record(&camera, batches: 130..<150, segmentSeconds: 10)
         #expect(files.plans[1]?.originNanoseconds == 10_000_000_000)
         #expect(files.samples(1, .video).first?.pts == Int64(1_170_000))
     }
 
     @Test func `samples before zero go to segment minus one`() {
-        var camera = Camera()
+        var camera = PlannedCamera()
         let files = record(&camera, batches: -20..<20, segmentSeconds: 10)
         #expect(files.plans[1]?.originNanoseconds == -10_000_000_000)
         #expect(files.plans[2]?.originNanoseconds == 0)
@@ -248,16 +111,17 @@ private struct Files {
 
     @Test func `what an imported file hides before its start is in the file that it begins`() {
         // A group of pictures of eight seconds, of which the last two are shown; sound begins a second before that.
-        var camera = Camera(keyframeEvery: 80, firstAudioPacket: -47)
+        var camera = PlannedCamera(keyframeEvery: 80, firstAudioPacket: -47)
         var settings = SegmenterSettings(segmentNanoseconds: 10_000_000_000)
         settings.presentedFromNanoseconds = 0
-        var segmenter = Segmenter<ArrayPayload>(settings: settings, formats: Camera.formats)
-        var files = Files()
+        var segmenter = Segmenter<ArrayPayload>(settings: settings, formats: PlannedCamera.formats)
+        var files = PlannedFiles()
         for index in -60..<40 {
             var piece = camera.batch(index)
             if index == -60 { piece.runs[0].samples[0].flags = .keyframe }
             files.apply(
-                segmenter.add(piece, context: Camera.context, now: Int64(index) * 100_000_000))
+                segmenter.add(
+                    piece, context: PlannedCamera.context, now: Int64(index) * 100_000_000))
         }
         files.apply(segmenter.end())
         #expect(files.plans.values.map(\.originNanoseconds) == [0])
@@ -269,8 +133,8 @@ private struct Files {
     @Test func `priming that comes alone does not begin a segment before its sound`() {
         var segmenter = Segmenter<ArrayPayload>(
             settings: SegmenterSettings(segmentNanoseconds: 10_000_000_000),
-            formats: [Camera.formats[1]])
-        var files = Files()
+            formats: [PlannedCamera.formats[1]])
+        var files = PlannedFiles()
         for (index, dts) in [Int64(-1024), 0, 1024].enumerated() {
             let packet = PlannedSample(
                 sizeBytes: 4, dts: dts, pts: dts, duration: 1024,
@@ -280,7 +144,7 @@ private struct Files {
                 track: .audio, firstSequence: UInt64(index + 1), samples: [packet])
             let piece = PlannedPiece(
                 payload: ArrayPayload([0, 0, 0, 0]), range: 0..<4, digest: .zero, runs: [run])
-            files.apply(segmenter.add(piece, context: Camera.context, now: 0))
+            files.apply(segmenter.add(piece, context: PlannedCamera.context, now: 0))
         }
         files.apply(segmenter.end())
         #expect(files.plans.values.map(\.originNanoseconds) == [0])
@@ -289,22 +153,23 @@ private struct Files {
     }
 
     @Test func `a changed format begins a file of its own at that instant`() {
-        var camera = Camera()
+        var camera = PlannedCamera()
         var segmenter = Segmenter<ArrayPayload>(
             settings: SegmenterSettings(segmentNanoseconds: 10_000_000_000),
-            formats: Camera.formats)
-        var files = Files()
+            formats: PlannedCamera.formats)
+        var files = PlannedFiles()
         for index in 0..<40 {
             if index == 20 {
-                segmenter.setFormats([Camera.otherPicture, Camera.formats[1]])
+                segmenter.setFormats([PlannedCamera.otherPicture, PlannedCamera.formats[1]])
             }
             files.apply(
                 segmenter.add(
-                    camera.batch(index), context: Camera.context, now: Int64(index) * 100_000_000))
+                    camera.batch(index), context: PlannedCamera.context,
+                    now: Int64(index) * 100_000_000))
         }
         files.apply(segmenter.end())
-        #expect(files.plans[1]?.tracks[0].format == Camera.formats[0])
-        #expect(files.plans[2]?.tracks[0].format != Camera.formats[0])
+        #expect(files.plans[1]?.tracks[0].format == PlannedCamera.formats[0])
+        #expect(files.plans[2]?.tracks[0].format != PlannedCamera.formats[0])
         #expect(files.plans[2]?.originNanoseconds == 2_000_000_000)
         #expect(files.samples(1, .video).count == 20)
         #expect(files.sequences == Array(1..<camera.sequence))
@@ -313,9 +178,12 @@ private struct Files {
     /// Sound that is late at the cut, as sound is; more than the patience for it; and so late that another cut comes first.
     @Test(arguments: [-150, 30, 150, 350, 950, 2_500] as [Int64])
     func `sound from before a picture's new format is heard, however late it comes`(lag: Int64) {
-        var camera = Camera(soundLagMilliseconds: lag)
+        var camera = PlannedCamera(soundLagMilliseconds: lag)
         let files = record(&camera, batches: 0..<65, segmentSeconds: 10) { index in
-            [20: [Camera.otherPicture, Camera.formats[1]], 25: Camera.formats][index]
+            [
+                20: [PlannedCamera.otherPicture, PlannedCamera.formats[1]],
+                25: PlannedCamera.formats,
+            ][index]
         }
         #expect(files.sequences == Array(1..<camera.sequence))
         #expect(files.plans[2]?.originNanoseconds == 2_000_000_000)
@@ -336,10 +204,13 @@ private struct Files {
     func `a file with another format of sound begins with a picture that can be decoded`(
         changes: [Int], lag: Int64
     ) {
-        var camera = Camera(soundLagMilliseconds: lag)
+        var camera = PlannedCamera(soundLagMilliseconds: lag)
         let files = record(&camera, batches: 0..<65, segmentSeconds: 10) { index in
             changes.firstIndex(of: index).map {
-                [Camera.formats[0], $0 % 2 == 0 ? Camera.otherAudio : Camera.formats[1]]
+                [
+                    PlannedCamera.formats[0],
+                    $0 % 2 == 0 ? PlannedCamera.otherAudio : PlannedCamera.formats[1],
+                ]
             }
         }
         #expect(files.sequences == Array(1..<camera.sequence))
@@ -349,7 +220,7 @@ private struct Files {
         for (segment, plan) in files.plans {
             let first = files.samples(segment, .video).first
             #expect(first?.flags.contains(.keyframe) ?? true, "file \(segment)")
-            let isOther = plan.tracks.contains { $0.format == Camera.otherAudio }
+            let isOther = plan.tracks.contains { $0.format == PlannedCamera.otherAudio }
             #expect(isOther == (segment % 2 == 0))
         }
     }
@@ -358,9 +229,9 @@ private struct Files {
     func `both formats change at once, and sound of the new one is earlier than its pictures`(
         lag: Int64
     ) {
-        var camera = Camera(soundLagMilliseconds: lag)
+        var camera = PlannedCamera(soundLagMilliseconds: lag)
         let files = record(&camera, batches: 0..<40, segmentSeconds: 10) { index in
-            index == 20 ? [Camera.otherPicture, Camera.otherAudio] : nil
+            index == 20 ? [PlannedCamera.otherPicture, PlannedCamera.otherAudio] : nil
         }
         #expect(files.sequences == Array(1..<camera.sequence))
         #expect(files.plans.count == 2)
@@ -372,9 +243,9 @@ private struct Files {
     }
 
     @Test func `sound in another format does not wait for ever for a picture`() {
-        var camera = Camera(keyframeEvery: 1_000)
+        var camera = PlannedCamera(keyframeEvery: 1_000)
         let files = record(&camera, batches: 0..<200, segmentSeconds: 60) { index in
-            index == 15 ? [Camera.formats[0], Camera.otherAudio] : nil
+            index == 15 ? [PlannedCamera.formats[0], PlannedCamera.otherAudio] : nil
         }
         #expect(files.sequences == Array(1..<camera.sequence))
         #expect(files.plans.count == 2)
@@ -383,9 +254,10 @@ private struct Files {
     }
 
     @Test func `sound that changes twice before a picture lets a file begin has its own files`() {
-        var camera = Camera()
+        var camera = PlannedCamera()
         let files = record(&camera, batches: 0..<65, segmentSeconds: 10) { index in
-            [23: [Camera.formats[0], Camera.otherAudio], 26: Camera.formats][index]
+            [23: [PlannedCamera.formats[0], PlannedCamera.otherAudio], 26: PlannedCamera.formats][
+                index]
         }
         #expect(files.sequences == Array(1..<camera.sequence))
         #expect(files.plans.count == 3)
@@ -393,9 +265,9 @@ private struct Files {
     }
 
     @Test func `sound in another format that waits is there when the source ends`() {
-        var camera = Camera()
+        var camera = PlannedCamera()
         let files = record(&camera, batches: 0..<19, segmentSeconds: 60) { index in
-            index == 12 ? [Camera.formats[0], Camera.otherAudio] : nil
+            index == 12 ? [PlannedCamera.formats[0], PlannedCamera.otherAudio] : nil
         }
         #expect(files.sequences == Array(1..<camera.sequence))
         #expect(files.finished == [1, 2])
@@ -405,8 +277,8 @@ private struct Files {
     @Test func `a source without pictures is cut at the packet`() {
         var segmenter = Segmenter<ArrayPayload>(
             settings: SegmenterSettings(segmentNanoseconds: 1_000_000_000),
-            formats: [Camera.formats[1]])
-        var files = Files()
+            formats: [PlannedCamera.formats[1]])
+        var files = PlannedFiles()
         for index in 0..<20 {
             let packets = (0..<5).map { offset in
                 PlannedSample(
@@ -418,7 +290,8 @@ private struct Files {
                 track: .audio, firstSequence: UInt64(index * 5 + 1), samples: packets)
             files.apply(
                 segmenter.add(
-                    piece([run]), context: Camera.context, now: Int64(index) * 100_000_000))
+                    PlannedPiece([run]), context: PlannedCamera.context,
+                    now: Int64(index) * 100_000_000))
         }
         files.apply(segmenter.end())
         #expect(files.sequences == Array(1...100))
@@ -428,12 +301,12 @@ private struct Files {
     }
 
     @Test func `what an agent left unfinished is written after a while`() {
-        var camera = Camera()
+        var camera = PlannedCamera()
         var segmenter = Segmenter<ArrayPayload>(
             settings: SegmenterSettings(segmentNanoseconds: 10_000_000_000),
-            formats: Camera.formats)
-        var files = Files()
-        files.apply(segmenter.add(camera.batch(0), context: Camera.context, now: 0))
+            formats: PlannedCamera.formats)
+        var files = PlannedFiles()
+        files.apply(segmenter.add(camera.batch(0), context: PlannedCamera.context, now: 0))
         files.apply(segmenter.tick(now: 1_000_000_000))
         #expect(files.fragments.isEmpty)
         files.apply(segmenter.tick(now: 2_000_000_000))
@@ -442,7 +315,7 @@ private struct Files {
     }
 
     @Test func `a sample lasts until the next one, also across fragments`() {
-        var camera = Camera()
+        var camera = PlannedCamera()
         let files = record(&camera, batches: 0..<30, segmentSeconds: 600)
         for sample in files.samples(1, .video) { #expect(sample.duration == 9_000) }
         for sample in files.samples(1, .audio) { #expect(sample.duration == 1_024) }
@@ -451,11 +324,12 @@ private struct Files {
     @Test func `no file goes back in time, and what does has one of its own`() {
         var segmenter = Segmenter<ArrayPayload>(
             settings: SegmenterSettings(segmentNanoseconds: 60_000_000_000),
-            formats: [Camera.formats[1]])
-        var (files, sequence) = (Files(), UInt64(1))
+            formats: [PlannedCamera.formats[1]])
+        var (files, sequence) = (PlannedFiles(), UInt64(1))
         for time in [0, 1, 2, 1, 3, 4] as [Int64] {
             let piece = second(time, rate: 48_000, firstSequence: &sequence)
-            files.apply(segmenter.add(piece, context: Camera.context, now: time * 1_000_000_000))
+            files.apply(
+                segmenter.add(piece, context: PlannedCamera.context, now: time * 1_000_000_000))
         }
         files.apply(segmenter.end())
         #expect(files.sequences == Array(1..<sequence))
@@ -477,7 +351,9 @@ private struct Files {
                 agentDTSNanoseconds: 0, appliedOffsetNanoseconds: 0)
         }
         defer { firstSequence += UInt64(samples.count) }
-        return piece([PlannedRun(track: .audio, firstSequence: firstSequence, samples: samples)])
+        return PlannedPiece([
+            PlannedRun(track: .audio, firstSequence: firstSequence, samples: samples)
+        ])
     }
 
     /// At another rate the same instant has other ticks, which must not be compared.
@@ -488,12 +364,12 @@ private struct Files {
         func sound(_ rate: UInt32) -> TrackFormat {
             .aac(AACFormat(configuration: [0x11, 0x88], sampleRate: rate, channels: 1))
         }
-        let pictures = withPictures ? [Camera.formats[0]] : []
-        let others = withPictures ? [Camera.otherPicture] : []
+        let pictures = withPictures ? [PlannedCamera.formats[0]] : []
+        let others = withPictures ? [PlannedCamera.otherPicture] : []
         var segmenter = Segmenter<ArrayPayload>(
             settings: SegmenterSettings(segmentNanoseconds: 60_000_000_000),
             formats: pictures + [sound(rates.before)])
-        var (files, sequence, pictured) = (Files(), UInt64(1), UInt64(10_000))
+        var (files, sequence, pictured) = (PlannedFiles(), UInt64(1), UInt64(10_000))
         for time in 0..<40 as Range<Int64> {
             if time == 30 { segmenter.setFormats(others + [sound(rates.after)]) }
             var pieces: [PlannedPiece<ArrayPayload>] = []
@@ -502,14 +378,14 @@ private struct Files {
                     sizeBytes: 4, dts: time * 90_000, pts: time * 90_000, duration: 90_000,
                     flags: .keyframe, agentDTSNanoseconds: 0, appliedOffsetNanoseconds: 0)
                 let run = PlannedRun(track: .video, firstSequence: pictured, samples: [picture])
-                pieces.append(piece([run]))
+                pieces.append(PlannedPiece([run]))
                 pictured += 1
             }
             let rate = Int64(time < 30 ? rates.before : rates.after)
             pieces.append(second(time, rate: rate, firstSequence: &sequence))
             for piece in pieces {
                 files.apply(
-                    segmenter.add(piece, context: Camera.context, now: time * 1_000_000_000))
+                    segmenter.add(piece, context: PlannedCamera.context, now: time * 1_000_000_000))
             }
             files.apply(segmenter.tick(now: time * 1_000_000_000))
         }
@@ -531,11 +407,11 @@ private struct Files {
         }
         var segmenter = Segmenter<ArrayPayload>(
             settings: SegmenterSettings(segmentNanoseconds: 60_000_000_000),
-            formats: [Camera.formats[0], sound(16_000)])
-        var (files, sequence, pictured) = (Files(), UInt64(1), UInt64(10_000))
+            formats: [PlannedCamera.formats[0], sound(16_000)])
+        var (files, sequence, pictured) = (PlannedFiles(), UInt64(1), UInt64(10_000))
         func add(_ second: Int64, _ rate: Int64) {
             let piece = self.second(second, rate: rate, firstSequence: &sequence)
-            files.apply(segmenter.add(piece, context: Camera.context, now: 0))
+            files.apply(segmenter.add(piece, context: PlannedCamera.context, now: 0))
         }
         func addPicture(_ second: Int64) {
             let picture = PlannedSample(
@@ -543,7 +419,7 @@ private struct Files {
                 flags: .keyframe, agentDTSNanoseconds: 0, appliedOffsetNanoseconds: 0)
             let run = PlannedRun(track: .video, firstSequence: pictured, samples: [picture])
             pictured += 1
-            files.apply(segmenter.add(piece([run]), context: Camera.context, now: 0))
+            files.apply(segmenter.add(PlannedPiece([run]), context: PlannedCamera.context, now: 0))
         }
         for second in 100..<103 as Range<Int64> {
             addPicture(second)
@@ -551,7 +427,7 @@ private struct Files {
         }
         // It has come late, and has a file of its own.
         add(50, 16_000)
-        segmenter.setFormats([Camera.formats[0], sound(48_000)])
+        segmenter.setFormats([PlannedCamera.formats[0], sound(48_000)])
         add(103, 48_000)
         addPicture(103)
         addPicture(104)
@@ -574,10 +450,11 @@ private struct Files {
     /// that waits for it, and in one of its own.
     @Test(arguments: [0, 150, 2_500] as [Int64])
     func `how long late sound lasts is told by its places`(lag: Int64) {
-        var camera = Camera(soundLagMilliseconds: lag)
+        var camera = PlannedCamera(soundLagMilliseconds: lag)
         var segmenter = Segmenter<ArrayPayload>(
-            settings: SegmenterSettings(segmentNanoseconds: 2_000_000_000), formats: Camera.formats)
-        var (files, placed) = (Files(), [Int64]())
+            settings: SegmenterSettings(segmentNanoseconds: 2_000_000_000),
+            formats: PlannedCamera.formats)
+        var (files, placed) = (PlannedFiles(), [Int64]())
         for index in 0..<65 {
             var piece = camera.batch(index)
             for run in piece.runs.indices where piece.runs[run].track == .audio {
@@ -590,7 +467,8 @@ private struct Files {
                 }
             }
             files.apply(
-                segmenter.add(piece, context: Camera.context, now: Int64(index) * 100_000_000))
+                segmenter.add(
+                    piece, context: PlannedCamera.context, now: Int64(index) * 100_000_000))
         }
         files.apply(segmenter.end())
         let written = files.plans.keys.flatMap { files.samples($0, .audio).map(\.dts) }
@@ -598,11 +476,11 @@ private struct Files {
     }
 
     @Test func `what comes a hair before a boundary is presented all the same`() {
-        var camera = Camera()
+        var camera = PlannedCamera()
         var segmenter = Segmenter<ArrayPayload>(
             settings: SegmenterSettings(segmentNanoseconds: 2_000_000_000),
-            formats: Camera.formats)
-        var files = Files()
+            formats: PlannedCamera.formats)
+        var files = PlannedFiles()
         for index in 0..<40 {
             // Some 20 µs early, as two clocks may see it.
             var piece = camera.batch(index)
@@ -614,7 +492,8 @@ private struct Files {
                 }
             }
             files.apply(
-                segmenter.add(piece, context: Camera.context, now: Int64(index) * 100_000_000))
+                segmenter.add(
+                    piece, context: PlannedCamera.context, now: Int64(index) * 100_000_000))
         }
         files.apply(segmenter.end())
         #expect(files.plans[2]?.originNanoseconds == 2_000_000_000)
@@ -628,13 +507,13 @@ private struct Files {
     }
 
     @Test func `a fragment's clock bound is the largest of what it holds`() {
-        var camera = Camera()
+        var camera = PlannedCamera()
         var segmenter = Segmenter<ArrayPayload>(
             settings: SegmenterSettings(segmentNanoseconds: 2_000_000_000),
-            formats: Camera.formats)
-        var files = Files()
+            formats: PlannedCamera.formats)
+        var files = PlannedFiles()
         for (index, bound) in [900, 100, 100].enumerated() {
-            var context = Camera.context
+            var context = PlannedCamera.context
             context.clock.boundNanoseconds = UInt64(bound)
             files.apply(segmenter.add(camera.batch(index), context: context, now: 0))
         }

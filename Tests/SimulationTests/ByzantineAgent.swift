@@ -110,7 +110,7 @@ struct ByzantineAgent {
         switch habit {
         case .gaps where !chance(5): return gap(over: peer, now: now)
         case .formats where !chance(5):
-            return chance(2) ? format(over: peer) : samples(over: peer, now: now, count: 1)
+            return chance(4) ? samples(over: peer, now: now, count: 1) : file(over: peer, now: now)
         case .jumps where !chance(5):
             stamp += pick([2_000_000_000, 4_000_000_000, -2_100_000_000, 86_400_000_000_000])
             return samples(over: peer, now: now, count: 1, stamp: stamp)
@@ -312,6 +312,37 @@ struct ByzantineAgent {
         guard let first = number(1, costing: 0, of: source, over: peer) else { return [] }
         let update = TrackUpdate(source: source, sequence: first, format: pick(formats()))
         return [Message(peer: peer, header: WireMessage.trackUpdate(update).encoded())]
+    }
+
+    /// Sound at another rate and a picture from which decoding can start: a file.
+    private mutating func file(over peer: PeerID, now: Int64) -> [Message] {
+        let source = source(over: peer)
+        let rate: UInt32 = pick([8_000, 44_100, 48_000])
+        guard let configuration = try? AudioSpecificConfig(lowComplexityAt: rate, channels: 2),
+            let update = number(1, costing: 0, of: source, over: peer)
+        else { return [] }
+        let sound = AACFormat(configuration: configuration.bytes(), sampleRate: rate, channels: 2)
+        let header = WireMessage.trackUpdate(
+            TrackUpdate(source: source, sequence: update, format: .aac(sound)))
+        let bytes: [UInt8] = [7, 7, 7, 7, 0, 0, 0, 1, 0x41]
+        guard let first = number(2, costing: bytes.count, of: source, over: peer) else {
+            return [Message(peer: peer, header: header.encoded())]
+        }
+        func run(_ track: TrackKind, sizeBytes: UInt32) -> SampleRun {
+            SampleRun(
+                track: track, sizes: [sizeBytes], dtsNanoseconds: [now], ptsOffsetsNanoseconds: [],
+                durationsNanoseconds: [20_000_000], flags: [.keyframe])
+        }
+        let samples = Samples(
+            source: source, firstSequence: first, epoch: 1,
+            payloadDigest: Digest(of: bytes).bytes,
+            runs: [run(.audio, sizeBytes: 4), run(.video, sizeBytes: 5)])
+        return [
+            Message(peer: peer, header: header.encoded()),
+            Message(
+                peer: peer, header: WireMessage.samples(samples).encoded(),
+                payload: bytes.withUnsafeBytes { SimulatedPayload(copying: $0) }),
+        ]
     }
 
     private mutating func goodbye(over peer: PeerID) -> [Message] {

@@ -390,6 +390,7 @@ nonisolated struct Tributary_V1_Aac: Sendable {
   /// AudioSpecificConfig, ISO/IEC 14496-3 section 1.6.2.1.
   var audioSpecificConfig: Data = Data()
 
+  /// Hz, as the configuration says of the core.
   var sampleRate: UInt32 = 0
 
   var channels: UInt32 = 0
