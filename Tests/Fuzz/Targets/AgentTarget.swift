@@ -12,7 +12,7 @@ enum AgentTarget {
         var input = InputReader(bytes)
         var settings = AgentLinkSettings(
             endpoint: "tcp://collector:1", software: "fuzz", agent: "box", spool: Seeds.identity,
-            epochs: [Epoch(number: 1, identity: Seeds.identity)])
+            epochs: [Epoch(number: 1, identity: Seeds.epoch)])
         settings.memoryLimitBytes = 40_000
         var link = AgentLink<[UInt8]>(settings: settings)
         _ = link.addSource("stage", formats: Seeds.formats)

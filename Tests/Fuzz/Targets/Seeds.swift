@@ -11,6 +11,7 @@ import TestRecordings
 /// Inputs that are right in every field: what a fuzzer starts from.
 enum Seeds {
     static let identity = SpoolID([UInt8](repeating: 1, count: 16)) ?? .random()
+    static let epoch = EpochID([UInt8](repeating: 1, count: 16)) ?? .random()
 
     /// 1280×720 H.264, and AAC-LC at 48 kHz.
     static let formats: [TrackFormat] = [
@@ -71,7 +72,7 @@ enum Seeds {
     private static var hello: Hello {
         Hello(
             software: "tributary-agent 1", agent: "box", spool: identity,
-            epochs: [Epoch(number: 1, identity: identity)],
+            epochs: [Epoch(number: 1, identity: epoch)],
             sources: [SourceOffer(name: "stage", tracks: formats, firstSequence: 1)],
             clockExchanges: [ReportedExchange(t1: 1, t2: 2, t3: 3, t4: 4, epoch: 1)])
     }
