@@ -1,4 +1,5 @@
 import CFFmpeg
+import FFmpegSupport
 import Glibc
 import Media
 
@@ -154,7 +155,7 @@ package struct ContainerWriter: ~Copyable {
         orElse make: (String, String) -> ContainerError
     ) -> ContainerError {
         if cancellation?.isCancelled == true { return .cancelled }
-        return make(name, outlet?.failure ?? libraryReason(result))
+        return make(name, outlet?.failure ?? libraryErrorText(result))
     }
 }
 

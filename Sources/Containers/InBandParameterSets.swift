@@ -1,4 +1,5 @@
 import CFFmpeg
+import FFmpegSupport
 import Media
 
 /// H.264 whose container leaves it to the pictures to say how they are coded: `avc3`, and an `avc1` whose `avcC` is empty
@@ -50,6 +51,7 @@ enum InBandParameterSets {
     ) throws(ContainerError) -> [UInt8] {
         let input = try InputHandle(path, cancellation: cancellation)
         let handle = PacketHandle()
+        defer { withExtendedLifetime(handle) {} }
         let packet = handle.packet
         for _ in 0..<mostPackets {
             guard av_read_frame(input.context, packet) >= 0 else { break }

@@ -1,4 +1,5 @@
 import CFFmpeg
+import FFmpegSupport
 
 /// Owns libavformat's handle of a file that is read.
 struct InputHandle: ~Copyable {
@@ -64,6 +65,6 @@ struct InputHandle: ~Copyable {
         if code == CFFmpeg_ERROR_INVALIDDATA {
             return "it is not a media file, or it is truncated (no index found)"
         }
-        return libraryReason(code)
+        return libraryErrorText(code)
     }
 }

@@ -1,4 +1,5 @@
 import CFFmpeg
+import FFmpegSupport
 import Media
 
 /// Owns libavformat's handle of a container that is written, and its connection if it has one.
@@ -40,7 +41,7 @@ struct MuxerHandle: ~Copyable {
         }
         guard result >= 0 else {
             if cancellation?.isCancelled == true { throw .cancelled }
-            throw .cannotOpen(url, reason: libraryReason(result))
+            throw .cannotOpen(url, reason: libraryErrorText(result))
         }
         connection.isOpen = true
     }
@@ -205,21 +206,6 @@ struct MuxerHandle: ~Copyable {
     }
 }
 
-/// Owns a packet of the library.
-struct PacketHandle: ~Copyable {
-    let packet: UnsafeMutablePointer<AVPacket>
-
-    init() {
-        guard let packet = av_packet_alloc() else { preconditionFailure("out of memory") }
-        self.packet = packet
-    }
-
-    deinit {
-        var packet: UnsafeMutablePointer<AVPacket>? = packet
-        av_packet_free(&packet)
-    }
-}
-
 /// The library asks again and again whether it should give up; `cancellation` must outlive its context.
 func interruption(by cancellation: Cancellation) -> AVIOInterruptCB {
     AVIOInterruptCB(
@@ -228,11 +214,4 @@ func interruption(by cancellation: Cancellation) -> AVIOInterruptCB {
             return Unmanaged<Cancellation>.fromOpaque(opaque).takeUnretainedValue().isCancelled
                 ? 1 : 0
         }, opaque: Unmanaged.passUnretained(cancellation).toOpaque())
-}
-
-/// What an error code of the library means, for people.
-func libraryReason(_ code: Int32) -> String {
-    var text = [CChar](repeating: 0, count: 128)
-    av_strerror(code, &text, text.count)
-    return String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
 }

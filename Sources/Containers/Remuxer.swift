@@ -1,4 +1,5 @@
 import CFFmpeg
+import FFmpegSupport
 import Glibc
 import Media
 
@@ -36,7 +37,7 @@ package struct Remuxer: ~Copyable {
         var read = 0
         var lastDTS: Int64?
         /// What the file's edit list hides.
-        var hidden: HiddenPackets<HeldPacket>
+        var hidden: HiddenPackets<PacketHandle>
     }
 
     private let format: ContainerFormat
@@ -94,7 +95,7 @@ package struct Remuxer: ~Copyable {
                     format: format.description,
                     codec: routes.compactMap { $0?.codec.uppercased() }.joined(separator: " with "))
             }
-            throw .cannotOpen(outputName, reason: outlet.failure ?? libraryReason(result))
+            throw .cannotOpen(outputName, reason: outlet.failure ?? libraryErrorText(result))
         }
         self.format = format
         self.leftOut = leftOut
@@ -123,7 +124,8 @@ package struct Remuxer: ~Copyable {
             if cancellation?.isCancelled == true { throw .cancelled }
             throw .cannotRead(
                 input.path,
-                reason: "past \(positionNanoseconds / 1_000_000_000) s: \(libraryReason(result))")
+                reason:
+                    "past \(positionNanoseconds / 1_000_000_000) s: \(libraryErrorText(result))")
         }
         defer { av_packet_unref(packet) }
         let index = Int(packet.pointee.stream_index)
@@ -147,7 +149,7 @@ package struct Remuxer: ~Copyable {
         route.read += 1
         let flags = packet.pointee.flags
         let due = route.hidden.add(
-            HeldPacket(taking: packet), isHidden: flags & AV_PKT_FLAG_DISCARD != 0,
+            PacketHandle(taking: packet), isHidden: flags & AV_PKT_FLAG_DISCARD != 0,
             isKeyframe: flags & AV_PKT_FLAG_KEY != 0)
         for held in due { try write(held.packet, &route, of: input.stream(index)) }
         routes[index] = route
@@ -164,7 +166,7 @@ package struct Remuxer: ~Copyable {
         let written = av_interleaved_write_frame(output.context, packet)
         guard written >= 0 else {
             if cancellation?.isCancelled == true { throw .cancelled }
-            throw .cannotWrite(outputName, reason: outlet.failure ?? libraryReason(written))
+            throw .cannotWrite(outputName, reason: outlet.failure ?? libraryErrorText(written))
         }
         packets += 1
     }
@@ -178,7 +180,7 @@ package struct Remuxer: ~Copyable {
         }
         guard result >= 0 else {
             if cancellation?.isCancelled == true { throw .cancelled }
-            throw .cannotWrite(outputName, reason: outlet.failure ?? libraryReason(result))
+            throw .cannotWrite(outputName, reason: outlet.failure ?? libraryErrorText(result))
         }
     }
 }
@@ -340,24 +342,6 @@ extension Remuxer {
 
     /// What headers say is rounded, and may count a last picture that others do not.
     private static let durationTolerance: Int64 = 1_000_000_000
-}
-
-/// A packet that waits for others.
-// @unchecked: belongs to the remuxer, and with it to one thread.
-private final class HeldPacket: @unchecked Sendable {
-    let packet: UnsafeMutablePointer<AVPacket>
-
-    /// Takes what is in a packet, which is empty then.
-    init(taking other: UnsafeMutablePointer<AVPacket>) {
-        guard let packet = av_packet_alloc() else { preconditionFailure("out of memory") }
-        av_packet_move_ref(packet, other)
-        self.packet = packet
-    }
-
-    deinit {
-        var packet: UnsafeMutablePointer<AVPacket>? = packet
-        av_packet_free(&packet)
-    }
 }
 
 extension MuxerHandle {

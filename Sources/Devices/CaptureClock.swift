@@ -1,6 +1,4 @@
-// `timespec` is in the headers of both, and the compiler takes it for either's.
-import CALSA
-import Glibc
+import Media
 
 /// The clock that captures are paced and stamped by.
 package protocol CaptureClock: Sendable {
@@ -14,23 +12,14 @@ package protocol CaptureClock: Sendable {
 package struct MonotonicClock: CaptureClock {
     package init() {}
 
-    package var nowNanoseconds: Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
-    }
+    package var nowNanoseconds: Int64 { SystemClock.monotonic.nowNanoseconds }
 
     package func sleep(untilNanoseconds: Int64) {
-        var until = timespec(
-            tv_sec: Int(untilNanoseconds / 1_000_000_000),
-            tv_nsec: Int(untilNanoseconds % 1_000_000_000))
-        while clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nil) == EINTR {}
+        SystemClock.sleep(untilMonotonicNanoseconds: untilNanoseconds)
     }
 
     /// What has to be added to this clock to get UTC (nanoseconds since 1970), as of now.
     package var utcOffsetNanoseconds: Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec) - nowNanoseconds
+        SystemClock.utc.nowNanoseconds - nowNanoseconds
     }
 }

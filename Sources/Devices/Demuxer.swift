@@ -1,4 +1,5 @@
 import CFFmpeg
+import FFmpegSupport
 import Media
 
 /// One opened media file, read from front to back through libavformat.
@@ -51,7 +52,7 @@ struct Demuxer: ~Copyable {
     /// The next packet in the file's order, nil at its end.
     mutating func next() throws(DeviceError) -> Output? {
         while true {
-            let box = PacketBox()
+            let box = PacketHandle()
             let result = av_read_frame(handle.context, box.packet)
             if result == CFFmpeg_ERROR_EOF {
                 if use == .playing { try checkIsComplete() }
@@ -84,22 +85,6 @@ struct Demuxer: ~Copyable {
     }
 }
 
-/// Owns a packet's memory.
-// @unchecked: filled by the reader before anyone else sees it, only read from then on.
-private final class PacketBox: @unchecked Sendable {
-    let packet: UnsafeMutablePointer<AVPacket>
-
-    init() {
-        guard let packet = av_packet_alloc() else { preconditionFailure("out of memory") }
-        self.packet = packet
-    }
-
-    deinit {
-        var packet: UnsafeMutablePointer<AVPacket>? = packet
-        av_packet_free(&packet)
-    }
-}
-
 extension Demuxer {
     /// Keeps how far the packets of all of the file's streams reach.
     private mutating func notePresence(of packet: AVPacket) throws(DeviceError) {
@@ -128,7 +113,7 @@ extension Demuxer {
     private static let durationTolerance: Int64 = 1_000_000_000
 
     private func codedPacket(
-        _ box: PacketBox, of track: FormatHandle.Track
+        _ box: PacketHandle, of track: FormatHandle.Track
     ) throws(DeviceError) -> CodedPacket {
         let packet = box.packet.pointee
         let pts =

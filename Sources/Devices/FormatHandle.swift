@@ -1,4 +1,5 @@
 import CFFmpeg
+import FFmpegSupport
 import Media
 
 /// Owns libavformat's handle of one open file, and knows what is in it.
@@ -171,8 +172,6 @@ extension FormatHandle {
         if code == CFFmpeg_ERROR_INVALIDDATA {
             return "it is not a media file, or it is truncated (no index found)"
         }
-        var text = [CChar](repeating: 0, count: 128)
-        av_strerror(code, &text, text.count)
-        return String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+        return libraryErrorText(code)
     }
 }

@@ -1,4 +1,5 @@
 import CFFmpeg
+import FFmpegSupport
 package import Media
 
 /// What sound is encoded in.
@@ -310,7 +311,7 @@ package struct AudioEncoder: ~Copyable {
         if result < 0 {
             throw .encodingFailed(
                 settings.codec.encoder, atNanoseconds: time(ofFrame: framesSent),
-                reason: CodecLibrary.reason(result))
+                reason: libraryErrorText(result))
         }
     }
 }
@@ -340,7 +341,7 @@ extension CodecHandle {
         av_channel_layout_default(&context.pointee.ch_layout, Int32(settings.channels))
         let result = avcodec_open2(context, codec, nil)
         guard result >= 0 else {
-            throw .encoderRefused(name, reason: CodecLibrary.reason(result))
+            throw .encoderRefused(name, reason: libraryErrorText(result))
         }
         return handle
     }

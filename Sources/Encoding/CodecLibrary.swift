@@ -61,13 +61,6 @@ package enum CodecLibrary {
         }
     }
 
-    /// What an error code means, for people.
-    static func reason(_ code: Int32) -> String {
-        var text = [CChar](repeating: 0, count: 128)
-        av_strerror(code, &text, text.count)
-        return String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
-    }
-
     /// A buffer of the library over memory that `owner` keeps alive, which it does until the last reference to the
     /// buffer is gone.
     static func buffer(
@@ -119,21 +112,6 @@ extension FrameBox {
         frame.pointee.buf.0 = CodecLibrary.buffer(
             over: picture.planes[0].baseAddress,
             count: picture.planes[0].bytesPerRow * picture.height, owner: picture.owner)
-    }
-}
-
-/// Owns a packet of the library.
-struct PacketHandle: ~Copyable {
-    let packet: UnsafeMutablePointer<AVPacket>
-
-    init() {
-        guard let packet = av_packet_alloc() else { preconditionFailure("out of memory") }
-        self.packet = packet
-    }
-
-    deinit {
-        var packet: UnsafeMutablePointer<AVPacket>? = packet
-        av_packet_free(&packet)
     }
 }
 

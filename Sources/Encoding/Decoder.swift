@@ -1,4 +1,5 @@
 import CFFmpeg
+import FFmpegSupport
 import Media
 
 /// What the picture and the sound decoder have in common: a libavcodec decoder for whatever a source delivers.
@@ -74,7 +75,7 @@ struct Decoder: ~Copyable {
     private func check(_ result: Int32, atNanoseconds time: Int64) throws(EncodingError) {
         if result < 0 {
             throw .damagedPacket(
-                codec: codec, atNanoseconds: time, reason: CodecLibrary.reason(result))
+                codec: codec, atNanoseconds: time, reason: libraryErrorText(result))
         }
     }
 }
@@ -109,7 +110,7 @@ extension CodecHandle {
         }
         let result = avcodec_open2(context, codec, nil)
         guard result >= 0 else {
-            throw .decoderRefused(codec: track.codec, reason: CodecLibrary.reason(result))
+            throw .decoderRefused(codec: track.codec, reason: libraryErrorText(result))
         }
         return handle
     }

@@ -1,4 +1,5 @@
 import CFFmpeg
+import FFmpegSupport
 import Media
 
 extension CodecHandle {
@@ -49,7 +50,7 @@ extension CodecHandle {
         var result: Int32 = 0
         let complaint = CodecLibrary.complaint { result = avcodec_open2(context, codec, &options) }
         guard result >= 0 else {
-            throw .encoderRefused(name, reason: complaint ?? CodecLibrary.reason(result))
+            throw .encoderRefused(name, reason: complaint ?? libraryErrorText(result))
         }
         return handle
     }

@@ -1,4 +1,5 @@
 import CFFmpeg
+import FFmpegSupport
 import Media
 
 /// Memory of a graphics device that an encoder takes its pictures from; pictures are uploaded there.
@@ -42,7 +43,7 @@ final class HardwareSurfaces {
         self.frames = frames
         result = av_hwframe_ctx_init(frames)
         guard result >= 0 else {
-            throw .encoderRefused(encoder, reason: CodecLibrary.reason(result))
+            throw .encoderRefused(encoder, reason: libraryErrorText(result))
         }
     }
 
@@ -59,7 +60,7 @@ final class HardwareSurfaces {
         guard result >= 0 else {
             av_frame_unref(staging.frame)
             throw .encodingFailed(
-                encoder, atNanoseconds: 0, reason: CodecLibrary.reason(result))
+                encoder, atNanoseconds: 0, reason: libraryErrorText(result))
         }
         av_frame_unref(frame)
         av_frame_move_ref(frame, staging.frame)

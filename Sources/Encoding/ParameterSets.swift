@@ -1,4 +1,5 @@
 import CFFmpeg
+import FFmpegSupport
 import Media
 
 /// Finds out an encoder's parameter sets before its first picture: a recording needs them first.
@@ -62,6 +63,7 @@ enum ParameterSets {
             result = avcodec_send_frame(handle.context, frame)
             if result >= 0 { result = avcodec_send_frame(handle.context, nil) }
             let packet = PacketHandle()
+            defer { withExtendedLifetime(packet) {} }
             while result >= 0 {
                 result = avcodec_receive_packet(handle.context, packet.packet)
                 guard result >= 0 else { break }
@@ -76,7 +78,7 @@ enum ParameterSets {
         }
         guard !coded.isEmpty else {
             let reason =
-                result == CFFmpeg_ERROR_EOF ? "it outputs no picture" : CodecLibrary.reason(result)
+                result == CFFmpeg_ERROR_EOF ? "it outputs no picture" : libraryErrorText(result)
             throw .encoderRefused(name, reason: complaint ?? reason)
         }
         return coded

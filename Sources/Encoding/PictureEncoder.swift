@@ -1,4 +1,5 @@
 import CFFmpeg
+import FFmpegSupport
 package import Media
 
 /// What exported pictures can be encoded in.
@@ -91,7 +92,7 @@ package struct PictureEncoder: ~Copyable {
         let handle = CodecHandle(codec)
         let result = handle.open(codec, named: name, settings)
         guard result >= 0 else {
-            throw .encoderRefused(name, reason: CodecLibrary.reason(result))
+            throw .encoderRefused(name, reason: libraryErrorText(result))
         }
         let size = Int(handle.context.pointee.extradata_size)
         let extradata = UnsafeBufferPointer(start: handle.context.pointee.extradata, count: size)
@@ -160,7 +161,7 @@ package struct PictureEncoder: ~Copyable {
 
     private func check(_ result: Int32, at time: Int64) throws(EncodingError) {
         if result < 0 {
-            throw .encodingFailed(name, atNanoseconds: time, reason: CodecLibrary.reason(result))
+            throw .encodingFailed(name, atNanoseconds: time, reason: libraryErrorText(result))
         }
     }
 }

@@ -1,4 +1,5 @@
 import CFFmpeg
+import FFmpegSupport
 package import Media
 
 /// How a single picture is kept.
@@ -67,15 +68,16 @@ package enum StillPicture {
         }
         var result = avcodec_open2(context, codec, nil)
         guard result >= 0 else {
-            throw .encoderRefused(name, reason: CodecLibrary.reason(result))
+            throw .encoderRefused(name, reason: libraryErrorText(result))
         }
         frame.pointee.quality = context.pointee.global_quality
         frame.pointee.pts = 0
         let packet = PacketHandle()
+        defer { withExtendedLifetime(packet) {} }
         result = avcodec_send_frame(context, frame)
         if result >= 0 { result = avcodec_receive_packet(context, packet.packet) }
         guard result >= 0 else {
-            throw .encodingFailed(name, atNanoseconds: 0, reason: CodecLibrary.reason(result))
+            throw .encodingFailed(name, atNanoseconds: 0, reason: libraryErrorText(result))
         }
         return Array(
             UnsafeBufferPointer(

@@ -1,4 +1,5 @@
 import CFFmpeg
+import FFmpegSupport
 package import Media
 
 /// An H.264 encoder of libavcodec: raw pictures in, access units with their exact times out.
@@ -136,7 +137,7 @@ package struct VideoEncoder: ~Copyable {
     private func check(_ result: Int32, atNanoseconds time: Int64) throws(EncodingError) {
         if result < 0 {
             throw .encodingFailed(
-                settings.encoder, atNanoseconds: time, reason: CodecLibrary.reason(result))
+                settings.encoder, atNanoseconds: time, reason: libraryErrorText(result))
         }
     }
 }

@@ -63,3 +63,13 @@ package func rescale(
     }
     return result
 }
+
+/// A rescale whose result stays so far from the ends of 64 bits that sums and differences of two fit: 73 years in nanoseconds.
+package func saturatingRescale(_ value: Int64, from: Timescale, to: Timescale) -> Int64 {
+    let limit: Int64 = 1 << 61
+    do {
+        return max(-limit, min(limit, try rescale(value, from: from, to: to)))
+    } catch {
+        return value < 0 ? -limit : limit
+    }
+}
