@@ -1,4 +1,5 @@
 package import Archive
+package import Library
 package import Media
 
 /// What of a recording is wanted: one source, and from when to when on the session's timeline.

@@ -1,4 +1,5 @@
 import Archive
+import Library
 import Media
 
 /// Takes gaps out of a source's timeline: stretches in which none of its tracks has anything.

@@ -1,4 +1,5 @@
 import Archive
+import Library
 import Media
 
 /// The samples of a range, in the order of their decoding times, with sound that begins early enough to be decoded right.

@@ -49,7 +49,7 @@ struct CollectorReplayLoop: ~Copyable {
         case .moved:
             epoch = Epoch(
                 number: 1, identity: .random(),
-                zeroUTCNanoseconds: ReplayClock.utc())
+                zeroUTCNanoseconds: SystemClock.utc.nowNanoseconds)
             // The new session's zero is where the recording begins.
             stampOffset = -schedule.start
         case .live:
@@ -87,20 +87,21 @@ struct CollectorReplayLoop: ~Copyable {
         } catch {
             outcome = .failed("the connection to \(settings.endpoint) broke: \(error)")
         }
-        publish(now: ReplayClock.now(), force: true)
+        publish(now: SystemClock.monotonic.nowNanoseconds, force: true)
         if let failure, outcome == .complete { throw failure }
         return outcome ?? .complete
     }
 
     private mutating func turn(_ context: Context) throws(MessagingError) {
         var isAnother = false
-        for line in lines where try line.renew(in: context, now: ReplayClock.now()) {
+        for line in lines
+        where try line.renew(in: context, now: SystemClock.monotonic.nowNanoseconds) {
             isAnother = true
         }
         if isAnother { watchAnew() }
         try wait()
         for line in lines { try line.receive() }
-        let now = ReplayClock.now()
+        let now = SystemClock.monotonic.nowNanoseconds
         followWishes(now: now)
         play(now: now)
         for line in lines { try line.speak(now: now) }
@@ -126,7 +127,7 @@ struct CollectorReplayLoop: ~Copyable {
 
     /// Waits for the next message or the next thing that is due.
     private mutating func wait() throws(MessagingError) {
-        let now = ReplayClock.now()
+        let now = SystemClock.monotonic.nowNanoseconds
         var due = now + Self.tickNanoseconds
         for line in lines { due = min(due, line.dueNanoseconds ?? due) }
         if hasRoom, let next = schedule.nextNanoseconds, let time = pacer?.due(next) {
@@ -138,7 +139,7 @@ struct CollectorReplayLoop: ~Copyable {
             _ = try poller.wait(
                 milliseconds: Int((rest - Self.fineNanoseconds) / 1_000_000) + 1)
         } else {
-            if rest > 0 { ReplayClock.sleep(until: due) }
+            if rest > 0 { SystemClock.sleep(untilMonotonicNanoseconds: due) }
             _ = try poller.wait(milliseconds: 0)
         }
     }
@@ -178,7 +179,7 @@ extension CollectorReplayLoop {
             guard let due = pacer?.due(next), due <= now else { return }
             do throws(ReplayError) {
                 guard let entry = try schedule.take() else { return }
-                if due > .min { meter.add(ReplayClock.now() - due) }
+                if due > .min { meter.add(SystemClock.monotonic.nowNanoseconds - due) }
                 send(entry, now: now)
             } catch {
                 // What was read is complete; the line is told at the end.
@@ -228,7 +229,7 @@ extension CollectorReplayLoop {
     private mutating func sayGoodbye(_ text: String) {
         guard !hasSaidGoodbye else { return }
         hasSaidGoodbye = true
-        let now = ReplayClock.now()
+        let now = SystemClock.monotonic.nowNanoseconds
         for line in lines { line.sayGoodbye(text, now: now) }
     }
 

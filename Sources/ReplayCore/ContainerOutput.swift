@@ -1,6 +1,7 @@
 import Archive
 import Containers
 import Glibc
+import Library
 import Media
 
 /// A container that goes on where a recording changes its formats.

@@ -1,5 +1,6 @@
-package import Archive
+import Archive
 package import Containers
+package import Library
 import Media
 import Messaging
 
@@ -128,7 +129,7 @@ package final class ContainerReplay {
     /// - Returns: false when the replay is to end.
     private func wait(until media: Int64) throws -> Bool {
         while true {
-            let now = ReplayClock.now()
+            let now = SystemClock.monotonic.nowNanoseconds
             follow(control.takeWishes(), next: media, now: now)
             publish()
             guard !isStopped else { return false }
@@ -142,8 +143,8 @@ package final class ContainerReplay {
             if let due = pacer.due(media) {
                 let rest = due == .min ? 0 : due - now
                 if rest <= Self.fineNanoseconds {
-                    if rest > 0 { ReplayClock.sleep(until: due) }
-                    if due > .min { meter.add(ReplayClock.now() - due) }
+                    if rest > 0 { SystemClock.sleep(untilMonotonicNanoseconds: due) }
+                    if due > .min { meter.add(SystemClock.monotonic.nowNanoseconds - due) }
                     return true
                 }
                 try sleep(min(rest - Self.fineNanoseconds, Self.tickNanoseconds))
@@ -169,7 +170,7 @@ package final class ContainerReplay {
     }
 
     private func publish(force: Bool = false) {
-        let now = ReplayClock.now()
+        let now = SystemClock.monotonic.nowNanoseconds
         guard force || now >= nextStatus else { return }
         nextStatus = now + Self.statusNanoseconds
         status.isPaused = isPaused

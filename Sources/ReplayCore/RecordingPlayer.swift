@@ -1,4 +1,5 @@
-package import Archive
+import Archive
+package import Library
 package import Media
 import Messaging
 import Wire

@@ -147,7 +147,7 @@ final class ReplayLine {
 
     private func takeMessages() throws(MessagingError) {
         while let message = try connection?.nextMessage() {
-            perform(link.received(message, now: ReplayClock.now()))
+            perform(link.received(message, now: SystemClock.monotonic.nowNanoseconds))
         }
     }
 
@@ -169,7 +169,7 @@ final class ReplayLine {
     }
 
     private func take(_ event: ConnectionEvent) throws(MessagingError) {
-        let now = ReplayClock.now()
+        let now = SystemClock.monotonic.nowNanoseconds
         if greeting.follow(event, now: now) { return }
         switch event {
         case .ready:
@@ -197,7 +197,7 @@ final class ReplayLine {
     }
 
     private func takeClock(_ message: [UInt8]) {
-        let now = ReplayClock.now()
+        let now = SystemClock.monotonic.nowNanoseconds
         do throws(WireError) {
             guard case .clockReply(let reply) = try WireMessage(decoding: message) else { return }
             if let exchange = prober.finish(reply, receivedAt: now) { link.add(exchange) }
@@ -228,11 +228,13 @@ final class ReplayLine {
             case .send(let header, let payload): outgoing.append((header, payload))
             case .fetch: preconditionFailure("a replay keeps everything in memory")
             case .reconnect(let milliseconds):
-                phase = .pausing(until: ReplayClock.now() + milliseconds * 1_000_000)
+                phase = .pausing(
+                    until: SystemClock.monotonic.nowNanoseconds + milliseconds * 1_000_000)
             case .command(let command):
                 let refusal = CommandReply.failure(.refused, "this is a replay: it has no camera")
                 let report = Report(id: command.id, source: command.source, reply: refusal)
-                perform(link.report(report, payload: nil, now: ReplayClock.now()))
+                let now = SystemClock.monotonic.nowNanoseconds
+                perform(link.report(report, payload: nil, now: now))
             case .finished: phase = .done
             case .failed(let line): phase = .failed(line)
             case .log(let line): logger.log(line)

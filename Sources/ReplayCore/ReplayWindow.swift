@@ -1,4 +1,5 @@
 import Archive
+import Library
 import Media
 
 /// The part of a source that is played again.

@@ -1,4 +1,5 @@
 import Archive
+import Library
 import Media
 
 /// The samples of several sources on their common timeline, each track by its number.

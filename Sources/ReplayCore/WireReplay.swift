@@ -22,9 +22,9 @@ package final class WireReplay: Sendable {
         package var refusals: [String] = []
         /// Not sent, because their connection had been refused.
         package var unsentMessages: UInt64 = 0
-        /// Missing on the tape.
+        /// Missing in the recording.
         package var missingMessages: UInt64 = 0
-        /// The tape's last entry was not whole.
+        /// The recording's last entry was not whole.
         package var isTorn = false
         /// Records that the collector did not have on disk at the end.
         package var unpersistedRecords: UInt64 = 0
@@ -51,13 +51,13 @@ package final class WireReplay: Sendable {
     package var status: ReplayStatus { statusNow.withLock { $0 } }
 
     /// Sends everything. Blocks its thread.
-    package func run(_ tape: WireTapeReader) throws(ReplayError) -> Report {
+    package func run(_ recording: WireRecordingReader) throws(ReplayError) -> Report {
         do {
             let loop = try WireReplayLoop(
                 endpoint: endpoint, security: security, logger: logger,
                 isStopping: { [self] in isStopping.load(ordering: .acquiring) },
                 publish: { [self] status in statusNow.withLock { $0 = status } })
-            return try loop.run(tape, speed: speed)
+            return try loop.run(recording, speed: speed)
         } catch let error as ReplayError {
             throw error
         } catch {

@@ -43,16 +43,16 @@ final class WireReplayLoop {
         self.options = options
     }
 
-    func run(_ tape: WireTapeReader, speed: ReplaySpeed) throws -> WireReplay.Report {
+    func run(_ recording: WireRecordingReader, speed: ReplaySpeed) throws -> WireReplay.Report {
         let offset = try measureClock()
-        guard var entry = try Self.next(tape) else {
-            throw ReplayError("\(tape.path) has no messages")
+        guard var entry = try Self.next(recording) else {
+            throw ReplayError("\(recording.path) has no messages")
         }
         let first = entry.arrivedNanoseconds
         // Read without its checksum: what it says is not true before it is played.
-        let last = try tape.lastArrival().flatMap { Self.isPossible($0) ? $0 : nil } ?? first
+        let last = try recording.lastArrival().flatMap { Self.isPossible($0) ? $0 : nil } ?? first
         let length = max(0, last - first)
-        let now = ReplayClock.now()
+        let now = SystemClock.monotonic.nowNanoseconds
         let pacer = ReplayPacer(speed: speed, from: first, now: now)
         // Played faster than it came, it has to lie in the past: nothing can have been captured after it arrived.
         shift = now + offset - first &- Self.lead(length, speed)
@@ -62,10 +62,10 @@ final class WireReplayLoop {
             try play(entry)
             status.positionNanoseconds = entry.arrivedNanoseconds - first
             publish(status)
-            guard let next = try Self.next(tape) else { break }
+            guard let next = try Self.next(recording) else { break }
             entry = next
         }
-        report.isTorn = tape.isTorn
+        report.isTorn = recording.isTorn
         try settle()
         report.connections = lines.count
         report.unpersistedRecords = lines.values.reduce(0) { $0 + $1.unpersisted }
@@ -75,10 +75,11 @@ final class WireReplayLoop {
     }
 
     /// The next entry, with a time that can be reckoned with.
-    private static func next(_ tape: WireTapeReader) throws -> WireRecording.Entry? {
-        guard let entry = try tape.next() else { return nil }
+    private static func next(_ recording: WireRecordingReader) throws -> WireRecording.Entry? {
+        guard let entry = try recording.next() else { return nil }
         guard isPossible(entry.arrivedNanoseconds) else {
-            throw ReplayError("\(tape.path): a message has an impossible time: the file is damaged")
+            throw ReplayError(
+                "\(recording.path): a message has an impossible time: the file is damaged")
         }
         return entry
     }
@@ -96,20 +97,20 @@ final class WireReplayLoop {
     /// What has to be added to this machine's clock to get the collector's.
     private func measureClock() throws -> Int64 {
         let line = try WireLine(in: context, endpoint: endpoint, options: options)
-        let giveUp = ReplayClock.now() + Self.patienceNanoseconds
+        let giveUp = SystemClock.monotonic.nowNanoseconds + Self.patienceNanoseconds
         var best: (roundTrip: Int64, offset: Int64)?
         var answers = 0
-        var probe = ReplayClock.now()
+        var probe = SystemClock.monotonic.nowNanoseconds
         _ = try line.socket.send(.bytes(WireMessage.clockProbe(ClockProbe(t1: probe)).encoded()))
         var poller = Poller()
         _ = poller.add(line.socket)
         while answers < Self.probes {
-            guard ReplayClock.now() < giveUp, !isStopping() else {
+            guard SystemClock.monotonic.nowNanoseconds < giveUp, !isStopping() else {
                 throw ReplayError("no collector at \(endpoint)")
             }
             _ = try poller.wait(milliseconds: 20)
             while let message = try line.socket.receive(maximumParts: 1) {
-                let t4 = ReplayClock.now()
+                let t4 = SystemClock.monotonic.nowNanoseconds
                 guard case .clockReply(let reply)? = Self.message(message.parts[0].bytes),
                     reply.t1 == probe
                 else { continue }
@@ -118,7 +119,7 @@ final class WireReplayLoop {
                 if best.map({ roundTrip < $0.roundTrip }) ?? true {
                     best = (roundTrip, ((reply.t2 - reply.t1) + (reply.t3 - t4)) / 2)
                 }
-                probe = ReplayClock.now()
+                probe = SystemClock.monotonic.nowNanoseconds
                 _ = try line.socket.send(
                     .bytes(WireMessage.clockProbe(ClockProbe(t1: probe)).encoded()))
             }
@@ -207,28 +208,29 @@ extension WireReplayLoop {
     /// Who greets behind somebody's goodbye may be the same source again, which is free when all of it is durable: faster than it
     /// was recorded, that would be later.
     private func awaitEnded() throws {
-        let giveUp = ReplayClock.now() + Self.patienceNanoseconds
+        let giveUp = SystemClock.monotonic.nowNanoseconds + Self.patienceNanoseconds
         while lines.values.contains(where: { $0.hasSaidGoodbye && $0.unpersisted > 0 }),
-            ReplayClock.now() < giveUp, !isStopping()
+            SystemClock.monotonic.nowNanoseconds < giveUp, !isStopping()
         {
             try serve(milliseconds: 20)
         }
     }
 
-    /// An agent waits for its Welcome, and so did the one on the tape.
+    /// An agent waits for its Welcome, and so did the one that was recorded.
     private func awaitAnswer(_ line: WireLine) throws {
-        let giveUp = ReplayClock.now() + Self.patienceNanoseconds
-        while line.state == .greeting, ReplayClock.now() < giveUp, !isStopping() {
+        let giveUp = SystemClock.monotonic.nowNanoseconds + Self.patienceNanoseconds
+        while line.state == .greeting, SystemClock.monotonic.nowNanoseconds < giveUp, !isStopping()
+        {
             try serve(milliseconds: 20)
         }
     }
 
     private func wait(until due: Int64) throws {
         while !isStopping() {
-            let rest = due == .min ? 0 : due - ReplayClock.now()
+            let rest = due == .min ? 0 : due - SystemClock.monotonic.nowNanoseconds
             if rest <= 2_000_000 {
-                if rest > 0 { ReplayClock.sleep(until: due) }
-                if due > .min { meter.add(ReplayClock.now() - due) }
+                if rest > 0 { SystemClock.sleep(untilMonotonicNanoseconds: due) }
+                if due > .min { meter.add(SystemClock.monotonic.nowNanoseconds - due) }
                 return try serve(milliseconds: 0)
             }
             try serve(milliseconds: Int(min(rest - 1_000_000, Self.tickNanoseconds) / 1_000_000))
@@ -265,19 +267,21 @@ extension WireReplayLoop {
 
     /// Waits until everything is durable, as long as it goes on.
     private func settle() throws {
-        var giveUp = ReplayClock.now() + Self.patienceNanoseconds
+        var giveUp = SystemClock.monotonic.nowNanoseconds + Self.patienceNanoseconds
         var before = UInt64.max
-        while ReplayClock.now() < giveUp, !isStopping() {
+        while SystemClock.monotonic.nowNanoseconds < giveUp, !isStopping() {
             let rest = lines.values.reduce(0) { $0 + $1.unpersisted }
             if rest == 0 { return }
-            if rest < before { giveUp = ReplayClock.now() + Self.patienceNanoseconds }
+            if rest < before {
+                giveUp = SystemClock.monotonic.nowNanoseconds + Self.patienceNanoseconds
+            }
             before = rest
             try serve(milliseconds: 20)
         }
     }
 }
 
-/// A record on a tape: whose it is, and what it costs.
+/// A record of the recording: whose it is, and what it costs.
 private struct Record {
     var source: Int
     var cost: UInt64

@@ -2,6 +2,7 @@ import Archive
 import Containers
 import ExportCore
 import Foundation
+import Library
 import MP4
 import Media
 import TestMedia

@@ -2,6 +2,7 @@ import Archive
 import Encoding
 import ExportCore
 import Foundation
+import Library
 import Media
 import TestMedia
 import Testing

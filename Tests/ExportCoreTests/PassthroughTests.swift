@@ -3,6 +3,7 @@ import Containers
 import Devices
 import ExportCore
 import Foundation
+import Library
 import MP4
 import Media
 import TestMedia

@@ -3,6 +3,7 @@ import Containers
 import Encoding
 import ExportCore
 import Foundation
+import Library
 import Media
 import TestMedia
 import Testing

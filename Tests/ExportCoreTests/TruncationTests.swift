@@ -2,6 +2,7 @@ import Archive
 import Devices
 import ExportCore
 import Foundation
+import Library
 import Media
 import TestMedia
 import Testing
@@ -36,7 +37,8 @@ import Testing
         try FileManager.default.createDirectory(
             atPath: directory, withIntermediateDirectories: true)
         func range() throws -> ExportRange {
-            let session = try RecordedSession(directory: session)
+            let (layout, name) = try #require(ArchiveLayout.session(directory: session))
+            let session = try RecordedSession(name, in: layout)
             return ExportRange(
                 source: try #require(session.source("stage")), sessionZero: session.zero,
                 startNanoseconds: nil, endNanoseconds: nil)

@@ -1,5 +1,6 @@
 import Archive
 import Crypto
+import Library
 import Media
 import Messaging
 import ReplayCore

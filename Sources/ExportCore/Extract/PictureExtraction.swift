@@ -1,5 +1,6 @@
 import Archive
 package import Encoding
+import Library
 import Media
 import Terminal
 

@@ -1,4 +1,5 @@
 import Archive
+import Library
 package import Media
 
 /// A track's samples as a bare stream: H.264 with start codes (ISO/IEC 14496-10 Annex B), or AAC with ADTS headers

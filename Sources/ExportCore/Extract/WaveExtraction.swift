@@ -1,5 +1,6 @@
 import Archive
 import Encoding
+import Library
 import Media
 
 /// A recording's sound as WAV: 16-bit samples, from exactly the wanted frame to exactly the wanted frame. What is missing is

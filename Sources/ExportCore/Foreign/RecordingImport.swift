@@ -132,11 +132,7 @@ package struct RecordingImport {
         return Result(session: session, sources: imported)
     }
 
-    static var now: UTCTime {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return UTCTime(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
-    }
+    static var now: UTCTime { UTCTime(nanoseconds: SystemClock.utc.nowNanoseconds) }
 
     /// An instant, to the millisecond, at which no session of the archive begins.
     private func freeZero(_ wanted: UTCTime) throws -> UTCTime {

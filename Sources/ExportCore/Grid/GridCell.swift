@@ -1,6 +1,7 @@
 import Archive
 import Containers
 import Encoding
+import Library
 import Media
 
 /// One source of a grid: what is to be seen of it at each instant, in the size of its cell. Owned by one thread.

@@ -1,6 +1,7 @@
 import Archive
 package import Containers
 import Encoding
+import Library
 package import Media
 import Terminal
 

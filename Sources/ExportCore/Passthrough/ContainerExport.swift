@@ -1,5 +1,6 @@
 import Archive
 package import Containers
+import Library
 import Media
 import Terminal
 

@@ -1,4 +1,5 @@
 import Archive
+import Library
 package import MP4
 import Media
 

@@ -1,4 +1,5 @@
 import Archive
+import Library
 import Media
 
 /// The picture that is being shown when a cut begins: captured before it, and followed by another one after it.

@@ -1,6 +1,7 @@
 import Archive
 import Containers
 import Encoding
+import Library
 import Media
 
 /// A recording's sound on its way through decoder and encoder into a container, from exactly the output's first frame on; what is

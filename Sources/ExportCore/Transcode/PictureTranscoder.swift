@@ -1,6 +1,7 @@
 import Archive
 import Containers
 import Encoding
+import Library
 import Media
 
 /// A recording's pictures on their way through decoder and encoder into a container. Owned by one thread.

@@ -1,6 +1,7 @@
 import Archive
 import Containers
 import Encoding
+import Library
 import Media
 
 extension RecordedSample {

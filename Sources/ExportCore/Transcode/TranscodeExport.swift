@@ -1,6 +1,7 @@
 import Archive
 package import Containers
 import Encoding
+import Library
 import Media
 import Terminal
 

@@ -3,6 +3,7 @@ import ArgumentParser
 import Containers
 import Encoding
 import ExportCore
+import Library
 import MP4
 import Media
 import Terminal

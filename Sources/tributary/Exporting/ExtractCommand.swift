@@ -2,6 +2,7 @@ import Archive
 import ArgumentParser
 import Encoding
 import ExportCore
+import Library
 import Media
 import Terminal
 

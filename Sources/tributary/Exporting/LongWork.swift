@@ -3,6 +3,7 @@ import Containers
 import Devices
 import Encoding
 import ExportCore
+import Library
 import MP4
 import Media
 import Terminal
@@ -35,6 +36,8 @@ enum LongWork {
             throw Failure("\(error)")
         } catch let error as ArchiveError {
             throw Failure("\(error)")
+        } catch let error as LibraryError {
+            throw Failure(oneLine("\(error)"))
         } catch let error as EncodingError {
             throw Failure("\(error)")
         } catch let error as DeviceError {

@@ -1,6 +1,7 @@
 import Archive
 import ArgumentParser
 import ExportCore
+import Library
 import Media
 import Terminal
 
@@ -28,7 +29,7 @@ struct RecordedInput: ParsableArguments {
                 "no input: give a session, 'latest' or recordings; 'tributary ls' lists the sessions"
             )
         }
-        return try archive.recording(inputs)
+        return try archive.finder.recording(inputs)
     }
 
     /// The wanted part of each of these sources.

@@ -82,6 +82,7 @@ struct ImportCommand: ParsableCommand {
                 .run()
         }
         try withArchiveErrors { try CatalogIndexing.refresh(result.session, archive.layout) }
+        CollectorControl.tellChange(of: result.session, in: archive.layout)
         if json {
             return try JSONOutput.print(
                 Report(

@@ -1,5 +1,6 @@
 import Archive
 import ArgumentParser
+import Library
 import Terminal
 
 /// `tributary note`: what people say of a session.
@@ -57,9 +58,9 @@ struct NoteCommand: ParsableCommand {
 
     func run() throws {
         try withArchiveErrors {
-            let session = try archive.session(named: session)
-            let layout = archive.layout
-            var notes = try SessionNotes.read(session, in: layout)
+            let place = try archive.finder.session(named: session)
+            let session = place.name
+            var notes = try SessionNotes.read(session, in: place.library.layout)
             let before = notes
             if let name { notes.name = name.isEmpty ? nil : name }
             if let note { notes.note = note.isEmpty ? nil : note }
@@ -70,8 +71,8 @@ struct NoteCommand: ParsableCommand {
                 )
             }
             if notes != before {
-                try notes.write(session, in: layout)
-                try CatalogIndexing.noteLabels(of: session, layout)
+                try place.library.setLabels(notes, of: session)
+                CollectorControl.tellChange(of: session, in: place.library.layout)
             }
             if json { return try JSONOutput.print(notes) }
             print("session  \(session)")

@@ -1,5 +1,5 @@
-import Archive
 import ArgumentParser
+import Library
 import Terminal
 
 /// `tributary protect`: keeps a session whatever the collector's limits say.
@@ -19,10 +19,11 @@ struct ProtectCommand: ParsableCommand {
 
     func run() throws {
         try withArchiveErrors {
-            let name = try archive.session(named: session)
-            try SessionProtection.set(!off, of: name, in: archive.layout)
-            try CatalogIndexing.noteLabels(of: name, archive.layout)
-            print(off ? "\(name) is no longer protected" : "\(name) is protected")
+            let place = try archive.finder.session(named: session)
+            try place.library.setProtected(!off, place.name)
+            CollectorControl.tellChange(of: place.name, in: place.library.layout)
+            print(
+                off ? "\(place.name) is no longer protected" : "\(place.name) is protected")
         }
     }
 }

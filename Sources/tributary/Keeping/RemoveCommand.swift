@@ -1,5 +1,5 @@
-import Archive
 import ArgumentParser
+import Library
 import Terminal
 
 /// `tributary rm`: sessions that nobody wants any more.
@@ -22,45 +22,20 @@ struct RemoveCommand: ParsableCommand {
 
     func run() throws {
         try withArchiveErrors {
-            let layout = try archive.openLayout()
-            // All of them are looked at before the first one goes.
-            let names = try sessions.map { try removable($0, layout) }
+            // All of them are checked before the first one is removed.
+            let places = try sessions.map { try archive.finder.session(named: $0) }
+            let sizes = try places.map { try $0.library.checkRemovable($0.name) }
+            var done: Set<String> = []
             // 'latest' may be one that is named too.
-            for (index, name) in names.enumerated() where !names[..<index].contains(name) {
-                let bytes = try size(of: name, layout)
+            for (place, bytes) in zip(places, sizes) where done.insert(place.name).inserted {
                 if dryRun {
-                    print("would remove \(name), \(ByteCount(bytes))")
+                    print("would remove \(place.name), \(ByteCount(bytes))")
                     continue
                 }
-                try SessionRemoval.remove(name, from: layout)
-                try CatalogIndexing.refresh(name, layout)
-                print("removed \(name), \(ByteCount(bytes))")
+                try place.library.remove(place.name)
+                CollectorControl.tellChange(of: place.name, in: place.library.layout)
+                print("removed \(place.name), \(ByteCount(bytes))")
             }
         }
-    }
-
-    private func removable(_ session: String, _ layout: ArchiveLayout) throws -> String {
-        let name = try archive.session(named: session)
-        if SessionProtection.isProtected(name, in: layout) {
-            throw Failure(
-                "\(name) is protected: 'tributary protect --off \(name)' removes the protection")
-        }
-        let manifest = try SessionManifest.read(layout.manifest(name))
-        guard manifest.state == .finished else {
-            throw Failure(
-                "\(name) is not finished: end it with 'tributary stop', or start the collector to finish it after a crash"
-            )
-        }
-        return name
-    }
-
-    private func size(of session: String, _ layout: ArchiveLayout) throws -> Int64 {
-        var bytes: UInt64 = 0
-        for source in try layout.sourceNames(session) {
-            for path in try layout.segmentPaths(session, source) {
-                bytes += try FileSystem.size(path)
-            }
-        }
-        return Int64(clamping: bytes)
     }
 }

@@ -1,5 +1,6 @@
 import Archive
 import ArgumentParser
+import Library
 import Terminal
 
 /// `tributary retime`: a session's timeline computed again, with all that was learned of the clocks.
@@ -29,12 +30,15 @@ struct RetimeCommand: ParsableCommand {
 
     func run() throws {
         let report = try withArchiveErrors {
-            let name = try archive.session(named: session)
-            let retimer = try SessionRetimer(name, in: archive.layout)
+            let place = try archive.finder.session(named: session)
+            let retimer = try SessionRetimer(place.name, in: place.library.layout)
             let report =
                 undo ? try retimer.undo(isDryRun: dryRun) : try retimer.retime(isDryRun: dryRun)
             // Files have other lengths and sizes now.
-            if !dryRun { try CatalogIndexing.refresh(name, archive.layout) }
+            if !dryRun {
+                try CatalogIndexing.refresh(place.name, place.library.layout)
+                CollectorControl.tellChange(of: place.name, in: place.library.layout)
+            }
             return report
         }
         if json { return try JSONOutput.print(report) }

@@ -39,6 +39,18 @@ struct CollectorControl {
             "\(absence); session \(open) is open: start a collector there within its --idle-timeout to continue it"
     }
 
+    /// Tells the collector that runs in the archive, if one does, that a session was changed. What it could not be told is
+    /// one line: the change itself is done.
+    static func tellChange(of session: String, in layout: ArchiveLayout) {
+        do {
+            guard try ArchiveLock.isTaken(layout) else { return }
+            _ = try CollectorControl(layout).ask(.sessionChanged(session))
+        } catch {
+            Program.complain(
+                "the running collector was not told that \(session) has changed: \(error)")
+        }
+    }
+
     /// Asks one thing, and waits for the answer.
     func ask(_ request: ControlRequest.Request) throws -> ControlReply.Reply {
         try client.ask(request)

@@ -6,7 +6,8 @@ import Terminal
 enum HTTPFetch {
     /// What a server on the same network needs a hundredth of.
     private static let patienceSeconds = 5
-    private static let maximumBytes = MetricReading.maximumBytes + (64 << 10)
+    /// The status of thousands of sources.
+    private static let maximumBytes = 8 << 20
 
     /// - Throws: ``Failure`` with one line.
     static func body(_ path: String, at address: HTTPAddress) throws -> [UInt8] {
@@ -14,7 +15,7 @@ enum HTTPFetch {
         defer { close(descriptor) }
         // HTTP/1.0: the answer is in one piece, and ends with the connection.
         let request =
-            "GET \(path) HTTP/1.0\r\nHost: \(address)\r\nAccept: text/plain\r\nConnection: close\r\n\r\n"
+            "GET \(path) HTTP/1.0\r\nHost: \(address)\r\nAccept: application/json\r\nConnection: close\r\n\r\n"
         guard send(request, over: descriptor) else { throw failure(address, errno) }
         let bytes = try received(over: descriptor, from: address)
         let reply: HTTPReply

@@ -1,5 +1,6 @@
 import Archive
 import ArgumentParser
+import Library
 import Messaging
 import Terminal
 import Wire
@@ -42,7 +43,8 @@ struct StopCommand: ParsableCommand {
         let reply = try withArchiveErrors {
             // Without a collector, that is what is to be said, and not which sessions there are.
             let collector = try CollectorControl(archive.layout)
-            return try collector.ask(.stopSession(try session.map(archive.session(named:))))
+            let name = try session.map { try archive.finder.session(named: $0).name }
+            return try collector.ask(.stopSession(name))
         }
         guard case .sessionStopped(var stopped) = reply else {
             throw Failure(

@@ -59,21 +59,22 @@ struct TopCommand: ParsableCommand {
     private func look() throws -> SiteView {
         let bytes: [UInt8]
         if let http {
-            bytes = try HTTPFetch.body("/metrics", at: http)
+            bytes = try HTTPFetch.body("/status", at: http)
         } else {
             let reply = try withArchiveErrors {
-                try CollectorControl(archive.layout).ask(.metrics)
+                try CollectorControl(archive.layout).ask(.status)
             }
-            guard case .metrics(let text) = reply else {
+            guard case .status(let json) = reply else {
                 throw Failure(
                     "unexpected answer from the collector: use the same version of all programs")
             }
-            bytes = Array(text.utf8)
+            bytes = json
         }
-        do throws(MetricTextError) {
-            return SiteView(try MetricReading(bytes))
+        do {
+            return try SiteView(decoding: bytes)
         } catch {
-            throw Failure("cannot parse the metrics of \(place): \(error)")
+            throw Failure(
+                "cannot read the status of \(place): use the same version of all programs")
         }
     }
 

@@ -1,5 +1,6 @@
 import Archive
 import ArgumentParser
+import Library
 import Terminal
 
 /// `tributary index`: the catalog, made again from the files.
@@ -25,7 +26,7 @@ struct IndexCommand: ParsableCommand {
 
     func run() throws {
         try withArchiveErrors {
-            let layout = try archive.openLayout()
+            let layout = try archive.library().layout
             if check { return try compare(layout) }
             guard let lock = try ArchiveLock.take(layout) else {
                 throw Failure(

@@ -1,5 +1,5 @@
-import Archive
 import ArgumentParser
+import Library
 import Terminal
 
 /// `tributary ls`: what is there, from the catalog, or from names and sizes where there is none.
@@ -43,22 +43,6 @@ struct ListCommand: ParsableCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
-    /// A session in one line.
-    private struct SessionRow: Encodable {
-        var session: String
-        var state: String
-        /// Whether a collector runs in the archive: without one, nothing is recorded.
-        var isCollectorRunning: Bool
-        var isProtected: Bool
-        var sources: [String]
-        var segments: Int
-        var sizeBytes: UInt64
-        /// What people say of it.
-        var name: String?
-        var tags: [String] = []
-        var note: String?
-    }
-
     func validate() throws {
         if let from, let until, from.nanoseconds >= until.nanoseconds {
             throw ValidationError("--from must be before --until")
@@ -67,41 +51,34 @@ struct ListCommand: ParsableCommand {
 
     func run() throws {
         try withArchiveErrors {
-            guard let session else { return try listSessions(in: try archive.openLayout()) }
-            if case .archive(let layout) = try archive.place(session) {
-                return try listSessions(in: layout)
+            guard let session else { return try listSessions(of: try archive.library()) }
+            if case .archive(let library) = try archive.finder.place(session) {
+                return try listSessions(of: library)
             }
             if !tag.isEmpty {
                 throw UsageError("--tag filters sessions: leave out '\(session)'")
             }
-            let (name, layout) = try archive.oneSession(session)
-            try SegmentList(
-                session: name, layout: layout, from: from?.nanoseconds, until: until?.nanoseconds
-            ).show(names: names, json: json)
+            try listSegments(of: try archive.finder.oneSession(session))
         }
     }
 
-    private func listSessions(in layout: ArchiveLayout) throws {
-        let state = try SessionState(layout)
-        var rows: [SessionRow]
-        let found = try ReadableCatalog.ask(layout) { catalog throws(ArchiveError) in
-            try catalog.sessions(from: from?.nanoseconds, until: until?.nanoseconds).map {
-                (listing) throws(ArchiveError) in try row(listing, catalog, layout, state)
-            }
-        }
-        if let found {
-            rows = found
-        } else {
-            try refuseRange()
-            rows = try layout.sessionNames().map { try row($0, layout, state) }
-        }
-        if !tag.isEmpty { rows = rows.filter { Set(tag).isSubset(of: $0.tags) } }
-        if json { return try JSONOutput.print(rows) }
-        if names { return rows.forEach { print($0.session) } }
-        show(rows, state)
+    private func listSegments(of session: SessionPlace) throws {
+        let segments = try session.library.segments(
+            of: session.name, from: from?.nanoseconds, until: until?.nanoseconds)
+        if json { return try JSONOutput.print(segments) }
+        if names { return segments.forEach { print($0.path) } }
+        SegmentTable.lines(segments).forEach { print($0) }
     }
 
-    private func show(_ rows: [SessionRow], _ state: SessionState) {
+    private func listSessions(of library: RecordingLibrary) throws {
+        let sessions = try library.sessions(
+            from: from?.nanoseconds, until: until?.nanoseconds, tags: tag)
+        if json { return try JSONOutput.print(sessions) }
+        if names { return sessions.forEach { print($0.session) } }
+        show(sessions)
+    }
+
+    private func show(_ rows: [SessionListing]) {
         // Most archives have no tags: no column for nothing.
         let hasTags = rows.contains { !$0.tags.isEmpty }
         let tags = hasTags ? ["TAGS"] : []
@@ -109,7 +86,7 @@ struct ListCommand: ParsableCommand {
             ["SESSION"] + tags + ["STATE", "SOURCES", "SEGMENTS", "SIZE"],
             rightAligned: hasTags ? [4, 5] : [3, 4])
         for row in rows {
-            let text = state.text(row.state)
+            let text = SessionStateText.of(row.state, isCollectorRunning: row.isCollectorRunning)
             let own = hasTags ? [oneLine(row.tags.joined(separator: ", "))] : []
             table.add(
                 [row.name.map { "\(row.session) \"\(oneLine($0))\"" } ?? row.session] + own + [
@@ -119,52 +96,5 @@ struct ListCommand: ParsableCommand {
                 ])
         }
         table.lines().forEach { print($0) }
-    }
-
-    private func refuseRange() throws {
-        guard from == nil, until == nil else {
-            throw Failure(
-                "--from and --until need the catalog, which does not exist: create it with "
-                    + "'tributary index', or start the collector")
-        }
-    }
-
-    /// A session as the catalog has it; what grows is looked at.
-    private func row(
-        _ listing: CatalogListing, _ catalog: any CatalogStore, _ layout: ArchiveLayout,
-        _ state: SessionState
-    ) throws(ArchiveError) -> SessionRow {
-        var size = listing.sizeBytes
-        if listing.state != SessionManifest.State.finished.rawValue {
-            for segment in try catalog.growingSegments(of: listing.session) {
-                let path = "\(layout.source(listing.session, segment.source))/\(segment.file)"
-                if FileSystem.exists(path) { size += try FileSystem.size(path) }
-            }
-        }
-        return SessionRow(
-            session: listing.session, state: listing.state,
-            isCollectorRunning: state.isCollectorRunning, isProtected: listing.isProtected,
-            sources: listing.sources, segments: listing.segments, sizeBytes: size,
-            name: listing.notes.name, tags: listing.notes.tags, note: listing.notes.note)
-    }
-
-    private func row(
-        _ session: String, _ layout: ArchiveLayout, _ collector: SessionState
-    ) throws -> SessionRow {
-        let sources = try layout.sourceNames(session)
-        let paths = try sources.flatMap { try layout.segmentPaths(session, $0) }
-        let state: String
-        do throws(ArchiveError) {
-            state = try SessionManifest.read(layout.manifest(session)).state.rawValue
-        } catch {
-            state = "unreadable"
-        }
-        let notes = SessionLabels.read(session, in: layout)
-        return SessionRow(
-            session: session, state: state, isCollectorRunning: collector.isCollectorRunning,
-            isProtected: SessionProtection.isProtected(session, in: layout), sources: sources,
-            segments: paths.count,
-            sizeBytes: try paths.reduce(0) { $0 + (try FileSystem.size($1)) }, name: notes.name,
-            tags: notes.tags, note: notes.note)
     }
 }

@@ -1,5 +1,6 @@
 import Archive
 import ArgumentParser
+import Library
 import Terminal
 
 /// `tributary show`: what a session holds, and what is missing and why.
@@ -23,22 +24,18 @@ struct ShowCommand: ParsableCommand {
 
     func run() throws {
         try withArchiveErrors {
-            let (name, layout) = try archive.oneSession(session)
-            let report = try SessionVerifier.verify(name, in: layout)
-            let manifest = try SessionManifest.read(layout.manifest(name))
-            let shown = ShownSession(
-                report, manifest, notes: SessionLabels.read(name, in: layout),
-                isProtected: SessionProtection.isProtected(name, in: layout),
-                state: try SessionState(layout))
-            if json { return try JSONOutput.print(shown) }
-            show(shown, report, manifest, try SessionState(layout))
+            let place = try archive.finder.oneSession(session)
+            let (details, report) = try place.library.details(of: place.name)
+            if json { return try JSONOutput.print(details) }
+            show(details, report, try place.library.manifest(place.name))
         }
     }
 
     private func show(
-        _ shown: ShownSession, _ report: SessionReport, _ manifest: SessionManifest,
-        _ state: SessionState
+        _ shown: SessionDetails, _ report: SessionReport, _ manifest: SessionManifest
     ) {
+        let state = SessionStateText.of(
+            shown.state, isCollectorRunning: shown.isCollectorRunning)
         print("session   \(report.session)")
         if let name = shown.name { print("name      \(oneLine(name))") }
         if !shown.tags.isEmpty {
@@ -49,7 +46,7 @@ struct ShowCommand: ParsableCommand {
         }
         print("zero      \(manifest.zero)")
         print(
-            "state     \(state.text(manifest.state.rawValue))\(shown.isProtected ? ", protected" : "")"
+            "state     \(state)\(shown.isProtected ? ", protected" : "")"
         )
         let segment = TimeSpan(nanoseconds: manifest.segmentNanoseconds)
         print("segments  every \(segment), zero at \(manifest.startAt.rawValue)")

@@ -1,5 +1,6 @@
 import Archive
 import Encoding
+import Library
 import SyncCheck
 import Terminal
 
@@ -30,15 +31,13 @@ struct SyncVerification {
     func run(_ what: [String], json: Bool) throws -> Bool {
         CodecLibrary.keepOffTerminal()
         var measured: [Measured] = []
-        let wanted = what.isEmpty ? try archive.openLayout().sessionNames() : what
-        if wanted.isEmpty { throw Failure("no session in \(archive.archive)") }
+        let wanted = what.isEmpty ? try archive.library().sessionNames() : what
+        if wanted.isEmpty { throw LibraryError.empty(archive: archive.archive) }
         var files: [String] = []
         for name in wanted {
-            let (paths, found) = try archive.subjects(name)
+            let (paths, found) = try archive.finder.subjects(name)
             files += paths
-            for (session, layout) in found {
-                measured.append(try measure(session: session, in: layout))
-            }
+            for place in found { measured.append(try measure(place)) }
         }
         if !files.isEmpty { measured.append(try measure(files: files)) }
         let unused = options.clock.map(\.source).filter { name in
@@ -58,8 +57,10 @@ struct SyncVerification {
     }
 
     /// A session's sources lie on its timeline: a file's zero is where its segment begins.
-    private func measure(session: String, in layout: ArchiveLayout) throws -> Measured {
-        let zero = try SessionManifest.read(layout.manifest(session)).zeroTime
+    private func measure(_ place: SessionPlace) throws -> Measured {
+        let session = place.name
+        let layout = place.library.layout
+        let zero = try place.library.manifest(session).zeroTime
         var sources: [ObservedSource] = []
         for name in try layout.sourceNames(session) {
             let files = try layout.segmentPaths(session, name).map { path in

@@ -1,5 +1,6 @@
 import Archive
 import ArgumentParser
+import Library
 import Terminal
 
 /// `tributary verify`: whether recordings are what was sent, without decoding anything; with `--sync`, whether their time is.
@@ -56,13 +57,14 @@ struct VerifyCommand: ParsableCommand {
     private func check() throws -> Report {
         var sessions: [SessionReport] = []
         var files: [FileReport] = []
-        let wanted = what.isEmpty ? try archive.openLayout().sessionNames() : what
-        if wanted.isEmpty { throw Failure("no session in \(archive.archive)") }
+        let wanted = what.isEmpty ? try archive.library().sessionNames() : what
+        if wanted.isEmpty { throw LibraryError.empty(archive: archive.archive) }
         for name in wanted {
-            let (paths, found) = try archive.subjects(name)
+            let (paths, found) = try archive.finder.subjects(name)
             files += paths.map { FileVerifier.verify($0).report }
-            for (session, layout) in found {
-                sessions.append(try SessionVerifier.verify(session, in: layout))
+            for place in found {
+                sessions.append(
+                    try SessionVerifier.verify(place.name, in: place.library.layout))
             }
         }
         let isIntact = sessions.allSatisfy(\.isIntact) && files.allSatisfy(\.isIntact)

@@ -2,6 +2,7 @@ import Archive
 import Containers
 import Encoding
 import ExportCore
+import Library
 import ReplayCore
 import Terminal
 

@@ -101,7 +101,7 @@ struct ReplayCommand: ParsableCommand {
         let console = Console()
         var logger = Logger(label: "replay") { _ in HumanLogHandler(console: console) }
         logger.logLevel = verbose ? .debug : .notice
-        if inputs.count == 1, WireTapeReader.isTape(inputs[0]) {
+        if inputs.count == 1, WireRecordingReader.isWireRecording(inputs[0]) {
             return try WireReplayRun.run(inputs[0], self, console: console, logger: logger)
         }
         let input = try ReplayInput(self)

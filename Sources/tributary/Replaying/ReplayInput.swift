@@ -1,4 +1,5 @@
 import Archive
+import Library
 import ReplayCore
 import Terminal
 
@@ -29,7 +30,7 @@ struct ReplayInput: Sendable {
 
     private static func session(_ command: ReplayCommand) throws -> RecordedSession {
         try withArchiveErrors { () -> RecordedSession in
-            try command.archive.recording(command.inputs)
+            try command.archive.finder.recording(command.inputs)
         }
     }
 

@@ -13,9 +13,9 @@ enum WireReplayRun {
         throws
     {
         try check(command)
-        let tape: WireTapeReader
+        let recording: WireRecordingReader
         do throws(WireRecordingError) {
-            tape = try WireTapeReader(path)
+            recording = try WireRecordingReader(path)
         } catch {
             throw Failure("\(error)")
         }
@@ -37,7 +37,7 @@ enum WireReplayRun {
         }
         let report: WireReplay.Report
         do throws(ReplayError) {
-            report = try replay.run(tape)
+            report = try replay.run(recording)
         } catch {
             throw Failure("\(error)")
         }

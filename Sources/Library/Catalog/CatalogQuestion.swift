@@ -1,54 +1,50 @@
-import Archive
-import Terminal
+package import Archive
 
-/// The catalog, as commands that only read find it.
-enum ReadableCatalog {
-    /// Asks it; nil where there is none that can be believed, which is said. One that is damaged is made again and asked again, unless a
-    /// collector records.
-    static func ask<Answer>(
-        _ layout: ArchiveLayout, _ question: (any CatalogStore) throws(ArchiveError) -> Answer
-    ) throws -> Answer? {
+extension RecordingLibrary {
+    /// Asks the catalog; nil where there is none that can be used, with a complaint. A damaged one is rebuilt first, unless a
+    /// collector is recording.
+    package func askCatalog<Answer>(
+        _ question: (any CatalogStore) throws(ArchiveError) -> Answer
+    ) throws(ArchiveError) -> Answer? {
         var isDamaged = false
         do throws(ArchiveError) {
             guard let catalog = try SQLiteCatalog.read(layout) else { return nil }
-            // Damage may be anywhere in it: the question itself may be what finds it.
+            // Damage may be anywhere in it: the question itself may find it.
             if Set(try catalog.sessionNames()) == Set(try layout.sessionNames()) {
-                try takeInUnfinished(catalog, layout)
+                try takeInUnfinished(catalog)
                 return try question(catalog)
             }
         } catch {
             guard case .malformed(let path, _) = error, path == SQLiteCatalog.path(layout) else {
                 throw error
             }
-            Program.complain("\(error)")
+            complain("\(error)")
             isDamaged = true
         }
         guard let lock = try ArchiveLock.take(layout) else {
             if isDamaged {
-                Program.complain(
+                complain(
                     "the collector that records here rebuilds it at its next start")
             }
             return nil
         }
-        return try withExtendedLifetime(lock) {
+        return try withExtendedLifetime(lock) { () throws(ArchiveError) in
             if isDamaged { try SQLiteCatalog.remove(layout) }
             let catalog = try CatalogIndexing.openMended(layout).catalog
             let summary = try CatalogIndexing.update(catalog, layout)
             if isDamaged {
-                Program.complain(
+                complain(
                     "rebuilt the catalog from the files of \(summary.sessions) sessions")
             }
-            for problem in summary.problems { Program.complain(problem) }
-            // A session that cannot be read is in the files and not in the catalog: the files are asked then.
+            for problem in summary.problems { complain(problem) }
+            // A session that cannot be read is not in the catalog: the files are asked then.
             return summary.problems.isEmpty ? try question(catalog) : nil
         }
     }
 
-    /// A collector that was killed may have written more than it had told the catalog: reads what it left unfinished. One that runs
-    /// does so itself.
-    private static func takeInUnfinished(
-        _ catalog: SQLiteCatalog, _ layout: ArchiveLayout
-    ) throws(ArchiveError) {
+    /// A collector that was killed may have written more than the catalog has: reads the sessions that it left unfinished. A running
+    /// collector does so itself.
+    private func takeInUnfinished(_ catalog: SQLiteCatalog) throws(ArchiveError) {
         let finished = SessionManifest.State.finished.rawValue
         let unfinished = try catalog.sessions().filter { $0.state != finished }.map(\.session)
         guard !unfinished.isEmpty else { return }
@@ -56,14 +52,14 @@ enum ReadableCatalog {
         do throws(ArchiveError) {
             lock = try ArchiveLock.take(layout)
         } catch {
-            // Whoever may only read gets what is there.
+            // Without permission to write, the catalog is used as it is.
             guard error.isForPermission else { throw error }
             return
         }
         guard let lock else { return }
         defer { withExtendedLifetime(lock) {} }
         for problem in try CatalogIndexing.update(catalog, unfinished, layout) {
-            Program.complain(problem)
+            complain(problem)
         }
     }
 }

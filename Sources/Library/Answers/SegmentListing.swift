@@ -1,0 +1,116 @@
+package import Archive
+import Media
+
+/// A segment in a list: what is recorded from when to when.
+package struct SegmentListing: Encodable, Sendable {
+    package var source: String
+    package var segment: String
+    package var path: String
+    /// Session time; nil: nothing that can be read is in it yet.
+    package var startNanoseconds: Int64?
+    package var endNanoseconds: Int64?
+    /// The same, RFC 3339.
+    package var start: String?
+    package var end: String?
+    package var sizeBytes: UInt64
+}
+
+extension RecordingLibrary {
+    /// Segments of a session, by source and origin.
+    /// - Parameters:
+    ///   - from: nanoseconds since 1970 (UTC): only segments with media after it.
+    ///   - until: only segments with media before it.
+    package func segments(
+        of session: String, from: Int64? = nil, until: Int64? = nil
+    ) throws(ArchiveError) -> [SegmentListing] {
+        let zero = try zero(of: session)
+        var listings: [SegmentListing] = []
+        for file in try files(of: session, from: from, until: until) {
+            var listing = SegmentListing(
+                source: file.source, segment: file.name, path: store.path(file.path),
+                sizeBytes: UInt64(file.sizeBytes))
+            if let span = span(file.path) {
+                listing.startNanoseconds = span.startNanoseconds
+                listing.endNanoseconds = span.endNanoseconds
+                listing.start = zero.text(atSessionNanoseconds: span.startNanoseconds)
+                listing.end = zero.text(atSessionNanoseconds: span.endNanoseconds)
+            }
+            if Self.isWanted(listing, zero, from: from, until: until) { listings.append(listing) }
+        }
+        return listings
+    }
+
+    /// The session's description may be damaged: its name says its zero, to the millisecond.
+    private func zero(of session: String) throws(ArchiveError) -> UTCTime {
+        do throws(ArchiveError) {
+            return try manifest(session).zeroTime
+        } catch {
+            guard let zero = UTCTime(fileName: session.prefix(24)) else { throw error }
+            return zero
+        }
+    }
+
+    private func span(_ path: StoredPath) -> RecordedSpan? {
+        do throws(ArchiveError) {
+            return try RecordedSpan(of: RecordedFile(store.open(path)))
+        } catch {
+            // It is listed nevertheless; `verify` says what is wrong with it.
+            return nil
+        }
+    }
+
+    private struct FoundFile {
+        var source: String
+        var name: String
+        var path: StoredPath
+        var sizeBytes: Int64
+    }
+
+    /// Files in the wanted time where the catalog knows them; otherwise all.
+    private func files(
+        of session: String, from: Int64?, until: Int64?
+    ) throws(ArchiveError) -> [FoundFile] {
+        var wanted: Set<StoredPath>?
+        if from != nil || until != nil {
+            wanted = try askCatalog { catalog throws(ArchiveError) in
+                try catalog.segments(of: session, from: from, until: until)
+            }.map { rows in
+                Set(
+                    rows.map {
+                        .source(SourceKey(session: session, source: $0.source)) / $0.file
+                    })
+            }
+        }
+        var files: [FoundFile] = []
+        for source in try sourceNames(session) {
+            let key = SourceKey(session: session, source: source)
+            for entry in try segments(key) {
+                let path = StoredPath.source(key) / entry.name
+                guard wanted?.contains(path) ?? true else { continue }
+                files.append(
+                    FoundFile(
+                        source: source, name: entry.name, path: path, sizeBytes: entry.sizeBytes))
+            }
+        }
+        return files
+    }
+
+    private static func isWanted(
+        _ segment: SegmentListing, _ zero: UTCTime, from: Int64?, until: Int64?
+    ) -> Bool {
+        guard from != nil || until != nil else { return true }
+        guard let start = segment.startNanoseconds, let end = segment.endNanoseconds else {
+            return true
+        }
+        return zero.nanoseconds.clampedAdding(end) > from ?? .min
+            && zero.nanoseconds.clampedAdding(start) < until ?? .max
+    }
+}
+
+extension UTCTime {
+    /// An instant of a session with this zero, RFC 3339.
+    package func text(atSessionNanoseconds nanoseconds: Int64) -> String {
+        let (sum, overflow) = self.nanoseconds.addingReportingOverflow(nanoseconds)
+        return overflow ? description : UTCTime(nanoseconds: sum).description
+    }
+}

@@ -1,0 +1,100 @@
+package import Archive
+
+/// A session with everything that its files say: sources, segments, what is missing, clocks.
+package struct SessionDetails: Encodable, Sendable {
+    package struct Source: Encodable {
+        package var name: String
+        package var agent: String?
+        package var address: String?
+        /// Its format when it joined, a line for each track.
+        package var formats: [String]
+        package var isComplete: Bool
+        package var recordedSamples: UInt64
+        package var lostSamples: UInt64
+        package var missingNanoseconds: Int64
+        package var gaps: [Gap]
+        package var clock: ClockSummary
+        package var files: [FileReport]
+    }
+
+    package struct Gap: Encodable {
+        /// When the collector recorded it.
+        package var at: String
+        package var cause: String?
+        package var track: String?
+        package var samples: UInt64?
+        package var startNanoseconds: Int64?
+        /// The same as time of day, RFC 3339.
+        package var start: String?
+        package var durationNanoseconds: UInt64?
+        package var text: String?
+    }
+
+    package var session: String
+    package var zero: String
+    package var state: String
+    package var isCollectorRunning: Bool
+    package var isProtected: Bool
+    package var name: String?
+    package var tags: [String]
+    package var note: String?
+    package var segmentNanoseconds: Int64
+    package var startAt: String
+    package var software: String
+    package var sources: [Source]
+    package var findings: [Finding]
+
+    package init(
+        _ report: SessionReport, _ manifest: SessionManifest, labels: SessionNotes,
+        isProtected: Bool, isCollectorRunning: Bool
+    ) {
+        session = report.session
+        zero = manifest.zero
+        state = manifest.state.rawValue
+        self.isCollectorRunning = isCollectorRunning
+        self.isProtected = isProtected
+        name = labels.name
+        tags = labels.tags
+        note = labels.note
+        segmentNanoseconds = manifest.segmentNanoseconds
+        startAt = manifest.startAt.rawValue
+        software = manifest.software
+        findings = report.findings
+        sources = report.sources.map { source in
+            let entry = manifest.sources.first { $0.name == source.name }
+            return Source(
+                name: source.name, agent: entry?.agent, address: entry?.address,
+                formats: entry?.tracks ?? [], isComplete: source.isComplete,
+                recordedSamples: source.recordedSamples, lostSamples: source.lostSamples,
+                missingNanoseconds: source.missingNanoseconds,
+                gaps: source.gaps.map { Gap($0, zero: manifest.zeroTime) }, clock: source.clock,
+                files: source.files)
+        }
+    }
+}
+
+extension SessionDetails.Gap {
+    init(_ entry: LedgerEntry, zero: UTCTime) {
+        at = entry.at
+        cause = entry.cause
+        track = entry.track
+        samples = entry.samples
+        startNanoseconds = entry.startNanoseconds
+        start = entry.startNanoseconds.map { zero.text(atSessionNanoseconds: $0) }
+        durationNanoseconds = entry.durationNanoseconds
+        text = entry.text
+    }
+}
+
+extension RecordingLibrary {
+    /// Reads everything of a session, as `verify` does: it takes as long.
+    package func details(
+        of session: String
+    ) throws(ArchiveError) -> (details: SessionDetails, report: SessionReport) {
+        let report = try SessionVerifier.verify(session, in: layout)
+        let details = SessionDetails(
+            report, try manifest(session), labels: labels(session),
+            isProtected: isProtected(session), isCollectorRunning: try isCollectorRunning())
+        return (details, report)
+    }
+}

@@ -1,0 +1,89 @@
+import Archive
+
+/// A session in a list.
+package struct SessionListing: Encodable, Sendable {
+    /// The state of a session whose description cannot be read.
+    package static let unreadable = "unreadable"
+
+    package var session: String
+    /// ``SessionManifest/State``, or ``unreadable``.
+    package var state: String
+    /// Whether a collector runs in the archive: without one, nothing is recorded.
+    package var isCollectorRunning: Bool
+    package var isProtected: Bool
+    package var sources: [String]
+    package var segments: Int
+    package var sizeBytes: UInt64
+    /// Set by people.
+    package var name: String?
+    package var tags: [String]
+    package var note: String?
+}
+
+extension RecordingLibrary {
+    /// Sessions, oldest first.
+    /// - Parameters:
+    ///   - from: nanoseconds since 1970 (UTC): only sessions with media after it, and of them only that media.
+    ///   - until: only sessions with media before it.
+    ///   - tags: only sessions that have all of these.
+    /// - Throws: ``LibraryError/noCatalog`` where a range is given and there is no catalog.
+    package func sessions(
+        from: Int64? = nil, until: Int64? = nil, tags: [String] = []
+    ) throws -> [SessionListing] {
+        let isCollectorRunning = try isCollectorRunning()
+        let found = try askCatalog { catalog throws(ArchiveError) in
+            try catalog.sessions(from: from, until: until).map { row throws(ArchiveError) in
+                try listing(row, catalog, isCollectorRunning)
+            }
+        }
+        var sessions: [SessionListing]
+        if let found {
+            sessions = found
+        } else {
+            guard from == nil, until == nil else { throw LibraryError.noCatalog }
+            sessions = try sessionNames().map { try listing($0, isCollectorRunning) }
+        }
+        if !tags.isEmpty { sessions = sessions.filter { Set(tags).isSubset(of: $0.tags) } }
+        return sessions
+    }
+
+    /// A session as the catalog has it; the sizes of growing files are read from the store.
+    private func listing(
+        _ row: CatalogListing, _ catalog: any CatalogStore, _ isCollectorRunning: Bool
+    ) throws(ArchiveError) -> SessionListing {
+        var size = row.sizeBytes
+        if row.state != SessionManifest.State.finished.rawValue {
+            for segment in try catalog.growingSegments(of: row.session) {
+                let path = "\(layout.source(row.session, segment.source))/\(segment.file)"
+                if FileSystem.exists(path) { size += try FileSystem.size(path) }
+            }
+        }
+        return SessionListing(
+            session: row.session, state: row.state, isCollectorRunning: isCollectorRunning,
+            isProtected: row.isProtected, sources: row.sources, segments: row.segments,
+            sizeBytes: size, name: row.notes.name, tags: row.notes.tags, note: row.notes.note)
+    }
+
+    /// A session as its files are.
+    private func listing(
+        _ session: String, _ isCollectorRunning: Bool
+    ) throws(ArchiveError) -> SessionListing {
+        let sources = try sourceNames(session)
+        var files: [StoredEntry] = []
+        for source in sources {
+            files += try segments(SourceKey(session: session, source: source))
+        }
+        let state: String
+        do throws(ArchiveError) {
+            state = try manifest(session).state.rawValue
+        } catch {
+            state = SessionListing.unreadable
+        }
+        let labels = labels(session)
+        return SessionListing(
+            session: session, state: state, isCollectorRunning: isCollectorRunning,
+            isProtected: isProtected(session), sources: sources, segments: files.count,
+            sizeBytes: files.reduce(0) { $0 + UInt64($1.sizeBytes) }, name: labels.name,
+            tags: labels.tags, note: labels.note)
+    }
+}

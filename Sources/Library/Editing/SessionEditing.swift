@@ -1,0 +1,52 @@
+package import Archive
+import Media
+
+/// What people change of a session: its labels, its protection, whether it is kept at all.
+extension RecordingLibrary {
+    /// Writes the name, tags and note of a session, also into the catalog.
+    package func setLabels(_ labels: SessionNotes, of session: String) throws(ArchiveError) {
+        let file = StoredPath.session(session) / SessionNotes.fileName
+        if labels == SessionNotes() {
+            try store.delete(file)
+        } else {
+            try store.put(labels.encoded(), at: file)
+        }
+        try CatalogIndexing.noteLabels(of: session, layout)
+    }
+
+    /// Protects a session from retention and removal, or ends its protection.
+    package func setProtected(_ isProtected: Bool, _ session: String) throws(ArchiveError) {
+        let file = StoredPath.session(session) / ArchiveLayout.protectionName
+        if isProtected {
+            try store.put([], at: file)
+        } else {
+            try store.delete(file)
+        }
+        try CatalogIndexing.noteLabels(of: session, layout)
+    }
+
+    /// Checks that a session may be removed.
+    /// - Returns: how many bytes of media that would free.
+    package func checkRemovable(_ session: String) throws -> Int64 {
+        if isProtected(session) { throw LibraryError.protected(session) }
+        guard try manifest(session).state == .finished else {
+            throw LibraryError.unfinished(session)
+        }
+        var bytes: Int64 = 0
+        for source in try sourceNames(session) {
+            for file in try segments(SourceKey(session: session, source: source)) {
+                bytes = bytes.clampedAdding(file.sizeBytes)
+            }
+        }
+        return bytes
+    }
+
+    /// Removes a session, also from the catalog. It is renamed before its files are deleted, so that a crash leaves no part of a
+    /// session; the collector completes the removal.
+    /// - Throws: where ``checkRemovable(_:)`` does.
+    package func remove(_ session: String) throws {
+        _ = try checkRemovable(session)
+        try SessionRemoval.remove(session, from: layout)
+        try CatalogIndexing.refresh(session, layout)
+    }
+}

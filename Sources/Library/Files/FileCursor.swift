@@ -1,0 +1,148 @@
+import Archive
+import MP4
+import Media
+
+/// Walks one file's fragments, with its samples on the session's timeline. A file that grows is read to where it ends at that
+/// moment.
+struct FileCursor {
+    let file: RecordedFile
+    private var scanner: FragmentScanner<StoredBytes>
+    private var retiming: FileRetiming?
+    /// What is taken off a track's times, and the session time of its zero, ticks.
+    private let tracks: [TrackKind: (shift: Int64, origin: Int64)]
+    /// When the first keyframe is presented, ticks of session time.
+    private var firstKeyframe: Int64?
+    private var size: Int64
+
+    init(_ file: RecordedFile) throws(ArchiveError) {
+        self.file = file
+        let source = try file.source()
+        size = source.sizeBytes
+        do throws(MP4Error) {
+            scanner = try FragmentScanner(source)
+        } catch {
+            throw RecordedFile.error(error, path: file.path)
+        }
+        let movie = file.layout.initialMovie
+        retiming = file.retiming.map { FileRetiming($0, movie: movie) }
+        var tracks: [TrackKind: (shift: Int64, origin: Int64)] = [:]
+        for track in movie.tracks {
+            guard let kind = track.kind, let format = track.format else { continue }
+            let origin = saturatingRescale(
+                file.originNanoseconds ?? 0, from: .nanoseconds, to: format.timescale)
+            tracks[kind] = (track.mediaTimeShift, origin)
+        }
+        self.tracks = tracks
+    }
+
+    /// The next fragment; nil where the file ends.
+    /// - Throws: when it ends before its index says so, or is damaged. What came before is right.
+    mutating func next() throws(ArchiveError) -> RecordedFragment? {
+        do throws(MP4Error) {
+            if let fragment = try scanner.next() { return place(fragment) }
+            guard try hasGrown() else {
+                try checkEnd()
+                return nil
+            }
+            return try scanner.next().map { place($0) }
+        } catch {
+            throw RecordedFile.error(error, path: file.path)
+        }
+    }
+
+    /// Whether there is more of a growing file than there was; then the scanner goes on with it.
+    private mutating func hasGrown() throws(MP4Error) -> Bool {
+        guard !file.isFinished else { return false }
+        let now: StoredBytes
+        do throws(ArchiveError) {
+            now = try file.source()
+        } catch {
+            throw .unreadable(offset: size, errno: error.code ?? 0)
+        }
+        guard now.sizeBytes > size else { return false }
+        size = now.sizeBytes
+        scanner = try FragmentScanner(now, after: scanner)
+        return true
+    }
+
+    private func checkEnd() throws(MP4Error) {
+        switch scanner.stop {
+        case .damaged(let error): throw error
+        case .torn(let offset) where file.isFinished:
+            throw .invalid(
+                box: "mdat", offset: offset, reason: "the file ends before its index says so")
+        case .torn, .end, .finalMovie, nil: return
+        }
+    }
+
+    private mutating func place(_ scanned: ScannedFragment) -> RecordedFragment {
+        var moved = scanned
+        retiming?.apply(to: &moved)
+        let record = FragmentRecord(of: scanned)
+        let runs = moved.runs.filter { tracks[$0.track] != nil }
+        let pieces: [FragmentRecord.Piece] = record?.pieces ?? []
+        let recorded = pieces.flatMap(\.runs).filter { $0.samples > 0 }
+        let isKnown =
+            recorded.count == runs.count
+            && zip(recorded, runs).allSatisfy {
+                $0.track == $1.track && Int($0.samples) == $1.samples.count
+            }
+        var fragment = RecordedFragment(
+            file: file, range: scanned.range, record: isKnown ? record : nil, pieces: [])
+        guard isKnown, let record else {
+            // Each run for itself: who counts on numbers does without.
+            for run in runs {
+                fragment.pieces.append(
+                    RecordedPiece(range: range(run), digest: nil, runs: [place(run, nil)]))
+            }
+            return fragment
+        }
+        var rest = runs[...]
+        var offset = scanned.media.lowerBound
+        for piece in record.pieces {
+            let end = offset + Int64(piece.sizeBytes)
+            let own = piece.runs.filter { $0.samples > 0 }
+            let placed = zip(own, rest.prefix(own.count)).map { place($1, $0) }
+            rest = rest.dropFirst(own.count)
+            fragment.pieces.append(
+                RecordedPiece(range: offset..<end, digest: piece.digest, runs: placed))
+            offset = end
+        }
+        return fragment
+    }
+
+    private func range(_ run: ScannedRun) -> Range<Int64> {
+        let first = run.samples[0].offset
+        return first..<run.samples.reduce(first) { $0 + Int64($1.sizeBytes) }
+    }
+
+    private mutating func place(
+        _ run: ScannedRun, _ record: FragmentRecord.Run?
+    ) -> ReadRun {
+        let (shift, origin) = tracks[run.track] ?? (0, 0)
+        var samples: [RecordedSample] = []
+        samples.reserveCapacity(run.samples.count)
+        for (index, sample) in run.samples.enumerated() {
+            let dts = sample.dts - shift + origin
+            let pts = dts + Int64(sample.compositionOffset)
+            var flags: SampleFlags = sample.isSync ? .keyframe : []
+            if let record, index < Int(record.primingSamples) { flags.insert(.priming) }
+            if run.track == .video, sample.isSync, firstKeyframe == nil { firstKeyframe = pts }
+            let earliest = run.track == .video ? max(firstKeyframe ?? .max, origin) : origin
+            let isHidden =
+                run.track == .video
+                ? pts < earliest
+                : flags.contains(.priming) || pts + Int64(sample.duration) <= origin
+            samples.append(
+                RecordedSample(
+                    file: file, track: run.track, dtsTicks: dts, ptsTicks: pts,
+                    durationTicks: Int64(sample.duration), flags: flags, offset: sample.offset,
+                    sizeBytes: Int(sample.sizeBytes),
+                    sequence: record.map { $0.firstSequence + UInt64(index) }, isHidden: isHidden))
+        }
+        return ReadRun(
+            track: run.track, samples: samples,
+            firstAgentDTSNanoseconds: record?.firstDTSNanoseconds,
+            appliedOffsetNanoseconds: record?.appliedOffsetNanoseconds)
+    }
+}

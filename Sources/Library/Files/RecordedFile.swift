@@ -1,0 +1,126 @@
+package import Archive
+package import MP4
+package import Media
+
+/// One recorded file, open for reading: finished, or growing while it is read. Any thread may read.
+package final class RecordedFile: Sendable {
+    /// The file in messages: its path, or its address.
+    package var path: String { stored.path }
+    /// Whether it was an ordinary MP4 when it was opened.
+    package let isFinished: Bool
+    /// How its tracks are coded: one format for each kind.
+    package let formats: [TrackFormat]
+    /// Its beginning on the session's timeline, nanoseconds; nil while nothing is in it.
+    package let originNanoseconds: Int64?
+    /// Which bytes it has (``SegmentKey/revision``).
+    package var revision: UInt32 { retiming?.revision ?? 0 }
+    /// Of the session it is part of; nil while nothing is in it.
+    package let sessionZero: UTCTime?
+
+    /// How the file begins.
+    package let layout: RecordingLayout
+    /// How its times were computed again, if they were.
+    package let retiming: RetimingRecord?
+    private let stored: any StoredFile
+
+    /// Opens a recording on a local disk.
+    /// - Throws: also for what is no recording of ours, or one whose beginning is damaged.
+    package convenience init(opening path: String) throws(ArchiveError) {
+        try self.init(LocalFile(opening: path))
+    }
+
+    /// Reads the beginning of a recording.
+    /// - Throws: also for what is no recording of ours, or one whose beginning is damaged.
+    package init(_ stored: any StoredFile) throws(ArchiveError) {
+        let beginning = try Beginning(stored)
+        self.stored = stored
+        layout = beginning.layout
+        isFinished = beginning.layout.isFinished
+        formats = beginning.layout.initialMovie.tracks.compactMap(\.format)
+        retiming = beginning.retiming
+        originNanoseconds = beginning.record?.segmentOriginNanoseconds
+        sessionZero = beginning.record?.sessionZero
+    }
+
+    /// How a track is coded; nil when the file has none of this kind.
+    package func format(_ kind: TrackKind) -> TrackFormat? { formats.first { $0.kind == kind } }
+
+    /// The file as it is now.
+    package func source() throws(ArchiveError) -> StoredBytes { try StoredBytes(stored) }
+
+    /// Exactly `count` bytes from `offset` on.
+    package func read(at offset: Int64, count: Int) throws(ArchiveError) -> [UInt8] {
+        try stored.read(at: offset, count: count)
+    }
+
+    /// Fills memory with the bytes from `offset` on.
+    package func read(
+        at offset: Int64, into buffer: UnsafeMutableRawBufferPointer
+    ) throws(ArchiveError) {
+        let filled = try stored.read(at: offset, into: buffer)
+        guard filled == buffer.count else {
+            throw .malformed(path: path, reason: "ends at byte \(offset + Int64(filled))")
+        }
+    }
+
+    /// A parser's error, with the file's name.
+    static func error(_ error: MP4Error, path: String) -> ArchiveError {
+        switch error {
+        case .unreadable(_, let code): .system(operation: "read", path: path, errno: code)
+        case .notARecording(_, let reason):
+            .malformed(
+                path: path,
+                reason:
+                    "is not a recorded segment (\(reason)); 'tributary import' and 'remux' take other files"
+            )
+        default: .malformed(path: path, reason: "\(error)")
+        }
+    }
+}
+
+/// What a file says of itself before its samples.
+private struct Beginning {
+    let layout: RecordingLayout
+    let retiming: RetimingRecord?
+    /// Of the first fragment.
+    let record: FragmentRecord?
+
+    init(_ file: any StoredFile) throws(ArchiveError) {
+        let source = try StoredBytes(file)
+        do throws(MP4Error) {
+            guard source.sizeBytes > 0 else {
+                throw .notARecording(offset: 0, reason: "it is empty")
+            }
+            var scanner = try FragmentScanner(source)
+            layout = scanner.layout
+            retiming = try RetimingRecord.inForce(source, layout)
+            guard let first = try scanner.next() else {
+                if case .damaged(let error) = scanner.stop { throw error }
+                record = nil
+                return
+            }
+            guard let read = FragmentRecord(of: first) else {
+                throw .invalid(
+                    box: "moof", offset: first.moof.lowerBound,
+                    reason: "no readable record of where the fragment is from")
+            }
+            record = read
+        } catch {
+            throw RecordedFile.error(error, path: file.path)
+        }
+    }
+}
+
+extension FragmentRecord {
+    /// The record that a fragment carries; nil when there is none that can be read.
+    init?(of fragment: ScannedFragment) {
+        let payloads = fragment.userBoxes.filter { $0.userType == Self.userType }
+        guard let payload = payloads.first?.payload, payloads.count == 1 else { return nil }
+        do throws(Malformed) {
+            self = try FragmentRecord(parsing: payload)
+        } catch {
+            // Who reads media goes on without; `verify` says what is wrong.
+            return nil
+        }
+    }
+}

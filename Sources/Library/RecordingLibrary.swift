@@ -1,0 +1,133 @@
+package import Archive
+
+/// An archive's recordings, for everything that reads them: the commands, the viewer.
+///
+/// It reads through a ``SegmentStore`` and finds by the catalog where there is one. The files are the truth: a catalog that is
+/// missing or damaged makes answers slower, not different. Any thread may call; nothing is kept between calls.
+package struct RecordingLibrary: Sendable {
+    /// The archive in messages: its directory.
+    package let name: String
+    package let store: any SegmentStore
+    /// Where the archive is on the local disk.
+    package let layout: ArchiveLayout
+    /// Receives one line for each thing that was wrong and did not prevent an answer.
+    let complain: @Sendable (String) -> Void
+
+    /// - Throws: where there is no archive.
+    package init(
+        _ directory: String, complain: @escaping @Sendable (String) -> Void
+    ) throws(LibraryError) {
+        let layout = ArchiveLayout(root: directory)
+        guard FileSystem.isDirectory(layout.sessions) else { throw .noArchive(directory) }
+        self.init(layout, name: directory, complain: complain)
+    }
+
+    init(_ layout: ArchiveLayout, name: String, complain: @escaping @Sendable (String) -> Void) {
+        self.name = name
+        self.layout = layout
+        self.complain = complain
+        store = DirectoryStore(layout)
+    }
+
+    /// Names of the sessions, oldest first.
+    package func sessionNames() throws(ArchiveError) -> [String] {
+        try store.list(.sessions).filter { $0.isFolder && ArchiveLayout.isValidName($0.name) }
+            .map(\.name)
+    }
+
+    /// Names of a session's sources, in order.
+    package func sourceNames(_ session: String) throws(ArchiveError) -> [String] {
+        try store.list(.session(session)).filter {
+            $0.isFolder && ArchiveLayout.isValidName($0.name)
+        }.map(\.name)
+    }
+
+    /// Names and sizes of a source's segments, in the order of their origins.
+    package func segments(_ source: SourceKey) throws(ArchiveError) -> [StoredEntry] {
+        try store.list(.source(source)).filter {
+            !$0.isFolder && $0.name.hasSuffix(ArchiveLayout.segmentSuffix)
+        }
+    }
+
+    package func manifest(_ session: String) throws(ArchiveError) -> SessionManifest {
+        try SessionManifest(session, in: store)
+    }
+
+    package func recording(_ session: String) throws(ArchiveError) -> RecordedSession {
+        try RecordedSession(session, in: store)
+    }
+
+    /// The name, tags and note of a session; none, and a complaint, where they cannot be read.
+    package func labels(_ session: String) -> SessionNotes {
+        do throws(ArchiveError) {
+            return try SessionNotes.read(session, in: layout)
+        } catch {
+            complain("\(error)")
+            return SessionNotes()
+        }
+    }
+
+    package func isProtected(_ session: String) -> Bool {
+        SessionProtection.isProtected(session, in: layout)
+    }
+
+    /// Whether a collector runs in the archive. Without one, nothing is recorded, whatever a session's description says.
+    package func isCollectorRunning() throws(ArchiveError) -> Bool {
+        try ArchiveLock.isTaken(layout)
+    }
+}
+
+/// Why something cannot be found.
+package enum LibraryError: Error, Hashable, CustomStringConvertible {
+    case noArchive(String)
+    /// No session has that ID, name or tag.
+    case noSession(String, archive: String)
+    /// An archive without sessions.
+    case empty(archive: String)
+    /// Several sessions have the name or tag.
+    case ambiguous(String, [String])
+    case noFile(String)
+    /// A directory that is neither an archive nor a session.
+    case neither(String)
+    /// A file where a session is wanted.
+    case file(String)
+    /// A directory among files.
+    case directory(String)
+    /// An archive where one session is wanted.
+    case archive(String)
+    /// A session that must not be removed.
+    case protected(String)
+    /// A session that is not over.
+    case unfinished(String)
+    /// A time range needs a catalog, and there is none.
+    case noCatalog
+
+    package var description: String {
+        switch self {
+        case .noArchive(let path):
+            "no archive at \(path): it holds no recordings; give another --archive"
+        case .noSession(let name, let archive):
+            "no session '\(name)' in \(archive), by ID, name or tag: 'tributary ls' lists the sessions"
+        case .empty(let archive): "no session in \(archive)"
+        case .ambiguous(let name, let sessions):
+            "\(sessions.count) sessions have the name or tag '\(name)': "
+                + sessions.prefix(5).joined(separator: ", ") + (sessions.count > 5 ? ", …" : "")
+                + "; give one of these IDs"
+        case .noFile(let path): "no file '\(path)'"
+        case .neither(let path):
+            "'\(path)' is neither a session directory (it has no \(ArchiveLayout.manifestName)) nor an archive "
+                + "(it has no sessions)"
+        case .file(let path): "'\(path)' is a file: give a session or a session directory"
+        case .directory(let path):
+            "'\(path)' is a directory: give one session, or files of one session"
+        case .archive(let path):
+            "'\(path)' is an archive: give one of its sessions, with --archive \(path)"
+        case .protected(let session):
+            "\(session) is protected: 'tributary protect --off \(session)' removes the protection"
+        case .unfinished(let session):
+            "\(session) is not finished: end it with 'tributary stop', or start the collector to finish it after a crash"
+        case .noCatalog:
+            "--from and --until need the catalog, which does not exist: create it with 'tributary index', or start the collector"
+        }
+    }
+}

@@ -1,0 +1,41 @@
+import Archive
+package import Media
+
+/// A line of a ledger about samples that are missing.
+package struct RecordedGap: Hashable, Sendable {
+    /// Nil: all tracks.
+    package var track: TrackKind?
+    /// Nanoseconds of session time; nil: not known.
+    package var startNanoseconds: Int64?
+    package var durationNanoseconds: Int64
+    /// 0: nobody knows.
+    package var samples: UInt64
+    /// As the ledger has it: `driver drop`, `spool full`, …
+    package var cause: String
+    package var text: String
+
+    /// A file that is not there any more.
+    /// - Parameter lines: what the ledger says of its removal; one for each range of records.
+    init(removed lines: [LedgerEntry], from start: Int64, to end: Int64) {
+        track = nil
+        startNanoseconds = start
+        durationNanoseconds = max(0, end - start)
+        samples = lines.reduce(0) { sum, line in
+            line.sequences.reduce(sum) {
+                $0.clampedAdding(($1.upperBound - $1.lowerBound).clampedAdding(1))
+            }
+        }
+        cause = ""
+        text = "removed from the recording: \(lines.first?.cause ?? "nobody says why")"
+    }
+
+    init?(_ entry: LedgerEntry) {
+        guard entry.kind == .gap else { return nil }
+        track = TrackKind.allCases.first { $0.description == entry.track }
+        startNanoseconds = entry.startNanoseconds
+        durationNanoseconds = Int64(clamping: entry.durationNanoseconds ?? 0)
+        samples = entry.samples ?? 0
+        cause = entry.cause ?? ""
+        text = entry.text ?? ""
+    }
+}

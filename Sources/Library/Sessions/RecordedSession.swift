@@ -1,0 +1,104 @@
+package import Archive
+
+/// A session as its readers see it: a session of an archive, or files of one that have been taken out of it.
+///
+/// It holds no content of files; they may grow, and be removed, while they are read.
+package struct RecordedSession: Sendable {
+    /// Most loose files that are taken as one session.
+    private static let maximumLooseFiles = 100_000
+
+    package let name: String
+    /// The timeline's zero.
+    package let zero: UTCTime
+    /// Nothing will be added to it any more.
+    package let isFinished: Bool
+    /// Segments begin at multiples of this; nil: loose files.
+    package let segmentNanoseconds: Int64?
+    /// Those that have files, by name.
+    package let sources: [RecordedSource]
+
+    package func source(_ name: String) -> RecordedSource? { sources.first { $0.name == name } }
+
+    /// A session of an archive on a local disk.
+    package init(_ session: String, in layout: ArchiveLayout) throws(ArchiveError) {
+        try self.init(session, in: DirectoryStore(layout))
+    }
+
+    /// A session of a store.
+    package init(_ session: String, in store: any SegmentStore) throws(ArchiveError) {
+        guard ArchiveLayout.isValidName(session) else { throw .badName(session) }
+        let manifest = try SessionManifest(session, in: store)
+        name = manifest.session
+        zero = manifest.zeroTime
+        isFinished = manifest.state == .finished
+        segmentNanoseconds = manifest.segmentNanoseconds
+        var sources: [RecordedSource] = []
+        for entry in try store.list(.session(session))
+        where entry.isFolder && ArchiveLayout.isValidName(entry.name) {
+            let source = try RecordedSource(
+                SourceKey(session: session, source: entry.name), in: store,
+                zero: manifest.zeroTime, segmentNanoseconds: manifest.segmentNanoseconds)
+            if !source.files.isEmpty { sources.append(source) }
+        }
+        self.sources = sources
+    }
+
+    /// Files of one session on a local disk. Files of one directory are one source with the directory's name; a file outside of a
+    /// session's directory is a source of its own.
+    package init(files: [String]) throws(ArchiveError) {
+        precondition(!files.isEmpty && files.count <= Self.maximumLooseFiles)
+        var zero: UTCTime?
+        var found: [String: (ledger: String?, files: [RecordedSource.File])] = [:]
+        for path in files {
+            let file = try RecordedFile(opening: path)
+            guard let origin = file.originNanoseconds, let own = file.sessionZero else {
+                throw .malformed(path: path, reason: "has no samples yet")
+            }
+            if let zero, zero != own {
+                throw .malformed(
+                    path: path, reason: "belongs to another session than the files before it")
+            }
+            zero = own
+            let (name, ledger) = Self.place(of: path)
+            found[name, default: (ledger, [])].files.append(
+                RecordedSource.File(path: path, originNanoseconds: origin))
+        }
+        let start = zero ?? UTCTime(nanoseconds: 0)
+        self.zero = start
+        name = start.fileName
+        isFinished = true
+        segmentNanoseconds = nil
+        sources = found.sorted { $0.key < $1.key }.map { name, found in
+            RecordedSource(
+                name: name,
+                files: found.files.sorted { $0.originNanoseconds < $1.originNanoseconds },
+                zero: start, ledger: found.ledger)
+        }
+    }
+
+    /// The name of a file's source, and the path of its ledger; nil: it has none.
+    private static func place(of path: String) -> (name: String, ledger: String?) {
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+        let stem = parts.last.map { name in
+            name.hasSuffix(ArchiveLayout.segmentSuffix)
+                ? String(name.dropLast(ArchiveLayout.segmentSuffix.count)) : name
+        }
+        let directory = parts.count > 1 ? parts.dropLast().joined(separator: "/") : "."
+        let parent = parts.count > 1 ? parts[parts.count - 2] : ""
+        if UTCTime(fileName: stem ?? "") != nil, ArchiveLayout.isValidName(parent),
+            FileSystem.exists("\(directory)/../\(ArchiveLayout.manifestName)")
+        {
+            return (parent, "\(directory)/\(ArchiveLayout.ledgerName)")
+        }
+        return (ArchiveLayout.validName(from: stem ?? ""), nil)
+    }
+}
+
+extension SessionManifest {
+    /// The description of a session of a store.
+    package init(_ session: String, in store: any SegmentStore) throws(ArchiveError) {
+        let path = StoredPath.manifest(session)
+        self = try .parse(
+            store.contents(path, limit: SessionManifest.maximumBytes), path: store.path(path))
+    }
+}

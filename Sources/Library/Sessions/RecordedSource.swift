@@ -1,0 +1,167 @@
+package import Archive
+package import Media
+
+/// One source's recording: its files, in order.
+package struct RecordedSource: Sendable {
+    /// A file, not opened.
+    package struct File: Sendable {
+        /// The file in messages: its path, or its address.
+        package let path: String
+        /// Where it begins on the session's timeline, nanoseconds: as its name says, to the millisecond.
+        package let originNanoseconds: Int64
+        /// Without its revision, which is in the file; nil: a file that was picked out.
+        package let key: SegmentKey?
+        private let open: @Sendable () throws(ArchiveError) -> any StoredFile
+
+        /// A file on a local disk.
+        package init(path: String, originNanoseconds: Int64) {
+            self.path = path
+            self.originNanoseconds = originNanoseconds
+            key = nil
+            open = { () throws(ArchiveError) in try LocalFile(opening: path) }
+        }
+
+        /// - Parameter segment: where it is, which may be under another name than its key's.
+        init(
+            _ key: SegmentKey, _ segment: StoredPath, in store: any SegmentStore,
+            originNanoseconds: Int64
+        ) {
+            path = store.path(segment)
+            self.key = key
+            self.originNanoseconds = originNanoseconds
+            open = { () throws(ArchiveError) in try store.open(segment) }
+        }
+
+        /// Opens it.
+        package func opened() throws(ArchiveError) -> RecordedFile { try RecordedFile(open()) }
+    }
+
+    package let name: String
+    /// In the order of their origins.
+    package let files: [File]
+    private let zero: UTCTime
+    /// Nil: files that were picked out.
+    private let segmentNanoseconds: Int64?
+    private let ledger: @Sendable () throws(ArchiveError) -> Ledger.Contents
+
+    /// Files that were picked out.
+    /// - Parameter ledger: the path of their ledger; nil: there is none.
+    init(name: String, files: [File], zero: UTCTime, ledger: String?) {
+        self.name = name
+        self.files = files
+        self.zero = zero
+        segmentNanoseconds = nil
+        self.ledger = { () throws(ArchiveError) in
+            try ledger.map { path throws(ArchiveError) in try Ledger.read(path) }
+                ?? .empty
+        }
+    }
+
+    /// A source of a store.
+    init(
+        _ source: SourceKey, in store: any SegmentStore, zero: UTCTime, segmentNanoseconds: Int64
+    ) throws(ArchiveError) {
+        name = source.source
+        files = try store.list(.source(source)).compactMap { entry in
+            SegmentKey(source, fileName: entry.name).map { key in
+                File(
+                    key, .source(source) / entry.name, in: store,
+                    originNanoseconds: key.origin.nanoseconds - zero.nanoseconds)
+            }
+        }
+        self.zero = zero
+        self.segmentNanoseconds = segmentNanoseconds
+        ledger = { () throws(ArchiveError) in try Ledger.Contents(of: source, in: store) }
+    }
+
+    /// What is missing, as the ledger tells it, in the order of its lines; then what has been removed.
+    package func gaps() throws(ArchiveError) -> [RecordedGap] {
+        let lines = try ledger().entries
+        let gaps = lines.compactMap(RecordedGap.init)
+        if isWhole { return gaps + removed(lines) }
+        // Of files that were picked out, only what is missing after the first of them is of interest.
+        let first = files.first?.originNanoseconds ?? .min
+        return gaps.filter { $0.startNanoseconds.map { $0 >= first } ?? true }
+    }
+
+    /// All files that its directory has.
+    private var isWhole: Bool { segmentNanoseconds != nil }
+
+    /// A gap for each file that was removed, from its origin to that of the next one.
+    private func removed(_ lines: [LedgerEntry]) -> [RecordedGap] {
+        var segments: [String: [LedgerEntry]] = [:]
+        for line in lines where line.kind == .removed {
+            if let segment = line.segment { segments[segment, default: []].append(line) }
+        }
+        let present = Set(files.map(\.originNanoseconds))
+        let found = segments.compactMap { name, lines -> (origin: Int64, lines: [LedgerEntry])? in
+            let stem = name.dropLast(ArchiveLayout.segmentSuffix.count)
+            guard let origin = UTCTime(fileName: stem).map({ $0.nanoseconds - zero.nanoseconds }),
+                !present.contains(origin)
+            else { return nil }
+            return (origin, lines)
+        }.sorted { $0.origin < $1.origin }
+        let origins = present.union(found.map(\.origin)).sorted()
+        return found.map { origin, lines in
+            // Behind the last one nobody knows. An import may have asked for one file, however long.
+            let (end, overflow) = origin.addingReportingOverflow(segmentNanoseconds ?? 0)
+            let next = origins.first { $0 > origin } ?? (overflow ? .max : end)
+            return RecordedGap(removed: lines, from: origin, to: next)
+        }
+    }
+
+    /// From when to when there are samples, and how they are coded at first; nil: there are none.
+    ///
+    /// Reads the heads of the first and the last file.
+    package func extent() throws(ArchiveError) -> RecordedExtent? {
+        var start: Int64?
+        var formats: [TrackFormat] = []
+        for file in files where start == nil {
+            var cursor = try FileCursor(file.opened())
+            formats = cursor.file.formats
+            // Both tracks begin within the first fragments that are to be seen, if they begin together.
+            var fragments = 0
+            while fragments < 2, let fragment = try cursor.next() {
+                let presented = fragment.samples.filter { !$0.isHidden }
+                guard let first = presented.map(\.ptsNanoseconds).min() else { continue }
+                fragments += 1
+                start = min(start ?? first, first)
+            }
+        }
+        guard let start else { return nil }
+        var end = start
+        for file in files.reversed() {
+            var cursor = try FileCursor(file.opened())
+            var isEmpty = true
+            while let fragment = try cursor.next() {
+                isEmpty = false
+                end = fragment.samples.reduce(end) { max($0, $1.endNanoseconds) }
+            }
+            if !isEmpty { break }
+        }
+        return RecordedExtent(startNanoseconds: start, endNanoseconds: end, formats: formats)
+    }
+}
+
+/// From when to when a source has samples: nanoseconds of session time.
+package struct RecordedExtent: Hashable, Sendable {
+    /// When the first sample is presented.
+    package var startNanoseconds: Int64
+    /// When the last one ends.
+    package var endNanoseconds: Int64
+    /// At the beginning.
+    package var formats: [TrackFormat]
+}
+
+extension Ledger.Contents {
+    /// The ledger of a source of a store; a source without one has an empty ledger.
+    package init(of source: SourceKey, in store: any SegmentStore) throws(ArchiveError) {
+        do throws(ArchiveError) {
+            self = Ledger.parse(
+                try store.contents(.ledger(source), limit: Ledger.maximumBytes))
+        } catch {
+            guard error.isForAbsence else { throw error }
+            self = .empty
+        }
+    }
+}

@@ -1,0 +1,157 @@
+package import Archive
+
+/// Finds what people mean by a word or a path: a session by its ID, by a name or tag that was given to it, or by its directory; an
+/// archive by its directory; recorded files by their paths.
+package struct SessionFinder: Sendable {
+    /// What a word or a path stands for.
+    package enum Subject: Sendable {
+        case file(String)
+        case session(SessionPlace)
+        case archive(RecordingLibrary)
+    }
+
+    /// The archive in which names are looked for, as it was given.
+    package let archive: String
+    private let layout: ArchiveLayout
+    private let complain: @Sendable (String) -> Void
+
+    /// - Parameter archive: its directory; it need not be there where paths are given.
+    package init(_ archive: String, complain: @escaping @Sendable (String) -> Void) {
+        self.archive = archive
+        layout = ArchiveLayout(root: archive)
+        self.complain = complain
+    }
+
+    /// The archive, which has to be there.
+    package func library() throws(LibraryError) -> RecordingLibrary {
+        try RecordingLibrary(archive, complain: complain)
+    }
+
+    /// One session of the archive: by its ID, the name or a tag that was given to it, or `latest` for the newest.
+    package func session(named name: String) throws -> SessionPlace {
+        let library = try library()
+        let found = try Self.sessions(named: name, in: library)
+        guard let only = found.first, found.count == 1 else {
+            throw LibraryError.ambiguous(name, found)
+        }
+        return SessionPlace(name: only, library: library)
+    }
+
+    /// Sessions by a name, oldest first: the one with that ID; else those with that name; else those with that tag.
+    private static func sessions(named name: String, in library: RecordingLibrary) throws -> [String] {
+        if name == "latest" {
+            guard let newest = try library.sessionNames().last else {
+                throw LibraryError.empty(archive: library.name)
+            }
+            return [newest]
+        }
+        if ArchiveLayout.isValidName(name),
+            FileSystem.isDirectory(library.layout.session(name))
+        {
+            return [name]
+        }
+        var named: [String] = []
+        var tagged: [String] = []
+        for session in try library.sessionNames() {
+            let notes = library.labels(session)
+            if notes.name == name { named.append(session) }
+            if notes.tags.contains(name) { tagged.append(session) }
+        }
+        let found = named.isEmpty ? tagged : named
+        guard !found.isEmpty else { throw LibraryError.noSession(name, archive: library.name) }
+        return found
+    }
+
+    /// What a word or a path stands for.
+    package func subject(_ what: String) throws -> Subject {
+        if let place = try place(what) { return place }
+        return .session(try session(named: what))
+    }
+
+    /// Everything that a word or a path stands for: all sessions of an archive's directory, or with a tag.
+    package func subjects(_ what: String) throws -> (files: [String], sessions: [SessionPlace]) {
+        switch try place(what) {
+        case .file(let path): return ([path], [])
+        case .session(let session): return ([], [session])
+        case .archive(let library):
+            let names = try library.sessionNames()
+            if names.isEmpty { throw LibraryError.empty(archive: what) }
+            return ([], names.map { SessionPlace(name: $0, library: library) })
+        case nil:
+            let library = try library()
+            return (
+                [],
+                try Self.sessions(named: what, in: library).map {
+                    SessionPlace(name: $0, library: library)
+                }
+            )
+        }
+    }
+
+    /// The session that a word or a path stands for; of an archive's directory its newest one.
+    package func oneSession(_ what: String) throws -> SessionPlace {
+        switch try subject(what) {
+        case .session(let session): return session
+        case .archive(let library):
+            guard let newest = try library.sessionNames().last else {
+                throw LibraryError.empty(archive: what)
+            }
+            return SessionPlace(name: newest, library: library)
+        case .file: throw LibraryError.file(what)
+        }
+    }
+
+    /// What is to be read by commands that take media out: a session, or recorded files of one.
+    /// - Parameter inputs: one or more.
+    package func recording(_ inputs: [String]) throws -> RecordedSession {
+        if inputs.count == 1, let first = inputs.first {
+            switch try subject(first) {
+            case .session(let session): return try session.recording()
+            case .archive: throw LibraryError.archive(first)
+            case .file: return try RecordedSession(files: inputs)
+            }
+        }
+        for input in inputs {
+            guard FileSystem.exists(input) else { throw LibraryError.noFile(input) }
+            if FileSystem.isDirectory(input) { throw LibraryError.directory(input) }
+        }
+        return try RecordedSession(files: inputs)
+    }
+
+    /// What is there by that path; nil: it is a name.
+    package func place(_ what: String) throws -> Subject? {
+        let isPath =
+            what.contains("/") || what == "." || what == ".."
+            || what.hasSuffix(ArchiveLayout.segmentSuffix)
+        // A session of the archive comes before a file or directory of that name.
+        guard isPath || what != "latest" && !FileSystem.isDirectory(layout.session(what)) else {
+            return nil
+        }
+        guard FileSystem.exists(what) else {
+            if isPath { throw LibraryError.noFile(what) }
+            return nil
+        }
+        guard FileSystem.isDirectory(what) else { return .file(what) }
+        if let (layout, name) = ArchiveLayout.session(directory: what) {
+            return .session(
+                SessionPlace(
+                    name: name, library: RecordingLibrary(layout, name: layout.root, complain: complain)))
+        }
+        let inside = ArchiveLayout(root: what)
+        if FileSystem.isDirectory(inside.sessions) {
+            return .archive(RecordingLibrary(inside, name: what, complain: complain))
+        }
+        if isPath { throw LibraryError.neither(what) }
+        return nil
+    }
+}
+
+/// A session, and the library that has it.
+package struct SessionPlace: Sendable {
+    package let name: String
+    package let library: RecordingLibrary
+
+    package func recording() throws(ArchiveError) -> RecordedSession {
+        try library.recording(name)
+    }
+}

@@ -1,0 +1,100 @@
+package import Archive
+import CLinux
+import Glibc
+
+/// A directory that holds sessions: that of an archive, or any other.
+package struct DirectoryStore: SegmentStore {
+    /// The directory's path.
+    package let name: String
+
+    package init(_ directory: String) {
+        name =
+            directory.count > 1 && directory.hasSuffix("/")
+            ? String(directory.dropLast()) : directory
+    }
+
+    package init(_ layout: ArchiveLayout) { self.init(layout.sessions) }
+
+    package func path(_ file: StoredPath) -> String {
+        file.text.isEmpty ? name : "\(name == "/" ? "" : name)/\(file)"
+    }
+
+    package func list(_ folder: StoredPath) throws(ArchiveError) -> [StoredEntry] {
+        let directory = path(folder)
+        var entries: [StoredEntry] = []
+        for name in try FileSystem.names(in: directory) {
+            var status = stat()
+            // What has been removed since is not there any more.
+            guard stat("\(directory)/\(name)", &status) == 0 else { continue }
+            entries.append(
+                StoredEntry(
+                    name: name, isFolder: status.st_mode & S_IFMT == S_IFDIR,
+                    sizeBytes: Int64(status.st_size)))
+        }
+        return entries
+    }
+
+    package func open(_ file: StoredPath) throws(ArchiveError) -> any StoredFile {
+        try LocalFile(opening: path(file))
+    }
+
+    package func put(_ bytes: [UInt8], at file: StoredPath) throws(ArchiveError) {
+        let path = path(file)
+        if let slash = path.lastIndex(of: "/") {
+            try FileSystem.makeDirectories(String(path[..<slash]))
+        }
+        try FileSystem.replace(path, with: bytes)
+    }
+
+    package func delete(_ file: StoredPath) throws(ArchiveError) {
+        let path = path(file)
+        guard unlink(path) == 0 else {
+            if errno == ENOENT { return }
+            throw .system(operation: "remove", path: path, errno: errno)
+        }
+        let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+        try FileSystem.synchronizeDirectory(directory)
+    }
+}
+
+/// A file on a local disk. The descriptor is closed with the last reference, so that a file that is removed meanwhile can be read
+/// to its end.
+package final class LocalFile: StoredFile {
+    package let path: String
+    private let descriptor: Int32
+
+    package init(opening path: String) throws(ArchiveError) {
+        self.path = path
+        descriptor = CLinux_open(path, O_RDONLY | O_CLOEXEC, 0)
+        guard descriptor >= 0 else {
+            throw .system(operation: "open", path: path, errno: errno)
+        }
+    }
+
+    deinit {
+        if descriptor >= 0 { close(descriptor) }
+    }
+
+    package func sizeBytes() throws(ArchiveError) -> Int64 {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else {
+            throw .system(operation: "look at", path: path, errno: errno)
+        }
+        return Int64(status.st_size)
+    }
+
+    package func read(
+        at offset: Int64, into buffer: UnsafeMutableRawBufferPointer
+    ) throws(ArchiveError) -> Int {
+        var filled = 0
+        while filled < buffer.count {
+            let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[filled...])
+            let got = pread(descriptor, rest.baseAddress, rest.count, off_t(offset) + filled)
+            if got < 0, errno == EINTR { continue }
+            guard got >= 0 else { throw .system(operation: "read", path: path, errno: errno) }
+            guard got > 0 else { break }
+            filled += got
+        }
+        return filled
+    }
+}

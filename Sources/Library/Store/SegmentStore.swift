@@ -1,0 +1,93 @@
+package import Archive
+
+/// Where the sessions of an archive are kept: a directory (``DirectoryStore``), or an object store.
+///
+/// The layout is the archive's in every store: `<session>/session.json`, `<session>/<source>/<segment origin>.mp4`,
+/// `<session>/<source>/ledger.jsonl`. A store that is copied into a directory is an archive.
+///
+/// Any thread may call. Calls block until the store has answered.
+package protocol SegmentStore: Sendable {
+    /// The store in messages: a directory's path, or an address.
+    var name: String { get }
+
+    /// What is directly in a folder, sorted by name; nothing where there is no such folder.
+    func list(_ folder: StoredPath) throws(ArchiveError) -> [StoredEntry]
+
+    /// Opens a file for reading. A file that is deleted later can still be read to its end where the store allows that.
+    /// - Throws: an error with ``ArchiveError/isForAbsence`` where there is no such file.
+    func open(_ file: StoredPath) throws(ArchiveError) -> any StoredFile
+
+    /// Writes a small file: afterwards it is durable, and at no instant is a part of it there.
+    func put(_ bytes: [UInt8], at file: StoredPath) throws(ArchiveError)
+
+    /// Deletes a file durably. A file that is not there is no error.
+    func delete(_ file: StoredPath) throws(ArchiveError)
+
+    /// A file in messages: its path, or its address.
+    func path(_ file: StoredPath) -> String
+}
+
+extension SegmentStore {
+    /// A whole small file.
+    /// - Throws: also when it is larger than `limit` bytes.
+    package func contents(_ file: StoredPath, limit: Int) throws(ArchiveError) -> [UInt8] {
+        let opened = try open(file)
+        let size = try opened.sizeBytes()
+        guard size <= limit else {
+            throw .malformed(path: opened.path, reason: "larger than \(limit) bytes")
+        }
+        return try opened.read(at: 0, count: Int(size))
+    }
+}
+
+/// The place of a file or folder in a store, relative to the folder that holds the sessions.
+///
+/// Made of names that were checked, or read from a listing: no part is empty, `.` or `..`.
+package struct StoredPath: Hashable, Sendable, CustomStringConvertible {
+    /// The folder that holds the sessions.
+    package static let sessions = StoredPath(text: "")
+
+    /// Parts with `/` between them.
+    package let text: String
+
+    private init(text: String) { self.text = text }
+
+    package static func session(_ session: String) -> StoredPath { sessions / session }
+
+    package static func manifest(_ session: String) -> StoredPath {
+        .session(session) / ArchiveLayout.manifestName
+    }
+
+    package static func source(_ source: SourceKey) -> StoredPath {
+        .session(source.session) / source.source
+    }
+
+    package static func ledger(_ source: SourceKey) -> StoredPath {
+        .source(source) / ArchiveLayout.ledgerName
+    }
+
+    package static func segment(_ segment: SegmentKey) -> StoredPath {
+        .source(segment.owner) / segment.fileName
+    }
+
+    /// A file or folder in this folder.
+    package static func / (folder: StoredPath, name: String) -> StoredPath {
+        precondition(!name.isEmpty && name != "." && name != ".." && !name.contains("/"))
+        return StoredPath(text: folder.text.isEmpty ? name : "\(folder.text)/\(name)")
+    }
+
+    /// Its last part.
+    package var name: String {
+        text.split(separator: "/").last.map(String.init) ?? ""
+    }
+
+    package var description: String { text }
+}
+
+/// A line of a store's listing.
+package struct StoredEntry: Hashable, Sendable {
+    package var name: String
+    package var isFolder: Bool
+    /// Of a file, at the time of the listing.
+    package var sizeBytes: Int64
+}

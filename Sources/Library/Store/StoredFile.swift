@@ -1,0 +1,65 @@
+package import Archive
+package import MP4
+
+/// A file of a store, open for reading. Any thread may read.
+package protocol StoredFile: Sendable {
+    /// The file in messages: its path, or its address.
+    var path: String { get }
+
+    /// Its size at this moment: a recording grows.
+    func sizeBytes() throws(ArchiveError) -> Int64
+
+    /// Fills `buffer` with the bytes from `offset` on.
+    /// - Returns: how many there were: fewer than wanted only at the end of the file.
+    func read(
+        at offset: Int64, into buffer: UnsafeMutableRawBufferPointer
+    ) throws(ArchiveError) -> Int
+}
+
+extension StoredFile {
+    /// Exactly `count` bytes from `offset` on.
+    package func read(at offset: Int64, count: Int) throws(ArchiveError) -> [UInt8] {
+        precondition(offset >= 0 && count >= 0)
+        var failure: ArchiveError?
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            do throws(ArchiveError) {
+                filled = try read(at: offset, into: UnsafeMutableRawBufferPointer(buffer))
+            } catch {
+                failure = error
+            }
+        }
+        if let failure { throw failure }
+        guard bytes.count == count else {
+            throw .malformed(path: path, reason: "ends at byte \(offset + Int64(bytes.count))")
+        }
+        return bytes
+    }
+}
+
+/// The bytes of a stored file as they were at one moment, for the parsers of ``MP4``.
+package struct StoredBytes: ByteSource, Sendable {
+    private let file: any StoredFile
+    package let sizeBytes: Int64
+
+    package init(_ file: any StoredFile) throws(ArchiveError) {
+        self.file = file
+        sizeBytes = try file.sizeBytes()
+    }
+
+    package func read(at offset: Int64, count: Int) throws(MP4Error) -> [UInt8] {
+        precondition(offset >= 0 && count >= 0)
+        var failure: ArchiveError?
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            do throws(ArchiveError) {
+                filled = try file.read(at: offset, into: UnsafeMutableRawBufferPointer(buffer))
+            } catch {
+                failure = error
+            }
+        }
+        if let failure { throw .unreadable(offset: offset, errno: failure.code ?? 0) }
+        guard bytes.count == count else {
+            throw .shortRead(offset: offset, wanted: count, got: bytes.count)
+        }
+        return bytes
+    }
+}

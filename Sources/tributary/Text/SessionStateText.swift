@@ -1,0 +1,11 @@
+import Archive
+
+/// A session's state for people.
+enum SessionStateText {
+    /// `finished`, `recording`, `recording (no collector is running)`.
+    /// - Parameter isCollectorRunning: without one, nothing is recorded, whatever the session's description says.
+    static func of(_ state: String, isCollectorRunning: Bool) -> String {
+        state == SessionManifest.State.recording.rawValue && !isCollectorRunning
+            ? "\(state) (no collector is running)" : state
+    }
+}

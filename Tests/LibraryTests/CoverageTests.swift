@@ -1,0 +1,168 @@
+import Archive
+import Library
+import Media
+import TestRecordings
+import Testing
+
+/// What a timeline shows of a session.
+@Suite struct CoverageTests {
+    private static let second: Int64 = 1_000_000_000
+    private static let session = "2026-09-21T14-13-20.000Z"
+    private let archive = SmallArchive()
+
+    private func library() throws -> RecordingLibrary {
+        try SessionFinder(archive.layout.root) { Issue.record("\($0)") }.library()
+    }
+
+    /// A gap's line in the ledger; the archive's files have pictures from 0 to 30 s.
+    private func addGap(
+        _ cause: String, at start: Int64?, seconds: Int64, samples: UInt64 = 1,
+        track: String? = nil
+    ) throws {
+        var entry = LedgerEntry(kind: .gap, at: SmallArchive.zero)
+        entry.cause = cause
+        entry.startNanoseconds = start.map { $0 * Self.second }
+        entry.durationNanoseconds = UInt64(seconds * Self.second)
+        entry.samples = samples
+        entry.track = track
+        try archive.append(Ledger.line(entry), session: Self.session)
+    }
+
+    private func coverage(
+        _ range: ClosedRange<Int64>, resolution: Int64 = 0
+    ) throws -> SourceCoverage {
+        let all = try library().coverage(
+            of: Self.session, in: range.lowerBound * Self.second..<range.upperBound * Self.second,
+            resolutionNanoseconds: resolution * Self.second)
+        #expect(all.count == 1)
+        return try #require(all.first)
+    }
+
+    private func seconds(_ spans: [SourceCoverage.Span]) -> [ClosedRange<Int64>] {
+        spans.map { $0.startNanoseconds / Self.second...$0.endNanoseconds / Self.second }
+    }
+
+    @Test func `files that follow each other are one span, cut to what was asked for`() throws {
+        try archive.addSession(Self.session, segments: 3)
+        #expect(seconds(try coverage(0...100).recorded) == [0...30])
+        #expect(seconds(try coverage(5...12).recorded) == [5...12])
+        #expect(try coverage(30...40).recorded == [])
+        #expect(try !coverage(0...100).recorded[0].isGrowing)
+        let others = try library().coverage(
+            of: Self.session, sources: ["other"], in: 0..<1, resolutionNanoseconds: 0)
+        #expect(others.isEmpty)
+    }
+
+    @Test func `what is missing is told with cause and count, and is not recorded`() throws {
+        try archive.addSession(Self.session, segments: 3)
+        try addGap("disconnected", at: 4, seconds: 3, samples: 90)
+        try addGap("driver drop", at: 12, seconds: 0)
+        try addGap("late", at: 13, seconds: 2, samples: 7, track: "audio")
+        try addGap("spool full", at: nil, seconds: 0, samples: 5)
+        let whole = try coverage(0...30)
+        // Without sound there is still something to be seen.
+        #expect(seconds(whole.recorded) == [0...4, 7...30])
+        #expect(whole.missing.map(\.cause) == ["disconnected", "driver drop", "late"])
+        #expect(whole.missing.map(\.samples) == [90, 1, 7])
+        #expect(whole.missing[2].track == "audio")
+        #expect(whole.unplaced.map(\.cause) == ["spool full"])
+        #expect(whole.unplaced.map(\.samples) == [5])
+        #expect(try coverage(8...11).missing == [])
+    }
+
+    @Test func `gaps closer than can be shown are one, and their counts add up`() throws {
+        try archive.addSession(Self.session, segments: 3)
+        for second in 3...9 {
+            try addGap("driver drop", at: Int64(second), seconds: 0, samples: 2)
+        }
+        try addGap("driver drop", at: 25, seconds: 0, samples: 2)
+        #expect(try coverage(0...30).missing.count == 8)
+        let coarse = try coverage(0...30, resolution: 2)
+        #expect(coarse.missing.map(\.count) == [7, 1])
+        #expect(coarse.missing.map(\.samples) == [14, 2])
+        #expect(seconds(coarse.recorded) == [0...30])
+    }
+
+    @Test func `what is asked for without measure is answered with measure`() throws {
+        try archive.addSession(Self.session, segments: 1)
+        for second in 0..<50 { try addGap("late", at: Int64(second) * 2, seconds: 1) }
+        let all = try library().coverage(
+            of: Self.session, in: .min..<Int64.max, resolutionNanoseconds: -5)
+        #expect(all[0].missing.map(\.count) == [50])
+    }
+
+    @Test func `a file that was removed is a gap, one that cannot be read shows nothing`() throws {
+        let paths = try archive.addSession(Self.session, segments: 3)
+        try FileSystem.replace(paths[1], with: Array("nonsense".utf8))
+        #expect(seconds(try coverage(0...30).recorded) == [0...10, 20...30])
+    }
+
+    // MARK: Byte ranges
+
+    private func playback(
+        _ range: Range<Int64>, in session: WrittenSession
+    ) throws -> PlaybackRange {
+        let recording = try RecordedSession(WrittenSession.name, in: session.layout)
+        return try #require(recording.source("camera")).playback(range)
+    }
+
+    @Test func `a range is played from the keyframe before it, in whole fragments`() throws {
+        let session = try WrittenSession { _ in 0 }
+        let second = Self.second
+        let found = try playback(2 * second + 7..<4 * second, in: session)
+        #expect(found.files.count == 1)
+        let fragments = found.files[0].fragments
+        #expect(fragments.map(\.startNanoseconds) == [2 * second, 3 * second])
+        #expect(fragments.map(\.decodableFromNanoseconds) == [2 * second, 3 * second])
+        for (one, next) in zip(fragments, fragments.dropFirst()) {
+            #expect(one.range.upperBound == next.range.lowerBound)
+            #expect(one.endNanoseconds == next.startNanoseconds)
+        }
+        let over = try playback(4 * second..<6 * second, in: session)
+        #expect(over.files.map(\.fragments.count) == [1, 1])
+        #expect(over.files.map { $0.key != nil } == [true, true])
+        #expect(try playback(20 * second..<30 * second, in: session).files.count == 1)
+        #expect(try playback(0..<30 * second, in: session).files.map(\.fragments.count) == [5, 5])
+    }
+
+    @Test func `what a range has is decodable from its first picture on`() throws {
+        for reordered in [false, true] {
+            let session = try WrittenSession(reordered: reordered) { _ in 0 }
+            for start in stride(from: 0, to: 9 * Self.second, by: 130_000_000) {
+                let found = try playback(start..<start + 1, in: session)
+                let first = try #require(found.files.first?.fragments.first)
+                #expect(first.decodableFromNanoseconds != nil)
+                let shown = found.files.flatMap(\.fragments).flatMap(\.samples).contains {
+                    $0.track == .video && !$0.isHidden && $0.ptsNanoseconds <= start
+                        && $0.endNanoseconds > start
+                }
+                // The first picture of reordered ones is presented later than the recording begins.
+                #expect(shown || start < 100_000_000, "\(start)")
+            }
+        }
+    }
+
+    @Test func `bytes keep their places when a file is finished, and revisions tell retimed ones`()
+        throws
+    {
+        let growing = try WrittenSession(finished: false) { _ in 3_000_000 }
+        let finished = try WrittenSession { _ in 3_000_000 }
+        let all = 0..<20 * Self.second
+        let before = try playback(all, in: finished)
+        let young = try playback(all, in: growing)
+        #expect(
+            young.files.flatMap(\.fragments).map(\.range)
+                == before.files.flatMap(\.fragments).map(\.range))
+        #expect(before.files.map(\.file.revision) == [0, 0])
+        _ = try SessionRetimer(WrittenSession.name, in: finished.layout).retime(isDryRun: false)
+        let after = try playback(all, in: finished)
+        #expect(after.files.allSatisfy { $0.file.revision != 0 })
+        #expect(
+            after.files.flatMap(\.fragments).map(\.range)
+                == before.files.flatMap(\.fragments).map(\.range))
+        let rows = try CatalogEntry(WrittenSession.name, in: finished.layout).segments
+        #expect(rows.map(\.revision) == after.files.map(\.file.revision))
+        _ = try SessionRetimer(WrittenSession.name, in: finished.layout).undo(isDryRun: false)
+        #expect(try playback(all, in: finished).files.map(\.file.revision) == [0, 0])
+    }
+}

@@ -1,0 +1,129 @@
+import Archive
+import Library
+import Synchronization
+import TestRecordings
+import Testing
+
+/// What is found, and by which words.
+@Suite struct LibraryTests {
+    private let archive = SmallArchive()
+
+    /// Complaints while something is read.
+    private final class Complaints: Sendable {
+        private let lines = Mutex<[String]>([])
+        var all: [String] { lines.withLock { $0 } }
+        func take(_ line: String) { lines.withLock { $0.append(line) } }
+    }
+
+    private let complaints = Complaints()
+
+    private var finder: SessionFinder {
+        SessionFinder(archive.layout.root) { [complaints] in complaints.take($0) }
+    }
+
+    private func library() throws -> RecordingLibrary { try finder.library() }
+
+    /// What a word stands for, in one line.
+    private func meaning(_ word: String) -> String {
+        do {
+            switch try finder.subject(word) {
+            case .file(let path): return "file \(path)"
+            case .session(let place): return "session \(place.name)"
+            case .archive(let library): return "archive \(library.name)"
+            }
+        } catch {
+            return "\(error)".replacing(archive.layout.root, with: "ARCHIVE")
+        }
+    }
+
+    @Test func `sessions are found by ID, name, tag, directory and age`() throws {
+        #expect(meaning("latest").hasPrefix("no archive at ARCHIVE"))
+        for name in ["one", "two", "three"] { try archive.addSession(name, segments: 1) }
+        let library = try library()
+        try library.setLabels(SessionNotes(name: "rehearsal", tags: ["red"]), of: "one")
+        try library.setLabels(SessionNotes(name: "three", tags: ["red", "blue"]), of: "two")
+        #expect(meaning("latest") == "session two")
+        #expect(meaning("rehearsal") == "session one")
+        #expect(meaning("blue") == "session two")
+        // An ID comes before a name.
+        #expect(meaning("three") == "session three")
+        #expect(
+            meaning("red")
+                == "2 sessions have the name or tag 'red': one, two; give one of these IDs")
+        #expect(try finder.subjects("red").sessions.map(\.name) == ["one", "two"])
+        #expect(meaning("green").hasPrefix("no session 'green' in ARCHIVE, by ID, name or tag"))
+        let root = archive.layout.root
+        #expect(meaning(root) == "archive \(root)")
+        #expect(meaning(archive.layout.session("one")) == "session one")
+        #expect(meaning("\(root)/nothing") == "no file 'ARCHIVE/nothing'")
+        #expect(
+            meaning(archive.layout.source("one", "camera"))
+                == "'ARCHIVE/sessions/one/camera' is neither a session directory (it has no session.json) nor an archive "
+                + "(it has no sessions)")
+        #expect(complaints.all.isEmpty)
+    }
+
+    @Test func `lists are the same with and without a catalog, but ranges need one`() throws {
+        for name in ["one", "two"] { try archive.addSession(name, segments: 2) }
+        let library = try library()
+        try library.setLabels(SessionNotes(tags: ["red"]), of: "two")
+        try library.setProtected(true, "one")
+        let zero = SmallArchive.zero.nanoseconds
+        func listed() throws -> [String] {
+            try library.sessions().map {
+                "\($0.session) \($0.state) \($0.isProtected) \($0.sources) \($0.segments) \($0.sizeBytes) \($0.tags)"
+            }
+        }
+        let lock = try #require(try ArchiveLock.take(archive.layout))
+        let plain = try listed()
+        #expect(plain.count == 2 && plain[0].hasPrefix("one finished true [\"camera\"] 2 "))
+        #expect(plain[1].hasSuffix("[\"red\"]"))
+        #expect(throws: LibraryError.noCatalog) { try library.sessions(from: zero) }
+        let (catalog, _) = try CatalogIndexing.openMended(archive.layout)
+        _ = try CatalogIndexing.update(catalog, archive.layout)
+        #expect(try listed() == plain)
+        #expect(try library.sessions(tags: ["red"]).map(\.session) == ["two"])
+        #expect(try library.sessions(from: zero + 20_000_000_000).isEmpty)
+        #expect(
+            try library.segments(of: "one", from: zero + 10_000_000_001).map(\.startNanoseconds)
+                == [10_000_000_000])
+        withExtendedLifetime(lock) {}
+    }
+
+    @Test func `what people change is in the files and in the catalog`() throws {
+        try archive.addSession("one", segments: 1)
+        let library = try library()
+        let (catalog, _) = try CatalogIndexing.openMended(archive.layout)
+        _ = try CatalogIndexing.update(catalog, archive.layout)
+        let labels = SessionNotes(name: "rehearsal", note: "two\nlines")
+        try library.setLabels(labels, of: "one")
+        try library.setProtected(true, "one")
+        #expect(library.labels("one") == labels)
+        let row = try #require(try catalog.sessions().first)
+        #expect(row.notes == labels && row.isProtected)
+        #expect(throws: LibraryError.protected("one")) { try library.remove("one") }
+        try library.setProtected(false, "one")
+        try library.setLabels(SessionNotes(), of: "one")
+        #expect(try catalog.sessions().first?.notes == SessionNotes())
+        #expect(!FileSystem.exists("\(archive.layout.session("one"))/\(SessionNotes.fileName)"))
+        try library.remove("one")
+        #expect(try library.sessionNames().isEmpty)
+        #expect(try catalog.sessions().isEmpty)
+    }
+
+    @Test func `a session that is not over is not removed`() throws {
+        try archive.addSession("one", segments: 1, state: .recording)
+        let library = try library()
+        #expect(throws: LibraryError.unfinished("one")) { try library.remove("one") }
+        #expect(try library.sessionNames() == ["one"])
+    }
+
+    @Test func `labels that cannot be read are none, and are complained of`() throws {
+        try archive.addSession("one", segments: 1)
+        let library = try library()
+        try FileSystem.replace(
+            "\(archive.layout.session("one"))/\(SessionNotes.fileName)", with: Array("{".utf8))
+        #expect(library.labels("one") == SessionNotes())
+        #expect(complaints.all.count == 1)
+    }
+}
