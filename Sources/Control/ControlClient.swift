@@ -1,4 +1,5 @@
 import Glibc
+import Media
 import Messaging
 import Terminal
 package import Wire
@@ -99,16 +100,14 @@ package struct ControlClient: Sendable {
             if now() >= signAt {
                 signAt = now() + Self.signMilliseconds
                 // Whatever the answer is, "unknown" among them, it is a sign of life.
-                let sign = ControlRequest(id: question.id ^ 1, request: .metrics)
+                let sign = ControlRequest(id: question.id ^ 1, request: .status)
                 _ = try socket.send(.bytes(sign.encoded()))
             }
         }
     }
 
     private func now() -> Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
+        SystemClock.monotonic.nowNanoseconds / 1_000_000
     }
 
     /// Whether somebody listens at a Unix socket; false where it is only a file that somebody left.

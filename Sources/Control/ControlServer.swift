@@ -31,7 +31,7 @@ package final class ControlServer: Sendable {
 
     private let shared = Mutex(Shared())
     private let wakeUp: WakeUp
-    private let ended = DispatchSemaphore(value: 0)
+    private let thread = JoinableThread()
     private let answersAtOnce: @Sendable (ControlRequest.Request) -> ControlReply.Reply?
     private let notify: @Sendable () -> Void
 
@@ -62,7 +62,7 @@ package final class ControlServer: Sendable {
         }
         let started = DispatchSemaphore(value: 0)
         let failure = Mutex<String?>(nil)
-        NamedThread.start("control") { [self] in
+        thread.start("control") { [self] in
             var isBound = false
             do throws(MessagingError) {
                 let socket = try Self.bind(path)
@@ -73,7 +73,6 @@ package final class ControlServer: Sendable {
                 failure.withLock { $0 = "\(error)" }
                 if !isBound { started.signal() }
             }
-            ended.signal()
         }
         started.wait()
         if let reason = failure.withLock({ $0 }) { throw ControlSocketError(reason) }
@@ -84,7 +83,7 @@ package final class ControlServer: Sendable {
     package func stop() {
         shared.withLock { $0.isStopping = true }
         wakeUp.signal()
-        ended.wait()
+        thread.join()
         // libzmq leaves it behind.
         if let path = shared.withLock({ $0.path }) { unlink(path) }
     }

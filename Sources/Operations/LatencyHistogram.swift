@@ -12,6 +12,9 @@ package struct LatencyHistogram: Hashable, Sendable {
 
     package init() {}
 
+    /// On average; nil: nothing has been measured.
+    package var meanSeconds: Double? { count > 0 ? sumSeconds / Double(count) : nil }
+
     /// Takes note of one time.
     package mutating func add(_ duration: Duration) {
         let seconds = duration / .seconds(1)

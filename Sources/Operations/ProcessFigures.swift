@@ -1,4 +1,5 @@
 import Glibc
+import Media
 
 /// What the system says of this process.
 package struct ProcessFigures: Hashable, Sendable {
@@ -48,9 +49,7 @@ package struct ProcessFigures: Hashable, Sendable {
         else { return nil }
         let fields = text[text.index(after: name)...].split(separator: " ")
         guard fields.count > 19, let ticks = Double(fields[19]) else { return nil }
-        var now = timespec()
-        clock_gettime(CLOCK_REALTIME, &now)
-        let booted = Double(now.tv_sec) + Double(now.tv_nsec) / 1e9 - uptime
+        let booted = Double(SystemClock.utc.nowNanoseconds) / 1e9 - uptime
         return booted + ticks / Double(sysconf(Int32(_SC_CLK_TCK)))
     }
 

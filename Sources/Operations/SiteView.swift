@@ -1,6 +1,11 @@
-/// What somebody who watches a collector sees of it: read from its metrics, wherever they came from.
-package struct SiteView: Hashable, Sendable, Encodable {
-    package struct Disk: Hashable, Sendable, Encodable {
+import FoundationEssentials
+import Media
+import Terminal
+
+/// The status of a collector as it is shown: the document that `tributary top --json` prints, `/status` answers and the control
+/// socket carries (`proto/json/schema.json`, "top").
+package struct SiteView: Hashable, Sendable, Codable {
+    package struct Disk: Hashable, Sendable, Codable {
         package var freeBytes: Double?
         package var sizeBytes: Double?
         package var reserveBytes: Double?
@@ -13,13 +18,13 @@ package struct SiteView: Hashable, Sendable, Encodable {
         package var fdatasyncSeconds: Double?
     }
 
-    package struct Gap: Hashable, Sendable, Encodable {
+    package struct Gap: Hashable, Sendable, Codable {
         package var cause: String
         package var count: Double
         package var samples: Double
     }
 
-    package struct Source: Hashable, Sendable, Encodable {
+    package struct Source: Hashable, Sendable, Codable {
         package var name: String
         package var agent: String
         package var isConnected: Bool
@@ -51,98 +56,75 @@ package struct SiteView: Hashable, Sendable, Encodable {
     /// Sources of which nothing is said, because there are too many.
     package var omittedSources: Double
 
-    /// - Parameter metrics: as ``CollectorMetrics`` wrote them, in this version or another.
-    package init(_ metrics: MetricReading) {
-        version = metrics.all("tributary_build_info").first?.labels["version"] ?? ""
-        isReady = metrics.number("tributary_ready") == 1
-        progressAgeSeconds = metrics.number("tributary_progress_age_seconds")
-        session = metrics.all("tributary_session_info").first?.labels["session"]
-        sessionSeconds = metrics.number("tributary_session_seconds")
-        residentBytes = metrics.number("process_resident_memory_bytes")
-        refusedConnections = metrics.all("tributary_refused_connections_total")
-            .filter(\.value.isFinite).reduce(0) { $0 + $1.value }
-        disk = Disk(metrics)
-        omittedSources = metrics.number("tributary_sources_omitted") ?? 0
-        sources = Self.sources(metrics)
+    /// - Parameters:
+    ///   - status: nil: the collector has not begun to receive.
+    ///   - ageSeconds: since the status was published.
+    ///   - process: nil where the system does not provide it.
+    init(
+        _ status: CollectorStatus?, ageSeconds: Double?, readiness: HealthAnswer, version: String,
+        process: ProcessFigures?
+    ) {
+        self.version = version
+        isReady = readiness.isWell
+        progressAgeSeconds = ageSeconds
+        session = status?.session
+        sessionSeconds = status?.sessionSeconds
+        residentBytes = process.map { Double($0.residentBytes) }
+        let refused = status?.refusedConnections ?? [:]
+        refusedConnections = Double(refused.values.reduce(UInt64(0)) { $0.clampedAdding($1) })
+        disk = Disk(status?.disk ?? DiskStatus())
+        omittedSources = Double(status?.omittedSources ?? 0)
+        sources = (status?.sources ?? []).sorted { $0.name < $1.name }.map(Source.init)
     }
 
-    private static func sources(_ metrics: MetricReading) -> [Source] {
-        var columns: [String: [String: Double]] = [:]
-        func value(_ name: String, of source: String) -> Double? {
-            if let column = columns[name] { return column[source] }
-            var column: [String: Double] = [:]
-            for sample in metrics.all("tributary_source_\(name)") {
-                if let source = sample.labels["source"], sample.value.isFinite {
-                    column[source] = sample.value
-                }
-            }
-            columns[name] = column
-            return column[source]
-        }
-        let gaps = gaps(metrics)
-        let known = metrics.all("tributary_source_info").compactMap { info in
-            info.labels["source"].map { ($0, info.labels["agent"] ?? "") }
-        }
-        return known.sorted { $0.0 < $1.0 }.map { name, agent in
-            let own = gaps[name] ?? []
-            return Source(
-                name: name, agent: agent, isConnected: value("connected", of: name) == 1,
-                isRecorded: value("recorded", of: name) == 1,
-                isStopped: value("stopped", of: name) == 1,
-                picturesPerSecond: value("pictures_per_second", of: name) ?? 0,
-                bitsPerSecond: (value("bytes_per_second", of: name) ?? 0) * 8,
-                lagSeconds: value("lag_seconds", of: name),
-                spoolBytes: value("spool_bytes", of: name),
-                clockOffsetSeconds: value("clock_offset_seconds", of: name),
-                clockBoundSeconds: value("clock_bound_seconds", of: name),
-                persistedAgeSeconds: value("persisted_age_seconds", of: name) ?? 0,
-                lostSamples: own.reduce(0) { $0 + $1.samples }, gaps: own)
-        }
-    }
+    /// The document's bytes, JSON. Every number is finite: JSON knows no other.
+    package func encoded() throws -> [UInt8] { Array(try JSONOutput.text(self).utf8) }
 
-    private static func gaps(_ metrics: MetricReading) -> [String: [Gap]] {
-        var samples: [[String: String]: Double] = [:]
-        for sample in metrics.all("tributary_source_lost_samples_total")
-        where sample.value.isFinite {
-            samples[sample.labels] = sample.value
-        }
-        var gaps: [String: [Gap]] = [:]
-        for sample in metrics.all("tributary_source_gaps_total")
-        where sample.value > 0 && sample.value.isFinite {
-            guard let source = sample.labels["source"], let cause = sample.labels["cause"] else {
-                continue
-            }
-            gaps[source, default: []].append(
-                Gap(cause: cause, count: sample.value, samples: samples[sample.labels] ?? 0))
-        }
-        return gaps.mapValues { own in
-            own.sorted { ($0.samples, $0.count, $1.cause) > ($1.samples, $1.count, $0.cause) }
-        }
+    /// Reads the document.
+    /// - Throws: when it is not one, or of a version with other fields.
+    package init(decoding bytes: [UInt8]) throws {
+        self = try JSONDecoder().decode(SiteView.self, from: Data(bytes))
     }
 }
 
-extension MetricReading {
-    /// What can be counted with, and written as JSON.
-    fileprivate func number(_ name: String) -> Double? {
-        value(name).flatMap { $0.isFinite ? $0 : nil }
-    }
+extension Double? {
+    /// What JSON can say; nil: not a number, or without bound.
+    fileprivate var finite: Double? { flatMap { $0.isFinite ? $0 : nil } }
 }
 
 extension SiteView.Disk {
-    fileprivate init(_ metrics: MetricReading) {
-        freeBytes = metrics.number("tributary_disk_free_bytes")
-        sizeBytes = metrics.number("tributary_disk_size_bytes")
-        reserveBytes = metrics.number("tributary_disk_reserve_bytes")
-        daysLeft = metrics.number("tributary_disk_days_left")
-        removesOldSegments = metrics.number("tributary_retention_active") == 1
-        filesWithoutRoom = metrics.number("tributary_disk_files_without_room") ?? 0
-        stuckFiles = metrics.number("tributary_disk_stuck_files") ?? 0
-        busySeconds = metrics.number("tributary_disk_busy_seconds") ?? 0
-        if let sum = metrics.number("tributary_fdatasync_seconds_sum"),
-            let count = metrics.number("tributary_fdatasync_seconds_count"), count > 0
-        {
-            fdatasyncSeconds = sum / count
-        }
+    init(_ disk: DiskStatus) {
+        freeBytes = disk.freeBytes.map { Double($0) }
+        sizeBytes = disk.sizeBytes.map { Double($0) }
+        reserveBytes = disk.reserveBytes.map { Double($0) }
+        daysLeft = disk.daysLeft.finite
+        removesOldSegments = disk.removesOldSegments
+        filesWithoutRoom = Double(disk.filesWithoutRoom)
+        stuckFiles = Double(disk.stuckFiles)
+        busySeconds = disk.busySeconds
+        fdatasyncSeconds = disk.synchronising.meanSeconds
+    }
+}
+
+extension SiteView.Source {
+    init(_ source: SourceStatus) {
+        name = source.name
+        agent = source.agent
+        isConnected = source.isConnected
+        isRecorded = source.isRecorded
+        isStopped = source.isStopped
+        picturesPerSecond = source.picturesPerSecond
+        bitsPerSecond = source.bitsPerSecond
+        lagSeconds = source.lagSeconds.finite
+        spoolBytes = source.report.map { Double($0.keptBytes) }
+        clockOffsetSeconds = source.clock.map { Double($0.offsetNanoseconds) / 1e9 }
+        clockBoundSeconds = source.clock.map { Double($0.boundNanoseconds) / 1e9 }
+        persistedAgeSeconds = source.persistedAgeSeconds
+        gaps = source.gaps.filter { $0.value.count > 0 }.map {
+            SiteView.Gap(
+                cause: $0.key, count: Double($0.value.count), samples: Double($0.value.samples))
+        }.sorted { ($0.samples, $0.count, $1.cause) > ($1.samples, $1.count, $0.cause) }
+        lostSamples = gaps.reduce(0) { $0 + $1.samples }
     }
 }
 

@@ -1,4 +1,4 @@
-import Glibc
+import Media
 import Synchronization
 
 /// Where a collector's status hangs for whoever wants to know: replaced about once a second by the thread that receives, read by others.
@@ -49,6 +49,14 @@ package final class StatusBoard: Sendable {
             version: version, process: .current())
     }
 
+    /// `/status`, and what `tributary top` shows.
+    package var view: SiteView {
+        let moment = moment
+        return SiteView(
+            moment.status, ageSeconds: moment.ageSeconds, readiness: readiness(moment),
+            version: version, process: .current())
+    }
+
     private struct Moment {
         var status: CollectorStatus?
         var ageSeconds: Double?
@@ -74,8 +82,6 @@ package final class StatusBoard: Sendable {
 
     /// `CLOCK_MONOTONIC`.
     @Sendable package static func monotonicNanoseconds() -> Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+        SystemClock.monotonic.nowNanoseconds
     }
 }

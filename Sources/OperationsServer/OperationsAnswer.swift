@@ -22,9 +22,16 @@ struct OperationsAnswer: Hashable, Sendable {
         case "/metrics":
             self.init(.ok, board.metrics)
             contentType = MetricText.contentType
+        case "/status":
+            do {
+                self.init(.ok, String(decoding: try board.view.encoded(), as: UTF8.self) + "\n")
+                contentType = "application/json"
+            } catch {
+                self.init(.unavailable, "the status cannot be written: \(error)\n")
+            }
         case "/healthz": self.init(board.liveness)
         case "/readyz": self.init(board.readiness)
-        default: self.init(.notFound, "use /metrics, /healthz or /readyz\n")
+        default: self.init(.notFound, "use /metrics, /status, /healthz or /readyz\n")
         }
     }
 

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import Operations
+@testable import TestMetrics
 
 @Suite struct MetricTextTests {
     private func metrics(

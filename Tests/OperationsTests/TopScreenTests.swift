@@ -8,14 +8,14 @@ import Testing
         change(&status)
         let board = StatusBoard.at { 7 }
         board.publish(status)
-        return SiteView(try MetricReading(board.metrics))
+        return try SiteView(decoding: board.view.encoded())
     }
 
     private func texts(_ view: SiteView, columns: Int? = nil, rows: Int? = nil) -> [String] {
         TopScreen(view, place: "here").lines(columns: columns, rows: rows).map(\.text)
     }
 
-    @Test func `a view has what the metrics say`() throws {
+    @Test func `a view has what the status says, and survives its way as JSON`() throws {
         let view = try view()
         #expect(view.isReady)
         #expect(view.version == "1.2.3")
@@ -133,30 +133,33 @@ import Testing
             status.disk.filesWithoutRoom = 2
         }
         #expect(texts(view).contains("NOT RECORDING: there is no room on the disk"))
-        let early = SiteView(try MetricReading(StatusBoard(version: "1").metrics))
+        let early = StatusBoard(version: "1").view
         #expect(texts(early).contains("NOT RECORDING: the collector is starting"))
         #expect(texts(early).last == "no agents")
         let old = TopScreen(view, place: "here", complaint: "gone\u{1B}[2J").lines().map(\.text)
         #expect(old.contains("no answer: gone\\u{1b}[2J"))
     }
 
-    @Test func `metrics from afar cannot break it`() throws {
-        let view = SiteView(
-            try MetricReading(
-                """
-                tributary_source_info{source="a\u{1B}[2J",agent="x"} 1
-                tributary_source_info{agent="x"} 1
-                tributary_source_bytes_per_second{source="a\u{1B}[2J"} 1e300
-                tributary_source_lag_seconds{source="a\u{1B}[2J"} NaN
-                tributary_source_gaps_total{source="a\u{1B}[2J",cause="\u{7}"} 1e99
-                tributary_disk_days_left -Inf
-                tributary_session_seconds -7
-                """))
-        #expect(view.sources.count == 1)
-        #expect(view.sources[0].lagSeconds == nil)
+    @Test func `a status from afar cannot break it`() throws {
+        let plain = String(decoding: try view().encoded(), as: UTF8.self)
+        let odd = plain.replacing("\"stage\"", with: "\"a\\u001B[2J\"")
+            .replacing("\"driver_drop\"", with: "\"\\u0007\"")
+            .replacing(/"(bitsPerSecond|lagSeconds|sessionSeconds|samples)" : [0-9.]+/) {
+                "\"\($0.1)\" : -1e300"
+            }
+        let view = try SiteView(decoding: Array(odd.utf8))
+        #expect(view.sources[0].bitsPerSecond == -1e300)
         for line in texts(view) {
             #expect(!line.unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x7F })
         }
+        #expect(throws: (any Error).self) { try SiteView(decoding: Array("{}".utf8)) }
+    }
+
+    @Test func `a number without bound is left out, not a document without end`() throws {
+        let view = try view { status in
+            status.sources[0].lagSeconds = .nan
+        }
+        #expect(view.sources[0].lagSeconds == nil)
     }
 
     @Test(arguments: [
