@@ -99,7 +99,7 @@ package final class Agent: Sendable {
         case .command:
             server.answer(
                 question, .failure(.malformed, "this agent sends the source \(source)"))
-        case .stopSession, .metrics, .unknown:
+        case .stopSession, .sessionChanged, .status, .unknown:
             server.answer(
                 question, .failure(.unknownRequest, "unknown request"))
         }

@@ -4,10 +4,10 @@ package import Media
 
 /// The identity of this boot's monotonic clock.
 ///
-/// Two readings of `CLOCK_MONOTONIC` can be compared only within one boot, and only within one time namespace: in another,
-/// the clock has another zero.
+/// Two readings of `CLOCK_MONOTONIC` are comparable only within one boot and one time namespace: another namespace's clock has a
+/// different zero.
 package enum BootEpoch {
-    /// The present epoch; random where the kernel does not say (then every start of the agent is an epoch of its own).
+    /// The present epoch; random where the kernel does not report it (then every start of the agent is a separate epoch).
     package static func identity() -> EpochID {
         guard let boot = contents(of: "/proc/sys/kernel/random/boot_id"),
             let namespace = target(of: "/proc/self/ns/time")

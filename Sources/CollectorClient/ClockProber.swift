@@ -1,37 +1,38 @@
 import Timing
 package import Wire
 
-/// Decides when to ask for the collector's time, and makes exchanges of the answers. A value: sending is the caller's.
+/// Decides when to send clock probes, and forms exchanges from the answers. A value: the caller sends.
 ///
-/// A burst right after connecting gives the collector a first offset before the first sample. How fast the two clocks run apart only shows with
-/// time, and until it is known times are off by up to some hundred millionths of what has passed: so the first two seconds are asked
-/// fifty times a second, the first ten seconds ten times; then a probe every two seconds keeps what is known.
+/// A burst directly after connecting gives the collector a first offset before the first sample. The rate difference of the two
+/// clocks only becomes known with time. Until then, times are off by up to some hundred millionths of the elapsed time. So probes
+/// are sent fifty times a second for the first two seconds, ten times a second until ten seconds, and then every two seconds.
 ///
-/// Where even the quickest round trip is slow, or delays are random, quick ones have to be found among many: fifty a second for ten seconds,
-/// twenty for the first minute. More would wait behind each other on a connection that keeps their order. The source begins when what its two
-/// directions leave open is small, or does not get smaller: what is not known by then takes two seconds per millisecond to slew away.
+/// Where even the quickest round trip is slow, or delays are random, quick round trips have to be found among many: fifty probes
+/// a second for ten seconds, then twenty until the end of the first minute. More probes would queue up behind each other on the
+/// connection. The source begins when the remaining uncertainty is small, or no longer decreases: an offset error that remains at
+/// that time takes two seconds per millisecond to slew away.
 package struct ClockProber: Sendable {
-    /// Probes of the burst: the quickest of them counts.
+    /// Probes of the burst: the quickest one counts.
     static let burst = 8
-    /// How long the burst takes at least where round trips are slow.
+    /// Minimum duration of the burst where round trips are slow.
     static let burstNanoseconds: Int64 = 300_000_000
-    /// How long the source waits for a better first estimate before it begins with what there is.
+    /// How long the source waits for a better first estimate before it begins with the available one.
     static let searchBurstNanoseconds: Int64 = 3_000_000_000
-    /// The search ends when the bound has not become smaller for this long: a link that is slow, but steady.
+    /// The search ends when the bound has not decreased for this long: the link is slow, but steady.
     static let gainNanoseconds: Int64 = 1_000_000_000
-    /// A smaller bound is one smaller by this part of itself.
+    /// A decrease counts if it is at least this part of the bound.
     private static let gainDivisor: Int64 = 16
-    /// A bound as small as this is not worth waiting for a smaller one.
+    /// A bound this small needs no further improvement.
     static let smallBoundNanoseconds: Int64 = 400_000
-    /// How long the first answer is waited for: the clock's connection may come up two seconds after the other. A backlog
-    /// that was sent without any would be placed by its arrival, off by as much as a starved machine is late. Nothing is lost meanwhile;
-    /// a collector cuts connections that have said nothing for ten seconds.
+    /// How long to wait for the first answer. The clock's connection may be established two seconds after the other one. A
+    /// backlog sent without any answer would be placed by its arrival, and be wrong by any delay of an overloaded machine.
+    /// Nothing is lost meanwhile; a collector closes connections that have been silent for ten seconds.
     static let firstAnswerNanoseconds: Int64 = 6_000_000_000
     private static let burstPauseNanoseconds: Int64 = 5_000_000
-    /// Closer together, probes wait behind each other and are as slow as the slowest of them. It is within what a collector takes from
-    /// a connection (`clockProbesPerSecond` in proto/README.md).
+    /// At a shorter interval, probes queue behind each other and become as slow as the slowest of them. This interval is within
+    /// the collector's limit per connection (`clockProbesPerSecond` in proto/README.md).
     private static let searchBurstPauseNanoseconds: Int64 = 12_000_000
-    /// While the rate of the clocks is learnt.
+    /// Duration of the initial phase, in which the clocks' rate difference is learned.
     private static let learningNanoseconds: Int64 = 2_000_000_000
     private static let learningPauseNanoseconds: Int64 = 20_000_000
     private static let settlingNanoseconds: Int64 = 10_000_000_000
@@ -39,9 +40,9 @@ package struct ClockProber: Sendable {
     private static let searchPauseNanoseconds: Int64 = 50_000_000
     private static let settlingPauseNanoseconds: Int64 = 100_000_000
     private static let intervalNanoseconds: Int64 = 2_000_000_000
-    /// A round trip as quick as this leaves half a millisecond open at most: nothing to search for.
+    /// A round trip this quick leaves at most half a millisecond of uncertainty: no search is needed.
     private static let quickNanoseconds: Int64 = 1_000_000
-    /// An answer later than this says nothing.
+    /// Later answers are ignored.
     private static let patienceNanoseconds: Int64 = 5_000_000_000
 
     private let epoch: UInt32
@@ -51,23 +52,23 @@ package struct ClockProber: Sendable {
     private var probes = 0
     private var answers = 0
     private var quickestNanoseconds: Int64?
-    /// What the collector will make of the burst's exchanges.
+    /// Computes what the collector will conclude from the burst's exchanges.
     private var estimator = ClockEstimator()
-    /// Since the first answer.
+    /// Elapsed time since the first answer.
     private var searchedNanoseconds: Int64?
-    /// How far the first estimate may be off, and when that became clearly smaller.
+    /// The bound of the first estimate, and when it last decreased clearly.
     private var bound: (nanoseconds: Int64, sinceNanoseconds: Int64)?
-    /// Of the last exchange.
+    /// Round trip of the last exchange.
     package private(set) var roundTripNanoseconds: Int64?
 
-    /// - Parameter epoch: what exchanges name the agent's clock by.
+    /// - Parameter epoch: the number of the agent's clock in the exchanges.
     package init(epoch: UInt32, now: Int64) {
         self.epoch = epoch
         startedNanoseconds = now
         nextNanoseconds = now
     }
 
-    /// Whether the first estimate is as good as it will get without waiting longer.
+    /// Whether the first estimate will not improve without waiting longer.
     package func isBurstOver(now: Int64) -> Bool {
         let elapsed = now - startedNanoseconds
         if isQuick, answers >= Self.burst { return true }
@@ -95,7 +96,7 @@ package struct ClockProber: Sendable {
         quickestNanoseconds.map { $0 <= Self.quickNanoseconds } ?? false
     }
 
-    /// Whether what is learnt now decides where the first samples go, and should not wait for a heartbeat.
+    /// Whether exchanges now determine the places of the first samples, and should not wait for a heartbeat.
     package func isLearning(now: Int64) -> Bool {
         let length = isQuick ? Self.learningNanoseconds : Self.settlingNanoseconds
         return now - startedNanoseconds < length
@@ -114,8 +115,8 @@ package struct ClockProber: Sendable {
         return Self.intervalNanoseconds
     }
 
-    /// An answer has come.
-    /// - Returns: the finished exchange; nil when nothing like it was asked.
+    /// Processes an answer.
+    /// - Returns: the finished exchange; nil when no such probe is pending.
     package mutating func finish(_ reply: ClockReply, receivedAt now: Int64) -> ReportedExchange? {
         guard outstanding.remove(reply.t1) != nil else { return nil }
         answers += 1
@@ -128,7 +129,7 @@ package struct ClockProber: Sendable {
         return ReportedExchange(t1: reply.t1, t2: reply.t2, t3: reply.t3, t4: now, epoch: epoch)
     }
 
-    /// Finds out what an answer says of the offset.
+    /// Updates the bound from an answer.
     private mutating func narrow(_ reply: ClockReply, now: Int64) {
         let exchange = ClockExchange(
             t1Nanoseconds: reply.t1, t2Nanoseconds: reply.t2, t3Nanoseconds: reply.t3,

@@ -2,7 +2,7 @@ package import Media
 package import Spooling
 import Wire
 
-/// What is known of a spool that an earlier life of the agent left: enough to go on with it, or to send what is in it.
+/// The data about a spool of an earlier run of the agent that is needed to continue it, or to send its content.
 package struct EarlierSpool {
     package var generation: UInt32
     package var identity: SpoolID
@@ -10,14 +10,14 @@ package struct EarlierSpool {
     package var sequences: Range<UInt64>
     /// Formats in force at its first record.
     package var firstFormats: [TrackFormat]
-    /// Formats in force behind its last record.
+    /// Formats in force after its last record.
     package var newestFormats: [TrackFormat]
-    /// When its last sample ended, nanoseconds of its epoch's clock.
+    /// The end of its last sample, nanoseconds of its epoch's clock.
     package var endNanoseconds: Int64?
     package var saidGoodbye = false
     package var isTailCertain: Bool
 
-    /// Reads the oldest file's beginning and the newest file; nil when it cannot be told what is in the spool.
+    /// Reads the oldest file's header and the newest file; nil when the spool's content cannot be determined.
     package init?<Storage: SpoolStorage>(_ spool: Spool, of shelf: SpoolSet<Storage>) {
         let first = Self.read { () throws(SpoolError) in
             try shelf.firstPreamble(of: spool.generation)
@@ -54,7 +54,7 @@ package struct EarlierSpool {
         }
     }
 
-    /// A file that cannot be read is one of which nothing is known: the spool's reader says so when it comes to it.
+    /// An unreadable file provides no data: the spool's reader reports it when it reaches it.
     private static func read<Result>(
         _ body: () throws(SpoolError) -> Result?
     ) -> Result? {

@@ -1,22 +1,23 @@
 package import Messaging
 
-/// Tells a collector that hangs from one that is away: the kernel accepts connections for it, and nobody greets.
+/// Distinguishes a collector that hangs from one that is not running: the kernel accepts connections for it, but there is no ZMTP
+/// greeting.
 ///
-/// libzmq ends such a connection after its own time, with the event of a peer that broke the greeting off; only how long that took
-/// shows that it did not.
+/// libzmq ends such a connection after its handshake timeout, with the same event as for a peer that aborted the handshake; only
+/// the elapsed time distinguishes the two.
 package struct GreetingWatch: Hashable, Sendable {
-    /// A collector greets as soon as TCP is connected: one that has not done so by then hangs.
+    /// A collector sends its greeting as soon as TCP is connected: without one after this time, it hangs.
     private static let patienceNanoseconds: Int64 = 5_000_000_000
 
-    /// When TCP was connected, while nobody has greeted.
+    /// When TCP was connected, while there is no greeting.
     private var since: Int64?
-    /// Nobody greeted on the connection before.
+    /// There was no greeting on the previous connection.
     private var wasUnanswered = false
 
     package init() {}
 
-    /// Takes note of what happened to the connection.
-    /// - Returns: whether it was the end of a greeting's time, which says nothing about keys.
+    /// Processes a connection event.
+    /// - Returns: whether it was the handshake timeout, which says nothing about keys.
     package mutating func follow(_ event: ConnectionEvent, now: Int64) -> Bool {
         switch event {
         case .connected:
@@ -30,7 +31,7 @@ package struct GreetingWatch: Hashable, Sendable {
         case .handshakeFailed:
             wasUnanswered = false
         case .retrying:
-            // Twice without a connection between them: nobody is there.
+            // Two retries without a connection in between: nothing is listening.
             if since == nil { wasUnanswered = false }
             since = nil
         case .accepted, .disconnected, .other:
@@ -39,7 +40,7 @@ package struct GreetingWatch: Hashable, Sendable {
         return false
     }
 
-    /// Why nothing is heard of the collector, as far as this is it.
+    /// Why the collector does not respond, if this is the reason.
     package func trouble(of endpoint: String, now: Int64) -> String? {
         wasUnanswered || isOverdue(now: now)
             ? "the collector at \(endpoint) accepts connections but does not answer" : nil

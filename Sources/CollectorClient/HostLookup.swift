@@ -2,8 +2,7 @@ import Glibc
 import Synchronization
 import Threads
 
-/// Finds out, away from the thread that asks, whether a host's name means anything: libzmq tries a name that does not for ever, in
-/// silence.
+/// Checks on a separate thread whether a host name can be resolved: libzmq retries an unknown name forever, without reporting it.
 package final class HostLookup: Sendable {
     private struct State {
         var isAsking = false
@@ -11,19 +10,19 @@ package final class HostLookup: Sendable {
         var trouble: String?
     }
 
-    /// Somebody may mend the name server, or the network come up.
+    /// The name server may be repaired, or the network may come up.
     private static let intervalNanoseconds: Int64 = 10_000_000_000
 
     private let host: String?
     private let state = Mutex(State())
 
-    /// - Parameter endpoint: ZeroMQ's; only `tcp://` ones have a host.
+    /// - Parameter endpoint: ZeroMQ's; only `tcp://` endpoints have a host.
     package init(of endpoint: String) {
         host = Self.host(of: endpoint)
     }
 
-    /// Asks again when it is time, and returns at once.
-    /// - Returns: why the host cannot be found, as it was found last; nil: it can, or nobody knows yet.
+    /// Starts a lookup when one is due, and returns at once.
+    /// - Returns: the last lookup's error; nil: it succeeded, or there is no result yet.
     package func trouble(now: Int64) -> String? {
         guard let host else { return nil }
         let (isDue, trouble) = state.withLock { state in
@@ -37,7 +36,7 @@ package final class HostLookup: Sendable {
             return (isDue, state.trouble)
         }
         if isDue {
-            // The resolver may take its time: minutes, where no name server answers.
+            // The resolver may take minutes if no name server answers.
             NamedThread.start("resolve") { [self] in
                 let trouble = Self.look(up: host)
                 state.withLock { state in
@@ -49,7 +48,7 @@ package final class HostLookup: Sendable {
         return trouble
     }
 
-    /// Why a name cannot be resolved, in one line; nil: it can. Blocks.
+    /// Why a name cannot be resolved, in one line; nil: it can be. Blocks.
     package static func trouble(of endpoint: String) -> String? {
         host(of: endpoint).flatMap(look(up:))
     }
@@ -67,7 +66,7 @@ package final class HostLookup: Sendable {
         return nil
     }
 
-    /// The host of `tcp://[source;]host:port`; nil: there is none.
+    /// The host of `tcp://[source;]host:port`; nil: none.
     static func host(of endpoint: String) -> String? {
         guard endpoint.hasPrefix("tcp://"), let colon = endpoint.lastIndex(of: ":") else {
             return nil

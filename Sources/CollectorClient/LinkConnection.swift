@@ -1,12 +1,12 @@
 package import Messaging
 import Wire
 
-/// One connection to the collector: a socket for records, one for clock probes, and what libzmq says of the first.
+/// One connection to the collector: a socket for records, a socket for clock probes, and a monitor of the first one's events.
 ///
-/// Sockets are made anew for every connection, so that nothing that was queued for a lost collector reaches the next one.
+/// New sockets are created for every connection, so that nothing that was queued for a lost collector reaches the next one.
 package struct LinkConnection: ~Copyable {
     private let data: Socket
-    /// Nil for who does not ask: a collector ends connections on which nothing is said, and mentions it.
+    /// Nil if no probes are sent: a collector closes and logs connections that stay silent.
     private let clock: Socket?
     private let monitor: ConnectionMonitor
     private var poller = Poller()
@@ -18,7 +18,7 @@ package struct LinkConnection: ~Copyable {
         to endpoint: String, security: SocketSecurity, asksForTime: Bool, in context: Context,
         wakeUp: WakeUp
     ) throws(MessagingError) {
-        // Sockets first and whole: a value that owns handles cannot be half made.
+        // All sockets are created first: a value that owns handles cannot be half initialised.
         var dataOptions = Self.dataOptions
         dataOptions.security = security
         let data = try Socket(.dealer, in: context, options: dataOptions)
@@ -40,7 +40,7 @@ package struct LinkConnection: ~Copyable {
 
     private static var dataOptions: SocketOptions {
         var options = SocketOptions()
-        // Credit bounds what is on its way, not a number of messages.
+        // Credit bounds the bytes in flight, not a number of messages.
         options.sendQueue = 0
         options.reconnectMilliseconds = 200
         options.reconnectMaximumMilliseconds = 2_000
@@ -56,7 +56,7 @@ package struct LinkConnection: ~Copyable {
         options.security = security
         // A probe that could not be sent at once would measure the queue.
         options.sendsOnlyWhenConnected = true
-        // A collector that is back is asked for its time before it gets what has been kept for it.
+        // After a collector's return, its time is queried before it receives the backlog.
         options.reconnectMaximumMilliseconds = 0
         options.sendQueue = 4
         let clock = try Socket(.dealer, in: context, options: options)
@@ -64,8 +64,8 @@ package struct LinkConnection: ~Copyable {
         return clock
     }
 
-    /// Has somebody else's poller, which waits for several connections, wait for this one too. It must not outlive it, and
-    /// ``wait(milliseconds:)`` is not for use beside it: what one poller has been told of the connection the other does not hear.
+    /// Adds this connection to another poller, which waits for several connections. The poller must not outlive the connection.
+    /// ``wait(milliseconds:)`` must not be used at the same time: one poller does not see the events that another one has read.
     package func watch(in poller: inout Poller) {
         _ = poller.add(data)
         switch clock {
@@ -75,15 +75,15 @@ package struct LinkConnection: ~Copyable {
         _ = poller.add(monitor)
     }
 
-    /// Blocks until something has come or happened, or the time is over.
+    /// Blocks until there is a message or an event, or the time is over.
     package mutating func wait(milliseconds: Int) throws(MessagingError) {
         _ = try poller.wait(milliseconds: milliseconds)
     }
 
-    /// The next thing that happened to the connection.
+    /// The next event of the connection.
     package func nextEvent() throws(MessagingError) -> ConnectionEvent? { try monitor.nextEvent() }
 
-    /// The next message of the collector.
+    /// The next message from the collector.
     package func nextMessage() throws(MessagingError) -> [UInt8]? {
         try data.receive(maximumParts: 1)?.parts.first?.bytes
     }
@@ -93,7 +93,7 @@ package struct LinkConnection: ~Copyable {
         try clock?.receive(maximumParts: 1)?.parts.first?.bytes
     }
 
-    /// Sends a message, now or as soon as it can leave.
+    /// Sends a message, now or as soon as possible.
     package func send(_ header: [UInt8], _ payload: SharedBytes?) throws(MessagingError) {
         if let payload {
             _ = try data.send(.bytes(header), .shared(payload))
@@ -102,9 +102,9 @@ package struct LinkConnection: ~Copyable {
         }
     }
 
-    /// Sends a probe, if it can leave now.
+    /// Sends a probe, if that is possible now.
     package func sendProbe(_ header: [UInt8]) throws(MessagingError) -> Bool {
-        precondition(clock != nil, "who sends probes has said so")
+        precondition(clock != nil, "sending probes was requested")
         return try clock?.send(.bytes(header)) == .sent
     }
 }

@@ -2,7 +2,7 @@ package import Logging
 package import Wire
 
 extension Logger {
-    /// Writes a line of the protocol's down.
+    /// Logs a line of the protocol.
     package func log(_ line: LinkLog) {
         let level: Level =
             switch line.level {

@@ -3,7 +3,7 @@ package import Messaging
 import Spooling
 package import Wire
 
-/// Payload bytes that a spool can write and give back.
+/// Payload bytes that a spool can write and read back.
 package protocol SpooledPayload: Sendable {
     init(copying bytes: UnsafeRawBufferPointer)
     func withUnsafeBytes<Result, Failure: Error>(
@@ -11,25 +11,25 @@ package protocol SpooledPayload: Sendable {
     ) throws(Failure) -> Result
 }
 
-/// How records and formats are written into a spool: a record's body is its message as it will be sent, the header part behind
-/// its length (4 bytes, little-endian), then the payload.
+/// The encoding of records and formats in a spool. A record's body is its message as it will be sent: the length of the header
+/// part (4 bytes, little-endian), the header part, the payload.
 package enum SpoolCoding {
     private static let lengthBytes = 4
-    /// The number by which all records of a spool name their clock: a spool is of one boot.
+    /// The epoch number in all records of a spool: a spool belongs to one boot.
     package static let epoch: UInt32 = 1
 
-    /// What stands in front of a record's payload.
+    /// The bytes before a record's payload.
     package static func prefix(of header: [UInt8]) -> [UInt8] {
         withUnsafeBytes(of: UInt32(header.count).littleEndian) { Array($0) } + header
     }
 
     /// Reads a record's body.
-    /// - Throws: when it is none that this or an earlier version has written.
+    /// - Throws: when it was not written by this or an earlier version.
     package static func record<Payload: SpooledPayload>(
         _ body: ArraySlice<UInt8>, as: Payload.Type = Payload.self
     ) throws(WireError) -> KeptRecord<Payload> {
         guard let (header, rest) = split(body) else {
-            throw .malformed("a kept record that is shorter than its header")
+            throw .malformed("a stored record that is shorter than its header")
         }
         return try KeptRecord(
             header: Array(header), payload: rest.withUnsafeBytes { Payload(copying: $0) },
@@ -46,7 +46,7 @@ package enum SpoolCoding {
         return (rest.prefix(length), rest.dropFirst(length))
     }
 
-    /// Formats, as a file's preamble.
+    /// Encodes formats as a file's preamble.
     package static func preamble(_ formats: [TrackFormat]) -> [UInt8] {
         formats.flatMap { format in
             prefix(
@@ -56,7 +56,7 @@ package enum SpoolCoding {
         }
     }
 
-    /// The formats of a preamble; nil when it has none that can be read.
+    /// The formats in a preamble; nil when none can be read.
     package static func formats(_ preamble: [UInt8]) -> [TrackFormat]? {
         var formats: [TrackFormat] = []
         var rest = preamble[...]
@@ -74,13 +74,13 @@ package enum SpoolCoding {
         do throws(WireError) {
             return try WireMessage(decoding: header)
         } catch {
-            // The caller says what could not be read.
+            // The caller reports what could not be read.
             return nil
         }
     }
 }
 
-/// A payload that nobody looks at.
+/// A payload that is not read.
 package struct NoPayload: SpooledPayload {
     package init(copying bytes: UnsafeRawBufferPointer) {}
 

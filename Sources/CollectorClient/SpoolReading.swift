@@ -2,17 +2,17 @@ package import Media
 package import Spooling
 package import Wire
 
-/// Records read back from a spool, with a gap in the place of what cannot be read.
+/// Records read back from a spool, with gaps in place of unreadable ones.
 package struct SpoolReading<Payload: SpooledPayload> {
-    /// Without a hole; empty only when the spool has nothing there.
+    /// Contiguous; empty only when the spool has nothing there.
     package private(set) var records: [KeptRecord<Payload>] = []
-    /// Formats in force before the first; nil: not known here.
+    /// Formats in force before the first record; nil: unknown here.
     package private(set) var formats: [TrackFormat]?
-    /// Lines for people.
+    /// Lines for the log.
     package private(set) var complaints: [String] = []
     private var endNanoseconds: Int64?
 
-    /// Reads on from a record's number, to the end of the file that has it.
+    /// Reads from a record's number to the end of the file that contains it.
     package init<Storage: SpoolStorage>(
         _ generation: UInt32, from number: UInt64, shelf: SpoolSet<Storage>
     ) {
@@ -71,10 +71,10 @@ package struct SpoolReading<Payload: SpooledPayload> {
                     epoch: SpoolCoding.epoch, startNanoseconds: endNanoseconds ?? 0,
                     durationNanoseconds: 0,
                     samples: isSamples ? last - first + 1 : 0,
-                    text: "the spool could not be read back as written")))
+                    text: "the spool is damaged")))
     }
 
-    /// Says how long each loss is, where what follows it is known.
+    /// Sets the duration of each loss, where the next record is known.
     private mutating func measureLosses() {
         for place in records.indices {
             guard var gap = records[place].gap, gap.cause == .corruptRecord,

@@ -1,7 +1,7 @@
 import Glibc
 import Spooling
 
-/// Everything that a collector has received, with the time at which it came: a file that is written from front to back.
+/// A recording of everything that a collector has received, with arrival times: a file that is written sequentially.
 ///
 /// Layout, all numbers little-endian:
 ///
@@ -16,8 +16,8 @@ import Spooling
 ///             kind 3, a connection is heard for the first time: its address, UTF-8
 ///             kind 4, messages that are missing here, because the disk did not take them: u64 how many
 ///
-/// A last entry that is not whole is the end: whoever wrote it was killed. What CURVE protects is below all this: keys and handshakes are not in
-/// the file. What is: addresses, names, and all media.
+/// An incomplete last entry marks the end: the writer was killed. CURVE encryption is below this layer, so keys and handshakes
+/// are not in the file. Addresses, names and all media are.
 package enum WireRecording {
     package static let magic = Array("TRIBWIRE".utf8)
     package static let version: UInt32 = 1
@@ -25,10 +25,10 @@ package enum WireRecording {
     static let entryHeaderBytes = 8
     /// Kind, connection, time.
     static let bodyHeaderBytes = 13
-    /// A payload, a header part and what is around them: what the protocol allows, and some.
+    /// A payload, a header part and their framing: the protocol's limits, with a margin.
     static let maximumBodyBytes = 8 << 20
 
-    /// Something that came.
+    /// A received message or event.
     package struct Entry: Hashable, Sendable {
         package enum Content: Hashable, Sendable {
             case message(header: [UInt8], payload: [UInt8]?)
@@ -48,7 +48,7 @@ package enum WireRecording {
         }
     }
 
-    /// When a file was begun.
+    /// The time at which a file was begun.
     package struct Beginning: Hashable, Sendable {
         package var monotonicNanoseconds: Int64
         package var utcNanoseconds: Int64
@@ -69,11 +69,11 @@ package enum WireRecording {
         return bytes
     }
 
-    /// What stands before an entry's last part, which is written from where it lies.
+    /// The bytes before an entry's last part, which is written in place, without a copy.
     /// - Parameters:
     ///   - kind: 1 to 4.
-    ///   - inner: the part's beginning: for a message with a payload, the header's length and the header.
-    ///   - rest: the part that follows; taken into the checksum only.
+    ///   - inner: the bytes before the last part: for a message with a payload, the header's length and the header.
+    ///   - rest: the part that follows; only used for the checksum.
     package static func prefix(
         kind: UInt8, connection: UInt32, arrivedNanoseconds: Int64, inner: [UInt8],
         rest: UnsafeRawBufferPointer
@@ -93,7 +93,7 @@ package enum WireRecording {
         return bytes + body
     }
 
-    /// A whole entry in one piece.
+    /// A complete entry.
     package static func bytes(_ entry: Entry) -> [UInt8] {
         let (kind, inner): (UInt8, [UInt8]) =
             switch entry.content {
@@ -108,7 +108,7 @@ package enum WireRecording {
             rest: UnsafeRawBufferPointer(start: nil, count: 0))
     }
 
-    /// A header part behind its length.
+    /// A header part with its length.
     package static func messagePrefix(_ header: [UInt8]) -> [UInt8] {
         littleEndian(UInt32(header.count)) + header
     }
@@ -120,17 +120,17 @@ package enum WireRecording {
     }
 }
 
-/// Reads a recorded wire from front to back, an entry at a time.
-package final class WireTapeReader {
+/// Reads a recorded wire sequentially, one entry at a time.
+package final class WireRecordingReader {
     package let path: String
     package let beginning: WireRecording.Beginning
     private let descriptor: Int32
     private var offset: Int64
-    /// The file's last entry is not whole.
+    /// Whether the file's last entry is incomplete.
     package private(set) var isTorn = false
 
-    /// Whether a file begins as a recorded wire does.
-    package static func isTape(_ path: String) -> Bool {
+    /// Whether a file begins like a recorded wire.
+    package static func isWireRecording(_ path: String) -> Bool {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return false }
         defer { close(descriptor) }
@@ -139,7 +139,7 @@ package final class WireTapeReader {
             && bytes == WireRecording.magic
     }
 
-    /// - Throws: when it cannot be read, or is no recorded wire of a version that is known here.
+    /// - Throws: when it cannot be read, or is not a recorded wire of a supported version.
     package init(_ path: String) throws(WireRecordingError) {
         self.path = path
         descriptor = open(path, O_RDONLY | O_CLOEXEC)
@@ -154,7 +154,7 @@ package final class WireTapeReader {
             monotonicNanoseconds: Int64(bitPattern: bytes.littleEndian(at: 16)),
             utcNanoseconds: Int64(bitPattern: bytes.littleEndian(at: 24)))
         guard count == bytes.count, bytes.starts(with: WireRecording.magic) else {
-            throw .notATape(path: path)
+            throw .noWireRecording(path: path)
         }
         let version: UInt32 = bytes.littleEndian(at: 8)
         guard version == WireRecording.version else { throw .version(path: path, version) }
@@ -165,7 +165,7 @@ package final class WireTapeReader {
     }
 
     /// The next entry; nil at the end.
-    /// - Throws: when it is not what was written.
+    /// - Throws: when the entry is damaged.
     package func next() throws(WireRecordingError) -> WireRecording.Entry? {
         let head = try read(WireRecording.entryHeaderBytes)
         guard head.count == WireRecording.entryHeaderBytes else {
@@ -190,10 +190,14 @@ package final class WireTapeReader {
         return entry
     }
 
-    /// When the last whole entry came; skips from entry to entry.
+    /// The arrival time of the last complete entry; it skips from entry to entry.
     package func lastArrival() throws(WireRecordingError) -> Int64? {
         let start = offset
         defer { offset = start }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else {
+            throw .unreadable(path: path, errno: errno)
+        }
         var last: Int64?
         while true {
             let head = try read(WireRecording.entryHeaderBytes + WireRecording.bodyHeaderBytes)
@@ -207,6 +211,8 @@ package final class WireTapeReader {
                 return last
             }
             offset += Int64(WireRecording.entryHeaderBytes + size)
+            // The body may be truncated: next() does not return that entry either.
+            guard offset <= Int64(status.st_size) else { return last }
             last = Int64(bitPattern: head.littleEndian(at: WireRecording.entryHeaderBytes + 5))
         }
     }
@@ -235,7 +241,7 @@ package final class WireTapeReader {
             connection: connection, arrivedNanoseconds: arrived, content: content)
     }
 
-    /// Up to `count` bytes at the present place.
+    /// Up to `count` bytes at the present position.
     private func read(_ count: Int) throws(WireRecordingError) -> [UInt8] {
         var failure: Int32?
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
@@ -257,7 +263,7 @@ package final class WireTapeReader {
 /// Why a recorded wire cannot be read.
 package enum WireRecordingError: Error, Hashable, CustomStringConvertible {
     case unreadable(path: String, errno: Int32)
-    case notATape(path: String)
+    case noWireRecording(path: String)
     case version(path: String, UInt32)
     case damaged(path: String, offset: Int64)
 
@@ -265,7 +271,7 @@ package enum WireRecordingError: Error, Hashable, CustomStringConvertible {
         switch self {
         case .unreadable(let path, let code):
             "cannot read \(path): \(String(cString: strerror(code)))"
-        case .notATape(let path): "\(path) is not a wire recording"
+        case .noWireRecording(let path): "\(path) is not a wire recording"
         case .version(let path, let version):
             "\(path) has format version \(version), and this program supports \(WireRecording.version): use a matching version"
         case .damaged(let path, let offset):
@@ -279,7 +285,7 @@ extension [UInt8] {
         Swift.withUnsafeBytes(of: value.littleEndian) { append(contentsOf: $0) }
     }
 
-    /// A number whose bytes are there.
+    /// A number from the next bytes, which must exist.
     fileprivate func littleEndian<Value: FixedWidthInteger>(at offset: Int) -> Value {
         self[offset..<offset + MemoryLayout<Value>.size].reversed()
             .reduce(0) { $0 << 8 | Value(truncatingIfNeeded: $1) }

@@ -1,10 +1,10 @@
 import CZeroMQ
 
-/// What libzmq asks before it lets a connection in (ZAP, RFC 27 of ZeroMQ).
+/// libzmq's request before it admits a connection (ZAP, RFC 27 of ZeroMQ).
 package struct AuthenticationRequest: Hashable, Sendable {
-    /// Where the peer is, without its port; empty on `ipc://`.
+    /// The peer's address without its port; empty for `ipc://`.
     package var address: String
-    /// The key that the peer has proved to hold; nil when it came with something else than CURVE.
+    /// The key that the peer has proved to hold; nil if it did not use CURVE.
     package var key: PublicKey?
 
     package init(address: String, key: PublicKey?) {
@@ -13,22 +13,22 @@ package struct AuthenticationRequest: Hashable, Sendable {
     }
 }
 
-/// The answer.
+/// The answer to a request.
 package enum AuthenticationAnswer: Hashable, Sendable {
-    /// Let it in; the text goes with every message of the connection as "User-Id".
+    /// Admit the connection; the text accompanies every message of the connection as "User-Id".
     case admitted(userID: String)
-    /// Refuse the handshake; the peer learns the status 400 and nothing more.
+    /// Refuse the handshake; the peer only receives status 400.
     case refused
 }
 
-/// Answers libzmq's questions about who may connect, for every ``SocketSecurity/server(_:)`` socket of one context.
+/// Answers libzmq's ZAP requests for every ``SocketSecurity/server(_:)`` socket of one context.
 ///
-/// Belongs to the thread that made it. Sockets ask it only if it is there when they are bound, and a handshake waits until
-/// it has answered.
+/// Belongs to the thread that created it. Sockets use it only if it exists when they are bound, and a handshake waits until it
+/// has answered.
 package struct Authenticator: ~Copyable {
     private static let endpoint = "inproc://zeromq.zap.01"
     private static let version = Array("1.0".utf8)
-    /// Version, request's id, domain, address, routing identity, mechanism, credentials.
+    /// Version, request ID, domain, address, routing identity, mechanism, credentials.
     private static let requestParts = 7
 
     private let socket: Socket
@@ -42,7 +42,7 @@ package struct Authenticator: ~Copyable {
         self.socket = socket
     }
 
-    /// Answers the next question; false when none is waiting. Never blocks.
+    /// Answers the next request; false when none is pending. Never blocks.
     package func answerNext(
         _ decide: (AuthenticationRequest) -> AuthenticationAnswer
     ) throws(MessagingError) -> Bool {
@@ -50,7 +50,7 @@ package struct Authenticator: ~Copyable {
             return false
         }
         let parts = message.parts.map(\.bytes)
-        // Only this process can ask here; what is malformed all the same is refused.
+        // Only this process can send requests here; a malformed request is refused nevertheless.
         let isWellFormed =
             parts.count == Self.requestParts && message.droppedParts == 0
             && parts[0] == Self.version

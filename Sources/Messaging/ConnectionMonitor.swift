@@ -1,48 +1,48 @@
 import CZeroMQ
 import Synchronization
 
-/// What happens to a socket's connections.
+/// An event of a socket's connections.
 package enum ConnectionEvent: Hashable, Sendable {
-    /// TCP is connected; ZMTP has not greeted yet.
+    /// TCP is connected; the ZMTP handshake is pending.
     case connected(endpoint: String)
-    /// A listener accepted a connection. The descriptor is libzmq's: to look at, or to shut down, never to close.
+    /// A listener accepted a connection. libzmq owns the descriptor: it may be inspected or shut down, but never closed.
     case accepted(endpoint: String, descriptor: Int32)
-    /// ZMTP has greeted: messages flow.
+    /// The ZMTP handshake is complete: messages flow.
     case ready(endpoint: String)
-    /// ZMTP's greeting failed.
+    /// The ZMTP handshake failed.
     case handshakeFailed(endpoint: String, HandshakeFailure)
-    /// Nobody there; the next attempt comes after the interval.
+    /// Nothing is listening; the next attempt follows after the interval.
     case retrying(endpoint: String, milliseconds: Int32)
-    /// The connection is gone. The number is what its descriptor was.
+    /// The connection has closed. The number is that of its former descriptor.
     case disconnected(endpoint: String, descriptor: Int32)
-    /// Another event (the number is libzmq's).
+    /// Another event (libzmq's number).
     case other(UInt16, endpoint: String)
 }
 
-/// Why ZMTP's greeting failed.
+/// Why the ZMTP handshake failed.
 package enum HandshakeFailure: Hashable, Sendable {
     /// The listening end does not admit our key (ZAP's status).
     case refused(status: Int32)
-    /// One end wants keys and the other does not.
+    /// Only one end uses keys.
     case securityMismatch
-    /// What was said cannot be read with the keys that are there.
+    /// A message cannot be decrypted with the available keys.
     case wrongKey
-    /// The peer broke off (its errno), as one does that finds no key of its own in what it was sent.
+    /// The peer closed the connection (its errno), for example because it uses another key than expected.
     case brokenOff(errno: Int32)
-    /// Not ZMTP, or not as it should be (libzmq's number).
+    /// Not ZMTP, or invalid ZMTP (libzmq's number).
     case protocolError(code: Int32)
 }
 
 /// Listens to the events of one socket (zmq_socket_monitor). Belongs to the thread that polls it.
 package struct ConnectionMonitor: ~Copyable {
     private let socket: Socket
-    /// Kept alive until it has stopped reporting.
+    /// Kept open until monitoring has stopped.
     private let monitored: Socket.Owner
 
     /// For the poller.
     var handle: UnsafeMutableRawPointer { socket.handle }
 
-    /// Begins to listen; make it before the socket binds or connects. The socket stays open as long as this is there.
+    /// Starts monitoring; create it before the socket binds or connects. The socket stays open as long as this object exists.
     package init(of monitored: borrowing Socket, in context: Context) throws(MessagingError) {
         let number = Self.counter.add(1, ordering: .relaxed).newValue
         let endpoint = "inproc://monitor-\(number)"
@@ -63,12 +63,12 @@ package struct ConnectionMonitor: ~Copyable {
         zmq_socket_monitor(monitored.handle, nil, 0)
     }
 
-    /// The next event; nil when none is waiting. Never blocks.
+    /// The next event; nil when none is pending. Never blocks.
     package func nextEvent() throws(MessagingError) -> ConnectionEvent? {
         guard let message = try socket.receive(maximumParts: 2), let head = message.parts.first,
             head.count >= 6
         else { return nil }
-        // 16 bits of event and 32 bits of value in this machine's byte order.
+        // 16 bits of event and 32 bits of value in native byte order.
         let (event, value) = head.withUnsafeBytes {
             (
                 $0.loadUnaligned(fromByteOffset: 0, as: UInt16.self),
@@ -108,6 +108,6 @@ package struct ConnectionMonitor: ~Copyable {
         }
     }
 
-    /// Names for the pipes: inproc endpoints are shared by a whole context.
+    /// Numbers for the pipes' names: inproc endpoints are shared by a whole context.
     private static let counter = Atomic<Int>(0)
 }

@@ -1,7 +1,7 @@
 import CZeroMQ
 import Glibc
 
-/// A CURVE public key (Curve25519, RFC 7748): whom to trust. Anybody may know it.
+/// A CURVE public key (Curve25519, RFC 7748), which identifies a peer. It is not secret.
 package struct PublicKey: Hashable, Sendable {
     /// Size of public and of secret keys.
     package static let byteCount = 32
@@ -16,10 +16,10 @@ package struct PublicKey: Hashable, Sendable {
     }
 }
 
-/// A CURVE secret key: who has it can pose as its owner.
+/// A CURVE secret key: its holder can impersonate the owner.
 ///
-/// There is one copy of it here, overwritten when the last owner lets go; libzmq keeps copies of its own in the sockets that
-/// are given it. Nothing prints it.
+/// There is one copy of it here, which is overwritten when the last reference is released; libzmq keeps its own copies in the
+/// sockets that use it. It is never printed.
 // @unchecked Sendable: the memory is filled before init returns, and only read until deinit.
 package final class SecretKey: @unchecked Sendable, Hashable, CustomStringConvertible,
     CustomReflectable
@@ -28,7 +28,7 @@ package final class SecretKey: @unchecked Sendable, Hashable, CustomStringConver
     /// The public key that belongs to it.
     package let publicKey: PublicKey
 
-    /// A key of 32 bytes, which the caller should overwrite.
+    /// A key of 32 bytes; the caller should overwrite the array.
     package init(_ bytes: borrowing [UInt8]) throws(MessagingError) {
         precondition(bytes.count == PublicKey.byteCount, "a secret key has 32 bytes")
         memory = .allocate(byteCount: PublicKey.byteCount, alignment: 16)
@@ -54,7 +54,7 @@ package final class SecretKey: @unchecked Sendable, Hashable, CustomStringConver
         memory.deallocate()
     }
 
-    /// The key's bytes, where they lie; the pointer is good inside `body` only.
+    /// Calls `body` with the key's bytes in place; the pointer is valid inside `body` only.
     package func withUnsafeBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -84,7 +84,7 @@ package final class SecretKey: @unchecked Sendable, Hashable, CustomStringConver
         }
     }
 
-    /// Room for a public and a secret key as libzmq writes them (Z85, RFC 32 of ZeroMQ), overwritten afterwards.
+    /// Memory for a public and a secret key in libzmq's text form (Z85, RFC 32 of ZeroMQ), which is overwritten afterwards.
     private static func withTextMemory<Result>(
         _ body: (UnsafeMutablePointer<CChar>, UnsafeMutablePointer<CChar>) throws(MessagingError)
             -> Result
@@ -99,7 +99,7 @@ package final class SecretKey: @unchecked Sendable, Hashable, CustomStringConver
     }
 }
 
-/// Overwrites bytes that were secret, in a way that the optimiser keeps.
+/// Overwrites secret bytes in a way that the optimiser does not remove.
 package func wipe(_ bytes: inout [UInt8]) {
     bytes.withUnsafeMutableBytes { memory in
         if let start = memory.baseAddress { explicit_bzero(start, memory.count) }

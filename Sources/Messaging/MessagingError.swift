@@ -1,16 +1,16 @@
 import CZeroMQ
 
-/// What went wrong with a socket, and what errno said.
+/// A socket error, with errno.
 package enum MessagingError: Error, Hashable, CustomStringConvertible {
-    /// Another process listens there already.
+    /// Another process already listens there.
     case addressInUse(endpoint: String)
-    /// At the path there is a file, which stays.
+    /// The path is an existing file, which is kept.
     case notASocket(endpoint: String)
     /// The endpoint is not of the form `tcp://HOST:PORT` (or another transport that is built in).
     case invalidEndpoint(String)
     /// This machine has no such address or interface.
     case addressNotAvailable(endpoint: String)
-    /// Anything else that a call reports: what was tried, with what, and errno.
+    /// Any other error: the operation, its subject, and errno.
     case system(operation: String, subject: String, errno: Int32)
 
     /// One line for people.
@@ -19,9 +19,9 @@ package enum MessagingError: Error, Hashable, CustomStringConvertible {
         case .addressInUse(let endpoint):
             "\(endpoint) is in use by another program: stop it, or choose another port"
         case .notASocket(let endpoint):
-            "at \(endpoint) there is something that is no socket: choose another path"
+            "\(endpoint) exists and is not a socket: choose another path"
         case .invalidEndpoint(let endpoint):
-            "\(endpoint) is no endpoint: use tcp://ADDRESS:PORT"
+            "\(endpoint) is not a valid endpoint: use tcp://ADDRESS:PORT"
         case .addressNotAvailable(let endpoint):
             "\(endpoint) is not an address of this machine"
         case .system(let operation, let subject, let errno):

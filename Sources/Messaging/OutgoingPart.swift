@@ -4,7 +4,7 @@ import CZeroMQ
 package enum OutgoingPart {
     /// Copied: for headers.
     case bytes([UInt8])
-    /// Sent from where it lies: for payloads.
+    /// Sent in place, without a copy: for payloads.
     case shared(SharedBytes)
 
     /// Size in bytes.
@@ -15,7 +15,7 @@ package enum OutgoingPart {
         }
     }
 
-    /// Fills a message that has not been initialised.
+    /// Initialises a message.
     func initialize(_ message: UnsafeMutablePointer<zmq_msg_t>) throws(MessagingError) {
         switch self {
         case .bytes(let bytes):
@@ -27,7 +27,7 @@ package enum OutgoingPart {
                 zmq_msg_data(message).copyMemory(from: start, byteCount: source.count)
             }
         case .shared(let bytes):
-            // libzmq lets go on its I/O thread, after the last byte has left.
+            // libzmq releases it on its I/O thread, after the last byte was sent.
             let retained = Unmanaged.passRetained(bytes)
             let result = zmq_msg_init_data(
                 message, bytes.start, bytes.count,
@@ -43,14 +43,14 @@ package enum OutgoingPart {
     }
 }
 
-/// Bytes that never change and never move: libzmq sends them from here, again and again if need be.
+/// Immutable bytes at a fixed address: libzmq sends them from here, repeatedly if necessary.
 // @unchecked Sendable: the memory is filled before init returns, and only read until deinit.
 package final class SharedBytes: @unchecked Sendable {
     /// Number of bytes.
     package let count: Int
     fileprivate let start: UnsafeMutableRawPointer
 
-    /// Memory of `count` bytes that `fill` must fill wholly.
+    /// Allocates `count` bytes, which `fill` must fill completely.
     package init(count: Int, filledBy fill: (UnsafeMutableRawBufferPointer) -> Void) {
         self.count = count
         start = .allocate(byteCount: max(count, 1), alignment: 16)
@@ -66,7 +66,7 @@ package final class SharedBytes: @unchecked Sendable {
         start.deallocate()
     }
 
-    /// The bytes, where they lie.
+    /// Calls `body` with the bytes in place.
     package func withUnsafeBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {

@@ -1,12 +1,12 @@
 import CZeroMQ
 import Glibc
 
-/// Waits for sockets and descriptors, several at once.
+/// Waits for several sockets and descriptors at once.
 ///
-/// Sockets are watched by handle: a poller must not outlive them. Pollers are cheap; when a socket is replaced, so is
-/// the poller.
+/// Sockets are watched by handle: a poller must not outlive them. Pollers are cheap; when a socket is replaced, create a new
+/// poller.
 package struct Poller: ~Copyable {
-    /// A place in the poller.
+    /// An entry of the poller.
     package struct Token: Hashable, Sendable {
         fileprivate let index: Int
     }
@@ -14,17 +14,17 @@ package struct Poller: ~Copyable {
     private struct Item {
         /// None for a plain descriptor.
         var socket: UnsafeMutableRawPointer?
-        /// What is waited for, and of that what is ready (ZMQ_POLLIN, ZMQ_POLLOUT).
+        /// The events to wait for, and which of them are ready (ZMQ_POLLIN, ZMQ_POLLOUT).
         var events: Int32
-        /// Its state may change without its descriptor saying so: others send and receive on it.
+        /// Its state may change without a signal on its descriptor: other code sends and receives on it.
         var isShared: Bool
-        /// It was ready when it was asked last, or never was asked.
+        /// It was ready at the last query, or has not been queried.
         var mayBeReady = true
         var ready: Int32 = 0
     }
 
     private var items: [Item] = []
-    /// One for each item, in their order; a socket's becomes readable when its state may have changed.
+    /// One for each item, in order; a socket's becomes readable when its state may have changed.
     private var descriptors: [pollfd] = []
 
     package init() {}
@@ -40,28 +40,28 @@ package struct Poller: ~Copyable {
         add(socket: monitor.handle, events: ZMQ_POLLIN, isShared: false)
     }
 
-    /// Watches an authenticator for questions.
+    /// Watches an authenticator for requests.
     package mutating func add(_ authenticator: borrowing Authenticator) -> Token {
         add(socket: authenticator.handle, events: ZMQ_POLLIN, isShared: false)
     }
 
-    /// Watches a file descriptor for something to read.
+    /// Watches a file descriptor for readability.
     package mutating func add(descriptor: Int32) -> Token {
         add(Item(socket: nil, events: ZMQ_POLLIN, isShared: false), descriptor: descriptor)
     }
 
-    /// Blocks until something is ready or the time is over; says whether something is.
+    /// Blocks until something is ready or the time is over; returns whether something is ready.
     ///
-    /// Without a time it waits for ever. It may end early with nothing ready: a signal handler ran, or libzmq had something
-    /// to do of its own. (zmq_poll(3) would go on waiting, but asks the kernel twice each time.)
+    /// Without a time it waits indefinitely. It may return early with nothing ready: a signal handler ran, or libzmq had internal
+    /// work. (zmq_poll(3) would continue to wait, but makes two system calls each time.)
     package mutating func wait(milliseconds: Int?) throws(MessagingError) -> Bool {
         for index in items.indices { items[index].ready = 0 }
-        // A socket's descriptor tells of changes only: what is ready already has to be asked for. It costs a system call: what
-        // was not ready when asked last, and is nobody else's, still is not.
+        // A socket's descriptor only signals changes: a state that is already ready has to be queried, which costs a system call.
+        // A socket that was not ready at the last query, and is not shared, is still not ready.
         let isReadyAlready = try readEvents { item, _ in
             item.socket != nil && (item.isShared || item.mayBeReady)
         }
-        // The others are looked at all the same, without waiting: a socket that is never empty would hide them for ever.
+        // The others are checked nevertheless, without waiting: otherwise a socket that is never empty would hide them forever.
         let timeout = isReadyAlready ? 0 : Int32(clamping: milliseconds ?? -1)
         if poll(&descriptors, nfds_t(descriptors.count), timeout) < 0 {
             guard errno == EINTR else {
@@ -73,7 +73,7 @@ package struct Poller: ~Copyable {
         return isReadyAlready || isReadyNow
     }
 
-    /// Asks those that may be ready, without waiting: whether one of them is.
+    /// Queries the items that may be ready, without waiting; returns whether one of them is.
     private mutating func readEvents(
         _ mayBeReady: (Item, pollfd) -> Bool
     ) throws(MessagingError) -> Bool {
@@ -102,7 +102,7 @@ package struct Poller: ~Copyable {
         return isAnyReady
     }
 
-    /// Whether there is something to receive or read.
+    /// Whether there is a message to receive or data to read.
     package func isReadable(_ token: Token) -> Bool {
         items[token.index].ready & ZMQ_POLLIN != 0
     }

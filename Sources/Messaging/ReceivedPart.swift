@@ -2,17 +2,17 @@ import CZeroMQ
 
 /// One received part, in the memory that libzmq received it into: it can be written to disk without a copy.
 ///
-/// A small part (below 8 KB) shares its memory with its neighbours, which stays as long as any of them does.
+/// A small part (below 8 KB) shares its memory with its neighbours; the memory is kept as long as any of them.
 // @unchecked Sendable: the message is filled before anyone else sees the object and only read afterwards; freeing it
 // happens once, and libzmq counts references to shared content atomically.
 package final class ReceivedPart: @unchecked Sendable {
     private let message: UnsafeMutablePointer<zmq_msg_t>
-    /// Whether the same message goes on with another part.
+    /// Whether another part of the same message follows.
     let hasMore: Bool
 
-    /// Takes the next part off a socket; nil when none is waiting.
+    /// Receives the next part from a socket; nil when none is pending.
     init?(from handle: UnsafeMutableRawPointer) throws(MessagingError) {
-        // A place of its own: libzmq keeps small contents inside zmq_msg_t, so it must never move.
+        // Allocated separately: libzmq keeps small contents inside zmq_msg_t, so it must never move.
         message = .allocate(capacity: 1)
         zmq_msg_init(message)
         while zmq_msg_recv(message, handle, ZMQ_DONTWAIT) < 0 {
@@ -34,7 +34,7 @@ package final class ReceivedPart: @unchecked Sendable {
     /// Size in bytes.
     package var count: Int { zmq_msg_size(message) }
 
-    /// The bytes, where they lie; the pointer is good as long as this object lives.
+    /// The bytes in place; the pointer is valid as long as this object exists.
     package func withUnsafeBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -52,21 +52,21 @@ package final class ReceivedPart: @unchecked Sendable {
 }
 
 extension ReceivedPart {
-    /// Stands for the connection that it came over: as long as any part of that is kept, no other connection has the same.
-    /// Nil for the part that a ROUTER puts in front.
+    /// Identifies the connection that it came over: as long as a part of that connection is kept, no other connection has the
+    /// same value. Nil for the identity part that a ROUTER adds.
     package var connection: UnsafeRawPointer? {
-        // Every connection has a table of properties of its own, which its parts share and keep.
+        // Every connection has its own table of properties, which its parts share and retain.
         zmq_msg_gets(message, "Socket-Type").map { UnsafeRawPointer($0) }
     }
 
-    /// The descriptor of the connection that it came over, which is libzmq's and may be closed by now.
+    /// The descriptor of the connection that it came over; libzmq owns it and may have closed it.
     package var descriptor: Int32? {
         let descriptor = zmq_msg_get(message, ZMQ_SRCFD)
         return descriptor >= 0 ? descriptor : nil
     }
 }
 
-/// An IPv4 address as people know it, on a socket that understands IPv6 too (RFC 4291 §2.5.5.2).
+/// An IPv4 address in dotted form, from a socket that also supports IPv6 (RFC 4291 §2.5.5.2).
 func withoutMapping(_ address: String) -> String {
     let mapped = "::ffff:"
     return address.hasPrefix(mapped) ? String(address.dropFirst(mapped.count)) : address
@@ -74,10 +74,10 @@ func withoutMapping(_ address: String) -> String {
 
 /// A whole message as it was received.
 package struct ReceivedMessage: Sendable {
-    /// The parts, as many as were asked for at most.
+    /// The parts, at most the requested number.
     package var parts: [ReceivedPart]
-    /// How many more there were, and are gone.
+    /// How many further parts were dropped.
     package var droppedParts: Int
-    /// What the whole message took of its connection, frames included, before TCP.
+    /// The size of the whole message on its connection, including framing, excluding TCP.
     package var wireBytes: Int
 }

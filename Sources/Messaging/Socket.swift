@@ -1,9 +1,9 @@
 import CZeroMQ
 import Glibc
 
-/// A ZeroMQ socket. One thread owns it: make it inside that thread.
+/// A ZeroMQ socket. One thread owns it: create it on that thread.
 package struct Socket: ~Copyable {
-    /// The patterns that are used here.
+    /// The socket types in use.
     package enum Kind: Hashable, Sendable {
         /// An agent's end: one connection, no addressing.
         case dealer
@@ -24,17 +24,17 @@ package struct Socket: ~Copyable {
         }
     }
 
-    /// What became of a message.
+    /// The result of sending a message.
     package enum SendResult: Hashable, Sendable {
         /// libzmq has it.
         case sent
-        /// No room, or nobody connected: nothing of it was taken.
+        /// No room, or no connection: nothing was sent.
         case wouldBlock
         /// ROUTER: the peer is gone. The message is dropped.
         case unreachable
     }
 
-    /// Closes the socket when the last owner goes: this value, or the monitor that listens to it.
+    /// Closes the socket when the last owner is released: this value, or the monitor of it.
     final class Owner {
         let handle: UnsafeMutableRawPointer
         private let context: Context
@@ -50,13 +50,13 @@ package struct Socket: ~Copyable {
     }
 
     let owner: Owner
-    /// ROUTER: the first part of a message is no part of what the peer has sent.
+    /// ROUTER: the first part of a message is not sent by the peer.
     private let addsIdentity: Bool
     private let isEncrypted: Bool
-    /// Part of this module only: pollers need it.
+    /// Internal to this module: pollers need it.
     var handle: UnsafeMutableRawPointer { owner.handle }
 
-    /// A socket with its options set, neither bound nor connected.
+    /// Creates a socket with its options set, neither bound nor connected.
     package init(
         _ kind: Kind, in context: Context, options: SocketOptions = SocketOptions()
     ) throws(MessagingError) {
@@ -78,24 +78,24 @@ package struct Socket: ~Copyable {
         }
     }
 
-    /// libzmq removes whatever is at the path of a Unix socket: it takes it for one that somebody has left behind.
+    /// libzmq removes any file at the path of a Unix socket, because it assumes a stale socket.
     private static func wouldReplaceFile(_ endpoint: String) -> Bool {
         let scheme = "ipc://"
-        // What begins with "@" is no path (unix(7), "abstract").
+        // A name that begins with "@" is not a path (unix(7), "abstract").
         guard endpoint.hasPrefix(scheme), !endpoint.hasPrefix("\(scheme)@") else { return false }
         var status = stat()
         guard lstat(String(endpoint.dropFirst(scheme.count)), &status) == 0 else { return false }
         return status.st_mode & S_IFMT != S_IFSOCK
     }
 
-    /// Begins to connect: whether anybody is there shows later.
+    /// Starts to connect; the result is reported later, by events.
     package func connect(_ endpoint: String) throws(MessagingError) {
         guard zmq_connect(handle, endpoint) == 0 else {
             throw .last("connect to", endpoint: endpoint)
         }
     }
 
-    /// Where it listens, with the port that was found.
+    /// The endpoint on which it listens, with the actual port.
     package func lastEndpoint() throws(MessagingError) -> String {
         var size = 1_024
         let text: String? = withUnsafeTemporaryAllocation(of: CChar.self, capacity: size) {
@@ -110,8 +110,7 @@ package struct Socket: ~Copyable {
         return text
     }
 
-    /// The next whole message; nil when none is waiting. Never blocks. Parts past `maximumParts` are dropped and
-    /// counted.
+    /// The next complete message; nil when none is pending. Never blocks. Parts beyond `maximumParts` are dropped and counted.
     package func receive(maximumParts: Int) throws(MessagingError) -> ReceivedMessage? {
         guard var part = try ReceivedPart(from: handle) else { return nil }
         var message = ReceivedMessage(parts: [], droppedParts: 0, wireBytes: 0)
@@ -134,19 +133,19 @@ package struct Socket: ~Copyable {
         }
     }
 
-    /// What a part takes on the wire: ZMTP 3.1 §4.1 (one byte of flags, and one or eight of size), and what CURVE puts around a
-    /// part (RFC 26 of ZeroMQ, "MESSAGE": 8 bytes of name, 8 of nonce, 16 of authentication, one of flags).
+    /// The size of a part on the wire: ZMTP 3.1 §4.1 (one byte of flags, and one or eight of size), plus the CURVE overhead (RFC
+    /// 26 of ZeroMQ, "MESSAGE": 8 bytes of name, 8 of nonce, 16 of authentication, one of flags).
     private static func frameBytes(_ count: Int, _ isEncrypted: Bool) -> Int {
         let body = isEncrypted ? count + 33 : count
         return body + (body <= 255 ? 2 : 9)
     }
 
-    /// Hands a whole message over. Never blocks.
+    /// Sends a complete message. Never blocks.
     package func send(_ parts: OutgoingPart...) throws(MessagingError) -> SendResult {
         try send(parts)
     }
 
-    /// Hands a whole message over. Never blocks.
+    /// Sends a complete message. Never blocks.
     package func send(_ parts: [OutgoingPart]) throws(MessagingError) -> SendResult {
         precondition(!parts.isEmpty, "a message has at least one part")
         var result = SendResult.sent
@@ -155,7 +154,8 @@ package struct Socket: ~Copyable {
             let partResult = try send(part, flags: ZMQ_DONTWAIT | (isLast ? 0 : ZMQ_SNDMORE))
             if partResult == .sent { continue }
             if index == 0 { return partResult }
-            // The connection broke between two parts: libzmq takes the message back, and the other parts for nothing.
+            // The connection was lost between two parts: libzmq discards the message, and the remaining parts are accepted and
+            // dropped.
             result = partResult
         }
         return result

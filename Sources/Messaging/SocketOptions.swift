@@ -1,36 +1,36 @@
 import CZeroMQ
 
-/// What a socket is set to before it binds or connects. Durations in milliseconds, as libzmq has them.
+/// The settings of a socket before it binds or connects. Durations are in milliseconds, as in libzmq.
 package struct SocketOptions: Hashable, Sendable {
-    /// How long unsent messages survive the socket; 0 drops them at once.
+    /// How long unsent messages are kept after the socket is closed; 0: they are dropped at once.
     package var lingerMilliseconds: Int32 = 0
-    /// A larger part ends the connection that it came over; -1: no limit.
+    /// A larger part closes its connection; -1: no limit.
     package var maximumPartBytes: Int64 = -1
-    /// Messages that wait to be received, per connection; 0: no limit.
+    /// Maximum received messages in the queue, per connection; 0: no limit.
     package var receiveQueue: Int32 = 1_000
-    /// Messages that wait to be sent, per connection; 0: no limit.
+    /// Maximum unsent messages in the queue, per connection; 0: no limit.
     package var sendQueue: Int32 = 1_000
-    /// Whether messages are queued for finished connections only.
+    /// Whether messages are only queued for established connections.
     package var sendsOnlyWhenConnected = false
-    /// Pause before connecting again; -1: never connects again by itself.
+    /// Pause before reconnecting; -1: never reconnects automatically.
     package var reconnectMilliseconds: Int32 = 100
-    /// The pause doubles up to this one; 0: it stays.
+    /// Maximum to which the pause doubles; 0: it is constant.
     package var reconnectMaximumMilliseconds: Int32 = 0
-    /// How long ZMTP's greeting may take.
+    /// Timeout of the ZMTP handshake.
     package var handshakeMilliseconds: Int32 = 30_000
-    /// ZMTP's own heartbeats: how often; 0: none.
+    /// Interval of ZMTP heartbeats; 0: none.
     package var heartbeatMilliseconds: Int32 = 0
-    /// How long an answer to one may take.
+    /// Timeout of the answer to a heartbeat.
     package var heartbeatTimeoutMilliseconds: Int32 = 0
     /// Whether TCP probes idle connections.
     package var probesIdleConnections = false
-    /// Whether IPv6 addresses are understood (IPv4 ones stay so).
+    /// Whether IPv6 is supported in addition to IPv4.
     package var understandsIPv6 = true
-    /// ROUTER: whether sending to a peer that is gone says so, instead of dropping the message.
+    /// ROUTER: whether sending to a disconnected peer is reported, instead of dropping the message.
     package var reportsUnreachablePeers = false
-    /// ROUTER: whether a peer that takes another's routing identity gets its place; refused otherwise.
+    /// ROUTER: whether a peer that uses another's routing identity replaces it; it is refused otherwise.
     package var handsOverIdentities = false
-    /// Who may connect, and who may read what is sent.
+    /// Authentication and encryption.
     package var security = SocketSecurity.plain
 
     package init() {}

@@ -2,17 +2,18 @@ import CZeroMQ
 
 /// How a socket's connections are protected (ZMTP's mechanisms NULL and CURVE, RFC 26 of ZeroMQ).
 package enum SocketSecurity: Hashable, Sendable {
-    /// Anybody may connect, and read what is sent.
+    /// No authentication, no encryption.
     case plain
-    /// The listening end: has this key, and admits whom an ``Authenticator`` admits; nobody where there is none, or none any more.
+    /// The listening end: has this key, and admits the peers that an ``Authenticator`` admits; none if there is no authenticator,
+    /// or no longer one.
     case server(SecretKey)
-    /// The connecting end: has this key, and talks to the holder of that one only.
+    /// The connecting end: has this key, and only talks to the holder of the server key.
     case client(SecretKey, server: PublicKey)
 
-    /// `ZMQ_ZAP_ENFORCE_DOMAIN`: libzmq 4.3 knows it, its header names it for builds with the draft API only.
+    /// `ZMQ_ZAP_ENFORCE_DOMAIN`: supported by libzmq 4.3, but declared in its header for builds with the draft API only.
     private static let enforceDomain: Int32 = 93
 
-    /// Whether messages travel encrypted.
+    /// Whether messages are encrypted.
     var isEncrypted: Bool {
         switch self {
         case .plain: false
@@ -20,7 +21,7 @@ package enum SocketSecurity: Hashable, Sendable {
         }
     }
 
-    /// Sets it on a new socket.
+    /// Applies it to a new socket.
     func apply(to handle: UnsafeMutableRawPointer) throws(MessagingError) {
         switch self {
         case .plain:
@@ -29,7 +30,7 @@ package enum SocketSecurity: Hashable, Sendable {
             try Self.set(ZMQ_CURVE_SERVER, to: Int32(1), on: handle)
             try Self.set(ZMQ_CURVE_SECRETKEY, to: secret, on: handle)
             try Self.set(ZMQ_ZAP_DOMAIN, to: Array("tributary".utf8), on: handle)
-            // Without it, libzmq admits everybody once nobody answers.
+            // Without it, libzmq admits every peer when there is no authenticator.
             try Self.set(Self.enforceDomain, to: Int32(1), on: handle)
         case .client(let secret, let server):
             try Self.set(ZMQ_CURVE_SERVERKEY, to: server.bytes, on: handle)

@@ -17,14 +17,14 @@ package final class WakeUp: Sendable {
         close(descriptor)
     }
 
-    /// Makes the descriptor readable; any number of signals before a drain are one.
+    /// Makes the descriptor readable; any number of signals before a drain counts as one.
     package func signal() {
         var one: UInt64 = 1
-        // Fails only when the counter is full, and then it is readable anyway.
+        // Fails only when the counter is full, and then the descriptor is readable anyway.
         _ = write(descriptor, &one, MemoryLayout<UInt64>.size)
     }
 
-    /// Takes all signals away; says whether there was one.
+    /// Clears all signals; returns whether there was one.
     @discardableResult
     package func drain() -> Bool {
         var count: UInt64 = 0

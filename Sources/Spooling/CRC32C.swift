@@ -1,6 +1,6 @@
 import CChecksum
 
-/// CRC-32C (Castagnoli, RFC 3720 §B.4): what the processors of camera boxes have an instruction for.
+/// CRC-32C (Castagnoli, RFC 3720 §B.4), for which the processors of camera boxes have an instruction.
 package struct CRC32C: Hashable, Sendable {
     private static let hasInstruction = CChecksum_has_crc32c() != 0
     /// Reflected polynomial 0x1EDC6F41.
@@ -17,7 +17,7 @@ package struct CRC32C: Hashable, Sendable {
     /// The checksum of everything so far.
     package var value: UInt32 { ~state }
 
-    /// Takes in more bytes.
+    /// Adds bytes.
     package mutating func update(_ bytes: UnsafeRawBufferPointer) {
         guard Self.hasInstruction else { return updateByTable(bytes) }
         guard let start = bytes.baseAddress else { return }

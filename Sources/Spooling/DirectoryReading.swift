@@ -1,11 +1,11 @@
 import CLinux
 import Glibc
 
-/// What a spool's directory has, read: the same for its owner and for those who only look.
+/// Reads a spool's directory, for its owner and for read-only access.
 struct DirectoryReading: Sendable {
     let path: String
 
-    /// The names of its entries that `isWanted`.
+    /// The names of the entries that match `isWanted`.
     func names(where isWanted: (String) -> Bool) throws(SpoolError) -> [String] {
         guard let handle = opendir(path) else {
             throw .system(operation: "read the directory", path: path, errno: errno)
@@ -27,7 +27,7 @@ struct DirectoryReading: Sendable {
         guard file >= 0 else { throw error("open", name) }
         defer { close(file) }
         var status = stat()
-        guard fstat(file, &status) == 0 else { throw error("look at", name) }
+        guard fstat(file, &status) == 0 else { throw error("get the status of", name) }
         let size = max(0, min(limit, Int(status.st_size) - offset))
         var failure: Int32?
         let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
@@ -49,11 +49,11 @@ struct DirectoryReading: Sendable {
 
     func sizeBytes(of name: String) throws(SpoolError) -> Int {
         var status = stat()
-        guard stat("\(path)/\(name)", &status) == 0 else { throw error("look at", name) }
+        guard stat("\(path)/\(name)", &status) == 0 else { throw error("get the status of", name) }
         return Int(status.st_size)
     }
 
-    /// The last system call's error.
+    /// An error with the last system call's errno.
     func error(_ operation: String, _ name: String) -> SpoolError {
         .system(operation: operation, path: "\(path)/\(name)", errno: errno)
     }

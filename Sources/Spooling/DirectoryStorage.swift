@@ -1,19 +1,19 @@
 import CLinux
 import Glibc
 
-/// A spool's directory on a real disk, held by one process at a time.
+/// A spool's directory on a real disk, locked by one process at a time.
 ///
-/// Files are opened for every operation: ten or so a second, which costs less than keeping account of descriptors would.
+/// Files are opened for every operation: ten or so per second, which costs less than managing open descriptors.
 package final class DirectoryStorage: SpoolStorage {
-    /// Held for the process's life; the kernel lets go of it when the process ends, however it ends.
+    /// Held until the process ends; the kernel then releases it, for whatever reason the process ends.
     private static let lockName = "lock"
 
     package var path: String { reading.path }
     private let reading: DirectoryReading
     private let lock: Int32
 
-    /// Makes the directory if need be, and takes its lock.
-    /// - Throws: ``SpoolError/inUse(path:)`` while another process has it.
+    /// Creates the directory if necessary, and takes its lock.
+    /// - Throws: ``SpoolError/inUse(path:)`` when another process has it.
     package init(path: String) throws(SpoolError) {
         reading = DirectoryReading(path: path)
         try Self.makeDirectories(path)
@@ -40,10 +40,10 @@ package final class DirectoryStorage: SpoolStorage {
             made += "/\(part)"
             guard mkdir(made, 0o700) == 0 || errno == EEXIST else {
                 let code = errno
-                // A directory above may be there and not be ours to write.
+                // A parent directory may exist without being writable.
                 var status = stat()
                 if stat(made, &status) == 0 { continue }
-                throw .system(operation: "make the directory", path: path, errno: code)
+                throw .system(operation: "create the directory", path: path, errno: code)
             }
         }
     }

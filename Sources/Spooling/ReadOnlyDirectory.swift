@@ -1,8 +1,8 @@
 import Glibc
 
-/// A spool's directory that is only looked at: its lock is not taken, and nothing in it is changed, whatever is found wrong.
+/// A read-only view of a spool's directory: it takes no lock and changes nothing, whatever errors are found.
 ///
-/// Whoever owns it may go on meanwhile; what he deletes is gone for the reader too.
+/// The owner may continue to write meanwhile; files that it deletes are gone for the reader too.
 package struct ReadOnlyDirectory: SpoolStorage {
     package var path: String { reading.path }
     private let reading: DirectoryReading
@@ -13,7 +13,7 @@ package struct ReadOnlyDirectory: SpoolStorage {
         _ = try names()
     }
 
-    /// Whether a directory has the files of a spool.
+    /// Whether a directory contains spool files.
     package static func holdsSpool(_ path: String) -> Bool {
         do throws(SpoolError) {
             return try ReadOnlyDirectory(path: path).names().contains { SpoolName($0) != nil }
@@ -46,7 +46,7 @@ package struct ReadOnlyDirectory: SpoolStorage {
         throw .system(operation: "rename", path: "\(path)/\(name)", errno: EROFS)
     }
 
-    /// What a writer would put in order stays; the reader leaves it out all the same.
+    /// What a writer would repair is not changed; the reader ignores it nevertheless.
     package func delete(_ name: String) throws(SpoolError) {}
 
     package func synchronize(_ names: [String]) throws(SpoolError) {}

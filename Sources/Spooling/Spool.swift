@@ -1,16 +1,16 @@
-/// What is known of one spool's files: a value, and nothing to trust, because it is read from them at every start.
+/// The state of one spool's files: a value that is rebuilt from the files at every start.
 package struct Spool: Hashable, Sendable {
     /// A file of the spool.
     struct File: Hashable, Sendable {
         var number: UInt32
-        /// From its first record to where the next file begins.
+        /// From its first record to the start of the next file.
         var numbers: Range<UInt64>
         var sizeBytes: Int
         var beginsGroup: Bool
         var salt: UInt32
     }
 
-    /// A record in the place of others that were given up.
+    /// A record that replaces others that were dropped.
     package struct Substitute: Hashable, Sendable {
         package var numbers: ClosedRange<UInt64>
         package var kind: UInt16
@@ -23,42 +23,42 @@ package struct Spool: Hashable, Sendable {
         }
     }
 
-    /// Whole files that can go together: nothing in what remains depends on them.
+    /// Complete files that can be dropped together: no remaining record depends on them.
     package struct Group: Hashable, Sendable {
         package let numbers: ClosedRange<UInt64>
         let files: Range<Int>
-        /// Whether it reaches to the newest record, so that what is written next depends on it.
+        /// Whether it includes the newest record, so that the next records depend on it.
         package let isNewest: Bool
     }
 
-    /// Its place among the directory's spools.
+    /// Its position among the directory's spools.
     package let generation: UInt32
-    /// 16 bytes: who numbers the records.
+    /// 16 bytes: the identity that numbers the records.
     package let identity: [UInt8]
-    /// 16 bytes of the caller's: what the records were written under.
+    /// 16 bytes of the caller's: the context in which the records were written.
     package let origin: [UInt8]
     var files: [File] = []
     package internal(set) var substitutes: [Substitute] = []
     var substituteBytes = 0
     /// The number of the next record.
     package internal(set) var nextNumber: UInt64 = 1
-    /// Whether every record that was ever written is known: not after a power cut, and not where the newest file is damaged.
+    /// Whether every record that was ever written is known: not after a power cut, and not when the newest file is damaged.
     package internal(set) var isTailCertain = true
-    /// When the newest file was begun, on the caller's clock; nil: it is of an earlier life, and no longer written.
+    /// When the newest file was begun, on the caller's clock; nil: it is from an earlier run, and no longer written.
     var activeSince: Int64?
     var nextFile: UInt32 = 0
 
-    /// The oldest number that it stands for, or the next there will be.
+    /// The oldest number in the spool, or the next one to be written.
     package var firstNumber: UInt64 {
         let file = files.first?.numbers.lowerBound ?? nextNumber
         return min(file, substitutes.first?.numbers.lowerBound ?? file)
     }
 
-    /// Bytes of all its files.
+    /// Total size of its files.
     package var sizeBytes: Int { files.reduce(substituteBytes) { $0 + $1.sizeBytes } }
 
-    /// What the records from a number on take. In the file that holds the number, bytes are taken to be spread evenly over its
-    /// numbers: where in it each record lies is found out only when it is read.
+    /// The size of the records from a number on. In the file that contains the number, bytes are assumed to be spread evenly over
+    /// its numbers: the position of each record is only determined when it is read.
     package func sizeBytes(from number: UInt64) -> Int {
         files.reduce(0) { total, file in
             if file.numbers.lowerBound >= number { return total + file.sizeBytes }
@@ -71,7 +71,7 @@ package struct Spool: Hashable, Sendable {
 
     var fileNames: [String] { files.map { SpoolName.file(generation, $0.number) } }
 
-    /// The oldest group that has no number before `number`.
+    /// The oldest group without a number before `number`.
     package func oldestGroup(from number: UInt64) -> Group? {
         guard let first = files.firstIndex(where: { $0.numbers.lowerBound >= number }) else {
             return nil
@@ -92,11 +92,11 @@ package struct Spool: Hashable, Sendable {
 enum SpoolName: Hashable {
     case file(generation: UInt32, number: UInt32)
     case substitutes(generation: UInt32)
-    /// That there was such a spool, for as long as it has not ended: its other files come and go.
+    /// Marks that the spool exists, until it has ended: its other files come and go.
     case mark(generation: UInt32)
 
     static let suffix = ".spool"
-    /// What is being written, before it takes the place of something.
+    /// Suffix of a file that is being written, before it replaces another one.
     static let temporarySuffix = ".new"
 
     init?(_ name: String) {

@@ -1,6 +1,6 @@
 import Glibc
 
-/// What can go wrong with a spool's files.
+/// An error with a spool's files.
 package enum SpoolError: Error, Hashable, Sendable, CustomStringConvertible {
     /// A system call failed.
     case system(operation: String, path: String, errno: Int32)
@@ -16,7 +16,7 @@ package enum SpoolError: Error, Hashable, Sendable, CustomStringConvertible {
         case .inUse(let path):
             "the spool \(path) is in use by another agent: stop that agent, or use another --spool"
         case .recordTooLarge(let size):
-            "a record of \(size) bytes is more than a spool's \(SpoolFormat.maximumBodyBytes)"
+            "a record of \(size) bytes exceeds a spool's limit of \(SpoolFormat.maximumBodyBytes)"
         }
     }
 }

@@ -1,34 +1,34 @@
 /// The byte layout of a spool's files. Everything is little-endian; the module's article has the tables.
 package enum SpoolFormat {
-    /// What every file begins with: a word and the layout's version.
+    /// The first bytes of every file: a magic number that includes the layout's version.
     static let fileMagic: UInt64 = 0x314C_4F4F_5053_5254  // "TRSPOOL1"
     static let recordMagic: UInt32 = 0x4452_4352  // "RCRD"
-    /// Of a file's fixed header.
+    /// Size of a file's fixed header.
     static let fileHeaderBytes = 72
-    /// Of a record's header.
+    /// Size of a record's header.
     static let recordHeaderBytes = 32
-    /// Records begin at multiples of this: where a reader that lost its place looks for the next one.
+    /// Records begin at multiples of this: where a reader that lost synchronisation looks for the next one.
     static let alignment = 8
-    /// Of spools and of what they were written under.
+    /// Size of the identities of spools and of their origins.
     package static let identityBytes = 16
-    /// The longest body: a message's largest payload and header (4 MiB and 256 KiB), and room.
+    /// Maximum body: a message's largest payload and header (4 MiB and 256 KiB), with a margin.
     package static let maximumBodyBytes = 5 << 20
-    /// The longest preamble: two formats with all their parameter sets.
+    /// Maximum preamble: two formats with all their parameter sets.
     package static let maximumPreambleBytes = 1 << 20
 
-    /// `count`, up to where the next record may begin.
+    /// `count`, rounded up to where the next record may begin.
     static func aligned(_ count: Int) -> Int { (count + alignment - 1) & ~(alignment - 1) }
 }
 
-/// The beginning of a file: whose it is, and what one must know to read it alone.
+/// The header of a file: its spool, and the data that is needed to read it alone.
 struct SpoolFileHeader: Hashable, Sendable {
-    /// Spools of one directory, in the order in which they were begun.
+    /// Position of the spool in its directory, in the order in which spools were begun.
     var generation: UInt32
-    /// Files of one spool, in their order.
+    /// Position of the file in its spool.
     var file: UInt32
-    /// 16 random bytes: who numbers the records.
+    /// 16 random bytes: the identity that numbers the records.
     var identity: [UInt8]
-    /// 16 bytes of the caller's: what the records were written under.
+    /// 16 bytes of the caller's: the context in which the records were written.
     var origin: [UInt8]
     /// The number of the first record.
     var firstNumber: UInt64
@@ -37,7 +37,7 @@ struct SpoolFileHeader: Hashable, Sendable {
     /// The caller's, opaque.
     var preamble: [UInt8]
 
-    /// With what is before the first record.
+    /// Including the padding before the first record.
     var sizeBytes: Int { SpoolFormat.aligned(SpoolFormat.fileHeaderBytes + preamble.count) }
 
     func encoded() -> [UInt8] {
@@ -61,7 +61,7 @@ struct SpoolFileHeader: Hashable, Sendable {
         return bytes
     }
 
-    /// Nil when the bytes are not a whole, sound header.
+    /// Nil when the bytes are not a complete, valid header.
     init?(_ bytes: UnsafeRawBufferPointer) {
         let fixed = SpoolFormat.fileHeaderBytes
         guard bytes.count >= fixed, bytes.littleEndian(at: 0) == SpoolFormat.fileMagic else {
@@ -102,23 +102,23 @@ struct SpoolFileHeader: Hashable, Sendable {
     }
 }
 
-/// The beginning of a record, with a checksum of its own: a record whose body is damaged still says which numbers are lost.
+/// The header of a record, with its own checksum: a record with a damaged body still shows which numbers are lost.
 struct SpoolRecordHeader: Hashable, Sendable {
     var bodyBytes: Int
     var firstNumber: UInt64
-    /// How many numbers it takes, at least 1.
+    /// How many numbers it uses, at least 1.
     var count: UInt32
     /// The caller's.
     var kind: UInt16
-    /// Whether a reader may begin here after a loss.
+    /// Whether a reader may resume here after a loss.
     var beginsGroup: Bool
     var bodyChecksum: UInt32
 
     var lastNumber: UInt64 { firstNumber + UInt64(count) - 1 }
-    /// With its body, up to where the next record begins.
+    /// Including its body, up to the start of the next record.
     var recordBytes: Int { SpoolFormat.aligned(SpoolFormat.recordHeaderBytes + bodyBytes) }
 
-    /// - Parameter salt: the file's header, so that no record of another file is ever taken for one of this.
+    /// - Parameter salt: from the file's header, so that a record of another file is never accepted.
     func encoded(salt: UInt32) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(SpoolFormat.recordHeaderBytes)
@@ -133,7 +133,7 @@ struct SpoolRecordHeader: Hashable, Sendable {
         return bytes
     }
 
-    /// Nil when the bytes are no sound header.
+    /// Nil when the bytes are not a valid header.
     init?(_ bytes: UnsafeRawBufferPointer, salt: UInt32) {
         guard bytes.count >= SpoolFormat.recordHeaderBytes,
             bytes.littleEndian(at: 0) == SpoolFormat.recordMagic
@@ -175,12 +175,12 @@ struct SpoolRecordHeader: Hashable, Sendable {
 }
 
 extension SpoolFileHeader {
-    /// What ties records to their file.
+    /// The value that ties records to their file.
     var salt: UInt32 { encoded().withUnsafeBytes { $0.littleEndian(at: 64) } }
 }
 
 extension [UInt8] {
-    /// The bytes where they lie; unlike `withUnsafeBytes`, it throws what the body throws.
+    /// Calls `body` with the bytes in place; unlike `withUnsafeBytes`, it has typed errors.
     func withBytes<Result>(
         _ body: (UnsafeRawBufferPointer) throws(SpoolError) -> Result
     ) throws(SpoolError) -> Result {

@@ -1,4 +1,4 @@
-/// What a spool gives back.
+/// The result of reading from a spool.
 package struct SpoolContents: Sendable {
     package enum Item: Sendable {
         case record(numbers: ClosedRange<UInt64>, kind: UInt16, body: ArraySlice<UInt8>)
@@ -12,9 +12,9 @@ package struct SpoolContents: Sendable {
         }
     }
 
-    /// In their order, without a hole.
+    /// In order, without a hole.
     package var items: [Item]
-    /// What one must know before the first item; nil: what was known before holds.
+    /// The caller's data that applies before the first item; nil: unchanged.
     package var preamble: [UInt8]?
 
     package init(items: [Item], preamble: [UInt8]?) {
@@ -24,9 +24,9 @@ package struct SpoolContents: Sendable {
 }
 
 extension SpoolSet {
-    /// The file, or the substitutes, that hold a number: whole, so some items may be before it.
-    /// - Returns: nil when nothing that old or that new is there.
-    /// - Throws: when the file cannot be read. What it holds is then as good as damaged.
+    /// The content of the file, or the substitutes, that contain a number: complete, so some items may be before it.
+    /// - Returns: nil when the spool has no such record.
+    /// - Throws: when the file cannot be read. Its content then counts as damaged.
     package func contents(
         of generation: UInt32, at number: UInt64
     ) throws(SpoolError) -> SpoolContents? {
@@ -44,7 +44,7 @@ extension SpoolSet {
         return try contents(of: file, generation)
     }
 
-    /// The numbers, from one on, that are lost when it cannot be read: those of its file, or up to the next file.
+    /// The numbers from a given one on that are lost when they cannot be read: those of its file, or up to the next file.
     package func unreadable(
         of generation: UInt32, from number: UInt64
     ) -> ClosedRange<UInt64>? {
@@ -56,7 +56,7 @@ extension SpoolSet {
         return number...(next ?? spool.nextNumber) - 1
     }
 
-    /// What a group holds, file by file.
+    /// The content of a group, file by file.
     package func contents(
         of group: Spool.Group, _ generation: UInt32
     ) throws(SpoolError) -> [SpoolContents] {
@@ -66,8 +66,8 @@ extension SpoolSet {
         return all
     }
 
-    /// What one must know who begins behind a group.
-    /// - Returns: nil when nothing is behind it.
+    /// The preamble that applies after a group.
+    /// - Returns: nil when nothing follows it.
     package func preamble(
         behind group: Spool.Group, _ generation: UInt32
     ) throws(SpoolError) -> [UInt8]? {
@@ -77,7 +77,7 @@ extension SpoolSet {
         return try preamble(of: spool.files[group.files.upperBound], generation)
     }
 
-    /// What one must know who begins with a spool's oldest record.
+    /// The preamble that applies to a spool's oldest record.
     package func firstPreamble(of generation: UInt32) throws(SpoolError) -> [UInt8]? {
         guard let spool = spool(generation) else { return nil }
         if let file = spool.files.first { return try preamble(of: file, generation) }
@@ -94,7 +94,7 @@ extension SpoolSet {
     func header(of name: String) throws(SpoolError) -> SpoolFileHeader? {
         let first = try storage.read(name, at: 0, limit: 8_192)
         if let header = first.withUnsafeBytes({ SpoolFileHeader($0) }) { return header }
-        // Only a preamble of many parameter sets is longer.
+        // Only a preamble with many parameter sets is longer.
         let more = try storage.read(
             name, at: 0,
             limit: SpoolFormat.fileHeaderBytes + SpoolFormat.maximumPreambleBytes
@@ -120,7 +120,7 @@ extension SpoolSet {
             case .missing(let numbers, let kind): .missing(numbers, kind: kind)
             }
         }
-        // Another file was begun behind these numbers, so they were there.
+        // Another file was begun after these numbers, so they existed.
         if scan.nextNumber < file.numbers.upperBound {
             items.append(.missing(scan.nextNumber...file.numbers.upperBound - 1, kind: nil))
         }

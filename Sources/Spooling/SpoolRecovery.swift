@@ -1,8 +1,8 @@
 extension SpoolSet {
-    /// Reads what a directory holds: every file's header, and the newest file of every spool.
+    /// Reads a directory's content: every file's header, and the newest file of every spool.
     ///
-    /// Whatever the bytes are, this ends with spools whose numbers have no holes that are not accounted for: a file that does
-    /// not say whose it is, or that belongs to another spool than its name says, is deleted, loudly.
+    /// Whatever the bytes are, the result is a set of spools whose missing numbers are all accounted for. A file that does not
+    /// identify its spool, or that belongs to another spool than its name says, is deleted, and reported.
     mutating func recover() throws(SpoolError) {
         var files: [UInt32: [UInt32]] = [:]
         var withSubstitutes: Set<UInt32> = []
@@ -12,7 +12,7 @@ extension SpoolSet {
             case .substitutes(let generation): withSubstitutes.insert(generation)
             case .mark(let generation): marks.insert(generation)
             case nil:
-                // What was being written when it ended; anything else is not ours.
+                // Left by an interrupted write; other files do not belong to the spool.
                 if name.hasSuffix(SpoolName.suffix + SpoolName.temporarySuffix) {
                     try storage.delete(name)
                 }
@@ -51,11 +51,11 @@ extension SpoolSet {
                 spool?.identity ?? header.identity == header.identity,
                 header.firstNumber >= spool?.files.last?.numbers.upperBound ?? 0
             else {
-                try discard(name, "its beginning is damaged")
+                try discard(name, "its header is damaged")
                 continue
             }
             isLastIntact = true
-            // A power cut came between the note of what was dropped and the deletion.
+            // A power cut occurred between recording what was dropped and the deletion.
             if let dropped = spool?.substitutes,
                 dropped.contains(where: { $0.numbers.contains(header.firstNumber) })
             {
@@ -91,7 +91,7 @@ extension SpoolSet {
         return spool.files.isEmpty && spool.substitutes.isEmpty ? nil : spool
     }
 
-    /// Reads the newest file to its end, and says where each file's numbers end.
+    /// Reads the newest file to its end, and determines where each file's numbers end.
     private mutating func readTail(of spool: inout Spool) throws(SpoolError) {
         if let last = spool.files.indices.last {
             let file = spool.files[last]
@@ -110,7 +110,7 @@ extension SpoolSet {
                 }
             }
             spool.files[last].numbers = file.numbers.lowerBound..<spool.nextNumber
-            // Not one whole record.
+            // Not even one complete record.
             if spool.nextNumber == file.numbers.lowerBound {
                 try storage.delete(name)
                 spool.files.removeLast()
@@ -119,7 +119,7 @@ extension SpoolSet {
         if let end = spool.substitutes.last?.numbers.upperBound {
             spool.nextNumber = max(spool.nextNumber, end + 1)
         }
-        // What was dropped behind a file is not the file's.
+        // Records that were dropped after a file do not belong to the file.
         for index in spool.files.indices {
             let numbers = spool.files[index].numbers
             let dropped = spool.substitutes.map(\.numbers.lowerBound)
@@ -134,7 +134,7 @@ extension SpoolSet {
         let name = SpoolName.substitutes(generation)
         let bytes = readable(name, limitBytes: SpoolFormat.maximumBodyBytes) ?? []
         guard let scan = SpoolScan(bytes), scan.header.generation == generation else {
-            try discard(name, "its beginning is damaged")
+            try discard(name, "its header is damaged")
             return nil
         }
         let list: [Spool.Substitute] = scan.items.compactMap { item in
@@ -145,7 +145,7 @@ extension SpoolSet {
         return (scan.header, list, bytes.count)
     }
 
-    /// A file that the disk cannot read is as good as damaged.
+    /// A file that the disk cannot read counts as damaged.
     private mutating func readable(_ name: String, limitBytes: Int) -> [UInt8]? {
         do throws(SpoolError) {
             return try storage.read(name, at: 0, limit: limitBytes)

@@ -1,8 +1,9 @@
-/// What a file's bytes say: records in their order, and what is missing between them. Pure: bytes in, result out, whatever they are.
+/// The content of a file: its records in order, and what is missing between them. A pure function of the bytes, whatever they
+/// are.
 ///
-/// A record whose body is damaged is skipped, and its header says which numbers are gone. Where a header is damaged, the next
-/// place in this file with a sound header is looked for, eight bytes at a time; the numbers in between are gone. A file ends
-/// where nothing sound follows any more, and no search goes past it: the next file begins with its own header.
+/// A record with a damaged body is skipped; its header shows which numbers are lost. After a damaged header, the file is searched
+/// for the next valid header in steps of eight bytes; the numbers in between are lost. A file ends where nothing valid follows.
+/// The search does not continue in the next file, which has its own header.
 package struct SpoolScan: Sendable {
     /// One step through the file.
     package enum Item: Hashable, Sendable {
@@ -11,38 +12,38 @@ package struct SpoolScan: Sendable {
         case missing(ClosedRange<UInt64>, kind: UInt16?)
     }
 
-    /// A sound record.
+    /// A valid record.
     package struct Record: Hashable, Sendable {
         package var numbers: ClosedRange<UInt64>
         package var kind: UInt16
         package var beginsGroup: Bool
-        /// Where its bytes are in the file.
+        /// The byte range of its body in the file.
         package var body: Range<Int>
     }
 
-    /// How a file ends.
+    /// The state of a file's end.
     package enum Tail: Hashable, Sendable {
-        /// With a whole record.
+        /// It ends with a complete record.
         case whole
-        /// Within a record: what an append leaves whose process was killed.
+        /// It ends within a record: the process was killed during an append.
         case torn
-        /// With bytes that no append leaves: a power cut, or a fault of the disk.
+        /// It ends with bytes that no append writes: a power cut, or a disk error.
         case damaged
     }
 
     let header: SpoolFileHeader
-    /// The caller's words at the file's beginning.
+    /// The caller's data in the file's header.
     package var preamble: [UInt8] { header.preamble }
     package private(set) var items: [Item] = []
     package private(set) var tail = Tail.whole
-    /// Up to here the file is made of whole records (sound or not).
+    /// Up to here the file consists of complete records (valid or not).
     package private(set) var endBytes: Int
-    /// The number after the last one that the file is known to hold.
+    /// The number after the last known one in the file.
     package private(set) var nextNumber: UInt64
-    /// Records whose bodies, and places where headers, were damaged.
+    /// Number of damaged bodies, and of places with damaged headers.
     package private(set) var damages = 0
 
-    /// Reads a file's bytes; nil without a sound file header.
+    /// Reads a file's bytes; nil without a valid file header.
     package init?(_ bytes: [UInt8]) {
         guard let header = bytes.withUnsafeBytes({ SpoolFileHeader($0) }) else { return nil }
         self.header = header
@@ -58,7 +59,7 @@ package struct SpoolScan: Sendable {
             guard let record = sound(bytes, at: offset, salt: salt) else {
                 let next = search(bytes, after: offset, salt: salt)
                 guard let next else {
-                    // An append writes headers whole before bodies: what is shorter was cut while it was written.
+                    // An append writes headers completely before bodies: a shorter end was interrupted.
                     let isCut = bytes.count - offset < SpoolFormat.recordHeaderBytes
                     tail = isCut ? .torn : .damaged
                     return
@@ -100,7 +101,7 @@ package struct SpoolScan: Sendable {
         nextNumber = record.lastNumber + 1
     }
 
-    /// A header that can follow what has been read.
+    /// A header that can follow what was read so far.
     private func sound(
         _ bytes: UnsafeRawBufferPointer, at offset: Int, salt: UInt32
     ) -> SpoolRecordHeader? {

@@ -1,21 +1,22 @@
-/// A directory's spools, oldest first: the one that is being written, and those of earlier boots that have not been sent yet.
+/// The spools of a directory, oldest first: the one that is being written, and those of earlier boots that have not been sent
+/// completely.
 ///
-/// The files are the truth. What this value holds is read from them at every start: each file's header, and the newest file of
-/// each spool whole. Records are read, and their checksums checked, when they are needed.
+/// The files are authoritative. This value's state is read from them at every start: each file's header, and the complete newest
+/// file of each spool. Records are read, and their checksums checked, when they are needed.
 package struct SpoolSet<Storage: SpoolStorage>: Sendable {
-    /// A file is closed at this size, or at a sixteenth of what all may have: room comes free in whole files.
+    /// A file is closed at this size, or at a sixteenth of the total limit: space is freed in whole files.
     static var largestFileBytes: Int { 4 << 20 }
     static var smallestFileBytes: Int { 64 << 10 }
-    /// A file is closed at this age while nothing piles up, so that it is deleted before the kernel writes it to the disk
+    /// A file is closed at this age while there is no backlog, so that it is deleted before the kernel writes it to the disk
     /// (`vm.dirty_expire_centisecs`, 30 s).
     static var promptFileNanoseconds: Int64 { 10_000_000_000 }
 
-    /// A record to be written.
+    /// A record to write.
     package struct NewRecord {
         package var firstNumber: UInt64
         package var count: UInt32
         package var kind: UInt16
-        /// Whether a reader may begin here after a loss.
+        /// Whether a reader may resume here after a loss.
         package var beginsGroup: Bool
 
         package init(firstNumber: UInt64, count: UInt32, kind: UInt16, beginsGroup: Bool) {
@@ -27,20 +28,20 @@ package struct SpoolSet<Storage: SpoolStorage>: Sendable {
     }
 
     package let storage: Storage
-    /// What all files together should take, bytes. Whoever writes drops groups until it is so.
+    /// Maximum total size of the files, bytes. The writer drops groups until it is met.
     package let limitBytes: Int
     package internal(set) var spools: [Spool] = []
-    /// The newest spool of which there was a file at the start, readable or not: whoever ends in order leaves none, but for what
-    /// is still to be sent.
+    /// The newest spool of which there was a file at the start, readable or not. After an orderly end there is none, unless
+    /// records are still to be sent.
     package internal(set) var newestGenerationFound: UInt32?
-    /// What was found wrong at the start, in lines for people.
+    /// Errors found at the start, as log lines.
     package internal(set) var complaints: [String] = []
     private var unsynced: Set<String> = []
-    /// Spools of which the directory says that they began, and not that they ended.
+    /// Spools that have a mark of their beginning, and have not ended.
     var marks: Set<UInt32> = []
     private let fileBytes: Int
 
-    /// Reads what is there.
+    /// Reads the directory.
     package init(storage: Storage, limitBytes: Int) throws(SpoolError) {
         self.storage = storage
         self.limitBytes = limitBytes
@@ -48,21 +49,21 @@ package struct SpoolSet<Storage: SpoolStorage>: Sendable {
         try recover()
     }
 
-    /// Bytes of all files.
+    /// Total size of all files.
     package var sizeBytes: Int { spools.reduce(0) { $0 + $1.sizeBytes } }
 
-    /// The spool of a generation.
+    /// The spool with this generation.
     package func spool(_ generation: UInt32) -> Spool? {
         spools.first { $0.generation == generation }
     }
 
     // MARK: Writing
 
-    /// Begins a spool; its first file is made with its first record.
+    /// Begins a spool; its first file is created with its first record.
     /// - Parameters:
     ///   - identity: 16 bytes that no other spool has.
-    ///   - origin: 16 bytes that say what the records are written under.
-    ///   - firstNumber: of its first record: what came before was never here.
+    ///   - origin: 16 bytes that identify the context in which the records are written.
+    ///   - firstNumber: the number of its first record: earlier numbers were never in it.
     /// - Returns: its generation.
     package mutating func begin(
         identity: [UInt8], origin: [UInt8], firstNumber: UInt64 = 1
@@ -74,20 +75,20 @@ package struct SpoolSet<Storage: SpoolStorage>: Sendable {
         return generation
     }
 
-    /// Writes a record at a spool's end. It survives the process from here on, and a power cut once it is synchronised.
+    /// Appends a record to a spool. From here on it survives the end of the process; once it is synchronised, also a power cut.
     /// - Parameters:
     ///   - body: the record's bytes, in pieces.
-    ///   - preamble: what a reader must know who begins with this record; asked for when a file begins.
-    ///   - staysShort: whether nothing piles up, so that files should be short-lived.
+    ///   - preamble: the caller's data for readers that begin with this record; called when a file begins.
+    ///   - staysShort: whether there is no backlog, so that files should be short-lived.
     ///   - now: the caller's clock, nanoseconds.
     package mutating func append(
         _ record: NewRecord, body: [UnsafeRawBufferPointer], to generation: UInt32,
         staysShort: Bool, now: Int64, preamble: () -> [UInt8]
     ) throws(SpoolError) {
         guard let index = spools.firstIndex(where: { $0.generation == generation }) else {
-            preconditionFailure("records go to a spool that was begun")
+            preconditionFailure("records are appended to an existing spool")
         }
-        precondition(record.firstNumber == spools[index].nextNumber, "numbers have no holes")
+        precondition(record.firstNumber == spools[index].nextNumber, "numbers are consecutive")
         let size = body.reduce(0) { $0 + $1.count }
         guard size <= SpoolFormat.maximumBodyBytes else {
             throw .recordTooLarge(sizeBytes: size)
@@ -119,7 +120,7 @@ package struct SpoolSet<Storage: SpoolStorage>: Sendable {
                 }
             }
         } catch {
-            // Nothing is ever written behind a record that may be half there.
+            // Nothing is ever written after a record that may be incomplete.
             spools[index].activeSince = nil
             throw error
         }
@@ -132,8 +133,8 @@ package struct SpoolSet<Storage: SpoolStorage>: Sendable {
             file.numbers.lowerBound..<spools[index].nextNumber
     }
 
-    /// Leaves a name that stays until the spool has ended: by it the next life knows after a power cut that there was this one, though
-    /// nothing that it wrote since may have reached the disk.
+    /// Creates a mark file that exists until the spool has ended. After a power cut, the next run recognises by it that this
+    /// spool existed, even if none of its records reached the disk.
     private mutating func mark(_ generation: UInt32) throws(SpoolError) {
         let name = SpoolName.mark(generation)
         try storage.delete(name)
@@ -142,14 +143,14 @@ package struct SpoolSet<Storage: SpoolStorage>: Sendable {
         }
         marks.insert(generation)
         unsynced.insert(name)
-        // Those of which nothing else is left have said what they had to say: somebody follows them.
+        // Marks without any other file of their spool are no longer needed: later spools have replaced them.
         for mark in marks where mark != generation && spool(mark) == nil {
             try delete(SpoolName.mark(mark))
             marks.remove(mark)
         }
     }
 
-    /// A file that begins with a record, and what stands in front of it.
+    /// A file that begins with a record, and its header.
     private func newFile(
         for record: NewRecord, of spool: Spool, preamble: [UInt8]
     ) -> (Spool.File, beginning: [UInt8]) {
@@ -173,9 +174,10 @@ package struct SpoolSet<Storage: SpoolStorage>: Sendable {
             || (staysShort && now - since >= Self.promptFileNanoseconds)
     }
 
-    // MARK: Letting go
+    // MARK: Releasing
 
-    /// Deletes the files whose records are all at or below `number`. The newest file stays, for it knows the numbers.
+    /// Deletes the files whose records are all at or below `number`. The newest file is kept, because it contains the next
+    /// number.
     package mutating func release(
         _ generation: UInt32, through number: UInt64
     ) throws(SpoolError) {
@@ -188,7 +190,7 @@ package struct SpoolSet<Storage: SpoolStorage>: Sendable {
         }
         let spool = spools[index]
         guard !spool.substitutes.isEmpty else { return }
-        // Where the newest file's place was taken by a substitute, that knows the numbers.
+        // If a substitute has replaced the newest file, it contains that number.
         spools[index].substitutes.removeAll {
             $0.numbers.upperBound <= number
                 && !(spool.files.isEmpty && $0.numbers.upperBound + 1 == spool.nextNumber)
@@ -199,12 +201,12 @@ package struct SpoolSet<Storage: SpoolStorage>: Sendable {
         }
     }
 
-    /// Deletes a spool: everything in it is where it belongs.
+    /// Deletes a spool: all its records are at their destination.
     package mutating func remove(_ generation: UInt32) throws(SpoolError) {
         guard let index = spools.firstIndex(where: { $0.generation == generation }) else { return }
         for name in spools[index].fileNames { try delete(name) }
         if spools[index].substituteBytes > 0 { try delete(SpoolName.substitutes(generation)) }
-        // A file and a mark may be half there, where the disk did not take them.
+        // A file and a mark may be incomplete if writing them failed.
         if spools[index].nextFile > 0 {
             try delete(SpoolName.file(generation, spools[index].nextFile - 1))
         }
@@ -213,21 +215,21 @@ package struct SpoolSet<Storage: SpoolStorage>: Sendable {
         spools.remove(at: index)
     }
 
-    /// Puts substitutes in the place of a group, durably, and deletes its files.
+    /// Replaces a group with substitutes, durably, and deletes its files.
     /// - Parameters:
-    ///   - substitutes: all that the spool has from now on, in their order.
-    ///   - preamble: what a reader must know who begins behind them.
+    ///   - substitutes: all substitutes of the spool from now on, in order.
+    ///   - preamble: the caller's data for readers that begin after them.
     package mutating func replace(
         _ group: Spool.Group, of generation: UInt32, with substitutes: [Spool.Substitute],
         preamble: [UInt8]
     ) throws(SpoolError) {
         guard let index = spools.firstIndex(where: { $0.generation == generation }) else {
-            preconditionFailure("a group is of a spool that is there")
+            preconditionFailure("a group belongs to an existing spool")
         }
         precondition(
             zip(substitutes, substitutes.dropFirst()).allSatisfy {
                 $0.numbers.upperBound < $1.numbers.lowerBound
-            }, "substitutes follow each other")
+            }, "substitutes are consecutive")
         try writeSubstitutes(substitutes, of: index, preamble: preamble)
         for file in spools[index].files[group.files] {
             try delete(SpoolName.file(generation, file.number))
@@ -273,7 +275,7 @@ package struct SpoolSet<Storage: SpoolStorage>: Sendable {
         unsynced.remove(name)
     }
 
-    /// Finds out whether files can be written, with a small one.
+    /// Checks whether files can be written, with a small file.
     package func checkWritable() throws(SpoolError) {
         let name = "check" + SpoolName.suffix + SpoolName.temporarySuffix
         try storage.delete(name)
@@ -291,11 +293,11 @@ package struct SpoolSet<Storage: SpoolStorage>: Sendable {
 
     // MARK: Synchronising
 
-    /// Whether a power cut could take anything.
+    /// Whether a power cut could lose anything.
     package var hasUnsynced: Bool { !unsynced.isEmpty }
 
-    /// Files to hand to the storage's `synchronize`, which may block; they count as synchronised from here on, so whoever takes them
-    /// must say when it failed.
+    /// Returns the files to pass to the storage's `synchronize`, which may block. They count as synchronised from here on, so the
+    /// caller must report a failure.
     package mutating func takeUnsynced() -> [String] {
         defer { unsynced.removeAll() }
         return unsynced.sorted()

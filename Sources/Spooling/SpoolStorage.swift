@@ -1,16 +1,16 @@
-/// A directory of small append-only files, as a spool needs it: real, or simulated with its faults.
+/// A directory of small append-only files for a spool: real, or simulated with faults.
 ///
-/// What was appended and not synchronised may be lost, cut or scrambled by a power cut; what was synchronised may not.
-/// A storage has no other state than the files, so any thread may call it.
+/// A power cut may lose, truncate or corrupt data that was appended and not synchronised, but not synchronised data. A storage
+/// has no state other than the files, so any thread may call it.
 package protocol SpoolStorage: Sendable {
-    /// Where it is, for messages.
+    /// Its path, for messages.
     var path: String { get }
 
-    /// The files' names, in no order.
+    /// The files' names, in any order.
     func names() throws(SpoolError) -> [String]
 
-    /// Writes pieces at the end of a file, which is made if it is not there.
-    /// - Parameter offset: the size that the file has, bytes.
+    /// Appends pieces to a file, which is created if it does not exist.
+    /// - Parameter offset: the file's present size, bytes.
     func append(
         _ pieces: [UnsafeRawBufferPointer], to name: String, at offset: Int
     ) throws(SpoolError)
@@ -20,11 +20,11 @@ package protocol SpoolStorage: Sendable {
 
     func sizeBytes(of name: String) throws(SpoolError) -> Int
 
-    /// Gives a file another name, in the place of a file that has it.
+    /// Renames a file; an existing file with that name is replaced.
     func rename(_ name: String, to other: String) throws(SpoolError)
 
     func delete(_ name: String) throws(SpoolError)
 
-    /// Makes files and the directory's names durable. Blocks; files that are gone are none of its business.
+    /// Makes files and the directory's names durable. Blocks; deleted files are ignored.
     func synchronize(_ names: [String]) throws(SpoolError)
 }

@@ -1,26 +1,27 @@
-/// When a spool is synchronised: once when it begins, then never while the collector persists promptly, every second when it does not.
+/// Decides when to synchronise a spool: once when it begins, then never while the collector persists promptly, and every second
+/// when it does not.
 ///
-/// The first time leaves the spool's mark on the disk: after a power cut the next life knows by it that there was one before, and says
-/// in the ledger that something is missing.
+/// The first synchronisation makes the spool's mark durable. After a power cut, the next run recognises by it that there was an
+/// earlier spool, and records in the ledger that something is missing.
 ///
-/// Records that are deleted within seconds need not reach the flash at all; those that stay must survive a power cut.
-/// Instead of an age for every record, one number is watched at a time: is it persisted soon after it was the newest?
+/// Records that are deleted within seconds need not reach the flash memory at all; those that stay must survive a power cut.
+/// Instead of the age of every record, one number is watched at a time: how soon is it persisted after it was the newest?
 package struct SyncPolicy: Sendable {
-    /// A collector that takes longer than this to persist what it is sent is not prompt. It writes a fragment a second and then
-    /// synchronises; three of those are slow, not unlucky.
+    /// A collector that takes longer than this to persist records is not prompt. It writes a fragment a second and then
+    /// synchronises: three times that is slow, not a coincidence.
     package static let promptNanoseconds: Int64 = 3_000_000_000
-    /// Between two synchronisations: what a power cut may take of a backlog.
+    /// Interval between synchronisations: what a power cut may lose of a backlog.
     package static let intervalNanoseconds: Int64 = 1_000_000_000
 
     /// The newest record at some moment.
     private var watched: (number: UInt64, since: Int64)?
     private var lastNanoseconds: Int64?
-    /// Whether what was watched last was persisted in time.
+    /// Whether the last watched record was persisted in time.
     package private(set) var isPrompt = true
 
     package init() {}
 
-    /// Looks at how far the collector is.
+    /// Checks the collector's progress.
     /// - Parameters:
     ///   - newest: the last record written.
     ///   - persisted: the last record that the collector has on disk.

@@ -1,27 +1,26 @@
 import Media
 
-/// What an agent's clock does, learnt from exchanges with it: one per epoch.
+/// Estimates an agent's clock from exchanges with it: one estimator per epoch.
 package struct ClockEstimator: Sendable {
-    /// What an exchange said.
+    /// The verdict on an exchange.
     package enum Verdict: Hashable, Sendable {
-        /// It fits, and the model has been renewed.
+        /// It is consistent, and the model was updated.
         case accepted
-        /// It cannot have happened as it says.
+        /// It is impossible.
         case rejected(ClockExchange.Rejection)
-        /// Not newer than the last one taken: a repetition after a reconnect.
+        /// Not newer than the last accepted one: a repetition after a reconnect.
         case repeated
-        /// It contradicts what is known, by this much; not used unless the next ones agree with it.
+        /// It contradicts the model by this much; it is not used unless the next ones agree with it.
         case outlier(byNanoseconds: Int64)
-        /// It fits, but no clock whose rate changes as slowly as assumed can have come here: its rate was
-        /// changed, by a time daemon for instance. The history was forgotten; the model is now off the old one
-        /// by this much.
+        /// It is consistent with the skew limit, but not with the assumed rate of change of the skew: the skew was changed, for
+        /// example by a time daemon. The history was discarded; the model has moved by this much.
         case skewChanged(byNanoseconds: Int64)
-        /// Several in a row agree with each other and contradict what was known before by this much: the
-        /// clock jumped. Everything older was forgotten; the caller opens a new epoch.
+        /// Several consecutive exchanges agree with each other and contradict the model by this much: the clock jumped.
+        /// Everything older was discarded; the caller opens a new epoch.
         case jump(byNanoseconds: Int64)
     }
 
-    /// How many exchanges came to what.
+    /// Number of exchanges by verdict.
     package struct Counts: Hashable, Sendable {
         package var accepted = 0
         package var rejected: [ClockExchange.Rejection: Int] = [:]
@@ -31,17 +30,17 @@ package struct ClockEstimator: Sendable {
         package var jumps = 0
     }
 
-    /// An agent that lies once is not believed; so many exchanges in a row that agree are a clock that jumped.
+    /// How many consecutive exchanges that agree with each other count as a jump: a single contradiction is ignored.
     package static let suspectsForJump = 4
 
     package private(set) var counts = Counts()
     private var knowledge: Knowledge?
-    /// The latest exchanges that contradict the knowledge and agree with each other.
+    /// The latest exchanges that contradict the model and agree with each other.
     private var suspects: [ClockExchange] = []
 
     package init() {}
 
-    /// Takes in a finished exchange. Costs some microseconds.
+    /// Adds a finished exchange. Costs some microseconds.
     package mutating func add(_ exchange: ClockExchange) -> Verdict {
         if let rejection = exchange.rejection {
             counts.rejected[rejection, default: 0] += 1
@@ -72,12 +71,12 @@ package struct ClockEstimator: Sendable {
         }
     }
 
-    /// What is known for a moment of the agent's clock; nil before the first accepted exchange.
+    /// The model for a moment of the agent's clock; nil before the first accepted exchange.
     package func model(at agentNanoseconds: Int64) -> ClockModel? {
         knowledge?.model(at: agentNanoseconds)
     }
 
-    /// Believes an exchange that contradicts everything only when it does not stand alone.
+    /// Accepts an exchange that contradicts the model only when others agree with it.
     private mutating func suspect(_ exchange: ClockExchange, byNanoseconds: Int64) -> Verdict {
         counts.outliers += 1
         suspects.append(exchange)

@@ -1,7 +1,6 @@
-/// One question and answer between an agent and the collector: the four timestamps of NTP (RFC 5905 §8).
+/// One probe and reply between an agent and the collector: the four timestamps of NTP (RFC 5905 §8).
 ///
-/// Made from what came over the network, so nothing holds until ``rejection`` has been asked;
-/// ``ClockEstimator/add(_:)`` asks.
+/// The values come from the network and are unchecked until ``rejection`` is read; ``ClockEstimator/add(_:)`` reads it.
 package struct ClockExchange: Hashable, Sendable {
     /// Agent's clock when the probe was sent.
     package var t1Nanoseconds: Int64
@@ -21,7 +20,7 @@ package struct ClockExchange: Hashable, Sendable {
         self.t4Nanoseconds = t4Nanoseconds
     }
 
-    /// Why an exchange cannot have happened as it says.
+    /// Why an exchange is impossible.
     package enum Rejection: Hashable, Sendable, CaseIterable {
         /// A reading at or past ``ClockLimits/timestampNanoseconds``.
         case outOfRange
@@ -29,11 +28,11 @@ package struct ClockExchange: Hashable, Sendable {
         case agentClockBackwards
         /// The reply was sent before the probe was taken in (t3 < t2).
         case collectorClockBackwards
-        /// The collector says that it took longer over the answer than the whole exchange lasted.
+        /// The collector's processing time is longer than the whole exchange.
         case processingPastRoundTrip
     }
 
-    /// What is wrong with it; nil when it may be used.
+    /// The reason for a rejection; nil when the exchange may be used.
     package var rejection: Rejection? {
         let limit = ClockLimits.timestampNanoseconds
         let readings = [t1Nanoseconds, t2Nanoseconds, t3Nanoseconds, t4Nanoseconds]
@@ -46,15 +45,15 @@ package struct ClockExchange: Hashable, Sendable {
         return nil
     }
 
-    /// Time on the way, both ways together, without the collector's processing.
+    /// Network delay in both directions together, without the collector's processing.
     ///
     /// - Precondition: ``rejection`` is nil.
     package var roundTripDelayNanoseconds: Int64 {
         (t4Nanoseconds - t1Nanoseconds) - (t3Nanoseconds - t2Nanoseconds)
     }
 
-    /// Clock offset, collector − agent, if both ways took equally long; wrong by at most half of
-    /// ``roundTripDelayNanoseconds`` however they differ.
+    /// Clock offset, collector − agent, assuming equal delays in both directions; wrong by at most half of
+    /// ``roundTripDelayNanoseconds``, whatever the delays are.
     ///
     /// - Precondition: ``rejection`` is nil.
     package var offsetNanoseconds: Int64 {
@@ -62,12 +61,12 @@ package struct ClockExchange: Hashable, Sendable {
             + (highestOffsetNanoseconds - lowestOffsetNanoseconds) / 2
     }
 
-    /// The offset cannot be higher at ``t1Nanoseconds``: no probe arrives before it was sent.
+    /// Upper limit of the offset at ``t1Nanoseconds``: no probe arrives before it was sent.
     ///
     /// - Precondition: ``rejection`` is nil.
     var highestOffsetNanoseconds: Int64 { t2Nanoseconds - t1Nanoseconds }
 
-    /// The offset cannot be lower at ``t4Nanoseconds``: no reply arrives before it was sent.
+    /// Lower limit of the offset at ``t4Nanoseconds``: no reply arrives before it was sent.
     ///
     /// - Precondition: ``rejection`` is nil.
     var lowestOffsetNanoseconds: Int64 { t3Nanoseconds - t4Nanoseconds }

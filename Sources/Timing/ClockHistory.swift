@@ -1,17 +1,16 @@
-/// All exchanges of one epoch, as they are known when everything is over: what they say of a moment comes from both
-/// sides of it.
+/// All exchanges of one epoch, evaluated afterwards: the offset at a moment follows from exchanges before and after it.
 ///
-/// A ``ClockEstimator`` knows the past. Afterwards, the exchanges that followed a moment tell as much about it as those
-/// before: the same limits of ``ClockLimits`` hold backwards. The history judges exchanges as the estimator did, in
-/// the order in which they came, and is divided where the clock jumped.
+/// A ``ClockEstimator`` only uses the past. Afterwards, later exchanges are as informative about a moment as earlier ones: the
+/// limits of ``ClockLimits`` apply in both directions. The history classifies exchanges as the estimator did, in the order in
+/// which they arrived, and is divided where the clock jumped.
 package struct ClockHistory: Sendable {
     /// The clock between two jumps.
     struct Stretch: Sendable {
-        /// Agent's clock at the first exchange; the first stretch also reaches back for ever.
+        /// Agent's clock at the first exchange; the first stretch also extends back without limit.
         var sinceNanoseconds: Int64
         /// Agent's clock at the end of the last exchange.
         var lastNanoseconds: Int64
-        /// What no offset was above, and what none was below; each in the order of time.
+        /// Upper limits of the offset, and lower limits; each in the order of time.
         var above: [OffsetEnvelope.Point] = []
         var below: [OffsetEnvelope.Point] = []
 
@@ -39,13 +38,13 @@ package struct ClockHistory: Sendable {
         }
     }
 
-    /// At least one; in the order of their starts.
+    /// At least one, in the order of their starts.
     private(set) var stretches: [Stretch] = []
 
-    /// How many exchanges were believed.
+    /// Number of accepted exchanges.
     package private(set) var believed = 0
 
-    /// Judges exchanges in the order in which they came; nil when none can be believed.
+    /// Classifies exchanges in the order in which they arrived; nil when none is accepted.
     package init?(_ exchanges: some Sequence<ClockExchange>) {
         var estimator = ClockEstimator()
         var suspects: [ClockExchange] = []
@@ -56,7 +55,7 @@ package struct ClockHistory: Sendable {
             case .outlier:
                 suspects.append(exchange)
             case .repeated:
-                // No news to who came before, but true all the same.
+                // Not new information for the estimator at the time, but correct.
                 add(exchange)
             case .accepted, .skewChanged:
                 suspects.removeAll(keepingCapacity: true)
@@ -90,19 +89,19 @@ package struct ClockHistory: Sendable {
         stretches.append(stretch)
     }
 
-    /// Where the clock has jumped: agent's clock at the first exchange after each.
+    /// The jumps of the clock: agent's clock at the first exchange after each.
     package var jumpsNanoseconds: [Int64] { stretches.dropFirst().map(\.sinceNanoseconds) }
 
-    /// The stretch that a moment of the agent's clock is taken to belong to.
+    /// The stretch to which a moment of the agent's clock is assigned.
     ///
-    /// A jump happened between two exchanges, nobody knows when: what lies between them is taken to be before it.
+    /// A jump occurred at an unknown time between two exchanges; moments in between are assigned to the stretch before it.
     func stretch(at agentNanoseconds: Int64) -> Int {
         var index = stretches.count - 1
         while index > 0, stretches[index].sinceNanoseconds > agentNanoseconds { index -= 1 }
         return index
     }
 
-    /// Whether it is not known on which side of a jump a moment lies.
+    /// Whether it is unknown on which side of a jump a moment lies.
     func isBetweenStretches(_ agentNanoseconds: Int64) -> Bool {
         let index = stretch(at: agentNanoseconds)
         return index + 1 < stretches.count && agentNanoseconds > stretches[index].lastNanoseconds

@@ -1,22 +1,21 @@
 import Media
 
-/// What is known of an agent's clock at one moment: a line through its offset, and how wrong the line may be.
+/// A model of an agent's clock around one moment: its offset as a straight line, and the maximum error of that line.
 ///
-/// Plain integers, so that it can be stored in a recording and used again years later with nothing but this
-/// page's two formulas.
+/// Plain integers, so that it can be stored in a recording and used years later with nothing but the two formulas below.
 package struct ClockModel: Hashable, Sendable {
-    /// Agent's clock where the line is anchored.
+    /// Agent's clock at the reference point of the line.
     package var referenceAgentNanoseconds: Int64
     /// Clock offset (collector − agent) at the reference.
     package var offsetNanoseconds: Int64
-    /// How much the offset grows, in parts per 10⁹ of the agent's time.
+    /// The growth of the offset, in parts per 10⁹ of the agent's time.
     package var skewPPB: Int64
-    /// The offset is wrong by no more than this at the reference.
+    /// Maximum error of the offset at the reference.
     package var boundNanoseconds: Int64
-    /// How much the bound grows away from the reference, in either direction; the skew's own wander
-    /// (``ClockLimits/wanderPPBPerSecond``) comes on top.
+    /// The growth of the bound away from the reference, in either direction; the skew's own change
+    /// (``ClockLimits/wanderPPBPerSecond``) is added to it.
     package var boundGrowthPPB: Int64
-    /// Agent's clock at the oldest exchange that the line rests on.
+    /// Agent's clock at the oldest exchange that the line is based on.
     package var validFromAgentNanoseconds: Int64
 
     package init(
@@ -38,13 +37,13 @@ package struct ClockModel: Hashable, Sendable {
         return offsetNanoseconds.clampedAdding(drift(over: elapsed, ppb: skewPPB))
     }
 
-    /// A moment of the agent's clock on the collector's clock.
+    /// Converts a moment of the agent's clock to the collector's clock.
     package func collectorNanoseconds(at agentNanoseconds: Int64) -> Int64 {
         agentNanoseconds.clampedAdding(offset(at: agentNanoseconds))
     }
 
-    /// How wrong ``offset(at:)`` may be, never less than the truth under ``ClockLimits``:
-    /// bound + min(growth × Δt + wander × Δt² ÷ 2, (skew limit + |skew|) × Δt).
+    /// Maximum error of ``offset(at:)``, never less than the actual error under ``ClockLimits``: bound + min(growth × Δt + wander
+    /// × Δt² ÷ 2, (skew limit + |skew|) × Δt).
     package func bound(at agentNanoseconds: Int64) -> Int64 {
         let elapsed = distance(from: referenceAgentNanoseconds, to: agentNanoseconds)
         let steepest = drift(

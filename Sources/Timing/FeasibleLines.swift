@@ -1,10 +1,10 @@
-/// All straight lines through the offset that a set of readings leaves possible: a convex polygon in the plane
-/// of offset (nanoseconds) and skew (parts per 10⁹).
+/// All straight lines of the offset that are consistent with a set of readings: a convex polygon in the plane of offset
+/// (nanoseconds) and skew (parts per 10⁹).
 ///
-/// Floating point is enough here: values are relative to a local origin, and the margin below is wider than any
-/// rounding.
+/// Floating point is accurate enough here: values are relative to a local origin, and the margin below exceeds any rounding
+/// error.
 struct FeasibleLines: Sendable {
-    /// Every reading is taken this much wider: a clock's granularity, and far more than rounding adds up to.
+    /// Every reading is widened by this: a clock's granularity, and far more than the accumulated rounding error.
     static let marginNanoseconds = 1.0
 
     /// A line: its offset at the reference, and its skew.
@@ -12,15 +12,15 @@ struct FeasibleLines: Sendable {
         var offset: Double
         var skew: Double
 
-        /// The line's value so many seconds from the reference.
+        /// The line's value this many seconds from the reference.
         func offset(after seconds: Double) -> Double { offset + skew * seconds }
     }
 
-    /// The polygon's corners in order; none when no line is possible.
+    /// The polygon's corners in order; empty when no line is possible.
     private(set) var corners: [Line]
     private var spare: [Line] = []
 
-    /// Every line through this range of offsets with a skew of no more than `skewLimit` in either direction.
+    /// All lines through this range of offsets with a skew of at most `skewLimit` in either direction.
     init(offsets: ClosedRange<Double>, skewLimit: Double) {
         let low = offsets.lowerBound - Self.marginNanoseconds
         let high = offsets.upperBound + Self.marginNanoseconds
@@ -60,7 +60,7 @@ struct FeasibleLines: Sendable {
         swap(&corners, &spare)
     }
 
-    /// The polygon's centre of mass: the line that is wrong least on the average.
+    /// The polygon's centre of mass: the line with the least average error.
     var centre: Line? {
         guard let first = corners.first else { return nil }
         var area = 0.0
@@ -81,7 +81,7 @@ struct FeasibleLines: Sendable {
             offset: first.offset + offset / (3 * area), skew: first.skew + skew / (3 * area))
     }
 
-    /// The furthest that any possible line is from this one: in offset at the reference, and in skew.
+    /// Maximum distance of any possible line from this one: in offset at the reference, and in skew.
     func furthest(from line: Line) -> (offset: Double, skew: Double) {
         corners.reduce((0, 0)) { furthest, corner in
             (
@@ -91,7 +91,7 @@ struct FeasibleLines: Sendable {
         }
     }
 
-    /// The furthest that any possible line is from this one, so many seconds from the reference.
+    /// Maximum distance of any possible line from this one, this many seconds from the reference.
     func furthest(from line: Line, after seconds: Double) -> Double {
         corners.reduce(0) { furthest, corner in
             max(furthest, abs(corner.offset(after: seconds) - line.offset(after: seconds)))

@@ -1,27 +1,27 @@
 import Media
 
-/// All that a series of exchanges, each in accord with those before, says of an agent's clock.
+/// The information about an agent's clock in a series of consistent exchanges.
 ///
-/// Two statements are kept, one for each assumption. By the skew limit alone the offset is in ``range``, whatever
-/// the delays were. If the skew also changes as slowly as ``ClockLimits`` says, the offset is near a straight line:
-/// every reading, widened by what the skew may have done since, cuts away the lines that it makes impossible,
-/// and ``possible`` is what they leave. The bound is the furthest corner of that; the estimate is the middle of
-/// what is left when the skew is assumed to change much less.
+/// There are two statements, one for each assumption. By the skew limit alone, the offset is in ``range``, whatever the delays
+/// were. If the skew also changes as slowly as ``ClockLimits`` says, the offset is near a straight line: every reading, widened
+/// by the possible change of the skew since, excludes lines, and ``possible`` contains the remaining ones. The bound is the most
+/// distant corner of that polygon. The estimate is the centre of the polygon that remains when the skew is assumed to change much
+/// less.
 struct Knowledge: Sendable {
-    /// How much less the skew usually changes than it may: the estimate takes the first share that contradicts
-    /// no reading. Most clocks are this calm; the last share is the limit itself.
+    /// Shares of the limits by which the skew is assumed to change: the estimate uses the first share that contradicts no
+    /// reading. Most clocks are this stable; the last share is the limit itself.
     static let calmness = [1.0 / 8, 1.0]
 
-    /// How an exchange relates to what is known.
+    /// The relation of an exchange to earlier ones.
     enum Relation {
-        /// It fits.
+        /// It is consistent.
         case fits
-        /// It fits the skew limit but not the wander's; what was known before is forgotten, and the estimate
-        /// has moved by this much.
+        /// It is consistent with the skew limit but not with the wander limit; earlier information was discarded, and the
+        /// estimate has moved by this much.
         case fitsSkewLimitOnly(movedNanoseconds: Int64)
-        /// It fits, but is no newer than what is known.
+        /// It is consistent, but not newer.
         case old
-        /// It cannot come from the same clock: it is this far from the estimate. Nothing was changed.
+        /// It cannot come from the same clock: it differs from the estimate by this much. Nothing was changed.
         case contradicts(byNanoseconds: Int64)
     }
 
@@ -29,13 +29,13 @@ struct Knowledge: Sendable {
     private var range: OffsetRange
     private var above = OffsetEnvelope(.above)
     private var below = OffsetEnvelope(.below)
-    /// Lines that the limits leave possible; relative to the end of the newest exchange, and to `origin`.
+    /// Lines that are possible within the limits; relative to the end of the newest exchange, and to `origin`.
     private var possible: FeasibleLines
     private var originNanoseconds: Int64
     private var skewPPB: Int64 = 0
     private var offsetNanoseconds: Int64
 
-    /// What a first exchange says.
+    /// Begins with a first exchange.
     init(_ exchange: ClockExchange) {
         newestProbeNanoseconds = exchange.t1Nanoseconds
         range = OffsetRange(exchange)
@@ -46,10 +46,10 @@ struct Knowledge: Sendable {
         fit()
     }
 
-    /// The moment that the estimate refers to: the end of the newest exchange.
+    /// The reference of the estimate: the end of the newest exchange.
     private var referenceNanoseconds: Int64 { range.agentNanoseconds }
 
-    /// Learns from an exchange, unless it contradicts what is known.
+    /// Adds an exchange, unless it is contradictory.
     mutating func add(_ exchange: ClockExchange) -> Relation {
         let newer = OffsetRange(exchange)
         let expected = offset(at: exchange.t4Nanoseconds)
@@ -72,7 +72,7 @@ struct Knowledge: Sendable {
             movedNanoseconds: offsetNanoseconds.clampedSubtracting(expected))
     }
 
-    /// The estimate and its bound, anchored at a moment of the agent's clock.
+    /// The estimate and its bound, with a moment of the agent's clock as reference.
     func model(at agentNanoseconds: Int64) -> ClockModel {
         let elapsed = distance(from: referenceNanoseconds, to: agentNanoseconds)
         let seconds =
@@ -116,7 +116,7 @@ struct Knowledge: Sendable {
 
     // MARK: The fit
 
-    /// The estimate as a line of ``possible``'s plane.
+    /// The estimate as a line in the plane of ``possible``.
     private var estimate: FeasibleLines.Line {
         FeasibleLines.Line(
             offset: Double(offsetNanoseconds - originNanoseconds), skew: Double(skewPPB))
@@ -135,7 +135,7 @@ struct Knowledge: Sendable {
         }
     }
 
-    /// The lines that no reading makes impossible when the skew changes by this share of the limits.
+    /// The lines that no reading excludes when the skew changes by this share of the limits.
     private func lines(share: Double) -> FeasibleLines {
         let low = Double(range.lowestNanoseconds - originNanoseconds)
         let high = Double(range.highestNanoseconds - originNanoseconds)
@@ -153,14 +153,14 @@ struct Knowledge: Sendable {
         return lines
     }
 
-    /// How far a clock may be from its own tangent after so many seconds.
+    /// Maximum distance of a clock from its own tangent after this many seconds.
     static func slack(_ seconds: Double, share: Double) -> Double {
         let step = Double(ClockLimits.skewStepPPB) * abs(seconds)
         let wander = Double(ClockLimits.wanderPPBPerSecond) * seconds * seconds / 2
         return share * (step + wander)
     }
 
-    /// The nearest integer, or the nearest that 64 bits can hold.
+    /// The nearest integer, clamped to 64 bits.
     private static func rounded(_ value: Double) -> Int64 {
         Int64(exactly: value.rounded()) ?? (value < 0 ? .min : .max)
     }

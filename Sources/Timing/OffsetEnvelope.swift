@@ -1,17 +1,16 @@
-/// What exchanges have said of the offset on one side: never above (from probes) or never below (from replies)
-/// so many nanoseconds at such a moment, thinned to the readings that can still matter.
+/// Limits of the offset in one direction from exchanges: upper limits (from probes) or lower limits (from replies) at given
+/// times, thinned to the readings that are still relevant.
 ///
-/// The quickest messages lie on the envelope of all readings, which is the minimum-delay filter (RFC 5905 §10)
-/// taken for each direction by itself. The envelope is a convex hull; it is bent by the wander a clock may show,
-/// so that a quick message counts for its neighbourhood and not for ever. Leaving readings out makes a bound
-/// wider, never wrong.
+/// The quickest messages are on the envelope of all readings: this is the minimum-delay filter (RFC 5905 §10), applied to each
+/// direction separately. The envelope is a convex hull. It is curved by the maximum wander of a clock, so that a quick message is
+/// relevant for its neighbourhood and not forever. Leaving readings out makes a bound wider, never wrong.
 struct OffsetEnvelope: Sendable {
-    /// Older readings say nothing that newer ones do not say better, even on a satellite link.
+    /// Older readings are less informative than newer ones, even on a satellite link.
     static let windowNanoseconds: Int64 = 900_000_000_000
     /// Readings kept at most.
     static let maximumPoints = 64
 
-    /// Which way a reading limits the offset.
+    /// The direction in which a reading limits the offset.
     enum Side: Sendable {
         /// The offset is not above the readings.
         case above
@@ -49,7 +48,7 @@ struct OffsetEnvelope: Sendable {
         points.removeSubrange(0..<max(0, points.count - 1))
     }
 
-    /// The newest reading always stays, and so does the oldest of the window.
+    /// The newest reading always stays, and so does the oldest in the window.
     private mutating func removeLeastTelling() {
         var least = 1
         var smallest = Double.infinity
@@ -63,7 +62,7 @@ struct OffsetEnvelope: Sendable {
         points.remove(at: least)
     }
 
-    /// How far a point lies outside the chord from the one before it to `next`, nanoseconds.
+    /// Distance of a point outside the chord from its predecessor to `next`, nanoseconds.
     private func sagitta(of index: Int, before next: Point) -> Double {
         let origin = points[index]
         let left = bent(points[index - 1], from: origin)

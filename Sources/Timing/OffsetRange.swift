@@ -1,14 +1,14 @@
 import Media
 
-/// Where the offset is for certain, by the skew limit alone: every exchange gives a range, and a range grows by
-/// the limit as time goes on.
+/// The certain range of the offset, by the skew limit alone: every exchange gives a range, and a range grows by the limit over
+/// time.
 struct OffsetRange: Hashable, Sendable {
-    /// Agent's clock where the range holds.
+    /// Agent's clock at which the range applies.
     private(set) var agentNanoseconds: Int64
     private(set) var lowestNanoseconds: Int64
     private(set) var highestNanoseconds: Int64
 
-    /// The range that an exchange by itself leaves at its end.
+    /// The range at the end of a single exchange.
     init(_ exchange: ClockExchange) {
         let elapsed = exchange.t4Nanoseconds - exchange.t1Nanoseconds
         agentNanoseconds = exchange.t4Nanoseconds
@@ -21,7 +21,7 @@ struct OffsetRange: Hashable, Sendable {
         lowestNanoseconds + (highestNanoseconds - lowestNanoseconds) / 2
     }
 
-    /// What both leave possible, where `newer` holds; nil when they contradict each other.
+    /// The intersection of both, at the time of `newer`; nil when they contradict each other.
     func intersected(with newer: OffsetRange) -> OffsetRange? {
         let growth = Self.growth(
             over: distance(from: agentNanoseconds, to: newer.agentNanoseconds))
@@ -33,7 +33,7 @@ struct OffsetRange: Hashable, Sendable {
         return both.lowestNanoseconds <= both.highestNanoseconds ? both : nil
     }
 
-    /// The most by which the offset may have changed; two nanoseconds are the clocks' granularity.
+    /// Maximum change of the offset; two nanoseconds are the clocks' granularity.
     private static func growth(over nanoseconds: Int64) -> Int64 {
         drift(over: nanoseconds, ppb: ClockLimits.skewPPB) + 2
     }

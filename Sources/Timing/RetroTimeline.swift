@@ -1,19 +1,19 @@
 import Media
 
-/// Where moments of one epoch of an agent's clock belong, computed when all exchanges are known.
+/// Maps moments of one epoch of an agent's clock, computed when all exchanges are known.
 ///
-/// The offset is known at whole multiples of ``spacingNanoseconds`` of the agent's clock (``SmoothedMoment``) and a straight line
-/// between two of them; so neighbouring files, which share the moment between them, agree. The bound is explicit: at every moment
-/// the truth is within it, under ``ClockLimits``. Nothing is slewed, because nothing has been promised to anybody before.
+/// The offset is computed at whole multiples of ``spacingNanoseconds`` of the agent's clock (``SmoothedMoment``) and interpolated
+/// linearly in between; so consecutive files, which share the moment between them, agree. The bound is explicit: at every moment
+/// the true offset is within it, under ``ClockLimits``. Nothing is slewed, because no earlier output has to be continued.
 package struct RetroTimeline: Sendable {
-    /// From one computed moment to the next: a clock at its limits leaves a line of this length by less than the bound grows
-    /// anyway.
+    /// Distance of computed moments: over this length, a clock at its limits deviates from a straight line by less than the bound
+    /// grows in any case.
     package static let spacingNanoseconds: Int64 = 1_000_000_000
 
     /// The session's zero, nanoseconds of the collector's clock.
     package let sessionZeroNanoseconds: Int64
     private let history: ClockHistory
-    /// Moments that have been computed, by multiple of the spacing and by stretch.
+    /// Computed moments, by multiple of the spacing and by stretch.
     private var moments: [Place: SmoothedMoment] = [:]
 
     private struct Place: Hashable {
@@ -21,7 +21,7 @@ package struct RetroTimeline: Sendable {
         var stretch: Int
     }
 
-    /// Moments kept: an hour. What is asked goes along with time.
+    /// Maximum number of cached moments: an hour. Requests are in the order of time.
     private static let maximumMoments = 4_096
 
     package init(sessionZeroNanoseconds: Int64, history: ClockHistory) {
@@ -29,19 +29,19 @@ package struct RetroTimeline: Sendable {
         self.history = history
     }
 
-    /// An offset, and how wrong it may be.
+    /// An offset and its maximum error.
     package struct Estimate: Hashable, Sendable {
         /// Collector − agent.
         package var offsetNanoseconds: Int64
         package var boundNanoseconds: Int64
     }
 
-    /// The offset at a moment of the agent's clock. Costs some ten microseconds when no moment near it was asked before.
+    /// The offset at a moment of the agent's clock. Costs some ten microseconds when no moment near it was requested before.
     package mutating func estimate(at agentNanoseconds: Int64) -> Estimate {
         let stretch = history.stretch(at: agentNanoseconds)
         var estimate = estimate(at: agentNanoseconds, stretch)
         if history.isBetweenStretches(agentNanoseconds) {
-            // The jump may have happened already.
+            // The jump may already have occurred.
             let other = self.estimate(at: agentNanoseconds, stretch + 1)
             let apart = distance(from: estimate.offsetNanoseconds, to: other.offsetNanoseconds)
             estimate.boundNanoseconds = max(
@@ -50,7 +50,7 @@ package struct RetroTimeline: Sendable {
         return estimate
     }
 
-    /// A moment of the agent's clock on the session's timeline.
+    /// Maps a moment of the agent's clock to the session's timeline.
     package mutating func sessionNanoseconds(at agentNanoseconds: Int64) -> Int64 {
         agentNanoseconds.clampedAdding(estimate(at: agentNanoseconds).offsetNanoseconds)
             .clampedSubtracting(sessionZeroNanoseconds)
@@ -81,8 +81,8 @@ package struct RetroTimeline: Sendable {
             boundNanoseconds: (Int64(exactly: bound.rounded(.up)) ?? .max).clampedAdding(2))
     }
 
-    /// How far possible lines are from the estimate, `share` of the way between two moments; the furthest of lines is convex
-    /// between two places, so that a straight line between its values there is never below it.
+    /// Maximum distance of possible lines from the estimate, `share` of the way between two moments. The maximum distance is
+    /// convex between two places, so that linear interpolation is never below it.
     private static func bound(
         from: ClosedRange<Double>, to: ClosedRange<Double>, share: Double, less rise: Double,
         seconds: Double

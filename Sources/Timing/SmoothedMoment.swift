@@ -1,24 +1,24 @@
 import Media
 
-/// What all exchanges around one moment of an agent's clock say of the offset there.
+/// The offset at one moment of an agent's clock, from all exchanges around it.
 ///
-/// The clock's tangent at the moment is a line in the plane of offset and skew. Every reading, before or after, cuts away the
-/// lines that it makes impossible, widened by what the skew may have done between the two moments (as in ``Knowledge``, but to
-/// both sides). The bound is the furthest corner of what is left.
+/// The clock's tangent at the moment is a line in the plane of offset and skew. Every reading, before or after, excludes lines;
+/// it is widened by the possible change of the skew between the two moments (as in ``Knowledge``, but in both directions). The
+/// bound is the most distant corner of the remaining polygon.
 struct SmoothedMoment: Sendable {
-    /// Readings further away than this say nothing that nearer ones do not say better.
+    /// More distant readings are less informative than nearer ones.
     static let windowNanoseconds: Int64 = OffsetEnvelope.windowNanoseconds
-    /// But the nearest so many on each side always count: they are what is left around an outage.
+    /// But the nearest readings on each side always count, up to this number: around an outage, there are no others.
     static let leastReadings = 32
     let agentNanoseconds: Int64
     let offsetNanoseconds: Int64
-    /// The lowest and the highest offset that are possible, less ``offsetNanoseconds``: so many nanoseconds before the moment,
-    /// at it, and as many after it, each along straight lines.
+    /// The lowest and the highest possible offset, minus ``offsetNanoseconds``: `reach` nanoseconds before the moment, at it, and
+    /// as many after it, linear in between.
     let before: ClosedRange<Double>
     let here: ClosedRange<Double>
     let after: ClosedRange<Double>
 
-    /// - Parameter reach: how far from the moment ``before`` and ``after`` lie, nanoseconds.
+    /// - Parameter reach: distance of ``before`` and ``after`` from the moment, nanoseconds.
     init(
         _ stretch: ClockHistory.Stretch, at agentNanoseconds: Int64, reach: Int64
     ) {
@@ -26,7 +26,7 @@ struct SmoothedMoment: Sendable {
         var window = Self.windowNanoseconds
         var readings = Readings(stretch, around: agentNanoseconds, within: window)
         var possible = readings.lines(share: 1)
-        // A clock that was steered harder than assumed: what is nearer may still agree.
+        // The clock was adjusted faster than assumed: nearer readings may still agree.
         while possible.isEmpty, window > reach {
             window /= 8
             readings = Readings(stretch, around: agentNanoseconds, within: window, least: 1)
@@ -53,13 +53,13 @@ struct SmoothedMoment: Sendable {
         after = range(after: seconds)
     }
 
-    /// How wrong ``offsetNanoseconds`` may be.
+    /// Maximum error of ``offsetNanoseconds``.
     var boundNanoseconds: Int64 {
         Int64(max(-here.lowerBound, here.upperBound).rounded(.up)).clampedAdding(2)
     }
 }
 
-/// The readings of a stretch that matter at one moment.
+/// The readings of a stretch that are relevant at one moment.
 private struct Readings {
     /// Offsets are relative to this.
     let originNanoseconds: Int64
@@ -78,7 +78,7 @@ private struct Readings {
         }
         let origin = nearest?.offsetNanoseconds ?? 0
         originNanoseconds = origin
-        /// The nearest first: they cut away the most.
+        /// The nearest first: they exclude the most.
         func relative(_ points: ArraySlice<OffsetEnvelope.Point>) -> [(Double, Double)] {
             points.map { point in
                 (
@@ -116,7 +116,7 @@ private struct Readings {
         return low
     }
 
-    /// What the skew limit alone leaves.
+    /// The lines within the skew limit alone.
     var box: FeasibleLines {
         let limit = Double(ClockLimits.skewPPB)
         let high = above.reduce(Double.infinity) { min($0, $1.offset + limit * abs($1.seconds)) }
@@ -125,7 +125,7 @@ private struct Readings {
             offsets: min(low, high)...max(low, high), skewLimit: Double(ClockLimits.skewPPB))
     }
 
-    /// The lines that no reading makes impossible when the skew changes by this share of the limits.
+    /// The lines that no reading excludes when the skew changes by this share of the limits.
     func lines(share: Double) -> FeasibleLines {
         var lines = box
         for (side, points) in [(OffsetEnvelope.Side.above, above), (.below, below)] {

@@ -1,21 +1,21 @@
-/// What was odd about a sample's stamps, and the rule that placed it all the same.
+/// A fault of a sample's stamps, and the rule by which it was placed nevertheless.
 package enum StampFault: String, Hashable, Sendable, CaseIterable {
-    /// DTS not after the last one, by a second at most: pushed to one tick after it.
+    /// DTS not after the previous one, by at most a second: moved to one tick after it.
     case notAfterPrevious
-    /// DTS back by more than a second: placed where the track runs on.
+    /// DTS back by more than a second: placed at the end of the track.
     case backwards
-    /// DTS later than the present by more than ten seconds: placed where the track runs on.
+    /// DTS more than ten seconds in the future: placed at the end of the track.
     case ahead
-    /// DTS more than 400 days before the present: placed where the track runs on.
+    /// DTS more than 400 days in the past: placed at the end of the track.
     case behind
     /// DTS after PTS: decoded at its PTS.
     case decodingAfterPresentation
     /// PTS more than a minute after DTS: presented at its DTS.
     case presentationFarAhead
-    /// A duration that is zero, negative or over an hour: as long as the sample before.
+    /// A duration that is zero, negative or over an hour: replaced by the previous sample's.
     case badDuration
 
-    /// Whether the sample lies where its track runs on, and not where its stamp says.
+    /// Whether the sample is placed at the end of its track instead of by its stamp.
     var replacesStamp: Bool {
         switch self {
         case .backwards, .ahead, .behind: true

@@ -1,45 +1,43 @@
 import Media
 
-/// Puts one source's samples, picture and sound alike, from one epoch of its agent's clock on the session's
-/// timeline.
+/// Maps the samples of one source, pictures and audio, from one epoch of its agent's clock to the session's timeline.
 ///
-/// The mapping is a chain of lines. A new ``ClockModel`` never moves what has been mapped: it begins a new line
-/// where the last one stands, steeper or flatter by at most ``slewLimitPPB`` until it meets the model. So the
-/// order of samples is kept (moments 2 ns or more apart never meet), and a moment maps to the same place however
-/// late its sample comes.
+/// The mapping is piecewise linear. A new ``ClockModel`` never changes what has been mapped: it begins a new line at the end of
+/// the last one, which converges to the model with a slope difference of at most ``slewLimitPPB``. So the order of samples is
+/// preserved (moments 2 ns or more apart never coincide), and a moment has the same place however late its sample arrives.
 package struct Timeline: Sendable {
-    /// The fastest correction, in parts per 10⁹ of the agent's time: 500 ppm is no audible change of pitch and is
-    /// what `adjtime` uses.
+    /// Maximum correction, in parts per 10⁹ of the agent's time: 500 ppm is no audible change of pitch, and is what `adjtime`
+    /// uses.
     package static let slewLimitPPB: Int64 = 500_000
-    /// Small corrections take this long, so that the estimate's noise becomes a slow bend. Longer, and what has been learnt comes too
-    /// late: while a clock's rate is being learnt, most of the error is what is not slewed yet.
+    /// Duration over which small corrections are spread, so that the estimate's noise is smoothed. A longer duration applies
+    /// corrections too late: while a clock's rate is being learned, most of the error is what has not been slewed yet.
     package static let slewHorizonNanoseconds: Int64 = 1_000_000_000
-    /// What would take longer than 1000 s to slew is not slewed: it is a discontinuity.
+    /// A correction that would take longer than 1000 s to slew is a discontinuity.
     package static let discontinuityNanoseconds: Int64 = 500_000_000
-    /// How far behind the newest sample a line stays known: one track may lag behind the other by this much.
+    /// How far behind the newest sample lines are kept: one track may lag behind the other by this much.
     package static let historyNanoseconds: Int64 = 240_000_000_000
-    /// Lines kept at most (about 50 KB): an update every half second within the history.
+    /// Maximum number of lines (about 50 KB): an update every half second within the history.
     package static let maximumPieces = 512
-    /// A sample stamped further than this past an update is odd and does not delay it.
+    /// A sample stamped further than this after an update is implausible and does not delay it.
     package static let plausibleLeadNanoseconds: Int64 = 60_000_000_000
 
-    /// What became of a new model.
+    /// The result of a model update.
     package enum Update: Hashable, Sendable {
-        /// Taken; this much (model − applied) is slewed from here on.
+        /// Accepted; this much (model − applied) is slewed from here on.
         case slewing(restNanoseconds: Int64)
-        /// Not taken: the rest is past ``Timeline/discontinuityNanoseconds``. The caller records a discontinuity
-        /// and goes on with a new timeline.
+        /// Rejected: the difference exceeds ``Timeline/discontinuityNanoseconds``. The caller records a discontinuity and
+        /// continues with a new timeline.
         case discontinuity(restNanoseconds: Int64)
     }
 
     /// The session's zero, nanoseconds of the collector's clock.
     package let sessionZeroNanoseconds: Int64
-    /// In the order of their starts; the first one also reaches back for ever, the last one goes on for ever.
+    /// In the order of their starts; the first one also extends back, and the last one forward, without limit.
     private var pieces: [Piece]
     /// Agent's clock at the newest moment mapped.
     private var reachedNanoseconds: Int64?
 
-    /// Locks to a model: its offset holds from the first moment, without slewing.
+    /// Begins with a model: its offset applies from the first moment, without slewing.
     package init(sessionZeroNanoseconds: Int64, model: ClockModel) {
         self.sessionZeroNanoseconds = sessionZeroNanoseconds
         pieces = [
@@ -49,24 +47,24 @@ package struct Timeline: Sendable {
         ]
     }
 
-    /// A moment of the agent's clock on the session's timeline; later updates leave it where it is.
+    /// Maps a moment of the agent's clock to the session's timeline; later updates do not change the result.
     package mutating func map(_ agentNanoseconds: Int64) -> Int64 {
         reachedNanoseconds = max(reachedNanoseconds ?? agentNanoseconds, agentNanoseconds)
         return sessionNanoseconds(at: agentNanoseconds)
     }
 
-    /// Where a moment of the agent's clock would be mapped to now.
+    /// The present mapping of a moment of the agent's clock.
     package func sessionNanoseconds(at agentNanoseconds: Int64) -> Int64 {
         agentNanoseconds.clampedAdding(appliedOffsetNanoseconds(at: agentNanoseconds))
             .clampedSubtracting(sessionZeroNanoseconds)
     }
 
-    /// The offset (collector − agent) that mapping uses at a moment: what a fragment stores.
+    /// The offset (collector − agent) that the mapping uses at a moment: it is stored in fragments.
     package func appliedOffsetNanoseconds(at agentNanoseconds: Int64) -> Int64 {
         piece(at: agentNanoseconds).offset(at: agentNanoseconds)
     }
 
-    /// How wrong the applied offset may be: the model's bound, and what is not slewed yet.
+    /// Maximum error of the applied offset: the model's bound, plus what has not been slewed yet.
     package func boundNanoseconds(at agentNanoseconds: Int64) -> Int64 {
         let piece = piece(at: agentNanoseconds)
         let rest = distance(
@@ -84,7 +82,7 @@ package struct Timeline: Sendable {
         piece(at: agentNanoseconds).model
     }
 
-    /// Follows a newer model, from `agentNanoseconds` or the newest mapped sample on, whichever is later.
+    /// Applies a newer model, from `agentNanoseconds` or the newest mapped sample on, whichever is later.
     package mutating func update(_ model: ClockModel, at agentNanoseconds: Int64) -> Update {
         makeRoom()
         let start = startOfUpdate(at: agentNanoseconds)
@@ -113,8 +111,8 @@ package struct Timeline: Sendable {
         return .slewing(restNanoseconds: rest)
     }
 
-    /// Where an update at a moment of the agent's clock begins: not before what has been mapped, unless that was
-    /// stamped absurdly far ahead.
+    /// The start of an update at a moment of the agent's clock: not before mapped samples, unless those were stamped implausibly
+    /// far ahead.
     package mutating func startOfUpdate(at agentNanoseconds: Int64) -> Int64 {
         let latest = agentNanoseconds.clampedAdding(Self.plausibleLeadNanoseconds)
         if let reached = reachedNanoseconds, reached > latest {
@@ -123,8 +121,8 @@ package struct Timeline: Sendable {
         return max(agentNanoseconds, reachedNanoseconds ?? agentNanoseconds)
     }
 
-    /// Forgets lines that no sample in order needs. While a long backlog arrives none may go, and the newest
-    /// update is replaced instead: no sample has come near it.
+    /// Drops lines that no sample in order needs. While a long backlog arrives, no line can be dropped, and the newest update is
+    /// replaced instead: no sample is near it yet.
     private mutating func makeRoom() {
         let needed = reachedNanoseconds?.clampedSubtracting(Self.historyNanoseconds) ?? .min
         while pieces.count > 1, pieces[1].startNanoseconds <= needed { pieces.removeFirst() }

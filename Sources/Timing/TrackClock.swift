@@ -1,40 +1,40 @@
 package import Media
 
-/// Turns session times into the ticks that a track is written with, whatever its stamps do.
+/// Converts session times to the ticks that a track is written with, whatever its stamps are.
 ///
-/// DTS strictly increase, PTS are never before DTS, durations are never zero; a sample whose stamps cannot be
-/// true is kept, placed by the rule of its ``StampFault``, and counted.
+/// DTS strictly increase, PTS are never before DTS, durations are never zero. A sample with implausible stamps is kept, placed by
+/// the rule of its ``StampFault``, and counted.
 package struct TrackClock: Sendable {
-    /// A stamp further than this past the present is not believed: a sample cannot come before it was captured,
-    /// and a clock's bound stays far below it.
+    /// A stamp further than this in the future is not used: a sample cannot arrive before it was captured, and a clock's bound is
+    /// far smaller than this.
     package static let aheadLimitNanoseconds: Int64 = 10_000_000_000
-    /// A stamp further than this before the present is not believed (400 days): no spool lasts that long.
+    /// A stamp further than this in the past is not used (400 days): no spool lasts that long.
     package static let behindLimitNanoseconds: Int64 = 400 * 86_400 * 1_000_000_000
-    /// A DTS that goes back by no more than this is pushed on; past it, the clock went back.
+    /// A DTS that goes back by at most this is moved forward; above it, the clock was set back.
     package static let squeezeLimitNanoseconds: Int64 = 1_000_000_000
-    /// A picture shown later than this after its decoding is not believed: H.264 reorders 16 pictures at most.
+    /// A PTS later than this after the DTS is not used: H.264 reorders 16 pictures at most.
     package static let reorderLimitNanoseconds: Int64 = 60_000_000_000
-    /// A sample that says it lasts longer is not believed.
+    /// A longer duration is not used.
     package static let durationLimitNanoseconds: Int64 = 3_600_000_000_000
 
     /// How a track's samples follow each other.
     package enum Continuity: Hashable, Sendable {
-        /// Each where its stamp says: pictures.
+        /// Each at the place of its stamp: pictures.
         case stamped
-        /// End to end, as long as the stamps are within this many ticks of it: packets of sound, whose
-        /// stamps jitter while their lengths are exact. Past the tolerance the stamp decides.
+        /// End to end, as long as the stamps deviate by at most this many ticks: audio packets, whose stamps jitter while their
+        /// lengths are exact. Above the tolerance the stamp is used.
         case endToEnd(toleranceTicks: Int64)
     }
 
     package let timescale: Timescale
     package let continuity: Continuity
-    /// For a first sample that does not say how long it lasts.
+    /// For a first sample without a duration.
     package let nominalDurationTicks: Int64
-    /// How often each rule was used.
+    /// How often each rule was applied.
     package private(set) var faultCounts: [StampFault: Int] = [:]
     private var last: (dtsTicks: Int64, durationTicks: Int64)?
 
-    /// A track before its first sample; `nominalDurationTicks` is what a sample usually lasts, 1024 for AAC.
+    /// A track before its first sample; `nominalDurationTicks` is a sample's usual duration, 1024 for AAC.
     package init(timescale: Timescale, continuity: Continuity, nominalDurationTicks: Int64) {
         precondition(nominalDurationTicks > 0, "a sample that lasts no ticks has no successor")
         precondition(
@@ -45,12 +45,12 @@ package struct TrackClock: Sendable {
         self.nominalDurationTicks = nominalDurationTicks
     }
 
-    /// Goes on after a sample that was placed before, by another clock of the same track.
+    /// Continues after a sample that was placed by another clock of the same track.
     package mutating func goOn(afterDTSTicks dts: Int64, durationTicks: Int64) {
         last = (dts, max(1, durationTicks))
     }
 
-    /// Goes on after a sample that was placed in ticks of another timescale, rounded so that nothing lies before it.
+    /// Continues after a sample that was placed in ticks of another timescale, rounded so that no sample is placed before it.
     package mutating func goOn(afterDTSTicks dts: Int64, durationTicks: Int64, of other: Timescale)
     {
         guard other != timescale else {
@@ -61,20 +61,20 @@ package struct TrackClock: Sendable {
                 afterDTSTicks: try rescale(dts, from: other, to: timescale, rounding: .up),
                 durationTicks: try rescale(durationTicks, from: other, to: timescale))
         } catch {
-            // So far away that no stamp is believed there: it begins anew.
+            // So far away that no stamp there is used: the track begins anew.
         }
     }
 
-    /// Goes on where the same track stood in another format.
+    /// Continues after the same track in another format.
     package mutating func goOn(after other: TrackClock) {
         guard let last = other.last else { return }
         goOn(
             afterDTSTicks: last.dtsTicks, durationTicks: last.durationTicks, of: other.timescale)
     }
 
-    /// Where the next sample would follow on the one before, nanoseconds of session time; nil before the first.
+    /// The place directly after the last sample, nanoseconds of session time; nil before the first.
     ///
-    /// Samples whose stamps cannot be true run on, and get ahead of the present when there are too many of them for the time.
+    /// Samples with implausible stamps are placed end to end, and run ahead of the present when there are too many of them.
     package var endNanoseconds: Int64? {
         guard let last else { return nil }
         do {
@@ -88,8 +88,8 @@ package struct TrackClock: Sendable {
     /// The place of the next sample in decoding order.
     /// - Parameters:
     ///   - nowNanoseconds: the present on the session's timeline.
-    ///   - latestNanoseconds: how far samples run on whose stamps cannot be used: others that were captured with them do not lie
-    ///     farther apart.
+    ///   - latestNanoseconds: the limit for samples with unusable stamps that are placed end to end: samples that were captured
+    ///     together are not farther apart.
     package mutating func place(
         _ stamps: SampleStamps, nowNanoseconds: Int64, latestNanoseconds: Int64 = .max
     ) -> Placement {
@@ -130,7 +130,7 @@ package struct TrackClock: Sendable {
         return last?.durationTicks ?? nominalDurationTicks
     }
 
-    /// The stamp in ticks, nil when it is too far from the present to be true.
+    /// The stamp in ticks, nil when it is implausibly far from the present.
     private func believed(
         _ dtsNanoseconds: Int64, _ nowNanoseconds: Int64, _ faults: inout [StampFault]
     ) -> Int64? {
@@ -146,7 +146,7 @@ package struct TrackClock: Sendable {
         return ticks(dtsNanoseconds)
     }
 
-    /// A believable stamp's place after the sample before.
+    /// The place of a plausible stamp after the previous sample.
     private func follow(_ stamped: Int64, nowTicks: Int64, _ faults: inout [StampFault]) -> Int64 {
         guard let last else { return stamped }
         let end = last.dtsTicks + last.durationTicks
@@ -162,13 +162,13 @@ package struct TrackClock: Sendable {
         return runOn(nowTicks: nowTicks)
     }
 
-    /// Where a sample without a usable stamp goes: after the one before, but not into the future.
+    /// The place of a sample without a usable stamp: after the previous one, but not in the future.
     private func runOn(nowTicks: Int64) -> Int64 {
         guard let last else { return nowTicks }
         return max(last.dtsTicks + 1, min(last.dtsTicks + last.durationTicks, nowTicks))
     }
 
-    /// From DTS to PTS in ticks: the stamped PTS if it can still be kept, else the stamped distance.
+    /// From DTS to PTS in ticks: the stamped PTS if it is still possible, else the stamped distance.
     private func presentationDelay(
         _ delayNanoseconds: Int64, dts: Int64, placed: Int64, faults: [StampFault]
     ) -> Int64 {
@@ -178,7 +178,7 @@ package struct TrackClock: Sendable {
         return ticks(delayNanoseconds)
     }
 
-    /// The present, where limits and ticks around it fit in 64 bits: 73 years of a clock of up to 1 GHz.
+    /// The present, limited so that limits and ticks around it fit in 64 bits: 73 years of a clock of up to 1 GHz.
     private func clampedToTrack(_ nanoseconds: Int64) -> Int64 {
         max(-ClockLimits.timestampNanoseconds, min(ClockLimits.timestampNanoseconds, nanoseconds))
     }

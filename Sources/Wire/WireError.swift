@@ -1,17 +1,17 @@
-/// Why a message was not taken: what it gets the sender refused for.
+/// Why a message was rejected: the reason for refusing its sender.
 package enum WireError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The header is not a message of this protocol; the text says where it broke.
+    /// The header is not a message of this protocol; the text says where decoding failed.
     case malformed(String)
-    /// Past one of ``WireLimits``; the text says which.
+    /// A value above one of ``WireLimits``; the text says which.
     case limit(String)
     /// A Hello that is not from a tributary agent.
     case magic(UInt32)
-    /// A major version that is not spoken here.
+    /// An unsupported major version.
     case version(UInt32)
-    /// A name that cannot become a directory, or a source that is named twice.
+    /// A name that is not a valid directory name, or a source that is named twice.
     case name(String)
 
-    /// What the refusal says.
+    /// The reason in the refusal.
     package var reason: RefusalReason {
         switch self {
         case .malformed, .magic: .malformed
@@ -21,16 +21,16 @@ package enum WireError: Error, Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// One line for people.
+    /// One line of text.
     package var description: String {
         switch self {
         case .malformed(let text), .limit(let text), .name(let text):
             text
         case .magic(let magic):
             "Hello starts with \(hexadecimal(magic)), not with \(hexadecimal(WireLimits.magic)): "
-                + "this is no tributary agent"
+                + "this is not a tributary agent"
         case .version(let major):
-            "protocol version \(major) is not spoken here, only \(WireLimits.major): "
+            "protocol version \(major) is not supported, only \(WireLimits.major): "
                 + "use an agent and a collector of the same major version"
         }
     }

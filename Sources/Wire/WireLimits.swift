@@ -1,21 +1,24 @@
-/// Every bound of the protocol. The table in `proto/README.md` says the same, and a test keeps the two equal.
+import Media
+
+/// All limits of the protocol. The table in `proto/README.md` repeats them, and a test keeps the two equal.
 package enum WireLimits {
-    /// "TRIB": tells a tributary agent from anything else that speaks ZMTP.
+    /// "TRIB": distinguishes a tributary agent from any other ZMTP peer.
     package static let magic: UInt32 = 0x5452_4942
-    /// The protocol's major version; another one is refused.
+    /// The protocol's major version; others are refused.
     package static let major: UInt32 = 1
-    /// The protocol's minor version: additions that old peers skip.
+    /// The protocol's minor version: additions that older peers ignore.
     package static let minor: UInt32 = 4
-    /// The first minor version whose agents take commands.
+    /// The first minor version with support for commands.
     package static let commandMinor: UInt32 = 2
 
-    /// Bytes of a header part: 4096 samples with every column full take half of it.
+    /// Bytes of a header part: twice the size of 4096 samples with all columns full.
     package static let headerBytes = 256 * 1024
-    /// Bytes of a payload part: one keyframe at 80 Mbit/s and four per second; a batch closes at a quarter of it.
+    /// Bytes of a payload part: one keyframe at 80 Mbit/s and four keyframes per second; an agent closes a batch at a quarter of
+    /// it.
     package static let payloadBytes = 4 * 1024 * 1024
-    /// Parts of a message besides the routing identity: header and payload.
+    /// Parts of a message in addition to the routing identity: header and payload.
     package static let parts = 2
-    /// Samples of one batch: over a minute of sound, and what the header's size allows.
+    /// Samples of one batch: over a minute of audio, and what fits in a header.
     package static let samplesPerBatch = 4_096
     /// Runs of one batch: one per kind of track.
     package static let runsPerBatch = 2
@@ -23,7 +26,7 @@ package enum WireLimits {
     package static let sourcesPerAgent = 16
     /// Tracks of one source: one per kind.
     package static let tracksPerSource = 2
-    /// Clock domains in one Hello: reboots that one spool survives before the oldest records must have gone.
+    /// Clock domains in one Hello: the number of reboots that a spool survives before its oldest records must have been dropped.
     package static let epochsPerAgent = 64
     /// Clock exchanges in one message: a minute of steady probing, and the burst before it.
     package static let exchangesPerMessage = 64
@@ -38,81 +41,81 @@ package enum WireLimits {
     package static let audioConfigurationBytes = 512
     /// Width and height of a picture in pixels: H.264 level 6.2 allows 16,888 at most.
     package static let pictureSide: UInt32 = 16_888
-    /// Sampling frequency of sound in Hz: the fastest that AudioSpecificConfig's escape is used for.
+    /// Sampling rate of audio in Hz: the highest for which AudioSpecificConfig's escape value is used.
     package static let sampleRate: UInt32 = 768_000
-    /// Channels of sound: the most that ISO/IEC 23091-3 lays out, with room.
+    /// Channels of audio: the most that ISO/IEC 23091-3 defines, with a margin.
     package static let channels: UInt32 = 64
 
-    /// Bytes of a source's name: it becomes a directory.
-    package static let nameBytes = 64
-    /// Bytes of the agent's name and of a software's name, which only logs show.
+    /// Bytes of a source's name, which becomes a directory name.
+    package static let nameBytes = DirectoryName.maximumBytes
+    /// Bytes of the agent's name and of a software's name, which are only logged.
     package static let labelBytes = 128
-    /// Bytes of a line for people: a gap's, a refusal's, a goodbye's.
+    /// Bytes of a text line: of a gap, a refusal, a goodbye.
     package static let textBytes = 512
-    /// Bytes of a word of a command line, such as a file's path: the longest that Linux opens.
+    /// Bytes of a command-line argument such as a path: the longest that Linux opens.
     package static let argumentBytes = 4_096
-    /// Bytes of a snapshot's JPEG: 4K at good quality, and half a message.
+    /// Bytes of a snapshot's JPEG: 4K at good quality, and half the size of a payload.
     package static let snapshotBytes = 2 * 1024 * 1024
     /// Controls in one message: more than any camera has.
     package static let controlsPerMessage = 128
-    /// Choices of one control: with all of them at their longest, a report of usual controls fits in a header.
+    /// Choices of one control: a report of usual controls with all choices at their maximum length fits in a header.
     package static let choicesPerControl = 64
-    /// Lines on what was picked in one status: one per track, and some that say why.
+    /// Description lines in one status: one per track, and some explanations.
     package static let descriptionsPerStatus = 8
-    /// Bits per second that can be asked for.
+    /// Maximum requested bit rate.
     package static let bitsPerSecond: UInt64 = 1_000_000_000
-    /// Commands that an agent has not answered: more than people type.
+    /// Unanswered commands of an agent: more than an operator enters.
     package static let openCommands = 8
     /// Milliseconds that an agent has for an answer: opening a camera takes some seconds.
     package static let commandMilliseconds: Int64 = 30_000
     /// Bytes of a digest: SHA-256.
     package static let digestBytes = 32
-    /// Bytes of an identity (spool, epoch, capture): collisions are out of the question.
+    /// Bytes of an identity (spool, epoch, capture): large enough to rule out collisions.
     package static let identityBytes = 16
     /// Bytes of a public key: CURVE's.
     package static let publicKeyBytes = 32
-    /// Names of sources, or beginnings of names, that an agent is told it may write: more than it can have sources.
+    /// Source names or name patterns in an agent's right to write: more than it can have sources.
     package static let patternsPerKey = 64
 
-    /// Nanoseconds that a time may lie from its clock's zero, either way: sums and differences of two cannot overflow.
+    /// Nanoseconds that a time may be from its clock's zero, in either direction: sums and differences of two cannot overflow.
     package static let timeNanoseconds: Int64 = 1 << 61
-    /// Nanoseconds that a sample may last, or be presented after it is decoded: an hour.
+    /// Nanoseconds that a sample may last, or that its presentation may follow its decoding: an hour.
     package static let intervalNanoseconds: Int64 = 3_600_000_000_000
     /// Nanoseconds that a gap may last: ten years.
     package static let gapNanoseconds: Int64 = 315_360_000_000_000_000
     /// Samples that one gap may stand for: a thousand a second for thirty years.
     package static let gapSamples: UInt64 = 1 << 40
-    /// The highest count of anything that an agent reports of itself (bytes kept, samples lost).
+    /// Maximum of any count that an agent reports about itself (bytes kept, samples lost).
     package static let reportedCount: UInt64 = 1 << 62
-    /// A sound level, hundredths of a decibel of full scale: from silence to twice what can be heard unclipped.
+    /// A sound level, hundredths of a decibel relative to full scale: from silence to twice the largest unclipped amplitude.
     package static let levelMillibels: ClosedRange<Int32> = -12_000...600
     /// The highest record number: arithmetic on numbers cannot overflow.
     package static let sequence: UInt64 = 1 << 62
 
-    /// Bytes of credit that a record costs besides its payload, so that credit bounds the number of messages too.
+    /// Credit that a record costs in addition to its payload, bytes, so that credit bounds the number of messages too.
     package static let recordCostBytes: UInt64 = 256
-    /// Bytes of credit that a source is granted ahead of what is on disk, at most: a second at 64 Mbit/s.
+    /// Maximum credit of a source beyond what is on disk, bytes: a second at 64 Mbit/s.
     package static let creditWindowBytes: UInt64 = 8 * 1024 * 1024
-    /// The same for all sources together, where that leaves each ``smallestCreditWindowBytes``: memory that is used anew all the
-    /// time costs a third less than ten times as much that is not.
+    /// The same for all sources together, as long as each has ``smallestCreditWindowBytes``: memory that is reused constantly
+    /// costs a third less than ten times as much memory that is not.
     package static let commonCreditWindowBytes: UInt64 = 64 * 1024 * 1024
-    /// What a source is granted at least, and with the Welcome: 100 ms at 80 Mbit/s.
+    /// Minimum credit of a source, also granted with the Welcome: 100 ms at 80 Mbit/s.
     package static let smallestCreditWindowBytes: UInt64 = 1024 * 1024
 
-    /// Milliseconds between signs of life, unless the collector's Welcome says otherwise.
+    /// Milliseconds between heartbeats, unless the collector's Welcome says otherwise.
     package static let heartbeatMilliseconds: UInt32 = 1_000
-    /// What a Welcome may say: fewer would flood, more would hide a dead peer.
+    /// Allowed values in a Welcome: a shorter interval would flood the link, a longer one would hide a dead peer.
     package static let heartbeatMillisecondsRange: ClosedRange<UInt32> = 100...60_000
-    /// Heartbeat intervals of silence after which a peer counts as gone: four may be lost.
+    /// Heartbeat intervals of silence after which a peer counts as disconnected: four heartbeats may be lost.
     package static let silentHeartbeats: Int64 = 5
-    /// Milliseconds that the holder of a source has for answering a Ping: twice a heartbeat.
+    /// Milliseconds that the holder of a source has for answering a Ping: two heartbeats.
     package static let claimMilliseconds: Int64 = 2_000
-    /// Messages per second without records that a connection may send: thirty times the usual.
+    /// Messages without records that a connection may send per second: thirty times the usual number.
     package static let controlMessagesPerSecond: Int64 = 60
-    /// How many of those may come at once.
+    /// Burst of those messages.
     package static let controlMessageBurst: Int64 = 120
-    /// Clock probes per second that a connection may send: a prober that searches sends 83.
+    /// Clock probes that a connection may send per second: the fastest probing sends 83.
     package static let clockProbesPerSecond: Int64 = 100
-    /// How many of those may come at once: what an agent sends to a collector that stands still, until it gives the connection up.
+    /// Burst of those: the probes of an agent to a stalled collector, until it gives up the connection.
     package static let clockProbeBurst: Int64 = 1_000
 }

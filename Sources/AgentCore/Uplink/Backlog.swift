@@ -62,9 +62,8 @@ struct Backlog<Storage: SpoolStorage, Payload: SpooledPayload>: Sendable {
     private var askedAgainAt: Int64?
     /// Formats that are other ones than in the life before, whose spool goes on.
     private var changedFormats: [TrackFormat] = []
-    /// Pictures have been dropped whose group goes on: until the next keyframe, more of it is of no use.
-    private var skipsToKeyframe = false
-    private var isDropping = false
+    /// Of what is on the disk.
+    private var dropping: DropPolicy
     private var hasDeletionFailed = false
     private var retiredLostSamples: UInt64 = 0
     private var senderCount: UInt64 = 0
@@ -87,6 +86,8 @@ struct Backlog<Storage: SpoolStorage, Payload: SpooledPayload>: Sendable {
     ) {
         self.settings = settings
         self.shelf = shelf
+        dropping = DropPolicy(
+            limitBytes: settings.spool?.limitBytes ?? shelf?.limitBytes ?? .max)
         self.formats = formats
         self.epoch = epoch
         self.makeIdentity = makeIdentity
@@ -563,12 +564,9 @@ extension Backlog {
 
     /// What is lost of a batch whose group of pictures has lost its beginning; nil: nothing.
     private mutating func skipped(_ batch: Batch) -> Loss? {
-        guard skipsToKeyframe else { return nil }
         let video = batch.runs.first { $0.track == .video }
-        if video?.flags(at: 0).contains(.keyframe) ?? false {
-            skipsToKeyframe = false
-            return nil
-        }
+        let canBeDecoded = video?.flags(at: 0).contains(.keyframe) ?? false
+        guard dropping.newestGroup.drops(canBeDecoded: canBeDecoded) else { return nil }
         let times = batch.runs.times
         return Loss(
             track: nil, cause: .spoolFull, startNanoseconds: times.lowerBound,
@@ -614,7 +612,7 @@ extension Backlog {
         } catch {
             deletionFailed(error)
         }
-        if let shelf, shelf.sizeBytes < shelf.limitBytes / 2 { isDropping = false }
+        if let shelf { dropping.note(keptBytes: shelf.sizeBytes) }
     }
 }
 
@@ -755,7 +753,7 @@ extension Backlog {
 extension Backlog {
     /// Keeps within what the spool may take: the oldest groups that the collector cannot have give way to a gap.
     private mutating func makeRoom(now: Int64) {
-        while let shelf, shelf.sizeBytes > shelf.limitBytes {
+        while let shelf, dropping.isExceeded(by: shelf.sizeBytes) {
             guard let (place, group) = oldestGroup() else { return }
             do throws(SpoolError) {
                 try drop(group, of: place)
@@ -789,11 +787,12 @@ extension Backlog {
             preamble: SpoolCoding.preamble(dropped.formatsBehind))
         senders[place].link.dropped(
             from: dropped.numbers.lowerBound, samples: dropped.samples, of: 0)
-        if group.isNewest, place == senders.count - 1 {
-            skipsToKeyframe = formats.contains { $0.kind == .video }
+        if group.isNewest, place == senders.count - 1,
+            formats.contains(where: { $0.kind == .video })
+        {
+            dropping.newestGroup.dropBeginning()
         }
-        guard !isDropping else { return }
-        isDropping = true
+        guard dropping.reportsDrop() else { return }
         note(
             .error,
             "the spool \(shelf.storage.path) is full (\(byteText(shelf.limitBytes))) and the "

@@ -26,10 +26,8 @@ package final class Uplink: Sendable {
         private(set) var events: [Event] = []
         /// Payload bytes of the batches among the events.
         private var sizeBytes = 0
-        /// Pictures have been dropped whose group goes on.
-        private var skipsToKeyframe = false
+        private var policy: DropPolicy
         private var hasVideo = false
-        let limitBytes: Int
         /// How the sound does, if that is news.
         var sound: AudioHealth?
         /// Answers to commands of the collector.
@@ -41,7 +39,7 @@ package final class Uplink: Sendable {
 
         init(batcher: Batcher, limitBytes: Int) {
             self.batcher = batcher
-            self.limitBytes = limitBytes
+            policy = DropPolicy(limitBytes: limitBytes)
         }
 
         mutating func append(_ event: Event) { events.append(event) }
@@ -51,11 +49,14 @@ package final class Uplink: Sendable {
         mutating func append(_ batch: Batch) {
             let video = batch.runs.first { $0.track == .video }
             hasVideo = hasVideo || video != nil
-            if video?.flags(at: 0).contains(.keyframe) ?? !hasVideo, sizeBytes < limitBytes / 2 {
-                skipsToKeyframe = false
+            let canBeDecoded = video?.flags(at: 0).contains(.keyframe) ?? !hasVideo
+            var isDropped = policy.newestGroup.drops(
+                canBeDecoded: canBeDecoded && policy.hasPlentyOfRoom(keptBytes: sizeBytes))
+            if policy.isExceeded(by: sizeBytes + batch.payload.count) {
+                policy.newestGroup.dropBeginning()
+                isDropped = true
             }
-            if sizeBytes + batch.payload.count > limitBytes { skipsToKeyframe = true }
-            guard skipsToKeyframe else {
+            guard isDropped else {
                 sizeBytes += batch.payload.count
                 return events.append(.batch(batch))
             }

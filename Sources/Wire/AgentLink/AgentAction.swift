@@ -1,39 +1,39 @@
 package import Media
 
-/// What the agent's link wants done, in this order.
+/// What the agent's link wants done, in order.
 package enum AgentAction<Payload: Sendable>: Sendable {
     /// Send these header bytes, and the payload if there is one.
     case send(header: [UInt8], payload: Payload?)
-    /// Read records of a source from the disk that keeps them, from this number on, and give them to `loaded`. Only a link
-    /// with a ``RecordWindow`` asks for it.
+    /// Read records of a source, from this number on, from the disk that keeps them, and pass them to `loaded`. Only a link with
+    /// a ``RecordWindow`` requests it.
     case fetch(source: Int, from: UInt64)
-    /// Let the connection go, and make another after a pause.
+    /// Close the connection, and open another after a pause.
     case reconnect(afterMilliseconds: Int64)
-    /// Do what the collector asks, and answer with ``AgentLink/report(_:payload:now:)``.
+    /// Execute the collector's command, and answer with ``AgentLink/report(_:payload:now:)``.
     case command(Command)
     /// Every source is complete, and durable at the collector.
     case finished
-    /// The collector will not have us: one line that says why and what to do.
+    /// The collector refuses the agent: one line with the reason and the remedy.
     case failed(String)
-    /// Something to write down.
+    /// Something to log.
     case log(LinkLog)
 }
 
-/// What an agent decides about its link.
+/// Settings of an agent's link.
 package struct AgentLinkSettings: Hashable, Sendable {
     /// Where the collector is, for logs.
     package var endpoint: String
-    /// Product and version, told to the collector.
+    /// Product and version, sent to the collector.
     package var software: String
     /// The box's name.
     package var agent: String
-    /// Who numbers the records.
+    /// The spool that numbers the records.
     package var spool: SpoolID
-    /// The clock domains that records refer to; the last one is the present.
+    /// The clock domains that records refer to; the last one is the present one.
     package var epochs: [Epoch]
-    /// What all records that are kept may take, bytes: payloads, headers and what is around them.
+    /// Maximum memory of all kept records, bytes: payloads, headers and overhead.
     package var memoryLimitBytes = 64 << 20
-    /// What of the records is in memory when somebody else keeps them, on a disk; nil: all of them.
+    /// How much of the records is in memory when they are kept on a disk; nil: all of them.
     package var window: RecordWindow?
 
     package init(
@@ -48,7 +48,7 @@ package struct AgentLinkSettings: Hashable, Sendable {
     }
 }
 
-/// What is missing on the box, before it has a number.
+/// Missing samples on the box, before the loss has a record number.
 package struct Loss: Hashable, Sendable {
     /// Nil: of all tracks.
     package var track: TrackKind?
@@ -56,7 +56,7 @@ package struct Loss: Hashable, Sendable {
     /// When the first lost sample was due, agent's clock.
     package var startNanoseconds: Int64
     package var durationNanoseconds: Int64
-    /// 0: nobody knows.
+    /// 0: unknown.
     package var samples: UInt64
     package var text: String
 

@@ -1,10 +1,11 @@
 package import Media
+import Spooling
 
 /// The agent's end of the protocol. A value: it owns no socket and no clock; time comes in with each call.
 ///
-/// It numbers what the sources give it, keeps it until the collector has it on disk, sends it within the credit, and starts
-/// again after the last durable record whenever a connection is lost. Kept bytes are bounded: when the collector is away
-/// for too long, the oldest groups of pictures give way to a gap that says so.
+/// It numbers the records of its sources, keeps them until the collector has them on disk, sends them within the credit, and
+/// after a lost connection starts again after the last durable record. The kept bytes are bounded: when the collector is away for
+/// too long, the oldest groups of pictures are replaced by a gap that explains their absence.
 ///
 ///     offline ──connected──► greeting ──Welcome──► flowing ──all durable──► done
 ///        ▲                       │                    │
@@ -21,58 +22,59 @@ package struct AgentLink<Payload: Sendable>: Sendable {
         case failed
     }
 
-    /// How long a Welcome may take: longer than the collector asks another holder of the source.
+    /// How long a Welcome may take: longer than the collector waits for another holder of the source.
     private static var greetingNanoseconds: Int64 { 10_000_000_000 }
-    /// More lives of a box than have messages on their way at once.
+    /// Refusals before a source in use is an error: more than the runs of a box that have messages in flight at once.
     private static var inUsePatience: Int { 3 }
-    /// Pauses before the next connection, milliseconds: short first, for a collector that is just being restarted.
+    /// Pauses before the next connection, milliseconds: short at first, for a collector that is just restarting.
     private static var pauses: [Int64] { [100, 200, 500, 1_000, 2_000] }
-    /// The same after a refusal that somebody has to mend.
+    /// The same after a refusal that an operator has to resolve.
     private static var pausesWhenRefused: [Int64] { [1_000, 2_000, 3_000] }
-    /// When an absent collector is mentioned (again), seconds since it was last there.
+    /// When an absent collector is logged (again), seconds since it was last connected.
     private static var waitingNotices: [Int64] { [1, 10, 60, 300] }
     private static var waitingNoticeInterval: Int64 { 600 }
 
     private let settings: AgentLinkSettings
     private var state = State.offline
     var outboxes: [Outbox<Payload>] = []
-    /// What the last Hello said of the formats.
+    /// The formats in the last Hello.
     var announcedFormats: [[TrackFormat]] = []
     private var exchanges = PendingExchanges()
-    /// How each source's sound does, since the last heartbeat.
+    /// Audio levels and clock of each source since the last heartbeat.
     private var soundHealth: [Int: AudioHealth] = [:]
-    /// Sources whose capture somebody has stopped.
+    /// Sources whose capture was stopped by a command.
     private var stopped: Set<Int> = []
-    /// Commands of this connection that are not answered yet.
+    /// Unanswered commands of this connection.
     private var openCommands: Set<UInt64> = []
     private var heartbeatNanoseconds =
         Int64(WireLimits.heartbeatMilliseconds) * 1_000_000
     private var failedAttempts = 0
-    /// How often in a row somebody else had one of the sources.
+    /// Consecutive refusals because another agent has one of the sources.
     private var inUseRefusals = 0
     private var offlineSince: Int64?
     private var nextWaitingNotice = 0
-    /// Why the collector, which is there, does not let us in.
+    /// Why the collector, which is reachable, does not admit the agent.
     private var obstacle: String?
-    /// Why nothing is heard of the collector.
+    /// Why the collector is unreachable.
     private var absence: String?
-    /// A greeting was not answered.
+    /// A Hello was not answered.
     private var isUnanswered = false
-    private var isDropping = false
-    /// The session's name, as the collector says; empty until it has begun.
+    private var dropping: DropPolicy
+    /// The session's name, as the collector reports it; empty until it has begun.
     package private(set) var session = ""
 
     /// A link that is not connected yet.
     package init(settings: AgentLinkSettings) {
         self.settings = settings
+        dropping = DropPolicy(limitBytes: settings.memoryLimitBytes)
     }
 
-    // MARK: What the sources give
+    // MARK: Records of the sources
 
-    /// Adds a source; its index is what the other calls name it by.
+    /// Adds a source; its index identifies it in the other calls.
     /// - Parameters:
     ///   - formats: those in force at its first record.
-    ///   - kept: the numbers of records that are on the disk already, and the formats in force behind them.
+    ///   - kept: the numbers of records that are already on the disk, and the formats in force after them.
     /// - Precondition: there are fewer than ``WireLimits/sourcesPerAgent``, and no Hello has been sent.
     package mutating func addSource(
         _ name: String, formats: [TrackFormat],
@@ -86,7 +88,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
         return outboxes.count - 1
     }
 
-    /// Takes in samples.
+    /// Adds samples.
     /// - Parameters:
     ///   - runs: at most one per track.
     ///   - digest: SHA-256 of the payload.
@@ -98,45 +100,45 @@ package struct AgentLink<Payload: Sendable>: Sendable {
             now: now)
     }
 
-    /// Takes note of something that never became a sample.
+    /// Adds a loss of data that never became a sample.
     package mutating func add(_ loss: Loss, to source: Int, now: Int64) -> [Action] {
         admit(prepare(loss, of: source), to: source, now: now)
     }
 
-    /// From the next samples on, a track has this format.
+    /// Changes a track's format from the next samples on.
     package mutating func setFormat(
         _ format: TrackFormat, of source: Int, now: Int64
     ) -> [Action] {
         admit(prepare(format, of: source), to: source, now: now)
     }
 
-    /// How a source's sound does: told with the next heartbeat.
+    /// Sets a source's audio health, which is sent with the next heartbeat.
     package mutating func setAudio(_ sound: AudioHealth, of source: Int) {
         soundHealth[source] = sound
     }
 
-    /// Whether somebody has stopped a source's capture: told at once, and with each heartbeat.
+    /// Sets whether a source's capture was stopped by a command: sent at once, and with each heartbeat.
     package mutating func setStopped(_ isStopped: Bool, of source: Int, now: Int64) -> [Action] {
         guard stopped.contains(source) != isStopped else { return [] }
         if isStopped { stopped.insert(source) } else { stopped.remove(source) }
         return heartbeat(now: now)
     }
 
-    /// The source is complete.
+    /// Ends the source.
     package mutating func sayGoodbye(
         _ text: String, of source: Int, now: Int64
     ) -> [Action] {
         admit(prepareGoodbye(text, of: source), to: source, now: now)
     }
 
-    /// Takes note of a finished clock exchange; it travels with the next greeting or heartbeat.
+    /// Adds a finished clock exchange; it is sent with the next Hello or heartbeat.
     package mutating func add(_ exchange: ReportedExchange) {
         exchanges.add(exchange)
     }
 
-    // MARK: What the network does
+    // MARK: Connection and messages
 
-    /// Messages can be sent: the link greets.
+    /// Messages can be sent: the link sends Hello.
     package mutating func connected(now: Int64) -> [Action] {
         guard !isOver else { return [] }
         precondition(!outboxes.isEmpty, "an agent greets when it knows its sources")
@@ -151,7 +153,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
         return [.send(header: WireMessage.hello(hello).encoded(), payload: nil)]
     }
 
-    /// The connection is gone, or could not be made.
+    /// The connection has closed, or could not be opened.
     package mutating func disconnected(now: Int64) -> [Action] {
         guard !isOver else { return [] }
         var actions: [Action] = []
@@ -166,8 +168,8 @@ package struct AgentLink<Payload: Sendable>: Sendable {
         return actions + retry(now: now)
     }
 
-    /// The collector does not let us in, which may change: keeps on trying.
-    /// - Parameter why: one line that says what to do.
+    /// The collector does not admit the agent, which may change: the link keeps trying.
+    /// - Parameter why: one line with the remedy.
     package mutating func notAdmitted(_ why: String, now: Int64) -> [Action] {
         guard !isOver else { return [] }
         if case .flowing = state { offlineSince = now }
@@ -178,7 +180,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
             + retry(now: now, after: Self.pausesWhenRefused)
     }
 
-    /// A message has come.
+    /// Processes a message.
     package mutating func received(_ header: [UInt8], now: Int64) -> [Action] {
         guard !isOver else { return [] }
         let message: WireMessage
@@ -208,7 +210,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
         }
     }
 
-    /// Answers a command. An answer for a collector that is gone goes nowhere.
+    /// Answers a command. An answer for a disconnected collector is dropped.
     /// - Parameter payload: a snapshot's JPEG.
     package mutating func report(
         _ report: Report, payload: Payload?, now: Int64
@@ -219,12 +221,12 @@ package struct AgentLink<Payload: Sendable>: Sendable {
         return [.send(header: WireMessage.report(report).encoded(), payload: payload)]
     }
 
-    /// Sends what is known of the clocks now instead of with the next heartbeat.
+    /// Sends the known clock exchanges now instead of with the next heartbeat.
     package mutating func reportExchanges(now: Int64) -> [Action] {
         exchanges.isEmpty ? [] : heartbeat(now: now)
     }
 
-    /// Time has passed: call it a few times per second.
+    /// Processes the passing of time: call it a few times per second.
     package mutating func tick(now: Int64) -> [Action] {
         switch state {
         case .offline:
@@ -245,31 +247,31 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     }
 }
 
-// MARK: - State for people
+// MARK: - State for display
 
 extension AgentLink {
-    /// Whether samples can be sent at this moment.
+    /// Whether samples can be sent now.
     package var isFlowing: Bool {
         if case .flowing = state { true } else { false }
     }
 
-    /// Payload bytes that are not durable at the collector, as far as they are in memory.
+    /// Payload bytes in memory that are not durable at the collector.
     package var keptBytes: Int { outboxes.reduce(0) { $0 + $1.keptBytes } }
-    /// What keeping them takes in all, bytes: within the settings' limit.
+    /// Memory of all kept records, bytes: within the settings' limit.
     package var memoryBytes: Int { outboxes.reduce(0) { $0 + $1.memoryBytes } }
     /// Samples that are not durable at the collector.
     package var keptSamples: UInt64 { outboxes.reduce(0) { $0 + $1.keptSamples } }
     /// The last record of a source that is durable at the collector.
     package func persisted(of source: Int) -> UInt64 { outboxes[source].persisted }
-    /// The number behind the last record of a source that is in memory: what follows is on its disk alone.
+    /// The number after the last record of a source that is in memory: later records are only on its disk.
     package func windowEnd(of source: Int) -> UInt64 { outboxes[source].windowEnd }
-    /// Why nothing is heard of the collector, in a few words; nil: nobody knows. Said where its absence is mentioned.
+    /// Why the collector is unreachable, in a few words; nil: unknown. Used in log lines about its absence.
     package mutating func setAbsence(_ reason: String?) { absence = reason }
     /// The number of a source's next record.
     package func nextSequence(of source: Int) -> UInt64 { outboxes[source].nextSequence }
-    /// The first number of a source that may be dropped from its disk: behind all that the collector may have.
+    /// The first number of a source that may be dropped from its disk: after all records that the collector may have.
     package func firstDroppable(of source: Int) -> UInt64 { outboxes[source].firstDroppable }
-    /// Samples lost on this side.
+    /// Samples lost by the agent.
     package var lostSamples: UInt64 { outboxes.reduce(0) { $0 + $1.lostSamples } }
 
     private var isOver: Bool {
@@ -282,17 +284,17 @@ extension AgentLink {
     var epoch: UInt32 { settings.epochs.last?.number ?? 0 }
 }
 
-// MARK: - Inside
+// MARK: - Implementation
 
 extension AgentLink {
     private mutating func welcomed(_ welcome: Welcome, now: Int64) -> [Action] {
         guard case .greeting = state else { return [] }
         guard welcome.sources.map(\.source) == Array(outboxes.indices) else {
-            return [log(.warning, "the collector welcomed other sources than ours")]
+            return [log(.warning, "the collector's Welcome lists other sources than the Hello")]
                 + retry(now: now)
         }
         for source in welcome.sources { outboxes[source.source].resume(source) }
-        // More is persisted than we knew, a change of format among it: the Hello named formats that hold no more.
+        // More is persisted than was known, including a change of format: the formats in the Hello are no longer valid.
         guard outboxes.map(\.baseFormats) == announcedFormats else { return connected(now: now) }
         heartbeatNanoseconds = Int64(welcome.heartbeatMilliseconds) * 1_000_000
         session = welcome.session
@@ -334,9 +336,9 @@ extension AgentLink {
             return notAdmitted(
                 "the collector at \(settings.endpoint) refused: \(refusal.text)", now: now)
         case .sourceInUse where inUseRefusals < Self.inUsePatience:
-            // The one that has it may be an earlier life of this box, of which a last message was still on its way.
+            // Its holder may be an earlier run of this box, whose last message was still in flight.
             inUseRefusals += 1
-            // The collector has answered: that it is not there is not to be said too.
+            // The collector has answered: its absence must not be logged too.
             obstacle = "the collector at \(settings.endpoint) refused: \(refusal.text)"
             nextWaitingNotice = max(nextWaitingNotice, 1)
             return [log(.warning, "\(refusal.text); trying again")] + retry(now: now)
@@ -346,7 +348,7 @@ extension AgentLink {
         }
     }
 
-    /// Only a collector that has welcomed us is obeyed.
+    /// Only a command of a collector that has sent Welcome is executed.
     private mutating func commanded(_ command: Command) -> [Action] {
         guard case .flowing = state else { return [] }
         func refuse(_ failure: CommandFailure, _ text: String) -> [Action] {
@@ -355,15 +357,15 @@ extension AgentLink {
             return [.send(header: WireMessage.report(report).encoded(), payload: nil)]
         }
         guard outboxes.indices.contains(command.source) else {
-            return refuse(.malformed, "there is no source \(command.source) here")
+            return refuse(.malformed, "this agent has no source \(command.source)")
         }
         guard command.request != .unknown else {
             return refuse(
-                .unknownCommand, "this agent (\(settings.software)) does not know that command")
+                .unknownCommand, "this agent (\(settings.software)) does not support that command")
         }
         guard openCommands.count < WireLimits.openCommands,
             openCommands.insert(command.id).inserted
-        else { return refuse(.busy, "too many commands are not answered yet") }
+        else { return refuse(.busy, "too many unanswered commands") }
         return [.command(command)]
     }
 
@@ -398,12 +400,12 @@ extension AgentLink {
         return [
             log(
                 .warning,
-                "\(trouble) for \(seconds) s; keeping samples \(keptText) and trying until it is there"
+                "\(trouble) for \(seconds) s; keeping samples \(keptText) and trying again until it answers"
             )
         ]
     }
 
-    /// Where samples are kept, and how many.
+    /// Where samples are kept, and how many bytes.
     private var keptText: String {
         if settings.window != nil {
             let bytes = outboxes.reduce(0) { $0 + $1.storedBytes }
@@ -452,14 +454,14 @@ extension AgentLink {
         return [.finished]
     }
 
-    /// Keeps within the memory that the agent may use.
+    /// Keeps the records within the memory limit.
     mutating func makeRoom() -> [Action] {
-        guard settings.window == nil, memoryBytes > settings.memoryLimitBytes else {
-            isDropping = false
+        guard settings.window == nil, dropping.isExceeded(by: memoryBytes) else {
+            dropping.note(keptBytes: memoryBytes)
             return []
         }
         var dropped: UInt64 = 0
-        while memoryBytes > settings.memoryLimitBytes {
+        while dropping.isExceeded(by: memoryBytes) {
             let fullestFirst = outboxes.indices.sorted {
                 outboxes[$0].memoryBytes > outboxes[$1].memoryBytes
             }
@@ -472,16 +474,15 @@ extension AgentLink {
                 isStuck = false
                 break
             }
-            // What is left is on its way, which the credit bounds.
+            // The rest is in flight, which the credit bounds.
             if isStuck { break }
         }
-        guard dropped > 0, !isDropping else { return [] }
-        isDropping = true
+        guard dropped > 0, dropping.reportsDrop() else { return [] }
         return [
             log(
                 .error,
-                "\(byteText(settings.memoryLimitBytes)) of samples are kept and the collector has not "
-                    + "taken them: the oldest are dropped from now on")
+                "\(byteText(settings.memoryLimitBytes)) of samples are kept and not yet acknowledged: "
+                    + "the oldest are dropped from now on")
         ]
     }
 

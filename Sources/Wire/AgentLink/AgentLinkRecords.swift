@@ -1,9 +1,9 @@
 package import Media
 
-// Records on their way into the link. Whoever keeps them on a disk prepares a record, writes it, and admits it then: what was
-// sent is never newer than what the disk holds, so that no number is given twice.
+// Records that are added to the link. An owner that keeps them on a disk prepares a record, writes it, and then admits it:
+// records that were sent are never newer than those on the disk, so that no number is assigned twice.
 extension AgentLink {
-    /// Numbers samples, and makes their message.
+    /// Numbers samples, and creates their message.
     /// - Parameters:
     ///   - runs: at most one per track.
     ///   - digest: SHA-256 of the payload.
@@ -19,7 +19,7 @@ extension AgentLink {
             payloadBytes: samples.payloadSizeBytes)
     }
 
-    /// The same for something that never became a sample.
+    /// The same for a loss of data that never became a sample.
     package func prepare(_ loss: Loss, of source: Int) -> KeptRecord<Payload> {
         let sequence = nextSequence(of: source)
         let gap = GapRecord(
@@ -45,7 +45,7 @@ extension AgentLink {
             header: WireMessage.goodbye(goodbye).encoded())
     }
 
-    /// Takes in a record: the one that was prepared last.
+    /// Adds the record that was prepared last.
     package mutating func admit(
         _ record: KeptRecord<Payload>, to source: Int, now: Int64
     ) -> [Action] {
@@ -57,22 +57,24 @@ extension AgentLink {
         return makeRoom() + pump(now: now)
     }
 
-    /// No more records will come: when the collector has all there are on its disk, the link is finished without a goodbye.
+    /// No more records follow: when the collector has everything on the agent's disk, the link is finished without a goodbye.
     package mutating func retire() {
         for index in outboxes.indices { outboxes[index].retire() }
     }
 
-    // MARK: What the disk gives
+    // MARK: Records from the disk
 
-    /// Takes in what was read for ``AgentAction/fetch(source:from:)``.
+    /// Adds what was read for ``AgentAction/fetch(source:from:)``.
     /// - Parameters:
-    ///   - records: without a hole between them; the first is, or holds, the one asked for. What cannot be read is a gap.
+    ///   - records: without a hole between them; the first is, or contains, the requested one. Unreadable records are replaced by
+    ///     a gap.
     ///   - formats: those in force before the first.
     package mutating func loaded(
         _ records: [KeptRecord<Payload>], formats: [TrackFormat], of source: Int, now: Int64
     ) -> [Action] {
         outboxes[source].load(records, formats: formats)
-        // The collector has more than the Hello began with, a change of format among it: the formats named there hold no more.
+        // The collector has more than the Hello began with, including a change of format: the formats in the Hello are no longer
+        // valid.
         if isFlowing, outboxes.map(\.baseFormats) != announcedFormats, !hasSent {
             return connected(now: now)
         }
@@ -80,12 +82,12 @@ extension AgentLink {
     }
 
     /// Records from a number on have been dropped from the disk, or replaced there.
-    /// - Parameter samples: how many are lost with that.
+    /// - Parameter samples: how many samples are lost by that.
     package mutating func dropped(from sequence: UInt64, samples: UInt64, of source: Int) {
         outboxes[source].forgetWindow(from: sequence, lostSamples: samples)
     }
 
-    /// What a source's records take on the disk, for reports.
+    /// Sets the size of a source's records on the disk, for reports.
     package mutating func setStoredBytes(_ bytes: Int, of source: Int) {
         outboxes[source].storedBytes = bytes
     }

@@ -1,18 +1,19 @@
-/// Bounds how fast a backlog drains: at most ten times as fast as it was captured, so that one camera that was away does not
-/// take the network and the collector from those that were not.
+/// Limits the rate at which a backlog drains to ten times the capture rate, so that a camera with a backlog does not starve the
+/// others of network and collector capacity.
 struct DrainPacer: Hashable, Sendable {
-    /// Media time per time. A minute's outage is over in seven seconds, a night's in an hour and a half.
+    /// Media time per elapsed time. The backlog of a one-minute outage is drained in seven seconds, that of a night in an hour
+    /// and a half.
     static let multiple: Int64 = 10
-    /// Media time that may be sent at once.
+    /// Burst: media time that may be sent at once.
     static let burstNanoseconds: Int64 = 2_000_000_000
-    /// A pause in the media costs no more than this: nothing was captured in it.
+    /// Maximum cost of a pause in the media: nothing was captured in it.
     private static let longestStepNanoseconds: Int64 = 1_000_000_000
 
     private var budgetNanoseconds = Self.burstNanoseconds
     private var updatedNanoseconds: Int64?
     private var newestNanoseconds: Int64?
 
-    /// Whether media of this time may be sent now; then it counts as sent.
+    /// Whether media of this time may be sent now; if so, it counts as sent.
     mutating func admits(mediaNanoseconds: Int64, now: Int64) -> Bool {
         if let updatedNanoseconds, now > updatedNanoseconds {
             let earned = min(now - updatedNanoseconds, Self.burstNanoseconds) * Self.multiple

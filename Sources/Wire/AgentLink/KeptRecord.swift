@@ -1,6 +1,6 @@
 package import Media
 
-/// A numbered record, as it will be sent, as often as need be.
+/// A numbered record in its final encoding, which may be sent repeatedly.
 package struct KeptRecord<Payload: Sendable>: Sendable {
     enum Content: Sendable {
         case samples(Samples, Payload)
@@ -22,14 +22,15 @@ package struct KeptRecord<Payload: Sendable>: Sendable {
         self.payloadBytes = payloadBytes
     }
 
-    /// A record as it was kept: the same header, the same payload.
-    /// - Throws: when the header is none of a record, or the payload is not the header's.
+    /// Restores a record from its stored header and payload.
+    /// - Throws: when the header is not that of a record, or does not match the payload.
     package init(header: [UInt8], payload: Payload, payloadBytes: Int) throws(WireError) {
         switch try WireMessage(decoding: header) {
         case .samples(let samples):
             guard samples.payloadSizeBytes == payloadBytes else {
                 throw .malformed(
-                    "\(payloadBytes) bytes of samples that have \(samples.payloadSizeBytes)")
+                    "a payload of \(payloadBytes) bytes for "
+                        + "\(samples.payloadSizeBytes) bytes of samples")
             }
             self.init(
                 sequences: samples.firstSequence...samples.lastSequence,
@@ -45,11 +46,11 @@ package struct KeptRecord<Payload: Sendable>: Sendable {
                 sequences: goodbye.sequence...goodbye.sequence, content: .goodbye, header: header)
         case .hello, .clockProbe, .heartbeat, .welcome, .acknowledgement, .refusal, .clockReply,
             .ping, .command, .report, .enrol, .enrolled, .unknown:
-            throw .malformed("a message that is no record")
+            throw .malformed("a message that is not a record")
         }
     }
 
-    /// What it stands for, as kept records of all kinds are told apart.
+    /// The kind of the record.
     package var kind: KeptRecordKind {
         switch content {
         case .samples: .samples
@@ -66,7 +67,7 @@ package struct KeptRecord<Payload: Sendable>: Sendable {
     package var gap: GapRecord? {
         if case .gap(let gap) = content { gap } else { nil }
     }
-    /// The format that holds from here on, if it is a change of format.
+    /// The format in force from here on, if it is a change of format.
     package var format: TrackFormat? {
         if case .format(let format) = content { format } else { nil }
     }
@@ -79,19 +80,19 @@ package struct KeptRecord<Payload: Sendable>: Sendable {
         if case .samples(_, let payload) = content { payload } else { nil }
     }
 
-    /// What it costs of the credit.
+    /// Credit that it uses.
     var creditBytes: UInt64 { UInt64(payloadBytes) + WireLimits.recordCostBytes }
-    /// What it costs of the memory: its bytes, and a round figure for what is around them.
+    /// Memory that it uses: its bytes, and an approximate overhead.
     var memoryBytes: Int { payloadBytes + header.count + 256 }
     var isSamples: Bool { kind == .samples }
-    /// Whether it carries a picture with which decoding can start.
+    /// Whether it carries a picture at which decoding can start.
     package var beginsWithKeyframe: Bool {
         guard let samples else { return false }
         return samples.beginsDecodable && samples.runs.contains { $0.track == .video }
     }
 }
 
-/// What a kept record is; the raw value is how it is kept.
+/// The kind of a kept record; the raw value is its stored form.
 package enum KeptRecordKind: UInt16, Hashable, Sendable {
     case samples = 1
     case gap = 2
@@ -99,12 +100,12 @@ package enum KeptRecordKind: UInt16, Hashable, Sendable {
     case goodbye = 4
 }
 
-/// How much of what is kept on a disk is also in memory.
+/// How many of the records on a disk are also in memory.
 package struct RecordWindow: Hashable, Sendable {
-    /// What the records in memory may take, bytes: some of those that are sent next.
+    /// Maximum memory of the records in memory, bytes: those that are sent next.
     package var memoryBytes: Int
-    /// Payload bytes that may be on their way, bytes. Records that a collector may have cannot be dropped, so this is what a
-    /// full disk must hold in any case.
+    /// Maximum payload bytes in flight. Records that a collector may have cannot be dropped, so this is the least that a full
+    /// disk must hold.
     package var inFlightBytes: Int
 
     package init(memoryBytes: Int, inFlightBytes: Int) {

@@ -1,6 +1,7 @@
 package import Media
+import Spooling
 
-/// The records of one source that the collector does not have on disk yet: numbered, in order, and bounded.
+/// The records of one source that the collector does not have on disk yet: numbered, ordered and bounded.
 struct Outbox<Payload: Sendable>: Sendable {
     typealias Record = KeptRecord<Payload>
 
@@ -10,39 +11,38 @@ struct Outbox<Payload: Sendable>: Sendable {
     var sentCount = 0
     var nextSequence: UInt64
     var persisted: UInt64
-    /// Formats in force at the oldest record that is kept.
+    /// Formats in force at the oldest kept record.
     var baseFormats: [TrackFormat]
     /// Formats in force at the next record.
     private var newestFormats: [TrackFormat]
     private(set) var keptBytes = 0
-    /// All that the records take: payloads, headers and what is around them.
+    /// Memory of the records: payloads, headers and overhead.
     var memoryBytes = 0
     var lostSamples: UInt64 = 0
     var goodbye: UInt64?
-    /// Credit as the collector grants it: counted from its Welcome.
+    /// Credit limit as granted by the collector, counted from its Welcome.
     private var creditLimit: UInt64 = 0
     private var creditUsed: UInt64 = 0
-    /// Records up to this one may be at the collector: they must stay as they are.
+    /// Records up to this one may be at the collector: they must not change.
     var fixedUpTo: UInt64 = 0
     /// Payload bytes of the records that have been sent over the present connection and are not durable.
     private var inFlightBytes = 0
-    /// Nil: ``records`` are all that is kept. Otherwise they are some that follow each other, and the rest is on a disk.
+    /// Nil: ``records`` are all kept records. Otherwise they are a contiguous part, and the rest is on a disk.
     let window: RecordWindow?
-    /// The number behind the last of ``records``.
+    /// The number after the last of ``records``.
     var windowEnd: UInt64
     private var pacer = DrainPacer()
     /// No more records will come.
     private(set) var isRetired = false
-    /// Payload bytes on the disk, as its owner says.
+    /// Payload bytes on the disk, as its owner reports.
     var storedBytes = 0
     private let hasVideo: Bool
-    /// Pictures have gone whose group goes on: until the next keyframe, more of it is of no use.
-    private var skipsToKeyframe = false
+    private var newestGroup = NewestGroup()
 
     /// - Parameters:
     ///   - formats: those in force at the oldest record.
     ///   - window: nil: everything is kept in memory.
-    ///   - kept: records that are on the disk already, and the formats in force behind them.
+    ///   - kept: records that are already on the disk, and the formats in force after them.
     init(
         name: String, formats: [TrackFormat], window: RecordWindow? = nil,
         kept: (sequences: Range<UInt64>, newestFormats: [TrackFormat])? = nil
@@ -57,21 +57,21 @@ struct Outbox<Payload: Sendable>: Sendable {
         persisted = windowEnd - 1
     }
 
-    /// The oldest record that is kept, or the next there will be.
+    /// The oldest kept record, or the next record.
     var firstSequence: UInt64 { records.first?.sequences.lowerBound ?? windowEnd }
-    /// Whether nothing more will come and the collector has everything on disk.
+    /// Whether no more records follow and the collector has everything on disk.
     var isComplete: Bool {
         if let goodbye { return persisted >= goodbye }
         return isRetired && persisted + 1 >= nextSequence
     }
-    /// Samples that are kept; with a disk, records of any kind.
+    /// Number of kept samples; with a disk, of records of any kind.
     var keptSamples: UInt64 {
         guard window == nil else { return nextSequence - 1 - min(persisted, nextSequence - 1) }
         return records.reduce(0) { total, record in
             record.isSamples ? total + record.sequences.count64 : total
         }
     }
-    /// Number of the newest record; at least what the collector has of a spool that forgot its own.
+    /// Number of the newest record. If the agent's spool has forgotten its own numbers: at least what the collector has.
     var newestSequence: UInt64 { isRetired ? max(nextSequence - 1, fixedUpTo) : nextSequence - 1 }
 
     // MARK: Adding
@@ -96,10 +96,10 @@ struct Outbox<Payload: Sendable>: Sendable {
         insert([record], at: records.count..<records.count)
     }
 
-    /// No more records will come: what is kept is sent, and then the outbox is complete.
+    /// No more records follow: the kept records are sent, and then the outbox is complete.
     mutating func retire() { isRetired = true }
 
-    /// Puts records in the place of others, and keeps account of their bytes.
+    /// Replaces records, and updates the byte counts.
     mutating func insert(_ new: [Record], at range: Range<Int>) {
         for record in records[range] {
             keptBytes -= record.payloadBytes
@@ -120,7 +120,7 @@ struct Outbox<Payload: Sendable>: Sendable {
         inFlightBytes = 0
         creditUsed = 0
         creditLimit = state.creditLimitBytes
-        // What was under way and did not arrive died with the connection.
+        // Records that were in flight and did not arrive were lost with the connection.
         fixedUpTo = state.received
         forget(upTo: state.persisted)
         trimGaps()
@@ -150,7 +150,7 @@ struct Outbox<Payload: Sendable>: Sendable {
         forget(upTo: state.persisted)
     }
 
-    /// Lets go of what is durable. A number in the middle of a record does not free it: records are never cut.
+    /// Removes durable records. A number in the middle of a record does not free it: records are never split.
     private mutating func forget(upTo sequence: UInt64) {
         persisted = max(persisted, min(sequence, nextSequence - 1))
         let count = records.prefix { $0.sequences.upperBound <= persisted }.count
@@ -168,12 +168,12 @@ struct Outbox<Payload: Sendable>: Sendable {
         if windowEnd == nextSequence { baseFormats = newestFormats }
     }
 
-    // MARK: Giving up
+    // MARK: Dropping
 
-    /// Drops the oldest samples that no collector can have, up to the next record with which decoding can start, and
-    /// puts a gap in their place, joined with the gap before it. Formats, other gaps and a goodbye in between stay.
+    /// Drops the oldest samples that no collector can have, up to the next record at which decoding can start, and replaces them
+    /// with a gap, joined with a preceding gap. Formats, other gaps and a goodbye in between are kept.
     ///
-    /// Where only gaps are left, they become one.
+    /// Where only gaps remain, they become one.
     /// - Parameters:
     ///   - source: the source's index, for the gap.
     ///   - encode: the gap's header.
@@ -199,15 +199,13 @@ struct Outbox<Payload: Sendable>: Sendable {
         return samples
     }
 
-    /// Drops the newest record's samples when they belong to a group whose beginning is gone.
+    /// Drops the newest record's samples when they belong to a group whose beginning was dropped.
     mutating func skipIfUndecodable(
         source: Int, encode: (GapRecord) -> [UInt8]
     ) -> UInt64? {
-        guard skipsToKeyframe, let newest = records.last, newest.isSamples else { return nil }
-        if newest.beginsWithKeyframe {
-            skipsToKeyframe = false
-            return nil
-        }
+        guard let newest = records.last, newest.isSamples,
+            newestGroup.drops(canBeDecoded: newest.beginsWithKeyframe)
+        else { return nil }
         let place = max(firstFree, records.count - 2)
         let gap = Self.gap(standingFor: newest, source: source)
         replace(place..<records.count, encode: encode) { record, before in
@@ -218,7 +216,7 @@ struct Outbox<Payload: Sendable>: Sendable {
         return gap.samples
     }
 
-    /// Makes one gap of those that follow each other, whatever their causes.
+    /// Joins consecutive gaps into one, whatever their causes.
     private mutating func joinGaps(encode: (GapRecord) -> [UInt8]) {
         replace(firstFree..<records.count, encode: encode) { record, before in
             guard case .gap(let gap) = record.content, let before else { return nil }
@@ -226,14 +224,13 @@ struct Outbox<Payload: Sendable>: Sendable {
         }
     }
 
-    /// Goes through records and lets `change` put a gap in the place of one; a gap that begins where the one before it
-    /// begins takes that one's place too.
+    /// Lets `change` replace each record with a gap; a gap that begins where the previous one begins replaces that one too.
     private mutating func replace(
         _ range: Range<Int>, encode: (GapRecord) -> [UInt8],
         _ change: (_ record: Record, _ before: GapRecord?) -> GapRecord?
     ) {
         var result: [Record] = []
-        // Places of gaps that have changed: their headers are made once, at the end.
+        // Indices of changed gaps: their headers are encoded once, at the end.
         var changed: Set<Int> = []
         for record in records[range] {
             var before: GapRecord?
@@ -253,25 +250,25 @@ struct Outbox<Payload: Sendable>: Sendable {
         insert(result, at: range)
     }
 
-    /// Place of the first record that no collector can have.
+    /// Index of the first record that no collector can have.
     private var firstFree: Int {
         var place = sentCount
         while place < records.count, records[place].sequences.lowerBound <= fixedUpTo { place += 1 }
         return place
     }
 
-    /// Places of the records that go next, with the gap in front of them if there is one.
+    /// Indices of the records to drop next, including a gap directly before them.
     private mutating func oldestGroup() -> Range<Int>? {
         let free = firstFree
         guard let first = records[free...].firstIndex(where: \.isSamples) else { return nil }
         let end = records[(first + 1)...].firstIndex { record in
             hasVideo ? record.beginsWithKeyframe : record.isSamples
         }
-        if end == nil { skipsToKeyframe = hasVideo }
+        if end == nil, hasVideo { newestGroup.dropBeginning() }
         return max(free, first - 1)..<(end ?? records.count)
     }
 
-    /// What the ledger has to know of dropped samples.
+    /// The gap that replaces dropped samples.
     private static func gap(standingFor record: Record, source: Int) -> GapRecord {
         guard case .samples(let samples, _) = record.content else {
             preconditionFailure("only samples are dropped")
@@ -306,9 +303,9 @@ extension ClosedRange<UInt64> {
 }
 
 extension GapRecord {
-    /// One gap for two that follow each other; of two causes, memory's is the one that joined them.
+    /// One gap for two consecutive ones; of two causes, the full memory is the reason why they were joined.
     fileprivate func joined(with next: GapRecord) -> GapRecord {
-        precondition(next.sequences.lowerBound == sequences.upperBound + 1, "a hole in the numbers")
+        precondition(next.sequences.lowerBound == sequences.upperBound + 1, "gaps are consecutive")
         let end = max(
             startNanoseconds + durationNanoseconds,
             next.startNanoseconds + next.durationNanoseconds)

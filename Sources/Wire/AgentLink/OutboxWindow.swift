@@ -1,11 +1,11 @@
 import Media
 
-// An outbox whose records are on a disk: what of them is in memory.
+// An outbox whose records are on a disk: which part of them is in memory.
 extension Outbox {
-    /// Read ahead of sending, so that the disk is asked for files and not for records.
+    /// Records are read ahead of sending, so that the disk is read in files and not in records.
     private static var readAheadBytes: Int { 1 << 20 }
 
-    /// The number of the first record that should be read from the disk now; nil: none.
+    /// The number of the first record to read from the disk now; nil: none.
     var wanted: UInt64? {
         guard let window, windowEnd < nextSequence, memoryBytes < window.memoryBytes else {
             return nil
@@ -18,9 +18,9 @@ extension Outbox {
         return windowEnd
     }
 
-    /// Takes in what was read.
+    /// Adds what was read.
     /// - Parameters:
-    ///   - read: records that follow each other; the first is, or holds, the one that was wanted.
+    ///   - read: consecutive records; the first is, or contains, the requested one.
     ///   - formats: those in force before the first.
     mutating func load(_ read: [Record], formats: [TrackFormat]) {
         guard let first = read.first, first.sequences.contains(windowEnd) else { return }
@@ -36,10 +36,10 @@ extension Outbox {
         trimGaps()
     }
 
-    /// The first number that may be dropped: behind all that the collector may have.
+    /// The first number that may be dropped: after all records that the collector may have.
     var firstDroppable: UInt64 { max(fixedUpTo + 1, firstSequence) }
 
-    /// Records from a number on are not on the disk any more as they were: they are read again.
+    /// Records from a number on have changed on the disk: they are read again.
     mutating func forgetWindow(from sequence: UInt64, lostSamples samples: UInt64) {
         lostSamples += samples
         guard sequence < windowEnd else { return }
@@ -49,17 +49,17 @@ extension Outbox {
         windowEnd = records.last.map { $0.sequences.upperBound + 1 } ?? sequence
     }
 
-    /// Lets a gap begin behind what the collector has.
+    /// Makes a gap begin after the records that the collector has.
     ///
-    /// Only the gap of an agent that was restarted may straddle that: it stands for records that the life before may have
-    /// sent. What it covers is lost all the same, but not what has arrived.
+    /// Only the gap of a restarted agent may overlap those: it stands for records that the previous run may have sent. What it
+    /// covers is lost all the same, except what has arrived.
     mutating func trimGaps() {
         guard window != nil else { return }
         for (place, record) in records.enumerated() {
             guard case .gap(var gap) = record.content, gap.sequences.lowerBound <= fixedUpTo,
                 gap.sequences.upperBound > fixedUpTo
             else { continue }
-            // What has arrived is counted as samples, one per number: a change of format among them makes this too low.
+            // Arrived records are counted as samples, one per number: a change of format among them makes this too low.
             let arrived = fixedUpTo + 1 - gap.sequences.lowerBound
             gap.samples -= min(gap.samples, arrived)
             gap.sequences = fixedUpTo + 1...gap.sequences.upperBound

@@ -1,8 +1,8 @@
-/// Clock exchanges that have not been reported yet, as many as one message takes.
+/// Clock exchanges that have not been reported yet, at most as many as one message contains.
 ///
-/// Of more than that the least telling go, not the oldest: where delays are random, a few quick ones among hundreds hold all that is
-/// known before the first sample. An exchange tells something by its quicker way, there or back: what the two say of the offset is
-/// independent (`OffsetRange` in Timing).
+/// When there are more, the least informative are dropped, not the oldest: where delays are random, a few quick exchanges among
+/// hundreds determine all that is known before the first sample. The information of an exchange is in its quicker direction: the
+/// two directions limit the offset independently (`OffsetRange` in Timing).
 struct PendingExchanges: Sendable {
     /// Oldest first.
     private(set) var exchanges: [ReportedExchange] = []
@@ -13,7 +13,7 @@ struct PendingExchanges: Sendable {
     mutating func add(_ exchange: ReportedExchange) {
         exchanges.append(exchange)
         guard exchanges.count > WireLimits.exchangesPerMessage else { return }
-        // Stamps are a collector's, who may say anything: nothing here may overflow.
+        // The stamps come from a collector and may have any value: nothing here may overflow.
         let there = exchanges.map { $0.t2 &- $0.t1 }
         let back = exchanges.map { $0.t4 &- $0.t3 }
         let quickestThere = there.min() ?? 0
@@ -21,7 +21,7 @@ struct PendingExchanges: Sendable {
         var slowest = exchanges.startIndex
         var excess = Int64.min
         for index in exchanges.indices {
-            // Neither is below zero as long as nothing has wrapped around; what has, tells nothing.
+            // Neither is negative unless a value has wrapped around; a wrapped one contains no information.
             let own = min(
                 UInt64(bitPattern: there[index] &- quickestThere),
                 UInt64(bitPattern: back[index] &- quickestBack))
@@ -32,7 +32,7 @@ struct PendingExchanges: Sendable {
         exchanges.remove(at: slowest)
     }
 
-    /// Hands over all of them.
+    /// Returns and removes all of them.
     mutating func take() -> [ReportedExchange] {
         defer { exchanges.removeAll() }
         return exchanges

@@ -27,14 +27,14 @@ extension ClockReply {
         t3 = message.t3
     }
 
-    /// The answer to a header part, if that is a clock probe: for the thread that receives, before anything else is
-    /// done with the message.
+    /// The answer to a header part, if that is a clock probe: used by the receiving thread before it processes the message in any
+    /// other way.
     ///
     /// - Parameters:
     ///   - header: the header part of any message.
     ///   - receivedAt: the collector's clock when the message was taken in, nanoseconds.
     ///   - now: reads the same clock; called last of all.
-    /// - Returns: the header part to send back, or nil for any other message.
+    /// - Returns: the header part to send back; nil for any other message.
     package static func bytes(
         answering header: UnsafeRawBufferPointer, receivedAt: Int64, now: () -> Int64
     ) -> [UInt8]? {
@@ -47,8 +47,7 @@ extension ClockReply {
     /// Far more than a probe needs, for additions.
     private static let maximumProbeBytes = 128
 
-    /// The header part, as the general encoder would write it, in much less time: what passes after `t3` looks like delay of
-    /// the network.
+    /// The header part as the general encoder would write it, in much less time: the time after `t3` counts as network delay.
     private var header: [UInt8] {
         var content: [UInt8] = []
         content.reserveCapacity(48)

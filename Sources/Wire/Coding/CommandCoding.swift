@@ -116,7 +116,7 @@ extension CaptureChange {
             let denominator = Int32(exactly: message.denominator), denominator > 0
         else {
             throw .malformed(
-                "Change.frame_rate is \(message.numerator)/\(message.denominator), which is no rate"
+                "Change.frame_rate is \(message.numerator)/\(message.denominator), which is not a valid rate"
             )
         }
         return FrameRate(numerator, per: denominator)
@@ -139,7 +139,7 @@ extension PictureSize {
         else {
             throw .limit(
                 "\(field) is \(message.width)×\(message.height); 1 to "
-                    + "\(WireLimits.pictureSide) pixels are allowed either way")
+                    + "\(WireLimits.pictureSide) pixels are allowed in each dimension")
         }
         self.init(width: Int(message.width), height: Int(message.height))
     }
@@ -166,7 +166,7 @@ extension PictureCrop {
         else {
             throw .malformed(
                 "\(field) is \(message.width)×\(message.height) at \(message.x), \(message.y); "
-                    + "a part of a picture has even sides and lies at an even place")
+                    + "a crop rectangle needs even sides and an even position")
         }
         self = crop
     }
@@ -175,20 +175,20 @@ extension PictureCrop {
 extension PictureOrientation.Rotation {
     init(decoding degrees: UInt32) throws(WireError) {
         guard let rotation = Self(rawValue: Int(degrees)) else {
-            throw .malformed("a rotation by \(degrees)°; 0, 90, 180 and 270 can be told")
+            throw .malformed("a rotation by \(degrees)°; 0, 90, 180 and 270 are allowed")
         }
         self = rotation
     }
 }
 
 extension FieldChecks {
-    /// A word of a command line: not too long, and nothing in it that ends it early.
+    /// A command-line argument: bounded in length, and without a terminating zero byte.
     static func argument(_ text: String, _ field: String) throws(WireError) -> String {
         guard text.utf8.count <= WireLimits.argumentBytes else {
             throw .limit(
                 "\(field) has \(text.utf8.count) bytes; \(WireLimits.argumentBytes) are allowed")
         }
-        guard !text.utf8.contains(0) else { throw .malformed("\(field) has a zero in it") }
+        guard !text.utf8.contains(0) else { throw .malformed("\(field) contains a zero byte") }
         return text
     }
 }

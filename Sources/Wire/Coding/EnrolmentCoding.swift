@@ -38,7 +38,7 @@ extension Enrolled {
 
     init(decoding message: Tributary_V1_Enrolled) throws(WireError) {
         guard SourceName.isValid(message.name) else {
-            throw .name("Enrolled.name is no name")
+            throw .name("Enrolled.name is not a valid name")
         }
         name = message.name
         try FieldChecks.count(
@@ -46,7 +46,7 @@ extension Enrolled {
         sources = []
         for text in message.sources {
             guard let pattern = SourcePattern(text) else {
-                throw .name("Enrolled.sources has something that cannot stand for sources")
+                throw .name("Enrolled.sources has an invalid source pattern")
             }
             sources.append(pattern)
         }

@@ -1,8 +1,8 @@
 import Media
 
-/// Checks of single fields, whose errors say the field's name as the protocol's definition has it.
+/// Checks of single fields; errors name the field as in the protocol's definition.
 enum FieldChecks {
-    /// A line for people: not too long, and nothing in it that breaks a log.
+    /// A text line: bounded in length, and without characters that break a log.
     static func text(
         _ text: String, _ field: String, limit: Int = WireLimits.textBytes
     ) throws(WireError) -> String {
@@ -12,7 +12,7 @@ enum FieldChecks {
         return printable(text, limit: limit)
     }
 
-    /// A number of things.
+    /// A number of elements.
     static func count(
         _ count: Int, _ field: String, _ range: ClosedRange<Int>
     ) throws(WireError) {
@@ -24,7 +24,7 @@ enum FieldChecks {
         }
     }
 
-    /// A source's place in Hello.
+    /// A source's index in Hello.
     static func sourceIndex(_ index: UInt32, _ field: String) throws(WireError) -> Int {
         guard index < UInt32(WireLimits.sourcesPerAgent) else {
             throw .limit(
@@ -71,7 +71,7 @@ enum FieldChecks {
     /// A point in time.
     static func time(_ nanoseconds: Int64, _ field: String) throws(WireError) -> Int64 {
         guard nanoseconds.magnitude <= WireLimits.timeNanoseconds.magnitude else {
-            throw .malformed("\(field) is \(nanoseconds) ns, past what a clock can show")
+            throw .malformed("\(field) is \(nanoseconds) ns, outside of the range of a clock")
         }
         return nanoseconds
     }

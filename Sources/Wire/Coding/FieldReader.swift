@@ -1,8 +1,8 @@
-/// Reads the fields of one protocol buffer in order, with every length checked against its end.
+/// Reads the fields of one protocol buffer in order; every length is checked against the buffer's end.
 ///
-/// For the few messages that come so often that their decoding is a large part of the receiving thread's work; everything
-/// else is SwiftProtobuf's. Whoever meets something that the usual encoders do not write gives up and leaves the
-/// message to it. Source: protobuf.dev, "Encoding".
+/// For the few messages that are so frequent that their decoding is a large part of the receiving thread's work; all others are
+/// decoded by SwiftProtobuf. When it meets an encoding that the usual encoders do not produce, the caller leaves the message to
+/// SwiftProtobuf. Source: protobuf.dev, "Encoding".
 struct FieldReader {
     /// A field's number and how it is encoded.
     struct Tag: Hashable {
@@ -14,7 +14,7 @@ struct FieldReader {
     private var position: Int
     private let end: Int
 
-    /// Reads a part of some bytes; nil where it is not within them.
+    /// Reads a part of some bytes; nil where it exceeds them.
     init?(_ bytes: [UInt8], _ range: Range<Int>) {
         guard range.lowerBound >= 0, range.upperBound <= bytes.count else { return nil }
         self.bytes = bytes
@@ -34,7 +34,7 @@ struct FieldReader {
         }
     }
 
-    /// A varint of up to 64 bits; nil where it is longer or cut short.
+    /// A varint of up to 64 bits; nil where it is longer or truncated.
     mutating func varint() -> UInt64? {
         var value: UInt64 = 0
         var shift: UInt64 = 0
@@ -58,7 +58,7 @@ struct FieldReader {
         Int64(bitPattern: value >> 1) ^ -Int64(bitPattern: value & 1)
     }
 
-    /// The range of a length-delimited field's content, which is stepped over.
+    /// The range of a length-delimited field's content, which is skipped.
     mutating func content() -> Range<Int>? {
         guard let length = varint(), length <= UInt64(end - position) else { return nil }
         let start = position
@@ -70,7 +70,7 @@ struct FieldReader {
     mutating func column<Value>(_ convert: (UInt64) -> Value?) -> [Value]? {
         guard let range = content(), var inside = FieldReader(bytes, range) else { return nil }
         var values: [Value] = []
-        // As many values as there are bytes that end one.
+        // Each value ends in exactly one byte without the continuation bit.
         values.reserveCapacity(bytes[range].count { $0 < 0x80 })
         while !inside.isAtEnd {
             guard let value = inside.varint().flatMap(convert) else { return nil }

@@ -24,7 +24,8 @@ extension Hello {
     }
 
     init(decoding message: Tributary_V1_Hello) throws(WireError) {
-        // First what tells a stranger from an agent of another age: everything else may differ there.
+        // Checked first, because it distinguishes other programs and other versions from agents: everything else may differ
+        // there.
         guard message.magic == WireLimits.magic else { throw .magic(message.magic) }
         guard message.major == WireLimits.major else { throw .version(message.major) }
         minor = message.minor
@@ -84,7 +85,7 @@ extension SourceOffer {
     init(decoding message: Tributary_V1_Source) throws(WireError) {
         guard SourceName.isValid(message.name) else {
             throw .name(
-                "\"\(printable(message.name, limit: WireLimits.nameBytes))\" is no source name: "
+                "\"\(printable(message.name, limit: WireLimits.nameBytes))\" is not a valid source name: "
                     + SourceName.rule)
         }
         name = message.name
@@ -151,7 +152,7 @@ extension SourceState {
             let persisted = try FieldChecks.watermark(message.persisted, "SourceState.persisted")
             guard persisted <= received else {
                 throw .malformed(
-                    "SourceState.persisted is \(persisted), past received, \(received)")
+                    "SourceState.persisted is \(persisted), above received, \(received)")
             }
             states.append(
                 SourceState(

@@ -32,7 +32,7 @@ extension WireMessage {
         }
     }
 
-    /// Reads a header part and checks everything that can be checked without knowing the connection.
+    /// Reads a header part and checks everything that can be checked without the connection's state.
     package init(decoding header: [UInt8]) throws(WireError) {
         guard header.count <= WireLimits.headerBytes else {
             throw .limit(
@@ -45,13 +45,13 @@ extension WireMessage {
         try self.init(decodingAny: header)
     }
 
-    /// The general decoder: for every message, in every encoding that is allowed.
+    /// The general decoder: for every message, in every valid encoding.
     init(decodingAny header: [UInt8]) throws(WireError) {
         let envelope: Tributary_V1_Envelope
         do {
             envelope = try Tributary_V1_Envelope(serializedBytes: header)
         } catch {
-            throw .malformed("the header is not a protocol buffer of this protocol")
+            throw .malformed("the header is not a valid message of this protocol")
         }
         switch envelope.message {
         case .hello(let hello): self = .hello(try Hello(decoding: hello))
@@ -74,13 +74,13 @@ extension WireMessage {
         }
     }
 
-    /// Whether a header can be that of a message whose sender does not wait for an answer, told by its first byte: samples and
-    /// heartbeats, so nearly all there are.
+    /// Whether a header may be that of a message whose sender does not wait for an answer, by its first byte: samples and
+    /// heartbeats, which are nearly all messages.
     package static func mayWait(_ header: UnsafeRawBufferPointer) -> Bool {
         header.first == EnvelopeTag.samples || header.first == EnvelopeTag.heartbeat
     }
 
-    /// Whether a header can be that of a Welcome, told by its first bytes.
+    /// Whether a header may be that of a Welcome, by its first bytes.
     package static func mayWelcome(_ header: [UInt8]) -> Bool {
         header.starts(with: EnvelopeTag.welcome)
     }

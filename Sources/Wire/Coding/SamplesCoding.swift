@@ -21,7 +21,7 @@ extension Samples {
                 runs: message.runs))
     }
 
-    /// Checks the fields of a message, whoever read them.
+    /// Checks the fields of a message, however they were decoded.
     init(_ fields: SamplesFields) throws(WireError) {
         source = try FieldChecks.sourceIndex(fields.source, "Samples.source")
         firstSequence = try FieldChecks.sequence(
@@ -95,10 +95,10 @@ extension SampleRun {
             durationsNanoseconds.append(try FieldChecks.interval(duration, "Run.durations"))
         }
         try Self.checkColumn(message.flags.count, "Run.flags", [1, count])
-        // Bits of a later version mean nothing here.
+        // Bits of later versions are ignored.
         flags = message.flags.map { SampleFlags(rawValue: UInt8(truncatingIfNeeded: $0)) }
         if track == .video, count > 1, (1..<count).contains(where: { isKeyframe(at: $0) }) {
-            throw .malformed("a run of video has a keyframe behind its first sample")
+            throw .malformed("a run of video has a keyframe after its first sample")
         }
     }
 
@@ -114,7 +114,7 @@ extension SampleRun {
         times.append(time)
         for step in steps {
             let (next, overflow) = time.addingReportingOverflow(step)
-            guard !overflow else { throw .malformed("Run.dts_steps leads past any clock") }
+            guard !overflow else { throw .malformed("Run.dts_steps exceeds the range of a clock") }
             time = try FieldChecks.time(next, "a decoding time")
             times.append(time)
         }

@@ -1,8 +1,8 @@
-/// The fields of Samples as they came, unchecked.
+/// The unchecked fields of Samples.
 ///
-/// Samples are nearly all that a collector receives: as the usual encoders write them, they are read here, several times
-/// quicker than by the general decoder. For anything else (an unknown field, one that comes twice, a column that is not packed) this
-/// reader knows nothing, and the general decoder decides.
+/// Samples are nearly all that a collector receives. In the encoding of the usual encoders, they are decoded here, several times
+/// faster than by the general decoder. For anything else (an unknown field, a repeated field, a column that is not packed), this
+/// decoder gives up, and the general decoder is used.
 struct SamplesFields {
     var source: UInt32 = 0
     var firstSequence: UInt64 = 0
@@ -12,7 +12,7 @@ struct SamplesFields {
 }
 
 extension SamplesFields {
-    /// Reads a header part; nil unless it is Samples in the usual encoding.
+    /// Reads a header part; nil unless it contains Samples in the usual encoding.
     init?(header: [UInt8]) {
         guard let content = EnvelopeTag.content(of: header, tag: EnvelopeTag.samples),
             var reader = FieldReader(header, content)
@@ -74,7 +74,7 @@ extension Tributary_V1_Run {
     }
 }
 
-/// Takes over a value that could be read; says whether there was one.
+/// Sets a field to a value that could be read; returns whether there was one.
 private func set<Value>(_ field: inout Value, _ value: Value?) -> Bool {
     guard let value else { return false }
     field = value

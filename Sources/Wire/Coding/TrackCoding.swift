@@ -63,7 +63,7 @@ extension H264Format {
         try FieldChecks.count(
             message.pictureParameterSets.count, "H264.picture_parameter_sets",
             1...WireLimits.pictureParameterSets)
-        // The header's size bounds the sum far below an overflow.
+        // The header's size keeps the sum far below an overflow.
         let size = (message.sequenceParameterSets + message.pictureParameterSets)
             .reduce(0) { $0 + $1.count }
         guard size <= WireLimits.parameterSetBytes else {
@@ -77,9 +77,9 @@ extension H264Format {
         else {
             throw .limit(
                 "a picture of \(message.width)×\(message.height); 1 to "
-                    + "\(WireLimits.pictureSide) pixels are allowed either way")
+                    + "\(WireLimits.pictureSide) pixels are allowed in each dimension")
         }
-        // Parsed here, at the border, so that what a muxer takes out of them later is known to be there.
+        // Parsed here, at the trust boundary, so that the values that a muxer needs later are known to exist.
         let parsed: H264Format
         do {
             parsed = try H264Format(
@@ -129,7 +129,7 @@ extension AACFormat {
         } catch {
             throw .malformed("Aac.audio_specific_config: \(error)")
         }
-        // Times are counted in the one, and readers of the file count in the other.
+        // Times are counted in units of one rate, and readers of the file use the other.
         guard message.sampleRate == parsed.sampleRate else {
             throw .malformed(
                 "Aac.sample_rate is \(message.sampleRate) Hz; its audio_specific_config says "

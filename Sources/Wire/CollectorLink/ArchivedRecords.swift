@@ -1,8 +1,8 @@
 package import Media
 
-/// Knows what is durable: whoever owns that knowledge lets the link ask.
+/// Lets the link query which records are durable.
 package protocol DurabilityLookup {
-    /// What the archive has of a source, in a spool's numbering.
+    /// The archived records of a source, in a spool's numbering.
     func archived(source: String, spool: SpoolID) -> ArchivedRecords
 }
 
@@ -13,11 +13,11 @@ extension DurabilityLookup {
     }
 }
 
-/// What an archive has of a source, in one spool's numbering.
+/// The archived records of a source, in one spool's numbering.
 package struct ArchivedRecords: Hashable, Sendable {
     /// Every record up to this one is durable; 0: none.
     package var persisted: UInt64
-    /// The number of the source's goodbye, when that is among them.
+    /// The number of the source's goodbye, if it is among them.
     package var goodbye: UInt64?
 
     package init(persisted: UInt64 = 0, goodbye: UInt64? = nil) {

@@ -1,25 +1,25 @@
-/// What one agent may have the collector keep, open and write down. Each is far more than an honest agent needs, and so little that
-/// whoever uses it up hurts nobody else.
+/// What one agent may make the collector keep, open and write. Each budget is far more than an honest agent needs, and so small
+/// that an agent that uses it up does not affect others.
 package struct CollectorBudgets: Hashable, Sendable {
-    /// Bytes of memory that a sample costs until it is written, besides its own: its times and flags, planned.
+    /// Memory that a sample costs until it is written, in addition to its own bytes: its planned times and flags.
     package static let sampleCostBytes = 128
-    /// Bytes of memory that a record without a payload costs until it is durable: its line for the ledger, on the way and in the
-    /// file's buffer.
+    /// Memory that a record without a payload costs until it is durable: its ledger line, in the queue and in the file's buffer.
     package static let recordCostBytes = 1_024
 
-    /// Bytes that one connection's records may have in memory. Credit holds an honest agent far below it; samples of a few bytes,
-    /// which cost little credit and much memory, are stopped here.
+    /// Maximum memory of one connection's records, bytes. Credit keeps an honest agent far below it. Samples of a few bytes,
+    /// which cost little credit and much memory, are limited here.
     package var connectionMemoryBytes: UInt64 = 48 << 20
-    /// Bytes of credit that all sources of one connection have together.
+    /// Maximum credit of all sources of one connection together, bytes.
     package var connectionWindowBytes: UInt64 = 32 << 20
-    /// Greetings of one source, each of which is a line in its ledger and in the log: an agent in bad company comes back every
-    /// two seconds.
+    /// Hellos of one source, each of which is a line in its ledger and in the log: an agent that competes with others for a
+    /// source reconnects every two seconds.
     package var greetings = Rate(perSecond: 2, burst: 32)
-    /// Sources that the collector does not know yet, of one key (without keys: of one address): each is a directory, a file and a line
-    /// in the session's description. A site of a thousand sources with one key is there within a minute.
+    /// New sources of one key (without keys: of one address): each is a directory, a file and a line in the session's
+    /// description. A site of a thousand sources with one key is admitted within a minute.
     package var newSources = Rate(perSecond: 20, burst: 256)
 
-    /// The same over days: as many at once as there may be in all, and then one a minute. A session keeps what it has seen until it ends.
+    /// The same over days: a burst of as many as there may be in all, and then one a minute. A session keeps all its sources
+    /// until it ends.
     package var everySource = Rate(nanosecondsEach: 60_000_000_000, burst: 16_384)
 
     /// How often something may happen.
@@ -36,13 +36,13 @@ package struct CollectorBudgets: Hashable, Sendable {
             self.burst = burst
         }
 
-        /// For people.
+        /// The rate for log lines.
         var perSecond: Int64 { 1_000_000_000 / nanosecondsEach }
     }
 
     package init() {}
 
-    /// No budget at all: what a simulation shows to be harmful.
+    /// No budget at all: simulations use it to show the harm.
     package static var unlimited: CollectorBudgets {
         var budgets = CollectorBudgets()
         budgets.connectionMemoryBytes = .max
@@ -54,7 +54,7 @@ package struct CollectorBudgets: Hashable, Sendable {
     }
 }
 
-/// Token buckets by key, bounded in number: those that were used longest ago are forgotten, and begin full when they come again.
+/// Token buckets by key, bounded in number: the least recently used ones are dropped, and are full when they are used again.
 struct TokenBuckets<Key: Hashable & Sendable>: Sendable {
     /// Enough for every agent of a large site.
     private static var maximumBuckets: Int { 8_192 }
@@ -66,7 +66,8 @@ struct TokenBuckets<Key: Hashable & Sendable>: Sendable {
         self.rate = rate
     }
 
-    /// Takes so many tokens if there is one, perhaps more than there are: then none is to be had for a while. False when there is none.
+    /// Takes this many tokens if there is at least one, possibly into debt: then there is none for a while. False when there is
+    /// none.
     mutating func take(_ key: Key, _ count: Int64, now: Int64) -> Bool {
         var entry =
             buckets.removeValue(forKey: key)
@@ -79,7 +80,7 @@ struct TokenBuckets<Key: Hashable & Sendable>: Sendable {
         return entry.bucket.take(count, now: now)
     }
 
-    /// Many at once: whoever invents keys must not have all of them looked at for each.
+    /// Drops many at once, so that invented keys do not cause a search through all of them each.
     private mutating func forgetHalf() {
         let times = buckets.values.map(\.used).sorted()
         let middle = times[times.count / 2]
@@ -87,20 +88,20 @@ struct TokenBuckets<Key: Hashable & Sendable>: Sendable {
     }
 }
 
-/// Records without a payload that have been taken in and are not durable, with what they cost: a gap or a change of format has no bytes
-/// that credit would count, and stays in memory like any other until it is written down.
+/// Records without a payload that have been taken in and are not durable, with their costs. A gap or a change of format has no
+/// bytes that credit would count, and stays in memory like any other record until it is written.
 struct UnpersistedRecords: Hashable, Sendable {
     private struct Step: Hashable {
         var through: UInt64
         var costBytes: UInt64
     }
 
-    /// In the order of their numbers; what is in front of `first` has gone.
+    /// In the order of their numbers; those before `first` have been removed.
     private var steps: [Step] = []
     private var first = 0
     private(set) var costBytes: UInt64 = 0
 
-    /// A record has been taken in.
+    /// A record was taken in.
     mutating func add(_ sequence: UInt64, costBytes cost: UInt64) {
         steps.append(Step(through: sequence, costBytes: cost))
         costBytes += cost
@@ -121,6 +122,6 @@ struct UnpersistedRecords: Hashable, Sendable {
         }
     }
 
-    /// They are not in memory any more.
+    /// The records are no longer in memory.
     mutating func forget() { self = UnpersistedRecords() }
 }

@@ -2,25 +2,25 @@ import Media
 
 /// An agent that has been welcomed.
 struct CollectorConnection: Sendable {
-    /// One source's account on this connection, in the order of the Hello.
+    /// The account of one source on this connection, in the order of the Hello.
     struct Account: Hashable, Sendable {
         let name: String
-        /// What the records since the Welcome have cost.
+        /// Credit used by the records since the Welcome.
         var consumedBytes: UInt64 = 0
-        /// What the agent was told that it may spend.
+        /// The credit limit that was announced to the agent.
         var announcedBytes: UInt64 = 0
 
-        /// What it may spend by now: never less than was said before.
+        /// The present credit limit: never less than announced before.
         func limitBytes(window: UInt64, outstanding: UInt64) -> UInt64 {
             max(announcedBytes, consumedBytes + window - min(window, outstanding))
         }
 
-        /// Whether a record of the largest size would have to wait for ever: nothing is on its way that could bring credit.
+        /// Whether a record of the largest size would have to wait indefinitely: nothing is in flight that could return credit.
         func isTooLowForLargest(outstanding: UInt64) -> Bool {
             outstanding == 0 && announcedBytes < consumedBytes + Self.largestRecordBytes
         }
 
-        /// What the largest record costs.
+        /// The cost of the largest record.
         static var largestRecordBytes: UInt64 {
             UInt64(WireLimits.payloadBytes) + WireLimits.recordCostBytes
         }
@@ -28,21 +28,21 @@ struct CollectorConnection: Sendable {
 
     let agent: String
     let software: String
-    /// The minor version that it speaks.
+    /// The minor version of its protocol.
     let minor: UInt32
     let address: String
-    /// Who answers for it: the name of its key; without keys, its address.
+    /// Whose budgets it uses: the name of its key; without keys, its address.
     let owner: String
     let spool: SpoolID
-    /// Number to identity.
+    /// Epoch identities by number.
     let epochs: [UInt32: EpochID]
     var accounts: [Account]
     var lastHeard: Int64
     var lastAck: Int64
-    /// Whether it is on the list of those that get an Ack at the next tick.
+    /// Whether it is on the list of connections that get an Ack at the next tick.
     var isAckDue = false
     var control: TokenBucket
-    /// When its holder was asked last whether it is still there.
+    /// When a Ping was last sent to it because another agent claimed a source of it.
     var lastPing: Int64?
 
     init(hello: Hello, address: String, owner: String, now: Int64) {
@@ -62,19 +62,19 @@ struct CollectorConnection: Sendable {
             now: now)
     }
 
-    /// Ids for the log.
+    /// Identifiers for the log.
     var metadata: [String: String] { ["agent": agent, "address": address] }
 }
 
-/// An agent whose source another one holds: it waits for the holder to answer a Ping.
+/// An agent that claims a source held by another one: it waits for the holder to answer a Ping.
 struct SourceClaim: Sendable {
     let hello: Hello
     let address: String
     let owner: String
     let since: Int64
-    /// The holders that were asked.
+    /// The holders that were pinged.
     let holders: Set<PeerID>
 
-    /// When the holders' time is over.
+    /// Deadline for the holders' answers.
     var deadline: Int64 { since + WireLimits.claimMilliseconds * 1_000_000 }
 }

@@ -1,14 +1,15 @@
-// Boxes that come with a one-time key. Whether it is good, and what it is exchanged for, is decided where the keys are.
+// Boxes that connect with a one-time key. The key's owner (the authenticator) decides whether it is valid and what it is
+// exchanged for.
 extension CollectorLink {
-    /// What became of an ``Enrol``.
+    /// The result of an ``Enrol``.
     package enum EnrolmentOutcome: Hashable, Sendable {
         case enrolled(Enrolled)
-        /// One line that says why not, and what to do.
+        /// One line with the reason and the remedy.
         case refused(String)
     }
 
-    /// One is worked on for each connection, and ends it: what a stranger may ask of the disk is bounded by the connections
-    /// that it may have.
+    /// Each connection may send one, after which it is closed: the number of connections bounds the disk operations that an
+    /// unknown peer can cause.
     mutating func take(
         _ enrol: Enrol, from message: IncomingMessage, now: Int64, durable: some DurabilityLookup
     ) -> [CollectorAction] {
@@ -21,13 +22,13 @@ extension CollectorLink {
                 .enrolment, "this collector uses no keys: there is nothing to enrol for")
         }
         guard connections[message.peer] == nil, claims[message.peer] == nil else {
-            return refuseIt(.malformed, "Enrol came behind Hello: it has a connection of its own")
+            return refuseIt(.malformed, "Enrol after Hello: it needs its own connection")
         }
         guard enrolling.updateValue(message.address, forKey: message.peer) == nil else { return [] }
         return [.enrol(message.peer, enrol)]
     }
 
-    /// An ``Enrol`` has been worked on: tells its sender, and ends the connection.
+    /// An ``Enrol`` has been processed: notifies its sender, and closes the connection.
     package mutating func enrolled(
         _ peer: PeerID, _ outcome: EnrolmentOutcome, now: Int64, durable: some DurabilityLookup
     ) -> [CollectorAction] {

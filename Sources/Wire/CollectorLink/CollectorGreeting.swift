@@ -1,8 +1,8 @@
 import Media
 
-// Who may send: greetings, claims of a source that another agent holds, and what the agent is told.
+// Who may send: Hellos, claims of a source that another agent holds, and the answers.
 extension CollectorLink {
-    /// How long after a Ping anything but a Heartbeat may still have been on its way before it: no sign of life.
+    /// For this long after a Ping, any message but a Heartbeat may have been in flight before it: it is no proof of life.
     private static let staleNanoseconds: Int64 = 500_000_000
 
     mutating func greet(
@@ -15,7 +15,7 @@ extension CollectorLink {
         if isStopping { return refuseIt(.stopping, "the collector is stopping") }
         let names = hello.sources.map(\.name)
         if let flaw = message.right?.flaw(in: names) { return refuseIt(.unauthorized, flaw) }
-        // A second Hello while the holder is being asked changes nothing.
+        // A second Hello while the holder is being pinged changes nothing.
         if claims[peer] != nil { return [] }
         if connections[peer] != nil {
             let refused = checkControlRate(of: message, now: now, durable: durable)
@@ -45,8 +45,8 @@ extension CollectorLink {
         return holders.sorted().compactMap { ask($0, now: now) }
     }
 
-    /// Asks a holder whether it is still there, unless it has just been asked: each answer counts against its rate of messages, and
-    /// whoever claims its sources over and over must not use that up.
+    /// Pings a holder, unless it has just been pinged. Each answer counts against the holder's message rate, and repeated claims
+    /// of its sources must not use that up.
     private mutating func ask(_ holder: PeerID, now: Int64) -> CollectorAction? {
         if let last = connections[holder]?.lastPing, now - last < Self.staleNanoseconds {
             return nil
@@ -55,29 +55,29 @@ extension CollectorLink {
         return .send(holder, WireMessage.ping.encoded())
     }
 
-    /// Takes what a greeting costs off its budgets.
-    /// - Returns: nil, or in one line what is used up.
+    /// Charges a Hello to its budgets.
+    /// - Returns: nil, or one line that names the exhausted budget.
     private mutating func takeBudget(for hello: Hello, owner: String, now: Int64) -> String? {
-        // Of whoever asks: others who ask for the same source use up nothing of its own agent's.
+        // Charged to the claimant: claims by others use up nothing of the source's own agent.
         for source in hello.sources
         where !greetings.take("\(owner)/\(source.name)", 1, now: now) {
-            return "\(source.name) greets more than \(greetings.rate.perSecond) times a second: "
-                + "say Hello again later"
+            return "more than \(greetings.rate.perSecond) Hellos a second of \(source.name): "
+                + "try again later"
         }
-        // All at once, into debt if need be: an agent with many sources must not wait for ever behind those with one.
+        // All at once, into debt if need be: otherwise an agent with many sources could be starved by agents with one.
         let newcomers = hello.sources.count { sources[$0.name] == nil }
         guard newcomers == 0 || newSources.take(owner, Int64(newcomers), now: now) else {
             return "more than \(newSources.rate.perSecond) new sources a second from \(owner): "
-                + "say Hello again later"
+                + "try again later"
         }
         guard newcomers == 0 || everySource.take(owner, Int64(newcomers), now: now) else {
             return
-                "more than \(everySource.rate.burst) sources from \(owner): say Hello again later"
+                "more than \(everySource.rate.burst) sources from \(owner): try again later"
         }
         return nil
     }
 
-    /// A message from `peer` has come: claims of its sources may be decided by it.
+    /// A message from `peer` has arrived: it may decide claims of its sources.
     mutating func settleClaims(
         against peer: PeerID, by message: WireMessage, now: Int64, durable: some DurabilityLookup
     ) -> [CollectorAction] {
@@ -93,7 +93,7 @@ extension CollectorLink {
             }
         var actions: [CollectorAction] = []
         for (newcomer, claim) in inOrder(claims) where claim.holders.contains(peer) {
-            // Refusing one claim may already have settled another.
+            // The refusal of one claim may already have settled another.
             guard claims[newcomer] != nil else { continue }
             guard isAnswer || now - claim.since >= Self.staleNanoseconds else { continue }
             actions += refuse(
@@ -103,7 +103,7 @@ extension CollectorLink {
         return actions
     }
 
-    /// Admits every claim whose holders are gone, or have let their time pass.
+    /// Admits every claim whose holders have disconnected or missed their deadline.
     mutating func admitUncontested(now: Int64, durable: some DurabilityLookup) -> [CollectorAction]
     {
         var actions: [CollectorAction] = []
@@ -113,7 +113,7 @@ extension CollectorLink {
             if let other = holders.sorted().first(where: { !claim.holders.contains($0) }),
                 let connection = connections[other]
             {
-                // Somebody else took it in the meantime, and is fresh.
+                // Another agent has taken it in the meantime, and is alive.
                 claims.removeValue(forKey: newcomer)
                 actions += refuse(
                     newcomer, .sourceInUse, inUse(claim, by: connection), address: claim.address,
@@ -139,10 +139,10 @@ extension CollectorLink {
         return actions
     }
 
-    /// What the key of a connection allows is not what it was.
+    /// The rights of a connection's key have changed.
     /// - Parameters:
-    ///   - right: nil when the key is not authorised at all any more.
-    ///   - text: says so then.
+    ///   - right: nil when the key is no longer authorised at all.
+    ///   - text: the reason in that case.
     package mutating func rightChanged(
         of peer: PeerID, to right: WritingRight?, else text: String, now: Int64,
         durable: some DurabilityLookup
@@ -154,7 +154,7 @@ extension CollectorLink {
         return refuse(peer, .unauthorized, flaw, now: now, durable: durable)
     }
 
-    /// The Heartbeat, Hello or unknown message of a connection counts against its rate.
+    /// Counts a Heartbeat, Hello or unknown message against the connection's rate.
     mutating func checkControlRate(
         of message: IncomingMessage, now: Int64, durable: some DurabilityLookup
     ) -> [CollectorAction] {
@@ -167,7 +167,7 @@ extension CollectorLink {
             address: message.address, now: now, durable: durable)
     }
 
-    /// Claims, the oldest first.
+    /// Claims, oldest first.
     private func inOrder(_ claims: [PeerID: SourceClaim]) -> [(key: PeerID, value: SourceClaim)] {
         claims.sorted { ($0.value.since, $0.key) < ($1.value.since, $1.key) }
     }
@@ -192,7 +192,7 @@ extension CollectorLink {
         return holders
     }
 
-    /// Whether the sources of `hello` can be remembered; forgets what need not be.
+    /// Whether the sources of `hello` can be kept in memory; drops entries that are not needed.
     private mutating func makeRoom(for hello: Hello, _ durable: some DurabilityLookup) -> Bool {
         func newcomers() -> Int { hello.sources.filter { sources[$0.name] == nil }.count }
         if sources.count + newcomers() > settings.maximumSources {
@@ -208,10 +208,10 @@ extension CollectorLink {
         durable: some DurabilityLookup
     ) -> [CollectorAction] {
         var actions: [CollectorAction] = []
-        // The same agent's earlier connections: what is still on its way through them is sent again.
+        // The same agent's earlier connections: what is still in flight on them is sent again.
         let earlier = Set(hello.sources.compactMap { sources[$0.name]?.holder })
         for holder in earlier.sorted() where holder != peer { actions += close(holder, .replaced) }
-        // A second Hello over one connection lets go of what it does not name again.
+        // A second Hello over one connection releases the sources that it no longer names.
         if let before = connections[peer] {
             for account in before.accounts
             where !hello.sources.contains(where: { $0.name == account.name }) {
@@ -234,7 +234,7 @@ extension CollectorLink {
                     source: index, received: entry.received,
                     persisted: persisted(of: offer.name, durable),
                     creditLimitBytes: limit))
-            // One that has said goodbye comes back only to hear that everything is safe.
+            // A source that has ended only reconnects to learn that everything is safe.
             guard entry.goodbye == nil else { continue }
             actions.append(
                 .opened(
@@ -244,7 +244,7 @@ extension CollectorLink {
                         tracks: entry.tracks, received: entry.received, missing: missing)))
         }
         keep(connection, of: peer)
-        // How much more there is for each is known when all who come at once have come.
+        // The credit of each source is known when all sources that connect at once have connected.
         markAckDue(peer)
         let welcome = Welcome(
             software: settings.software, session: sessionName,
@@ -259,7 +259,7 @@ extension CollectorLink {
         return actions
     }
 
-    /// What is remembered of an offered source from now on, and which records have gone missing.
+    /// The entry of an offered source from now on, and the records that are missing.
     private func entry(
         for offer: SourceOffer, of hello: Hello, holder: PeerID, _ durable: some DurabilityLookup
     ) -> (SourceEntry, missing: ClosedRange<UInt64>?) {
@@ -267,7 +267,7 @@ extension CollectorLink {
         var entry: SourceEntry
         if let known, known.spool == hello.spool {
             entry = known
-            // What was taken in behind the offer may have changed the formats; the link has followed.
+            // Records taken in after the offer may have changed the formats; the link has followed them.
             if entry.received < offer.firstSequence || entry.isFresh { entry.tracks = offer.tracks }
         } else if let known,
             let before = known.earlier.first(where: { $0.identity == hello.spool })
@@ -283,7 +283,7 @@ extension CollectorLink {
             entry = SourceEntry(
                 spool: hello.spool, received: archived.persisted,
                 tracks: offer.tracks,
-                // An agent that goes on behind its goodbye has heard that it arrived.
+                // An agent that continues after its goodbye knows that the goodbye arrived.
                 goodbye: archived.goodbye.flatMap { offer.firstSequence <= $0 ? $0 : nil },
                 outstanding: known?.outstanding ?? MediaAmount(), resumedAt: archived.persisted)
             entry.earlier = known?.spools(but: hello.spool) ?? []

@@ -2,9 +2,9 @@ package import Media
 
 /// The collector's side of the protocol, for all its connections: a value that owns no socket, no clock and no task.
 ///
-/// Feed it every message but clock probes (those are answered at once, ``ClockReply/bytes(answering:receivedAt:now:)``)
-/// and carry out what it returns, in order. After each round of messages, and every 100 ms at least, call
-/// ``tick(now:)``: acks leave there, one per connection however much happened.
+/// Pass it every message except clock probes (those are answered immediately, ``ClockReply/bytes(answering:receivedAt:now:)``)
+/// and carry out the returned actions, in order. After each round of messages, and at least every 100 ms, call ``tick(now:)``: it
+/// sends the acks, one per connection, however many messages have arrived.
 ///
 /// `now` is the collector's monotonic clock in nanoseconds, and never goes back.
 package struct CollectorLink: Sendable {
@@ -13,7 +13,7 @@ package struct CollectorLink: Sendable {
     var isStopping = false
 
     var connections: [PeerID: CollectorConnection] = [:]
-    /// Of all connections together.
+    /// Total number of accounts of all connections.
     private(set) var accountCount = 0
     var claims: [PeerID: SourceClaim] = [:]
     var sources: [String: SourceEntry] = [:]
@@ -23,7 +23,7 @@ package struct CollectorLink: Sendable {
     private var nextScan: Int64 = 0
     var logGate = LogRateLimit()
     var commands = OpenCommands()
-    /// Peers whose ``Enrol`` is being worked on, and where they come from.
+    /// Peers whose ``Enrol`` is being processed, and their addresses.
     var enrolling: [PeerID: String] = [:]
     private var strangers: TokenBucket
     /// By owner and source.
@@ -33,20 +33,20 @@ package struct CollectorLink: Sendable {
     /// The same over days.
     var everySource: TokenBuckets<String>
 
-    /// Records that came again after a reconnect, and were dropped.
+    /// Records that were received again after a reconnect, and dropped.
     package internal(set) var duplicateRecords: UInt64 = 0
-    /// Refusals since the beginning.
+    /// Refusals since the start.
     package internal(set) var refusals: UInt64 = 0
 
-    /// How often silence and acks that are merely due by time are looked for.
+    /// Interval between checks for silent peers and for acks that are due by time.
     static let scanNanoseconds: Int64 = 100_000_000
-    /// Refusals per second, and at once, for peers that are not known: enough after a restart with many agents.
+    /// Rate and burst of refusals to unknown peers: enough after a restart with many agents.
     private static let strangerRefusals: (perSecond: Int64, burst: Int64) = (100, 1_000)
 
-    /// A link without connections.
+    /// Creates a link without connections.
     ///
     /// - Parameters:
-    ///   - settings: what this collector decides.
+    ///   - settings: this collector's settings.
     ///   - session: the session's name, if it has begun.
     package init(settings: CollectorLinkSettings, session: String = "") {
         self.settings = settings
@@ -94,13 +94,13 @@ package struct CollectorLink: Sendable {
             actions += checkControlRate(of: message, now: now, durable: durable)
         case .welcome, .acknowledgement, .refusal, .clockReply, .ping, .command, .enrolled:
             actions += refuse(
-                message.peer, .malformed, "\(decoded.name) is for agents; collectors send it",
+                message.peer, .malformed, "\(decoded.name) is a message from collectors to agents",
                 address: message.address, now: now, durable: durable)
         }
         return actions
     }
 
-    /// Sending to a peer failed: its connection is gone.
+    /// Sending to a peer failed: its connection has closed.
     package mutating func peerGone(_ peer: PeerID, now: Int64, durable: some DurabilityLookup)
         -> [CollectorAction]
     {
@@ -111,10 +111,10 @@ package struct CollectorLink: Sendable {
         return actions
     }
 
-    /// Everything of a source up to a record has become durable: its agent is to hear of it.
+    /// Everything of a source up to a record has become durable: its agent is to be notified.
     ///
-    /// That may be more than this link has taken in: a collector that was killed had records on disk behind ones that it
-    /// had not. They count when they come again.
+    /// That may be more than this link has taken in: a killed collector may have had records on disk after records that it did
+    /// not have. They count when they are received again.
     package mutating func becameDurable(source: String, spool: SpoolID, through sequence: UInt64) {
         if let place = sources[source]?.earlier.firstIndex(where: { $0.identity == spool }) {
             sources[source]?.earlier[place].unpersisted.persist(through: sequence)
@@ -126,13 +126,13 @@ package struct CollectorLink: Sendable {
         if let holder = sources[source]?.holder { markAckDue(holder) }
     }
 
-    /// Last record of a source that its agent may forget.
+    /// The last record of a source that its agent may discard.
     func persisted(of source: String, _ durable: some DurabilityLookup) -> UInt64 {
         guard let entry = sources[source] else { return 0 }
         return min(entry.received, durable.persisted(source, entry.spool))
     }
 
-    /// So much media of a source has left memory: written, or given up.
+    /// This amount of a source's media has left memory: written, or given up.
     package mutating func released(_ amount: MediaAmount, source: String) {
         guard var entry = sources[source] else { return }
         precondition(entry.outstanding.covers(amount), "released twice")
@@ -149,8 +149,8 @@ package struct CollectorLink: Sendable {
         }
     }
 
-    /// What was taken in of a source behind a record is not on disk, and never will be: the agent is to come again, and to send
-    /// it again. What of its payloads is in memory is to be released as ever.
+    /// Records of a source after a given one are not on disk, and never will be: the agent has to reconnect and send them again.
+    /// Their payloads that are in memory must still be released as usual.
     package mutating func rewind(
         _ source: String, spool: SpoolID, now: Int64, durable: some DurabilityLookup
     ) -> [CollectorAction] {
@@ -172,7 +172,7 @@ package struct CollectorLink: Sendable {
         guard let holder = entry.holder else { return [] }
         let refusal = Refusal(
             reason: .unknownConnection,
-            text: "\(source) has to be sent again from record \(persisted + 1) on: say Hello")
+            text: "\(source) has to be resent from record \(persisted + 1) on: send Hello again")
         return [.send(holder, WireMessage.refusal(refusal).encoded()), .dismissed(holder)]
             + close(holder, .rewound) + admitUncontested(now: now, durable: durable)
     }
@@ -183,9 +183,9 @@ package struct CollectorLink: Sendable {
         for peer in connections.keys.sorted() { markAckDue(peer) }
     }
 
-    /// Refuses a peer for something that only the caller can see (its payload, a full disk).
+    /// Refuses a peer for a reason that only the caller can determine (its payload, a full disk).
     ///
-    /// The batch that was at fault, if it was the last one taken in and nothing of it was used, is taken back.
+    /// The batch that caused it is taken back, if it was the last one taken in and nothing of it was used.
     package mutating func refuse(
         _ peer: PeerID, _ reason: RefusalReason, _ text: String, takingBack samples: Samples? = nil,
         now: Int64, durable: some DurabilityLookup
@@ -204,7 +204,7 @@ package struct CollectorLink: Sendable {
         return refuse(peer, reason, text, address: address, now: now, durable: durable)
     }
 
-    /// Time has passed: sends what is due, and notices who is silent.
+    /// Processes the passing of time: sends what is due, and detects silent peers.
     package mutating func tick(now: Int64, durable: some DurabilityLookup) -> [CollectorAction] {
         var actions: [CollectorAction] = []
         if now >= nextScan {
@@ -214,7 +214,8 @@ package struct CollectorLink: Sendable {
         return actions + acknowledgeDue(now: now, durable: durable)
     }
 
-    /// Sends Acks now where much credit has returned: who drains a backlog would wait for the next tick with nothing to do.
+    /// Sends Acks immediately where much credit has returned: an agent that drains a backlog would otherwise wait for the next
+    /// tick.
     package mutating func returnCredit(now: Int64, durable: some DurabilityLookup)
         -> [CollectorAction]
     {
@@ -232,7 +233,7 @@ package struct CollectorLink: Sendable {
         return actions
     }
 
-    /// Ends all connections: the agents will come back to another collector, or to this one started again.
+    /// Closes all connections: the agents will connect to another collector, or to this one after a restart.
     package mutating func stop(now: Int64, durable: some DurabilityLookup) -> [CollectorAction] {
         isStopping = true
         var actions: [CollectorAction] = []
@@ -250,38 +251,38 @@ package struct CollectorLink: Sendable {
     }
 }
 
-// What several messages need.
+// Helpers for several messages.
 extension CollectorLink {
-    /// What each source may have on its way to the disk.
+    /// The credit window of each source.
     var windowBytes: UInt64 {
         let share = WireLimits.commonCreditWindowBytes / UInt64(max(1, accountCount))
         return min(
             WireLimits.creditWindowBytes, max(WireLimits.smallestCreditWindowBytes, share))
     }
 
-    /// The same of a connection: what has many sources does not have so much more.
+    /// The same for a connection: with many sources, it does not get proportionally more.
     func windowBytes(of connection: CollectorConnection) -> UInt64 {
         min(
             windowBytes,
             settings.budgets.connectionWindowBytes / UInt64(max(1, connection.accounts.count)))
     }
 
-    /// A connection has been welcomed, in the place of an earlier one under the same number.
+    /// A connection has been welcomed, and replaces an earlier one under the same number.
     mutating func keep(_ connection: CollectorConnection, of peer: PeerID) {
         let earlier = connections.updateValue(connection, forKey: peer)
-        // Whoever greets anew does not get back what it has used up.
+        // A second Hello does not renew the used-up budget.
         if let earlier { connections[peer]?.control = earlier.control }
         accountCount += connection.accounts.count - (earlier?.accounts.count ?? 0)
     }
 
-    /// Puts a connection on the list of those that get an Ack at the next tick.
+    /// Puts a connection on the list of connections that get an Ack at the next tick.
     mutating func markAckDue(_ peer: PeerID) {
         guard let connection = connections[peer], !connection.isAckDue else { return }
         connections[peer]?.isAckDue = true
         dueAcks.append(peer)
     }
 
-    /// Says no, and forgets the connection.
+    /// Sends a refusal, and forgets the connection.
     mutating func refuse(
         _ peer: PeerID, _ reason: RefusalReason, _ text: String, address: String, now: Int64,
         durable: some DurabilityLookup
@@ -297,7 +298,7 @@ extension CollectorLink {
             .send(peer, WireMessage.refusal(refusal).encoded()), .dismissed(peer),
         ]
         if let suppressed = logGate.pass(address, now: now) {
-            let more = suppressed > 0 ? " (and \(suppressed) refusals before)" : ""
+            let more = suppressed > 0 ? " (and \(suppressed) earlier refusals)" : ""
             actions.append(
                 .log(
                     LinkLog(
@@ -310,7 +311,7 @@ extension CollectorLink {
         return actions
     }
 
-    /// Has a peer come again later: it has used up what it may ask for at once. Nothing of it is lost, it keeps its samples.
+    /// Makes a peer reconnect later: it has used up its budget. Nothing is lost, because it keeps its samples.
     mutating func putOff(
         _ peer: PeerID, _ text: String, address: String, now: Int64, durable: some DurabilityLookup
     ) -> [CollectorAction] {
@@ -321,18 +322,18 @@ extension CollectorLink {
         ]
         refusals += 1
         if let suppressed = logGate.pass(address, now: now) {
-            let more = suppressed > 0 ? " (and \(suppressed) refusals before)" : ""
+            let more = suppressed > 0 ? " (and \(suppressed) earlier refusals)" : ""
             actions.append(
                 .log(
                     LinkLog(
-                        .warning, "put off: \(text)\(more)",
+                        .warning, "throttled: \(text)\(more)",
                         metadata: connections[peer]?.metadata ?? ["address": address])))
         }
         claims.removeValue(forKey: peer)
         return actions + close(peer, .throttled) + admitUncontested(now: now, durable: durable)
     }
 
-    /// Forgets a connection and lets go of its sources.
+    /// Forgets a connection and releases its sources.
     mutating func close(_ peer: PeerID, _ reason: CloseReason) -> [CollectorAction] {
         guard let connection = connections.removeValue(forKey: peer) else { return [] }
         accountCount -= connection.accounts.count
@@ -380,7 +381,7 @@ extension CollectorLink {
         }
     }
 
-    /// Who is silent, whose claim is decided, and whose Ack is due by time.
+    /// Detects silent connections, decides claims, and finds Acks that are due by time.
     private mutating func scan(now: Int64, durable: some DurabilityLookup) -> [CollectorAction] {
         var actions: [CollectorAction] = []
         let interval = Int64(settings.heartbeatMilliseconds) * 1_000_000

@@ -1,6 +1,6 @@
 import Media
 
-// What an agent sends once it is welcome: records, and signs of life.
+// Messages of a welcomed agent: records and heartbeats.
 extension CollectorLink {
     mutating func take(
         _ samples: Samples, from message: IncomingMessage, now: Int64,
@@ -17,7 +17,7 @@ extension CollectorLink {
             let kinds = link.sources[name]?.tracks.map(\.kind) ?? []
             if let run = samples.runs.first(where: { !kinds.contains($0.track) }) {
                 return .refuse(
-                    .malformed("\(name) sends \(run.track) samples without such a track"))
+                    .malformed("\(name) sends \(run.track) samples but has no such track"))
             }
             link.sources[name]?.outstanding += samples.amount
             return .take(.samples(source: name, samples))
@@ -95,7 +95,7 @@ extension CollectorLink {
                     + refuse(
                         message.peer, .sequence,
                         "\(name) has numbered \(health.newestSequence) records, but "
-                            + "\(entry.received) were taken in: its numbers went back",
+                            + "\(entry.received) were received: its numbers went back",
                         address: message.address, now: now, durable: durable)
             }
             actions.append(.health(source: name, health))
@@ -104,7 +104,8 @@ extension CollectorLink {
         return actions
     }
 
-    /// Sees to it that no record is too large for the window for ever. Once a second at most is enough: the largest are rare.
+    /// Prevents a record from being too large for the window indefinitely. Checking once a second is enough, because the largest
+    /// records are rare.
     private mutating func grantLargest(to peer: PeerID) {
         guard var connection = connections[peer] else { return }
         var hasGranted = false
@@ -121,7 +122,7 @@ extension CollectorLink {
         markAckDue(peer)
     }
 
-    /// Clock exchanges, sorted by the boot whose clock they are of.
+    /// Clock exchanges, grouped by the epoch of their clock.
     func report(
         _ exchanges: [ReportedExchange], of connection: CollectorConnection
     ) -> [CollectorAction] {
@@ -136,14 +137,14 @@ extension CollectorLink {
         }
     }
 
-    /// A record without a payload stays in memory until it is durable, and costs credit as long.
+    /// A record without a payload stays in memory until it is durable, and uses credit for as long.
     private mutating func keep(_ sequence: UInt64, of source: String, _ message: IncomingMessage) {
         sources[source]?.unpersisted.add(
             sequence,
             costBytes: UInt64(CollectorBudgets.recordCostBytes + message.header.count))
     }
 
-    /// Whether a connection's records take more memory than they may.
+    /// Whether a connection's records exceed its memory budget.
     private func isOverMemory(_ connection: CollectorConnection) -> Bool {
         let held = connection.accounts.reduce(UInt64(0)) {
             $0.clampedAdding(sources[$1.name]?.heldBytes ?? 0)
@@ -151,13 +152,13 @@ extension CollectorLink {
         return held > settings.budgets.connectionMemoryBytes
     }
 
-    /// What is to become of a record whose numbers are the next ones.
+    /// What to do with a record whose numbers are the next ones.
     private enum Verdict {
         case take(CollectorAction)
         case refuse(WireError)
     }
 
-    /// What all records have in common: a known connection and source, credit, and numbers that follow each other.
+    /// The checks of all records: a known connection and source, credit, and consecutive numbers.
     private mutating func takeRecord(
         _ range: ClosedRange<UInt64>, of index: Int, costBytes payloadBytes: Int,
         from message: IncomingMessage, now: Int64, durable: some DurabilityLookup,
@@ -189,7 +190,7 @@ extension CollectorLink {
         if entry.heldBytes > window, isOverMemory(connection) {
             return putOff(
                 peer,
-                "\(account.name) has more in the collector's memory than an agent may: its samples "
+                "\(account.name) exceeds the memory that an agent may use in the collector: its samples "
                     + "are a few bytes each, or the disk is slow",
                 address: message.address, now: now, durable: durable)
         }
@@ -217,12 +218,12 @@ extension CollectorLink {
     mutating func refuseStranger(
         _ message: IncomingMessage, now: Int64, durable: some DurabilityLookup
     ) -> [CollectorAction] {
-        // An agent that still waits for a source's holder has no business sending yet, but does no harm.
+        // An agent that still waits for a source's holder should not send yet; its messages are ignored.
         if claims[message.peer] != nil { return [] }
         return refuse(
             message.peer, isStopping ? .stopping : .unknownConnection,
             isStopping
-                ? "the collector is stopping" : "this connection is not known here: say Hello",
+                ? "the collector is stopping" : "unknown connection: send Hello first",
             address: message.address, now: now, durable: durable)
     }
 }

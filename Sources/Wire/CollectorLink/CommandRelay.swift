@@ -1,8 +1,8 @@
 /// Commands that have been sent to agents and are not answered yet.
 struct OpenCommands: Sendable {
-    /// Who waits for what of whom.
+    /// A pending command.
     struct Entry: Hashable, Sendable {
-        /// What the caller knows the asker by.
+        /// The caller's identifier of the requester.
         let ticket: UInt64
         let peer: PeerID
         let deadline: Int64
@@ -11,24 +11,24 @@ struct OpenCommands: Sendable {
     private var entries: [UInt64: Entry] = [:]
     private var latest: UInt64 = 0
 
-    /// How many a peer has not answered.
+    /// Number of unanswered commands of a peer.
     func count(of peer: PeerID) -> Int { entries.values.count { $0.peer == peer } }
 
-    /// Takes note of one; its id.
+    /// Adds a command, and returns its id.
     mutating func add(_ entry: Entry) -> UInt64 {
         latest += 1
         entries[latest] = entry
         return latest
     }
 
-    /// The peer has answered it; nil when nothing like it was asked of that peer.
+    /// Removes a command that the peer has answered; nil when that peer has no such command.
     mutating func answered(_ id: UInt64, by peer: PeerID) -> UInt64? {
         guard let entry = entries[id], entry.peer == peer else { return nil }
         entries.removeValue(forKey: id)
         return entry.ticket
     }
 
-    /// Takes those out that fulfil a condition; their tickets, in the order in which they were asked.
+    /// Removes the commands that meet a condition; returns their tickets, in the order of the commands.
     mutating func take(where isOver: (Entry) -> Bool) -> [UInt64] {
         if entries.isEmpty { return [] }
         let over = entries.filter { isOver($0.value) }.sorted { $0.key < $1.key }
@@ -37,10 +37,10 @@ struct OpenCommands: Sendable {
     }
 }
 
-// People's commands, on their way to agents and back.
+// Operators' commands, on their way to agents and back.
 extension CollectorLink {
-    /// Asks the agent that sends a source; ``CollectorAction/report(ticket:_:)`` with the same ticket follows, now or later, and
-    /// once.
+    /// Sends a command to the agent of a source; exactly one ``CollectorAction/report(ticket:_:)`` with the same ticket follows,
+    /// now or later.
     package mutating func command(
         _ request: CommandRequest, to source: String, ticket: UInt64, now: Int64
     ) -> [CollectorAction] {
@@ -51,18 +51,18 @@ extension CollectorLink {
             let index = connection.accounts.firstIndex(where: { $0.name == source })
         else {
             return refuse(
-                .notConnected, "no agent sends the source \(source) at this moment; \(senders)")
+                .notConnected, "no agent is sending the source \(source); \(senders)")
         }
         guard connection.minor >= WireLimits.commandMinor else {
             return refuse(
                 .unknownCommand,
-                "the agent of \(source) (\(connection.software)) takes no commands: it is older than "
+                "the agent of \(source) (\(connection.software)) does not support commands: it is older than "
                     + "this collector")
         }
         guard commands.count(of: peer) < WireLimits.openCommands else {
             return refuse(
                 .busy,
-                "the agent of \(source) has not answered \(WireLimits.openCommands) commands yet")
+                "the agent of \(source) has \(WireLimits.openCommands) unanswered commands")
         }
         let id = commands.add(
             OpenCommands.Entry(
@@ -72,7 +72,7 @@ extension CollectorLink {
         return [.send(peer, WireMessage.command(command).encoded())]
     }
 
-    /// Sources that can be commanded, for people.
+    /// The sources that can receive commands, for messages.
     private var senders: String {
         let names = sources.filter { $0.value.holder != nil }.keys.sorted()
         guard !names.isEmpty else { return "no agent is connected" }
@@ -82,7 +82,7 @@ extension CollectorLink {
             : "connected: \(shown)"
     }
 
-    /// A line for people holds no more.
+    /// Maximum number of sources in one message.
     private static var shownSenders: Int { 10 }
 
     mutating func take(
@@ -93,12 +93,12 @@ extension CollectorLink {
         }
         let refused = checkControlRate(of: message, now: now, durable: durable)
         guard refused.isEmpty else { return refused }
-        // One that comes too late has been answered for.
+        // A late answer: the command has already been answered as timed out.
         guard let ticket = commands.answered(report.id, by: message.peer) else { return [] }
         return [.report(ticket: ticket, report.reply)]
     }
 
-    /// A connection is gone, and what it was asked with it.
+    /// A connection has closed: answers its commands as lost.
     mutating func dropCommands(of peer: PeerID) -> [CollectorAction] {
         commands.take { $0.peer == peer }.map {
             .report(
@@ -109,7 +109,7 @@ extension CollectorLink {
         }
     }
 
-    /// Answers for agents that have not.
+    /// Answers commands whose agents have not answered in time.
     mutating func dropLateCommands(now: Int64) -> [CollectorAction] {
         let seconds = WireLimits.commandMilliseconds / 1_000
         return commands.take { now >= $0.deadline }.map {

@@ -2,18 +2,18 @@
 package struct IncomingMessage: Hashable, Sendable {
     /// The connection that it came over.
     package var peer: PeerID
-    /// Where that comes from, for the log.
+    /// Its network address, for the log.
     package var address: String
-    /// What the connection's key allows; nil where no keys are asked for.
+    /// The rights of the connection's key; nil where keys are not in use.
     package var right: WritingRight?
     /// The first part.
     package var header: [UInt8]
     /// Size of the second part, if there is one.
     package var payloadSizeBytes: Int?
-    /// Parts behind the second.
+    /// Number of parts after the second.
     package var extraParts: Int
 
-    /// Who answers for what it asks for: the name of the connection's key; where no keys are asked for, its address.
+    /// Whose budgets it uses: the name of the connection's key; where keys are not in use, its address.
     var owner: String { right?.name ?? address }
 
     package init(

@@ -1,10 +1,10 @@
-/// Keeps what strangers do from flooding the log: the first line of an address, then one in ten seconds with a count; and so many
-/// lines in ten seconds from all addresses together, because whoever has one IPv6 network has 2⁶⁴ addresses.
+/// Keeps unknown peers from flooding the log. Of one address: the first line, then one in ten seconds with a count. Of all
+/// addresses together: a limited number of lines in ten seconds, because the owner of one IPv6 network has 2⁶⁴ addresses.
 package struct LogRateLimit: Hashable, Sendable {
-    /// Addresses that are remembered; past it the oldest is forgotten.
+    /// Maximum number of remembered addresses; above it the oldest is dropped.
     static let maximumAddresses = 1_024
     static let pauseNanoseconds: Int64 = 10_000_000_000
-    /// Lines of all addresses in one pause: a site whose boxes all have the same fault is read from its first lines.
+    /// Lines of all addresses in one interval: if all boxes of a site have the same fault, the first lines show it.
     package static let linesPerPause = 32
 
     private struct Entry: Hashable {
@@ -13,15 +13,15 @@ package struct LogRateLimit: Hashable, Sendable {
     }
 
     private var entries: [String: Entry] = [:]
-    /// When the lines that count against ``linesPerPause`` began, and how many have passed since.
+    /// When the present interval for ``linesPerPause`` began, and how many lines have passed since.
     private var pauseBegin: Int64?
     private var linesInPause = 0
-    /// Lines that were held back because others had used up the pause; the next line that passes counts them.
+    /// Lines that were suppressed because others had used up the interval; the next line that passes reports their number.
     private var withheld = 0
 
     package init() {}
 
-    /// Whether a line may be written; if so, how many were held back since the last one.
+    /// Whether a line may be written; if so, how many were suppressed since the last one.
     package mutating func pass(_ address: String, now: Int64) -> Int? {
         if let entry = entries[address], now - entry.lastLine < Self.pauseNanoseconds {
             entries[address] = Entry(

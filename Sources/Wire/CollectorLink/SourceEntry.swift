@@ -1,29 +1,30 @@
 import Media
 
-/// What a collector remembers of a source, whether it is connected or not.
+/// The collector's state of a source, whether it is connected or not.
 struct SourceEntry: Hashable, Sendable {
-    /// Who numbers the records.
+    /// The spool that numbers the records.
     let spool: SpoolID
-    /// Last record taken in.
+    /// The last record taken in.
     var received: UInt64
-    /// The formats in force behind `received`.
+    /// The formats in force after `received`.
     var tracks: [TrackFormat]
-    /// The connection that writes it now.
+    /// The connection that sends it now.
     var holder: PeerID?
-    /// The number of its Goodbye, once that was taken in.
+    /// The number of its Goodbye, once it has been taken in.
     var goodbye: UInt64?
-    /// Media taken in and not yet on disk; survives reconnects, and a change of spool.
+    /// Media taken in and not yet on disk; kept across reconnects and changes of spool.
     var outstanding: MediaAmount
     /// Records without media that are not durable.
     var unpersisted = UnpersistedRecords()
-    /// Where the archive made this link begin, or begin again; 0 where it had nothing. It need not be the end of a message.
+    /// The record after which the archive made this link begin or resume; 0 where the archive had none. It need not be the end of
+    /// a message.
     var resumedAt: UInt64 = 0
 
-    /// What is remembered of the spools before this one, the latest at the end: messages of an agent's earlier connections may come
-    /// behind those of its next life, and a box goes back to what an earlier life has left.
+    /// The state of earlier spools, the latest at the end. Messages of an agent's earlier connections may arrive after those of
+    /// its next run, and a box resumes a spool that an earlier run has left.
     var earlier: [Spool] = []
 
-    /// What is remembered of a spool that is not the present one.
+    /// The state of a spool that is not the present one.
     struct Spool: Hashable, Sendable {
         var identity: SpoolID
         var received: UInt64
@@ -32,10 +33,10 @@ struct SourceEntry: Hashable, Sendable {
         var unpersisted = UnpersistedRecords()
     }
 
-    /// More lives of one box than are on their way at once.
+    /// More runs of one box than are in flight at once.
     private static let earlierSpools = 8
 
-    /// All spools but one, for the entry that follows this one.
+    /// All spools but one, for the next entry.
     func spools(but identity: SpoolID) -> [Spool] {
         let own = Spool(
             identity: spool, received: received, tracks: tracks, goodbye: goodbye,
@@ -43,51 +44,51 @@ struct SourceEntry: Hashable, Sendable {
         return (earlier + [own]).filter { $0.identity != identity }.suffix(Self.earlierSpools)
     }
 
-    /// Nothing has been taken in since: what an agent says of its formats is all that is known of them.
+    /// Nothing has been taken in since: only the agent's Hello says what its formats are.
     var isFresh: Bool { received == resumedAt }
 
-    /// Whether nothing more will come, and everything is on disk.
-    /// - Parameter persisted: the last record that the agent may forget.
+    /// Whether no more records follow, and everything is on disk.
+    /// - Parameter persisted: the last record that the agent may discard.
     func isComplete(persisted: UInt64) -> Bool {
         guard let goodbye else { return false }
         return persisted >= goodbye
     }
 
-    /// What its records take of the collector's memory, bytes: what credit is withheld for.
+    /// The collector's memory used by its records, bytes: credit is withheld for them.
     var heldBytes: UInt64 {
         UInt64(outstanding.sizeBytes + outstanding.samples * CollectorBudgets.sampleCostBytes)
             + earlier.reduce(unpersisted.costBytes) { $0 + $1.unpersisted.costBytes }
     }
 
-    /// Whether forgetting it loses nothing that the archive could not say again.
+    /// Whether the archive could restore the entry, so that dropping it loses nothing.
     /// - Parameter durable: the last record up to which everything is on disk.
     func isForgettable(durable: UInt64) -> Bool {
         holder == nil && heldBytes == 0 && durable >= received
     }
 
-    /// How a record's numbers stand to what is here already.
+    /// How a record's numbers relate to what has been taken in.
     enum Placement: Hashable {
         case next
         case duplicate
         case violation(String)
     }
 
-    /// Whether records `first … last` are the next ones, old news, or against the rules.
+    /// Whether records `first … last` are the next ones, repeated ones, or a violation of the protocol.
     func placement(first: UInt64, last: UInt64) -> Placement {
         if last <= received { return .duplicate }
-        // Before all else: a source that has said goodbye has been introduced to nobody.
+        // Checked first: a source that has ended has not been introduced to anything.
         if let goodbye {
-            return .violation("records up to \(last) came after goodbye, record \(goodbye)")
+            return .violation("records up to \(last) follow the goodbye, record \(goodbye)")
         }
         if first <= received {
-            // What a killed collector had of a message is not asked for; the rest of the message is.
+            // The part of a message that a killed collector had is not requested; the rest of the message is.
             if isFresh { return .next }
             return .violation(
-                "records \(first) to \(last) straddle \(received), the last one taken in: "
-                    + "a record must not be cut anew")
+                "records \(first) to \(last) overlap \(received), the last one received: "
+                    + "a batch must be resent unchanged")
         }
         if first > received + 1 {
-            return .violation("record \(first) came where \(received + 1) was due")
+            return .violation("received record \(first), expected \(received + 1)")
         }
         return .next
     }

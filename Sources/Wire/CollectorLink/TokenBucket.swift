@@ -1,8 +1,8 @@
-/// Lets so many events per second through, and a burst of so many at once.
+/// Permits a number of events per second, and a burst.
 package struct TokenBucket: Hashable, Sendable {
     private let nanosecondsPerToken: Int64
     private let capacityNanoseconds: Int64
-    /// The time that has been saved up.
+    /// The accumulated time.
     private var savedNanoseconds: Int64
     private var lastRefill: Int64
 
@@ -22,7 +22,7 @@ package struct TokenBucket: Hashable, Sendable {
     /// Takes one token; false when there is none.
     package mutating func take(now: Int64) -> Bool { take(1, now: now) }
 
-    /// Takes so many tokens if there is one, into debt if need be; false when there is none.
+    /// Takes this many tokens if there is at least one, into debt if need be; false when there is none.
     mutating func take(_ count: Int64, now: Int64) -> Bool {
         savedNanoseconds = min(
             capacityNanoseconds, savedNanoseconds + max(0, now - lastRefill))

@@ -1,12 +1,12 @@
 import Foundation
 import SwiftProtobuf
 
-/// What requests and replies begin with.
+/// The first fields of requests and replies.
 private enum ControlProtocol {
     /// "TRIC".
     static let magic: UInt32 = 0x5452_4943
     static let major: UInt32 = 1
-    /// Bytes of a message: a reply names every source of a large site.
+    /// Maximum size of a message: a reply names every source of a large site.
     static let maximumBytes = 4 << 20
 }
 
@@ -24,8 +24,10 @@ extension ControlRequest {
                 $0.source = source ?? ""
                 $0.command = Command(id: id, source: 0, request: request).encoded()
             }
-        case .metrics:
-            message.readMetrics = Tributary_V1_ReadMetrics()
+        case .sessionChanged(let session):
+            message.sessionChanged = .with { $0.session = session }
+        case .status:
+            message.readStatus = Tributary_V1_ReadStatus()
         case .unknown: break
         }
         return serialized(message)
@@ -39,20 +41,25 @@ extension ControlRequest {
         case .stopSession(let stop):
             guard stop.session.isEmpty || SourceName.isValid(stop.session) else {
                 throw ControlError(
-                    id: id, failure: .malformed, text: "that cannot be a session's name")
+                    id: id, failure: .malformed, text: "invalid session name")
             }
             request = .stopSession(stop.session.isEmpty ? nil : stop.session)
         case .agentCommand(let command):
             guard command.source.isEmpty || SourceName.isValid(command.source) else {
                 throw ControlError(
-                    id: id, failure: .malformed, text: "that cannot be a source's name")
+                    id: id, failure: .malformed, text: "invalid source name")
             }
             request = .command(
                 try checked(id) { () throws(WireError) in
                     try Command(decoding: command.command).request
                 }, source: command.source.isEmpty ? nil : command.source)
-        case .readMetrics:
-            request = .metrics
+        case .sessionChanged(let change):
+            guard SourceName.isValid(change.session) else {
+                throw ControlError(id: id, failure: .malformed, text: "invalid session name")
+            }
+            request = .sessionChanged(change.session)
+        case .readStatus:
+            request = .status
         case nil:
             request = .unknown
         }
@@ -85,8 +92,10 @@ extension ControlReply {
                 $0.report = Report(id: id, source: 0, reply: report).encoded()
                 $0.payload = Data(payload)
             }
-        case .metrics(let text):
-            message.metrics = .with { $0.text = text }
+        case .changeTold:
+            message.changeTold = Tributary_V1_ChangeTold()
+        case .status(let json):
+            message.status = .with { $0.json = Data(json) }
         case .failure(let failure, let text):
             message.failure = .with {
                 $0.reason = .init(rawValue: failure.rawValue) ?? .failureUnspecified
@@ -117,8 +126,10 @@ extension ControlReply {
                 try checked(id) { () throws(WireError) in
                     try Report(decoding: report.report).reply
                 }, payload: Array(report.payload))
-        case .metrics(let metrics):
-            reply = .metrics(metrics.text)
+        case .changeTold:
+            reply = .changeTold
+        case .status(let status):
+            reply = .status(Array(status.json))
         case .failure(let failure):
             reply = .failure(
                 ControlFailure(rawValue: failure.reason.rawValue) ?? .other,
@@ -129,7 +140,7 @@ extension ControlReply {
     }
 }
 
-/// What the protocol between agent and collector has rules for.
+/// Applies the agent protocol's checks to a value.
 private func checked<Value>(
     _ id: UInt64, _ decode: () throws(WireError) -> Value
 ) throws(ControlError) -> Value {
@@ -150,7 +161,7 @@ private func serialized(_ message: some Message) -> [UInt8] {
 
 private func parsed<Parsed: Message>(_ bytes: [UInt8]) throws(ControlError) -> Parsed {
     guard bytes.count <= ControlProtocol.maximumBytes else {
-        throw ControlError(failure: .malformed, text: "a message of \(bytes.count) bytes")
+        throw ControlError(failure: .malformed, text: "\(bytes.count) bytes are too many")
     }
     do {
         return try Parsed(serializedBytes: bytes)
@@ -167,7 +178,7 @@ private func check(_ magic: UInt32, _ major: UInt32, id: UInt64) throws(ControlE
     guard major == ControlProtocol.major else {
         throw ControlError(
             id: id, failure: .version,
-            text: "control version \(major) is not spoken here, only \(ControlProtocol.major): use "
+            text: "control version \(major) is not supported, only \(ControlProtocol.major): use "
                 + "'tributary' and 'tributary-collector' of the same major version")
     }
 }

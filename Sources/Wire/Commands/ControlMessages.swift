@@ -1,17 +1,19 @@
-/// What a person at the server asks of a running collector (`proto/README.md`, "Control").
+/// A request to a running collector from a program on the server (`proto/README.md`, "Control").
 package struct ControlRequest: Hashable, Sendable {
     package enum Request: Hashable, Sendable {
-        /// End the session of this name; nil: whichever is being recorded.
+        /// End the session of this name; nil: the one being recorded.
         case stopSession(String?)
-        /// Have the agent do something that sends this source; nil: the only one there is.
+        /// Send a command to the agent of this source; nil: the only source.
         case command(CommandRequest, source: String?)
-        /// Say how you do.
-        case metrics
-        /// One that this version has no word for.
+        /// The program that asks has changed the session of this name: retimed, imported, named, protected or removed it.
+        case sessionChanged(String)
+        /// Return the status.
+        case status
+        /// Unknown to this version.
         case unknown
     }
 
-    /// Chosen by who asks; the reply has the same.
+    /// Chosen by the requester; the reply has the same.
     package var id: UInt64
     package var request: Request
 
@@ -25,13 +27,15 @@ package struct ControlRequest: Hashable, Sendable {
 package struct ControlReply: Hashable, Sendable {
     package enum Reply: Hashable, Sendable {
         case sessionStopped(StoppedSession)
-        /// What an agent answered; a snapshot comes with its JPEG.
+        /// An agent's answer; a snapshot comes with its JPEG.
         case report(CommandReply, payload: [UInt8])
-        /// How it does, as its `/metrics` has it (Prometheus' text format).
-        case metrics(String)
-        /// Why not, and one line for people.
+        /// Everything that listens to recordings is told.
+        case changeTold
+        /// The status: a JSON document (`proto/json/schema.json`, "top").
+        case status([UInt8])
+        /// The reason, and one line of text.
         case failure(ControlFailure, String)
-        /// One that this version has no word for.
+        /// Unknown to this version.
         case unknown
     }
 
@@ -44,9 +48,9 @@ package struct ControlReply: Hashable, Sendable {
     }
 }
 
-/// Why a collector does not do what it was asked; the raw value is the one on the wire.
+/// Why a collector does not carry out a request; the raw value is the one on the wire.
 package enum ControlFailure: Int, CaseIterable, Hashable, Sendable {
-    /// A reason that this version has no word for.
+    /// A reason unknown to this version.
     case other = 0
     case malformed = 1
     case version = 2
@@ -55,11 +59,11 @@ package enum ControlFailure: Int, CaseIterable, Hashable, Sendable {
     case stopping = 5
 }
 
-/// A session that was ended, whose files are final.
+/// A session that was ended, and whose files are final.
 package struct StoppedSession: Hashable, Sendable {
     package struct Source: Hashable, Sendable {
         package var name: String
-        /// Since the collector was started.
+        /// Counted since the collector was started.
         package var pictures: UInt64
         package var soundPackets: UInt64
         package var payloadBytes: UInt64
@@ -89,7 +93,7 @@ package struct StoppedSession: Hashable, Sendable {
     }
 }
 
-/// Why a request was not read: what it is answered with.
+/// Why a request could not be decoded, and its answer.
 package struct ControlError: Error, Hashable, Sendable {
     package var id: UInt64
     package var failure: ControlFailure

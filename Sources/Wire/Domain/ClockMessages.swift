@@ -1,4 +1,4 @@
-/// Asks the collector for its time. Travels on a connection of its own.
+/// Requests the collector's time. Sent on a separate connection.
 package struct ClockProbe: Hashable, Sendable {
     /// Agent's clock when sent, nanoseconds.
     package var t1: Int64
@@ -24,7 +24,7 @@ package struct ClockReply: Hashable, Sendable {
     }
 }
 
-/// A finished clock exchange as the agent reports it: four raw stamps, judged by nobody yet.
+/// A finished clock exchange as the agent reports it: four raw, unchecked stamps.
 package struct ReportedExchange: Hashable, Sendable {
     /// Agent's clock when the probe was sent, nanoseconds.
     package var t1: Int64
@@ -34,7 +34,7 @@ package struct ReportedExchange: Hashable, Sendable {
     package var t3: Int64
     /// Agent's clock when the reply came, nanoseconds.
     package var t4: Int64
-    /// The agent's clock domain, a number of the Hello's epochs.
+    /// The number of the agent's clock domain in the Hello's epochs.
     package var epoch: UInt32
 
     package init(t1: Int64, t2: Int64, t3: Int64, t4: Int64, epoch: UInt32) {

@@ -1,10 +1,10 @@
 package import Media
 
-/// What a running agent is asked to do (`proto/README.md`, "Commands").
+/// A command to a running agent (`proto/README.md`, "Commands").
 package struct Command: Hashable, Sendable {
-    /// Chosen by who asks; the report has the same.
+    /// Chosen by the requester; the report has the same.
     package var id: UInt64
-    /// The source's place in Hello.
+    /// The source's index in Hello.
     package var source: Int
     package var request: CommandRequest
 
@@ -18,27 +18,27 @@ package struct Command: Hashable, Sendable {
 /// The command itself.
 package enum CommandRequest: Hashable, Sendable {
     case status
-    /// What can be set at the camera.
+    /// List the controls of the camera.
     case controls
-    /// All of it or nothing.
+    /// Apply all changes, or none.
     case change(CaptureChange)
-    /// The next picture becomes a keyframe.
+    /// Encode the next picture as a keyframe.
     case keyframe
-    /// The next picture as a JPEG.
+    /// Return the next picture as a JPEG.
     case snapshot
-    /// One that this version has no word for.
+    /// Unknown to this version.
     case unknown
 }
 
-/// Several changes that happen together, or not at all; what is nil stays as it is.
+/// Several changes that are applied together, or not at all; nil: unchanged.
 package struct CaptureChange: Hashable, Sendable {
-    /// A choice that can be taken back: the source's own, or all of the picture.
+    /// A value that can be reset: to the source's own, or to the whole picture.
     package enum Choice<Value: Hashable & Sendable>: Hashable, Sendable {
         case own
         case this(Value)
     }
 
-    /// Something to set at the camera.
+    /// A camera control and its value.
     package struct Setting: Hashable, Sendable {
         package var name: String
         package var value: Int64
@@ -50,7 +50,7 @@ package struct CaptureChange: Hashable, Sendable {
     }
 
     package var isCapturing: Bool?
-    /// In the words of the agent's `--video` and `--audio`.
+    /// In the syntax of the agent's `--video` and `--audio`.
     package var video: String?
     package var audio: String?
     package var size: Choice<PictureSize>?
@@ -64,7 +64,7 @@ package struct CaptureChange: Hashable, Sendable {
 
     package init() {}
 
-    /// Nothing is to be changed.
+    /// Whether it changes nothing.
     package var isEmpty: Bool { self == CaptureChange() }
 }
 
@@ -83,40 +83,40 @@ package struct Report: Hashable, Sendable {
 
 /// The answer itself.
 package enum CommandReply: Hashable, Sendable {
-    /// Why not, and one line for people.
+    /// The reason, and one line of text.
     case failure(CommandFailure, String)
-    /// To `status`, and to `change`: what is in force behind it.
+    /// The answer to `status`, and to `change`: the settings then in force.
     case status(CaptureStatus)
     case controls([DeviceControl])
     case keyframeRequested
-    /// The JPEG travels beside it.
+    /// The JPEG is the payload part.
     case snapshot(SnapshotDescription)
-    /// One that this version has no word for.
+    /// Unknown to this version.
     case unknown
 }
 
-/// Why a command is not done; the raw value is the one on the wire.
+/// Why a command was not executed; the raw value is the one on the wire.
 package enum CommandFailure: Int, CaseIterable, Hashable, Sendable {
     case other = 0
     case malformed = 1
     case unknownCommand = 2
-    /// It cannot be done as asked; nothing has changed.
+    /// It cannot be executed as requested; nothing has changed.
     case refused = 3
     case busy = 4
     case notConnected = 5
     case noAnswer = 6
-    /// It failed midway, and what was before could not be brought back.
+    /// It failed midway, and the previous state could not be restored.
     case notRestored = 7
 }
 
-/// What an agent captures, and how it does.
+/// The capture settings and state of an agent.
 package struct CaptureStatus: Hashable, Sendable {
     package var isCapturing = false
     package var video = ""
     package var audio = ""
     /// One line for each track.
     package var descriptions: [String] = []
-    /// Of the encoded pictures; nil: there are none.
+    /// Size of the encoded pictures; nil: there are none.
     package var size: PictureSize?
     package var videoBitrate: UInt64 = 0
     package var crop: PictureCrop?
@@ -131,7 +131,7 @@ package struct CaptureStatus: Hashable, Sendable {
     package init() {}
 }
 
-/// Something that can be set at a camera.
+/// A camera control.
 package struct DeviceControl: Hashable, Sendable {
     package enum Kind: Int, CaseIterable, Hashable, Sendable {
         case other = 0
@@ -152,7 +152,7 @@ package struct DeviceControl: Hashable, Sendable {
     }
 
     package var name: String
-    /// As the driver calls it.
+    /// The driver's name for it.
     package var label: String
     package var kind: Kind
     package var range: ClosedRange<Int64>
@@ -160,7 +160,7 @@ package struct DeviceControl: Hashable, Sendable {
     package var defaultValue: Int64
     package var value: Int64
     package var choices: [Choice] = []
-    /// Another control has taken over.
+    /// Another control overrides it.
     package var isInactive = false
     package var isReadOnly = false
 
@@ -178,13 +178,13 @@ package struct DeviceControl: Hashable, Sendable {
     }
 }
 
-/// What a snapshot is of.
+/// The description of a snapshot.
 package struct SnapshotDescription: Hashable, Sendable {
     package var width: UInt32
     package var height: UInt32
     /// Agent's clock.
     package var captureNanoseconds: Int64
-    /// Of the JPEG.
+    /// Size of the JPEG.
     package var sizeBytes: Int
 
     package init(width: UInt32, height: UInt32, captureNanoseconds: Int64, sizeBytes: Int) {

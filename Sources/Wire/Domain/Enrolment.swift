@@ -1,4 +1,4 @@
-/// A box asks to be known by a key of its own from now on; it comes with a key that is good for nothing else.
+/// A box's request to be authorised with its own key; it connects with a one-time key that permits nothing else.
 package struct Enrol: Hashable, Sendable {
     /// Product and version, for logs.
     package var software: String
@@ -16,9 +16,9 @@ package struct Enrol: Hashable, Sendable {
 
 /// The answer to ``Enrol``: the box's own key is authorised, durably.
 package struct Enrolled: Hashable, Sendable {
-    /// What the box is called on the server; a valid ``SourceName``.
+    /// The box's name on the server; a valid ``SourceName``.
     package var name: String
-    /// What it may write, or the beginning of a list that is longer than ``WireLimits/patternsPerKey``.
+    /// The sources that it may write, or the first ones of a list that is longer than ``WireLimits/patternsPerKey``.
     package var sources: [SourcePattern]
 
     package init(name: String, sources: [SourcePattern]) {

@@ -1,20 +1,20 @@
 package import Media
 
-/// The first message of a connection: who is there, and what it is going to send.
+/// The first message of a connection: the agent's identity, and the sources that it is going to send.
 package struct Hello: Hashable, Sendable {
-    /// The minor version that is spoken: what it knows beyond the major one.
+    /// The minor version of the agent's protocol: what it supports beyond the major version.
     package var minor = WireLimits.minor
     /// Product and version, for logs.
     package var software: String
     /// The box's name, for logs.
     package var agent: String
-    /// Who numbers the records; another identity numbers anew.
+    /// The spool that numbers the records; another spool numbers from the start.
     package var spool: SpoolID
-    /// The clock domains that records refer to; the last one is the present. At least one.
+    /// The clock domains that records refer to; the last one is the present one. At least one.
     package var epochs: [Epoch]
-    /// At least one; a source's place here is its index everywhere else.
+    /// At least one; the index of a source here identifies it in all other messages.
     package var sources: [SourceOffer]
-    /// Clock exchanges made just before, oldest first.
+    /// Recent clock exchanges, oldest first.
     package var clockExchanges: [ReportedExchange]
 
     package init(
@@ -32,12 +32,12 @@ package struct Hello: Hashable, Sendable {
 
 /// One boot's monotonic clock.
 package struct Epoch: Hashable, Sendable {
-    /// What records refer to.
+    /// The number that records refer to.
     package var number: UInt32
-    /// Another one for every boot and every time namespace; agents of one box and boot say the same.
+    /// Different for every boot and every time namespace; agents of one box and boot have the same.
     package var identity: EpochID
-    /// Nil: a clock that runs. Otherwise it is the timeline of a recording that is played again, whose zero is this instant:
-    /// nanoseconds since 1970, UTC.
+    /// Nil: a live clock. Otherwise it is the timeline of a replayed recording, whose zero is this instant: nanoseconds since
+    /// 1970, UTC.
     package var zeroUTCNanoseconds: Int64?
 
     package init(number: UInt32, identity: EpochID, zeroUTCNanoseconds: Int64? = nil) {
@@ -53,7 +53,7 @@ package struct SourceOffer: Hashable, Sendable {
     package var name: String
     /// The formats in force at `firstSequence`; one per kind, at least one.
     package var tracks: [TrackFormat]
-    /// The oldest record that the agent still has, or the first that it will have.
+    /// The oldest record that the agent still has, or its first future one.
     package var firstSequence: UInt64
 
     package init(name: String, tracks: [TrackFormat], firstSequence: UInt64) {
@@ -69,7 +69,7 @@ package struct Welcome: Hashable, Sendable {
     package var software: String
     /// The session's name; empty until its first sample has arrived.
     package var session: String
-    /// How often both sides say something at least.
+    /// Maximum interval between messages of each side.
     package var heartbeatMilliseconds: UInt32
     /// One for every source of the Hello.
     package var sources: [SourceState]
@@ -84,16 +84,16 @@ package struct Welcome: Hashable, Sendable {
     }
 }
 
-/// What the collector has of one source.
+/// The collector's state of one source.
 package struct SourceState: Hashable, Sendable {
-    /// The source's place in Hello.
+    /// The source's index in Hello.
     package var source: Int
     /// Last record taken in; 0: none.
     package var received: UInt64
-    /// Last record that a power cut cannot take away any more.
+    /// The last durable record: a power cut cannot lose it.
     package var persisted: UInt64
-    /// What the source's records since the Welcome may cost in all, bytes; only grows. A record costs its payload
-    /// and ``WireLimits/recordCostBytes``.
+    /// Maximum cost of the source's records since the Welcome, bytes; only grows. A record costs its payload and
+    /// ``WireLimits/recordCostBytes``.
     package var creditLimitBytes: UInt64
 
     package init(source: Int, received: UInt64, persisted: UInt64, creditLimitBytes: UInt64) {
@@ -104,7 +104,7 @@ package struct SourceState: Hashable, Sendable {
     }
 }
 
-/// Watermarks and fresh credit.
+/// Watermarks and new credit.
 package struct Acknowledgement: Hashable, Sendable {
     package var sources: [SourceState]
     /// The session's name; empty until its first sample has arrived.
@@ -116,10 +116,10 @@ package struct Acknowledgement: Hashable, Sendable {
     }
 }
 
-/// No: the collector forgets the connection after it.
+/// A refusal: the collector forgets the connection after it.
 package struct Refusal: Hashable, Sendable {
     package var reason: RefusalReason
-    /// One line for people.
+    /// One line of text.
     package var text: String
 
     package init(reason: RefusalReason, text: String) {
@@ -128,28 +128,28 @@ package struct Refusal: Hashable, Sendable {
     }
 }
 
-/// Why a collector says no; the raw value is the one on the wire.
+/// Why a collector refuses; the raw value is the one on the wire.
 package enum RefusalReason: Int, CaseIterable, Hashable, Sendable {
-    /// Something in a message breaks the protocol.
+    /// A message violates the protocol.
     case malformed = 1
-    /// The major version is not spoken here.
+    /// The major version is not supported.
     case version = 2
-    /// A name that cannot become a directory, or the same source twice.
+    /// A name that is not a valid directory name, or the same source twice.
     case name = 3
-    /// Another live agent writes this source.
+    /// Another connected agent sends this source.
     case sourceInUse = 4
-    /// Past one of ``WireLimits``, or its credit.
+    /// A value above one of ``WireLimits``, or above its credit.
     case limit = 5
-    /// Record numbers that do not follow each other.
+    /// Record numbers that are not consecutive.
     case sequence = 6
-    /// The collector does not know this connection: say Hello again.
+    /// The collector does not know this connection: send Hello again.
     case unknownConnection = 7
-    /// The collector is stopping: come back later.
+    /// The collector is stopping: reconnect later.
     case stopping = 8
-    /// The connection's key may not write a source that it claims, or is not authorised any more.
+    /// The connection's key may not write a source that it claims, or is no longer authorised.
     case unauthorized = 9
-    /// A box cannot be enrolled like this, or not now.
+    /// The box cannot be enrolled, or not at present.
     case enrolment = 10
-    /// A reason that this version has no word for.
+    /// A reason unknown to this version.
     case other = 0
 }

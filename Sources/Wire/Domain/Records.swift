@@ -1,10 +1,10 @@
 package import Media
 
-/// What is missing, and why: it takes the numbers of the records that it stands for.
+/// A loss of samples and its cause. It takes the numbers of the records that it replaces.
 package struct GapRecord: Hashable, Sendable {
-    /// The source's place in Hello.
+    /// The source's index in Hello.
     package var source: Int
-    /// The numbers that it stands for; a loss that never had numbers takes one of its own.
+    /// The numbers that it replaces; a loss that never had numbers takes one of its own.
     package var sequences: ClosedRange<UInt64>
     /// nil: of all tracks.
     package var track: TrackKind?
@@ -13,11 +13,11 @@ package struct GapRecord: Hashable, Sendable {
     package var epoch: UInt32
     /// When the first lost sample was due, nanoseconds of the agent's clock.
     package var startNanoseconds: Int64
-    /// For how long samples are missing, nanoseconds.
+    /// How long samples are missing, nanoseconds.
     package var durationNanoseconds: Int64
-    /// How many samples were lost; 0: nobody knows.
+    /// How many samples were lost; 0: unknown.
     package var samples: UInt64
-    /// One line for people.
+    /// One line of text.
     package var text: String
 
     package init(
@@ -39,30 +39,30 @@ package struct GapRecord: Hashable, Sendable {
 
 /// Why samples are missing; the raw value is the one on the wire.
 package enum GapCause: Int, CaseIterable, Hashable, Sendable, CustomStringConvertible {
-    /// A cause that this version has no word for.
+    /// A cause unknown to this version.
     case unspecified = 0
     /// The driver had no buffer.
     case driverDrop = 1
-    /// The sound card's buffer ran over.
+    /// The sound card's buffer overflowed.
     case overrun = 2
-    /// The encoder, or what paints the pictures, was slower than the camera.
+    /// The encoder, or the source that renders the pictures, was slower than the camera.
     case encoderOverload = 3
-    /// The box kept as much as it may, and the collector had not persisted it.
+    /// The box's storage for records was full, and the collector had not persisted them.
     case spoolFull = 4
-    /// A kept record did not read back as it was written.
+    /// A stored record was damaged when it was read.
     case corruptRecord = 5
     /// The late-frame policy.
     case policy = 6
-    /// The device was gone.
+    /// The device was disconnected.
     case deviceLost = 7
     /// The source's data was damaged.
     case damagedInput = 8
     /// The agent, or its box, was not running.
     case restart = 9
-    /// Capture was stopped, or its device exchanged, by a command.
+    /// Capture was stopped, or its device replaced, by a command.
     case command = 10
 
-    /// A few words for people.
+    /// A short description.
     package var description: String {
         switch self {
         case .unspecified: "unspecified"
@@ -82,7 +82,7 @@ package enum GapCause: Int, CaseIterable, Hashable, Sendable, CustomStringConver
 
 /// From the next record on, a track has this format.
 package struct TrackUpdate: Hashable, Sendable {
-    /// The source's place in Hello.
+    /// The source's index in Hello.
     package var source: Int
     package var sequence: UInt64
     package var format: TrackFormat
@@ -94,12 +94,12 @@ package struct TrackUpdate: Hashable, Sendable {
     }
 }
 
-/// The source's last record: it is complete.
+/// The source's last record: it has ended.
 package struct Goodbye: Hashable, Sendable {
-    /// The source's place in Hello.
+    /// The source's index in Hello.
     package var source: Int
     package var sequence: UInt64
-    /// One line for people: why.
+    /// The reason, in one line of text.
     package var text: String
 
     package init(source: Int, sequence: UInt64, text: String) {
@@ -109,7 +109,7 @@ package struct Goodbye: Hashable, Sendable {
     }
 }
 
-/// "Still here", with what has been measured since the last one.
+/// A sign of life, with the measurements since the last one.
 package struct Heartbeat: Hashable, Sendable {
     package var clockExchanges: [ReportedExchange]
     package var health: [SourceHealth]
@@ -120,19 +120,19 @@ package struct Heartbeat: Hashable, Sendable {
     }
 }
 
-/// How a source does on its box.
+/// The state of a source on its box.
 package struct SourceHealth: Hashable, Sendable {
-    /// The source's place in Hello.
+    /// The source's index in Hello.
     package var source: Int
-    /// Bytes of the records kept on the box that are not yet persisted.
+    /// Bytes of the records on the box that are not yet persisted.
     package var keptBytes: UInt64
     /// Number of the newest record; 0: none yet.
     package var newestSequence: UInt64
     /// Samples lost since the agent started.
     package var lostSamples: UInt64
-    /// Nil: no sound is captured, or it is copied.
+    /// Nil: no audio is captured, or it is copied without decoding.
     package var sound: AudioHealth?
-    /// Somebody has stopped the capture: nothing is due until it is started again.
+    /// Capture was stopped by a command: no samples are expected until it is started again.
     package var isStopped: Bool
 
     package init(
@@ -148,9 +148,9 @@ package struct SourceHealth: Hashable, Sendable {
     }
 }
 
-/// How a source's sound does.
+/// The state of a source's audio.
 package struct AudioHealth: Hashable, Sendable {
-    /// How loud one channel was since the last report: hundredths of a decibel, 0 is full scale.
+    /// The level of one channel since the last report: hundredths of a decibel, 0 is full scale.
     package struct Level: Hashable, Sendable {
         package var peakMillibels: Int32
         package var rmsMillibels: Int32
@@ -163,7 +163,7 @@ package struct AudioHealth: Hashable, Sendable {
 
     /// One for each channel.
     package var levels: [Level]
-    /// How much faster the sound device runs than it says, parts per billion; nil while that is not known.
+    /// How much faster the sound device runs than its nominal rate, parts per billion; nil while unknown.
     package var skewPPB: Int32?
 
     package init(levels: [Level], skewPPB: Int32?) {

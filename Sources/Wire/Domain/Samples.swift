@@ -1,15 +1,15 @@
 package import Media
 
-/// A batch of one source: samples grouped by track, whose bytes lie back to back, in the order of the runs, in the
-/// message's second part.
+/// A batch of one source: samples grouped by track. Their bytes are contiguous in the message's second part, in the order of the
+/// runs.
 package struct Samples: Hashable, Sendable {
-    /// The source's place in Hello.
+    /// The source's index in Hello.
     package var source: Int
-    /// The number of the first sample; the others follow without a gap, in the order of the runs.
+    /// The number of the first sample; the others have the next numbers, in the order of the runs.
     package var firstSequence: UInt64
     /// The clock domain of the times.
     package var epoch: UInt32
-    /// SHA-256 of the payload, made on the box: 32 bytes.
+    /// SHA-256 of the payload, computed on the box: 32 bytes.
     package var payloadDigest: [UInt8]
     /// At least one, at most one per kind of track; none empty.
     package var runs: [SampleRun]
@@ -31,7 +31,7 @@ package struct Samples: Hashable, Sendable {
     /// The number of the last sample.
     package var lastSequence: UInt64 { firstSequence + UInt64(count) - 1 }
 
-    /// Bytes that the second part must have.
+    /// Size that the second part must have.
     package var payloadSizeBytes: Int { runs.reduce(0) { $0 + $1.sizeBytes } }
 
     /// From the earliest decoding time to the latest.
@@ -47,7 +47,7 @@ package struct Samples: Hashable, Sendable {
         return earliest <= latest ? latest.clampedSubtracting(earliest) : 0
     }
 
-    /// What it takes of memory: its payload, and its samples.
+    /// Its memory use: its payload, and its samples.
     package var amount: MediaAmount { MediaAmount(sizeBytes: payloadSizeBytes, samples: count) }
 
     /// Whether decoding can start with this batch: its video begins with a keyframe, or it has none.
@@ -59,18 +59,18 @@ package struct Samples: Hashable, Sendable {
 
 /// Samples of one track in decoding order, one column per property.
 ///
-/// In a run of video only the first sample may be a keyframe, so that no batch straddles a fragment.
+/// In a run of video only the first sample may be a keyframe, so that no batch spans two fragments.
 package struct SampleRun: Hashable, Sendable {
     package var track: TrackKind
-    /// Bytes of each sample, none 0: as many entries as there are samples.
+    /// Size of each sample in bytes, never 0: one entry per sample.
     package var sizes: [UInt32]
-    /// Decoding time of each sample, nanoseconds of the agent's clock. They should grow; a damaged source's may not.
+    /// Decoding time of each sample, nanoseconds of the agent's clock. They should increase; those of a damaged source may not.
     package var dtsNanoseconds: [Int64]
-    /// Presentation less decoding time of each sample, not negative; empty: all 0.
+    /// Presentation minus decoding time of each sample, not negative; empty: all 0.
     package var ptsOffsetsNanoseconds: [Int64]
-    /// How long each sample lasts; one entry: all alike.
+    /// Duration of each sample; one entry: the same for all.
     package var durationsNanoseconds: [Int64]
-    /// Flags of each sample; one entry: all alike.
+    /// Flags of each sample; one entry: the same for all.
     package var flags: [SampleFlags]
 
     package init(
@@ -96,12 +96,12 @@ package struct SampleRun: Hashable, Sendable {
         dtsNanoseconds[index] + (ptsOffsetsNanoseconds.isEmpty ? 0 : ptsOffsetsNanoseconds[index])
     }
 
-    /// How long a sample lasts, nanoseconds.
+    /// A sample's duration, nanoseconds.
     package func durationNanoseconds(at index: Int) -> Int64 {
         durationsNanoseconds.count == 1 ? durationsNanoseconds[0] : durationsNanoseconds[index]
     }
 
-    /// What else is known of a sample.
+    /// A sample's flags.
     package func flags(at index: Int) -> SampleFlags {
         flags.count == 1 ? flags[0] : flags[index]
     }

@@ -1,4 +1,4 @@
-/// The header part of a message, checked.
+/// The decoded and checked header part of a message.
 package enum WireMessage: Hashable, Sendable {
     // Agent to collector.
     case hello(Hello)
@@ -20,6 +20,6 @@ package enum WireMessage: Hashable, Sendable {
     case command(Command)
     case enrolled(Enrolled)
 
-    /// A message of a later minor version: skipped.
+    /// A message of a later minor version: ignored.
     case unknown
 }

@@ -1,9 +1,9 @@
-/// Which sources the holder of a key may write: decided where the key was authorised, not by what the agent says.
+/// Which sources the holder of a key may write. The authorisation of the key determines that, not the agent.
 package struct WritingRight: Hashable, Sendable {
-    /// What the key's holder is called on the server.
+    /// The name of the key's holder on the server.
     package var name: String
     package var sources: [SourcePattern]
-    /// Whether it is an enrolment's one-time key: its holder may say ``Enrol`` and nothing else.
+    /// Whether it is a one-time key for enrolment: its holder may send ``Enrol`` and nothing else.
     package var isForEnrolment: Bool
 
     package init(name: String, sources: [SourcePattern], isForEnrolment: Bool = false) {
@@ -17,13 +17,13 @@ package struct WritingRight: Hashable, Sendable {
         sources.contains { $0.matches(source) }
     }
 
-    /// What keeps these sources from being written, in one line; nil when nothing does.
+    /// Why these sources may not be written, in one line; nil when they may.
     func flaw(in names: [String]) -> String? {
         let others = names.filter { !covers($0) }
         guard !others.isEmpty else { return nil }
         if isForEnrolment {
             return
-                "the key \(name) is for enrolling a box alone: use it with 'tributary-agent enrol'"
+                "the key \(name) is for enrolment only: use it with 'tributary-agent enrol'"
         }
         let allowed = sources.map(\.description).joined(separator: ", ")
         return "the key \(name) may write \(allowed.isEmpty ? "nothing" : allowed), not "
@@ -31,14 +31,14 @@ package struct WritingRight: Hashable, Sendable {
     }
 }
 
-/// A source's name, or the beginning of names and `*`.
+/// A source's name, or a name prefix followed by `*`.
 package struct SourcePattern: Hashable, Sendable, CustomStringConvertible {
     private let beginning: String
-    /// Whether it is one name, not the beginning of many.
+    /// Whether it is one name, not a prefix.
     package let isWhole: Bool
 
     /// Reads `stage`, `door-*` or `*`.
-    /// - Returns: nil when no source could have such a name.
+    /// - Returns: nil when it could not match any source name.
     package init?(_ text: String) {
         isWhole = !text.hasSuffix("*")
         beginning = isWhole ? text : String(text.dropLast())

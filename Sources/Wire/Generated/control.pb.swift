@@ -53,14 +53,6 @@ nonisolated struct Tributary_V1_ControlRequest: Sendable {
     set {request = .stopSession(newValue)}
   }
 
-  var readMetrics: Tributary_V1_ReadMetrics {
-    get {
-      if case .readMetrics(let v)? = request {return v}
-      return Tributary_V1_ReadMetrics()
-    }
-    set {request = .readMetrics(newValue)}
-  }
-
   var agentCommand: Tributary_V1_AgentCommand {
     get {
       if case .agentCommand(let v)? = request {return v}
@@ -69,12 +61,29 @@ nonisolated struct Tributary_V1_ControlRequest: Sendable {
     set {request = .agentCommand(newValue)}
   }
 
+  var readStatus: Tributary_V1_ReadStatus {
+    get {
+      if case .readStatus(let v)? = request {return v}
+      return Tributary_V1_ReadStatus()
+    }
+    set {request = .readStatus(newValue)}
+  }
+
+  var sessionChanged: Tributary_V1_SessionChanged {
+    get {
+      if case .sessionChanged(let v)? = request {return v}
+      return Tributary_V1_SessionChanged()
+    }
+    set {request = .sessionChanged(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Request: Equatable, Sendable {
     case stopSession(Tributary_V1_StopSession)
-    case readMetrics(Tributary_V1_ReadMetrics)
     case agentCommand(Tributary_V1_AgentCommand)
+    case readStatus(Tributary_V1_ReadStatus)
+    case sessionChanged(Tributary_V1_SessionChanged)
 
   }
 
@@ -112,14 +121,6 @@ nonisolated struct Tributary_V1_ControlReply: Sendable {
     set {reply = .sessionStopped(newValue)}
   }
 
-  var metrics: Tributary_V1_Metrics {
-    get {
-      if case .metrics(let v)? = reply {return v}
-      return Tributary_V1_Metrics()
-    }
-    set {reply = .metrics(newValue)}
-  }
-
   var agentReport: Tributary_V1_AgentReport {
     get {
       if case .agentReport(let v)? = reply {return v}
@@ -128,21 +129,38 @@ nonisolated struct Tributary_V1_ControlReply: Sendable {
     set {reply = .agentReport(newValue)}
   }
 
+  var status: Tributary_V1_Status {
+    get {
+      if case .status(let v)? = reply {return v}
+      return Tributary_V1_Status()
+    }
+    set {reply = .status(newValue)}
+  }
+
+  var changeTold: Tributary_V1_ChangeTold {
+    get {
+      if case .changeTold(let v)? = reply {return v}
+      return Tributary_V1_ChangeTold()
+    }
+    set {reply = .changeTold(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Reply: Equatable, Sendable {
     case failure(Tributary_V1_ControlFailure)
     case sessionStopped(Tributary_V1_SessionStopped)
-    case metrics(Tributary_V1_Metrics)
     case agentReport(Tributary_V1_AgentReport)
+    case status(Tributary_V1_Status)
+    case changeTold(Tributary_V1_ChangeTold)
 
   }
 
   init() {}
 }
 
-/// How does the collector do?
-nonisolated struct Tributary_V1_ReadMetrics: Sendable {
+/// What is the status of the collector and of its sources?
+nonisolated struct Tributary_V1_ReadStatus: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
@@ -152,13 +170,38 @@ nonisolated struct Tributary_V1_ReadMetrics: Sendable {
   init() {}
 }
 
-/// What the collector's `/metrics` says: Prometheus' text exposition format, version 0.0.4. There and here the names are the contract.
-nonisolated struct Tributary_V1_Metrics: Sendable {
+nonisolated struct Tributary_V1_Status: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  var text: String = String()
+  /// A JSON document: the definition `top` in proto/json/schema.json.
+  var json: Data = Data()
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+}
+
+/// A program on the server has changed a session: retimed, imported, named, protected or removed it.
+nonisolated struct Tributary_V1_SessionChanged: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// Its name.
+  var session: String = String()
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+}
+
+/// Everything in the collector that listens to recordings has been told, and reads its files again.
+nonisolated struct Tributary_V1_ChangeTold: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -348,7 +391,7 @@ fileprivate nonisolated let _protobuf_package = "tributary.v1"
 
 nonisolated extension Tributary_V1_ControlRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".ControlRequest"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}magic\0\u{1}major\0\u{1}id\0\u{4}\u{5}stop_session\0\u{3}read_metrics\0\u{3}agent_command\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}magic\0\u{1}major\0\u{1}id\0\u{4}\u{5}stop_session\0\u{4}\u{2}agent_command\0\u{3}read_status\0\u{3}session_changed\0\u{c}\u{9}\u{1}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -372,19 +415,6 @@ nonisolated extension Tributary_V1_ControlRequest: SwiftProtobuf.Message, SwiftP
           self.request = .stopSession(v)
         }
       }()
-      case 9: try {
-        var v: Tributary_V1_ReadMetrics?
-        var hadOneofValue = false
-        if let current = self.request {
-          hadOneofValue = true
-          if case .readMetrics(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.request = .readMetrics(v)
-        }
-      }()
       case 10: try {
         var v: Tributary_V1_AgentCommand?
         var hadOneofValue = false
@@ -396,6 +426,32 @@ nonisolated extension Tributary_V1_ControlRequest: SwiftProtobuf.Message, SwiftP
         if let v = v {
           if hadOneofValue {try decoder.handleConflictingOneOf()}
           self.request = .agentCommand(v)
+        }
+      }()
+      case 11: try {
+        var v: Tributary_V1_ReadStatus?
+        var hadOneofValue = false
+        if let current = self.request {
+          hadOneofValue = true
+          if case .readStatus(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.request = .readStatus(v)
+        }
+      }()
+      case 12: try {
+        var v: Tributary_V1_SessionChanged?
+        var hadOneofValue = false
+        if let current = self.request {
+          hadOneofValue = true
+          if case .sessionChanged(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.request = .sessionChanged(v)
         }
       }()
       default: break
@@ -422,13 +478,17 @@ nonisolated extension Tributary_V1_ControlRequest: SwiftProtobuf.Message, SwiftP
       guard case .stopSession(let v)? = self.request else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
     }()
-    case .readMetrics?: try {
-      guard case .readMetrics(let v)? = self.request else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
-    }()
     case .agentCommand?: try {
       guard case .agentCommand(let v)? = self.request else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 10)
+    }()
+    case .readStatus?: try {
+      guard case .readStatus(let v)? = self.request else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 11)
+    }()
+    case .sessionChanged?: try {
+      guard case .sessionChanged(let v)? = self.request else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 12)
     }()
     case nil: break
     }
@@ -447,7 +507,7 @@ nonisolated extension Tributary_V1_ControlRequest: SwiftProtobuf.Message, SwiftP
 
 nonisolated extension Tributary_V1_ControlReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".ControlReply"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}magic\0\u{1}major\0\u{1}id\0\u{2}\u{4}failure\0\u{3}session_stopped\0\u{1}metrics\0\u{3}agent_report\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}magic\0\u{1}major\0\u{1}id\0\u{2}\u{4}failure\0\u{3}session_stopped\0\u{4}\u{2}agent_report\0\u{1}status\0\u{3}change_told\0\u{c}\u{9}\u{1}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -484,19 +544,6 @@ nonisolated extension Tributary_V1_ControlReply: SwiftProtobuf.Message, SwiftPro
           self.reply = .sessionStopped(v)
         }
       }()
-      case 9: try {
-        var v: Tributary_V1_Metrics?
-        var hadOneofValue = false
-        if let current = self.reply {
-          hadOneofValue = true
-          if case .metrics(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.reply = .metrics(v)
-        }
-      }()
       case 10: try {
         var v: Tributary_V1_AgentReport?
         var hadOneofValue = false
@@ -508,6 +555,32 @@ nonisolated extension Tributary_V1_ControlReply: SwiftProtobuf.Message, SwiftPro
         if let v = v {
           if hadOneofValue {try decoder.handleConflictingOneOf()}
           self.reply = .agentReport(v)
+        }
+      }()
+      case 11: try {
+        var v: Tributary_V1_Status?
+        var hadOneofValue = false
+        if let current = self.reply {
+          hadOneofValue = true
+          if case .status(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.reply = .status(v)
+        }
+      }()
+      case 12: try {
+        var v: Tributary_V1_ChangeTold?
+        var hadOneofValue = false
+        if let current = self.reply {
+          hadOneofValue = true
+          if case .changeTold(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.reply = .changeTold(v)
         }
       }()
       default: break
@@ -538,13 +611,17 @@ nonisolated extension Tributary_V1_ControlReply: SwiftProtobuf.Message, SwiftPro
       guard case .sessionStopped(let v)? = self.reply else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
     }()
-    case .metrics?: try {
-      guard case .metrics(let v)? = self.reply else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
-    }()
     case .agentReport?: try {
       guard case .agentReport(let v)? = self.reply else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 10)
+    }()
+    case .status?: try {
+      guard case .status(let v)? = self.reply else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 11)
+    }()
+    case .changeTold?: try {
+      guard case .changeTold(let v)? = self.reply else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 12)
     }()
     case nil: break
     }
@@ -561,8 +638,8 @@ nonisolated extension Tributary_V1_ControlReply: SwiftProtobuf.Message, SwiftPro
   }
 }
 
-nonisolated extension Tributary_V1_ReadMetrics: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  static let protoMessageName: String = _protobuf_package + ".ReadMetrics"
+nonisolated extension Tributary_V1_ReadStatus: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".ReadStatus"
   static let _protobuf_nameMap = SwiftProtobuf._NameMap()
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
@@ -574,15 +651,15 @@ nonisolated extension Tributary_V1_ReadMetrics: SwiftProtobuf.Message, SwiftProt
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  static func ==(lhs: Tributary_V1_ReadMetrics, rhs: Tributary_V1_ReadMetrics) -> Bool {
+  static func ==(lhs: Tributary_V1_ReadStatus, rhs: Tributary_V1_ReadStatus) -> Bool {
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
 }
 
-nonisolated extension Tributary_V1_Metrics: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  static let protoMessageName: String = _protobuf_package + ".Metrics"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}text\0")
+nonisolated extension Tributary_V1_Status: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".Status"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}json\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -590,21 +667,70 @@ nonisolated extension Tributary_V1_Metrics: SwiftProtobuf.Message, SwiftProtobuf
       // allocates stack space for every case branch when no optimizations are
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
-      case 1: try { try decoder.decodeSingularStringField(value: &self.text) }()
+      case 1: try { try decoder.decodeSingularBytesField(value: &self.json) }()
       default: break
       }
     }
   }
 
   func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    if !self.text.isEmpty {
-      try visitor.visitSingularStringField(value: self.text, fieldNumber: 1)
+    if !self.json.isEmpty {
+      try visitor.visitSingularBytesField(value: self.json, fieldNumber: 1)
     }
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  static func ==(lhs: Tributary_V1_Metrics, rhs: Tributary_V1_Metrics) -> Bool {
-    if lhs.text != rhs.text {return false}
+  static func ==(lhs: Tributary_V1_Status, rhs: Tributary_V1_Status) -> Bool {
+    if lhs.json != rhs.json {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Tributary_V1_SessionChanged: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".SessionChanged"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}session\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.session) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.session.isEmpty {
+      try visitor.visitSingularStringField(value: self.session, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: Tributary_V1_SessionChanged, rhs: Tributary_V1_SessionChanged) -> Bool {
+    if lhs.session != rhs.session {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Tributary_V1_ChangeTold: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".ChangeTold"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap()
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    // Load everything into unknown fields
+    while try decoder.nextFieldNumber() != nil {}
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: Tributary_V1_ChangeTold, rhs: Tributary_V1_ChangeTold) -> Bool {
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
