@@ -90,6 +90,7 @@ let package = Package(
         .systemLibrary(name: "CZeroMQ", providers: [.apt(["libzmq3-dev"])]),
 
         // Level 0: values and handles that know nothing of each other.
+        library("FFmpegSupport", "CFFmpeg"),
         library("Media"),
         library("Messaging", "CZeroMQ"),
         library("Spooling", "CChecksum", "CLinux"),
@@ -97,13 +98,13 @@ let package = Package(
         library("Terminal", argumentParser, logging, "CLinux", "CYAML"),
 
         // Level 1: one concern each.
-        library("Operations", "Terminal"),
+        library("Operations", "Media", "Terminal"),
         library("Timing", "Media"),
-        library("Wire", protobuf, "Media"),
+        library("Wire", protobuf, "Media", "Spooling"),
         library("MP4", "Media"),
-        library("Devices", "CALSA", "CFFmpeg", "CLinux", "CV4L2", "Media"),
-        library("Encoding", "CFFmpeg", "Media"),
-        library("Containers", "CFFmpeg", "Media"),
+        library("Devices", "CALSA", "CFFmpeg", "CLinux", "CV4L2", "FFmpegSupport", "Media"),
+        library("Encoding", "CFFmpeg", "FFmpegSupport", "Media"),
+        library("Containers", "CFFmpeg", "FFmpegSupport", "Media"),
 
         // Level 2: recordings on disk; who may write them.
         library("Trust", argumentParser, crypto, logging, "Messaging", "Terminal", "Wire"),
@@ -111,13 +112,15 @@ let package = Package(
         library("Archive", crypto, grdb, "CLinux", "Media", "MP4", "Timing"),
         library(
             "CollectorClient", crypto, logging, "Media", "Messaging", "Spooling", "Threads",
-            "Timing",
-            "Wire"),
+            "Timing", "Wire"),
         .target(
             name: "OperationsServer", dependencies: httpServer + [logging, "Operations"],
             swiftSettings: settings),
 
-        // Level 3: the programs' services.
+        // Level 3: the one way to read recordings.
+        library("Library", "Archive", "CLinux", "Media", "MP4"),
+
+        // Level 4: the programs' services.
         library(
             "AgentCore", crypto, logging, "Control", "Devices", "Encoding", "Media", "Messaging",
             "CollectorClient", "Spooling", "Threads", "Trust", "Wire"),
@@ -125,14 +128,14 @@ let package = Package(
             "CollectorCore", logging, "Archive", "CLinux", "Control", "Media", "Messaging",
             "Operations", "CollectorClient", "Threads", "Timing", "Trust", "Wire"),
         library(
-            "ReplayCore", logging, "Archive", "Containers", "Media", "Messaging", "CollectorClient",
-            "Spooling", "Trust", "Wire"),
+            "ReplayCore", logging, "Archive", "CollectorClient", "Containers", "Library", "Media",
+            "Messaging", "Spooling", "Trust", "Wire"),
         library("SyncCheck", "Archive", "Devices", "Encoding", "Media", "MP4"),
         library(
-            "ExportCore", "Archive", "CLinux", "Containers", "Devices", "Encoding", "Media", "MP4",
-            "Terminal"),
+            "ExportCore", "Archive", "CLinux", "Containers", "Devices", "Encoding", "Library",
+            "Media", "MP4", "Terminal"),
 
-        // Level 4: the programs.
+        // Level 5: the programs.
         program(
             "tributary-agent", "AgentCore", "CLinux", "Control", "Encoding", "Devices", "Media",
             "Messaging", "Trust", "Wire"),
@@ -140,9 +143,9 @@ let package = Package(
             "tributary-collector", "CollectorCore", "Archive", "CLinux", "Media", "Operations",
             "OperationsServer", "Trust"),
         program(
-            "tributary", "Archive", "Containers", "Control", "Devices", "Encoding", "ExportCore",
-            "MP4", "Media", "Messaging", "Operations", "CollectorClient", "ReplayCore", "SyncCheck",
-            "Trust", "Wire"),
+            "tributary", "Archive", "CollectorClient", "Containers", "Control", "Devices",
+            "Encoding", "ExportCore", "Library", "Media", "Messaging", "MP4", "Operations",
+            "ReplayCore", "SyncCheck", "Trust", "Wire"),
 
         // The benchmarks' load: many sources from one file, over the real protocol.
         .executableTarget(
@@ -153,6 +156,8 @@ let package = Package(
             ],
             path: "Tests/Benchmarks/Load", swiftSettings: settings),
         .target(name: "TestMedia", path: "Tests/TestMedia", swiftSettings: settings),
+        // Reads `/metrics` as a monitoring system does.
+        .target(name: "TestMetrics", path: "Tests/TestMetrics", swiftSettings: settings),
         // Recordings whose every time is known.
         .target(
             name: "TestRecordings", dependencies: ["Archive", "Media", "MP4", "Timing"],
@@ -168,37 +173,36 @@ let package = Package(
         tests(
             "AgentCore", crypto, "AgentCore", "Devices", "Encoding", "Media", "Messaging",
             "CollectorClient", "Spooling", "TestMedia", "TestSpools", "Wire"),
-        tests("Archive", "Archive", "Media", "MP4", "TestRecordings", "Timing"),
+        tests("Archive", "Archive", "Library", "Media", "MP4", "TestRecordings", "Timing"),
         tests(
             "CollectorCore", logging, "Archive", "CollectorCore", "Media", "Messaging",
             "Operations",
             "TestDisks", "Timing", "Trust", "Wire"),
         tests("Containers", "Containers", "Devices", "Media", "TestMedia"),
         tests(
-            "ExportCore", "Archive", "Containers", "Devices", "Encoding", "ExportCore", "MP4",
-            "Media",
-            "TestMedia", "TestRecordings"),
+            "ExportCore", "Archive", "Containers", "Devices", "Encoding", "ExportCore", "Library",
+            "Media", "MP4", "TestMedia", "TestRecordings"),
+        tests("Library", "Archive", "Library", "Media", "MP4", "TestRecordings"),
         tests("Control", "Control", "Messaging", "Wire"),
         tests("Devices", "Devices", "Media", "TestMedia"),
         tests("Encoding", "Devices", "Encoding", "Media", "TestMedia"),
         tests(
             "EndToEnd", "Archive", "Devices", "Media", "Messaging", "Operations", "SyncCheck",
-            "TestMedia",
-            "Trust", "Wire",
+            "TestMedia", "TestMetrics", "Trust", "Wire",
             "tributary", "tributary-agent", "tributary-collector"),
         tests("Media", "Media"),
         tests("Messaging", "Messaging"),
         tests("MP4", "MP4", "Media"),
-        tests("Operations", "Operations"),
+        tests("Operations", "Operations", "TestMetrics"),
         tests("OperationsServer", logging, "Operations", "OperationsServer"),
         tests("CollectorClient", "CollectorClient", "Wire"),
         tests(
-            "ReplayCore", crypto, "Archive", "Media", "Messaging", "ReplayCore", "TestRecordings",
-            "Wire"),
+            "ReplayCore", crypto, "Archive", "Library", "Media", "Messaging", "ReplayCore",
+            "TestRecordings", "Wire"),
         tests("Repository"),
         tests(
-            "Simulation", "AgentCore", "Archive", "CollectorCore", "Media", "Messaging", "MP4",
-            "CollectorClient", "Spooling", "TestDisks", "TestSpools", "Wire"),
+            "Simulation", "AgentCore", "Archive", "CollectorClient", "CollectorCore", "Library",
+            "Media", "Messaging", "MP4", "Spooling", "TestDisks", "TestSpools", "Wire"),
         tests("Spooling", "Spooling", "TestSpools"),
         tests("SyncCheck", "Media", "SyncCheck"),
         tests("Terminal", argumentParser, logging, "Terminal"),
@@ -215,8 +219,8 @@ if isFuzzed {
         .executableTarget(
             name: "fuzz",
             dependencies: [
-                "Archive", "Media", "Messaging", "MP4", "Spooling", "TestRecordings", "TestSpools",
-                "Trust", "Wire",
+                "Archive", "Library", "Media", "Messaging", "MP4", "Spooling", "TestRecordings",
+                "TestSpools", "Trust", "Wire",
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: settings))
 }

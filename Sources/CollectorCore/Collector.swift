@@ -3,6 +3,7 @@ import Control
 import Dispatch
 import Glibc
 package import Logging
+import Media
 import Messaging
 package import Operations
 import CollectorClient
@@ -11,25 +12,25 @@ import Wire
 
 /// The collector: receives from agents, records, acknowledges.
 ///
-/// Two threads. The *receiving* thread owns the socket and all decisions (protocol, timeline, segments), which are values
-/// without input or output. The *disk* thread owns the files. Payloads travel from the one to the other as the messages they
-/// came in, and are written from there.
+/// Two threads. The *receiving* thread owns the socket and makes all decisions (protocol, timeline, segments); these are values
+/// without input or output. The *disk* thread owns the files. Payloads are passed from the receiving thread to the disk thread in
+/// the messages in which they arrived, and are written from there without a copy.
 package final class Collector: Sendable {
     private let settings: CollectorSettings
     private let logger: Logger
     private let report: @Sendable (CollectorStatus) -> Void
-    /// What its threads look up when they need it.
+    /// Settings that its threads read when they need them.
     private let changeable: SharedSettings
     private let wakeUp: WakeUp
     private let isStopping = Atomic(false)
-    /// Who was refused; and whether anybody can still be let in.
+    /// Counts refusals; knows whether agents can still be admitted.
     let refusals = RefusalCounters()
-    /// How it does, from when it listens.
+    /// The collector's status, from the moment it listens.
     package let board: StatusBoard
 
     /// - Parameters:
-    ///   - logger: for what people should know.
-    ///   - report: called about once a second on the receiving thread, from when it listens.
+    ///   - logger: for messages to operators.
+    ///   - report: called about once a second on the receiving thread, from the moment it listens.
     package init(
         settings: CollectorSettings, logger: Logger,
         report: @escaping @Sendable (CollectorStatus) -> Void
@@ -46,13 +47,13 @@ package final class Collector: Sendable {
         }
     }
 
-    /// Asks the collector to finish its files and end. Callable from any thread, also from a signal's handler queue.
+    /// Makes the collector finish its files and end. Callable from any thread, also from a signal handler's queue.
     package func stop() {
         isStopping.store(true, ordering: .releasing)
         wakeUp.signal()
     }
 
-    /// From now on other settings hold. Callable from any thread.
+    /// Replaces the changeable settings. Callable from any thread.
     package func change(to settings: ChangeableSettings) { changeable.set(settings) }
 
     /// Records until ``stop()``, or until the first session has ended when the settings say so. Blocks its thread.
@@ -89,16 +90,17 @@ package final class Collector: Sendable {
         let context = try makeContext()
         let authenticator = try openAuthenticator(in: context, counters: refusals)
         defer { authenticator?.close() }
-        let tape = try settings.wireRecording.map { path throws(CollectorError) in
+        let wireRecorder = try settings.wireRecording.map { path throws(CollectorError) in
             try WireRecorder(path: path, logger: logger)
         }
-        tape?.start()
-        defer { tape?.stop() }
+        wireRecorder?.start()
+        defer { wireRecorder?.stop() }
         let watch = IntakeWatch(counters: refusals, logger: logger) { wakeUp.signal() }
         watch.start()
         defer { watch.stop() }
         var receiver = try Receiver(
-            settings: settings, context: context, authenticator: authenticator, tape: tape,
+            settings: settings, context: context, authenticator: authenticator,
+            wireRecorder: wireRecorder,
             counters: refusals,
             watch: watch, wakeUp: wakeUp, logger: logger)
         catalog.start()
@@ -127,8 +129,8 @@ package final class Collector: Sendable {
                     try turn(&loop, &receiver, &inbox, isDue: wasWoken)
                 }
             }
-            // The last jobs, then their end, then its news: agents hear that everything is durable before they hear that
-            // the collector goes.
+            // The last jobs, then their end, then their events: agents are notified that everything is durable before they are
+            // notified that the collector is stopping.
             loop.submit()
             disk.stop()
             catalog.stop()
@@ -144,12 +146,16 @@ package final class Collector: Sendable {
         return CollectorOutcome(failures: loop.failures)
     }
 
-    /// Lets people at the server ask.
+    /// Opens the control socket for commands on the server.
     private func openControl(_ layout: ArchiveLayout) throws(CollectorError) -> ControlServer {
         do throws(ControlSocketError) {
             let control = try ControlServer(answersAtOnce: { [board] request in
-                guard case .metrics = request else { return nil }
-                return .metrics(board.metrics)
+                guard case .status = request else { return nil }
+                do {
+                    return .status(try board.view.encoded())
+                } catch {
+                    return .failure(.other, "the status cannot be written: \(error)")
+                }
             }) { [wakeUp] in wakeUp.signal() }
             try control.start(at: layout.control)
             return control
@@ -168,7 +174,7 @@ package final class Collector: Sendable {
         }
     }
 
-    /// Where agents have to prove who they are; nil where they need not.
+    /// Creates the authenticator; nil where agents need not authenticate.
     private func openAuthenticator(
         in context: Context, counters: RefusalCounters
     ) throws(CollectorError) -> KeyAuthenticator? {
@@ -195,7 +201,7 @@ package final class Collector: Sendable {
         throw .archiveInUse(archive: settings.archive)
     }
 
-    /// Names that a new session must not have.
+    /// Names that a new session must not use.
     private func names(of layout: ArchiveLayout) throws(CollectorError) -> Set<String> {
         do throws(ArchiveError) {
             return Set(try layout.sessionNames())
@@ -204,7 +210,7 @@ package final class Collector: Sendable {
         }
     }
 
-    /// Puts in order what an earlier collector has left.
+    /// Recovers what an earlier collector left in the archive.
     private func recover(_ layout: ArchiveLayout) throws(CollectorError) -> RecoveredArchive {
         let recovered: RecoveredArchive
         do throws(ArchiveError) {
@@ -218,7 +224,7 @@ package final class Collector: Sendable {
         return recovered
     }
 
-    /// Takes in what has arrived, and when it is time does what it asks for and what has become due.
+    /// Takes in the messages that have arrived; when a tick is due, processes them and everything else that is due.
     private func turn(
         _ loop: inout CollectorLoop, _ receiver: inout Receiver, _ inbox: inout Inbox, isDue: Bool
     ) throws(MessagingError) {
@@ -242,7 +248,7 @@ package final class Collector: Sendable {
         receiver.cutOff(now: now.monotonic)
     }
 
-    /// Sends what the protocol has to say; a peer that is gone is one more event for it.
+    /// Sends outgoing messages; a peer that has disconnected is reported to the engine.
     private func deliver(
         _ loop: inout CollectorLoop, _ receiver: inout Receiver
     ) throws(MessagingError) {
@@ -251,7 +257,7 @@ package final class Collector: Sendable {
                 if try !receiver.send(header, to: peer) { loop.lost(peer) }
             }
         }
-        let now = Instant.nanoseconds(CLOCK_MONOTONIC)
+        let now = SystemClock.monotonic.nowNanoseconds
         for peer in loop.takeDismissed() { receiver.dismiss(peer, now: now) }
     }
 }

@@ -4,48 +4,48 @@ import Wire
 
 /// What a collector decides: the protocol and the session in one value, without sockets, files, clocks and threads.
 ///
-/// Messages, what the disk has done, and time go in; what is to be sent, written and logged waits to be taken. It is what runs in a
-/// collector and in its simulation alike.
+/// Its inputs are messages, disk events and the time. Its outputs (messages to send, jobs for the disk, log lines) are queued
+/// until they are fetched. A collector and its simulation run the same engine.
 struct CollectorEngine<Payload: MediaPayload> {
-    /// What the surroundings have to know of a session, or to do.
+    /// What the caller has to know of a session, or to do.
     enum Notice: Sendable {
-        /// All jobs of the session have been given.
+        /// All jobs of the session have been issued.
         case sessionEnded
         /// Its files are final.
         case sessionFinished(String)
-        /// The disk is full: what need not be kept should go.
+        /// The disk is full: retention should remove what need not be kept.
         case wantRoom
-        /// An agent's answer to the command with that ticket; a snapshot's JPEG beside it.
+        /// An agent's answer to the command with that ticket, with the JPEG of a snapshot.
         case report(ticket: UInt64, CommandReply, payload: [UInt8])
-        /// A box wants to be enrolled; to be answered with ``enrolled(_:_:at:)``.
+        /// A box requests enrolment; answer with ``enrolled(_:_:at:)``.
         case enrol(PeerID, Enrol)
     }
 
     private var link: CollectorLink
     private(set) var recorder: SessionRecorder<Payload>
     private(set) var jobs: [DiskJob<Payload>] = []
-    /// Payload bytes of the jobs that have not been taken.
+    /// Payload bytes of the jobs that have not been fetched.
     private(set) var pendingBytes = 0
     private var outgoing: [(peer: PeerID, header: [UInt8])] = []
     private var dismissed: [PeerID] = []
     private var lines: [LinkLog] = []
     private var logBudget = LogBudget()
     private var notices: [Notice] = []
-    /// The protocol's time never goes back.
+    /// Latest time seen: the protocol's time never goes back.
     private var latest: Int64 = 0
-    /// Files that cannot be written: for want of room, or for another reason.
+    /// Files that cannot be written: for lack of room, or for another reason.
     private var stuckPaths: Set<String> = []
     private var pathsWithoutRoom: Set<String> = []
-    /// What could not be recorded, for the program's end; the first of it.
+    /// What could not be recorded, reported when the program ends; the first failure of each.
     private(set) var failures: [String] = []
     private static var failuresKept: Int { 64 }
-    /// Sources whose agents were refused while they sent, since the session began, and what became of them in a word.
+    /// Sources whose agents were refused while they were sending, since the session began, each with a word for the reason.
     private var shutOut: [String: String] = [:]
-    /// For people who watch.
+    /// For monitoring.
     private(set) var sourceCounters = SourceCounters()
     private(set) var counts = Counts()
 
-    /// What has happened since the start.
+    /// Counters since the start.
     struct Counts: Hashable, Sendable {
         var sessionsBegun: UInt64 = 0
         var sessionsEnded: UInt64 = 0
@@ -54,29 +54,29 @@ struct CollectorEngine<Payload: MediaPayload> {
         var hasCatalog = true
     }
 
-    /// Messages for which their sender was refused.
+    /// Refusals of senders because of a message.
     var refusedMessages: UInt64 { link.refusals }
-    /// Records that came again, and were dropped.
+    /// Records that were received again, and dropped.
     var repeatedRecords: UInt64 { link.duplicateRecords }
-    /// Files that wait for room, and files that cannot be written for another reason.
+    /// Files that wait for room; ``stuckFiles`` counts files that cannot be written for another reason.
     var filesWithoutRoom: Int { pathsWithoutRoom.count }
     var stuckFiles: Int { stuckPaths.count }
 
-    /// See ``SessionSettings/idleTimeoutNanoseconds``; holds from the next tick on.
+    /// See ``SessionSettings/idleTimeoutNanoseconds``; takes effect at the next tick.
     var idleTimeoutNanoseconds: Int64 {
         get { recorder.idleTimeoutNanoseconds }
         set { recorder.idleTimeoutNanoseconds = newValue }
     }
 
-    /// What keeps it from recording, in a few words; nil: nothing.
+    /// Why it is not recording, in a few words; nil: nothing is wrong.
     var trouble: String? {
         if !pathsWithoutRoom.isEmpty {
-            return "there is no room on the disk, agents keep what they have"
+            return "there is no room on the disk; agents keep their samples"
         }
         return stuckPaths.min().map { "\($0) cannot be written" }
     }
 
-    /// Takes over what an earlier collector left.
+    /// Takes over the state that an earlier collector left.
     init(
         settings: SessionSettings, recovered: RecoveredArchive, host: HostClock, at now: Instant
     ) {
@@ -88,24 +88,24 @@ struct CollectorEngine<Payload: MediaPayload> {
     }
 }
 
-// MARK: - What is to be done
+// MARK: - Output
 
 extension CollectorEngine {
     var hasOutgoing: Bool { !outgoing.isEmpty }
 
-    /// Messages for agents, in their order.
+    /// Messages for agents, in order.
     mutating func takeOutgoing() -> [(peer: PeerID, header: [UInt8])] {
         defer { outgoing.removeAll(keepingCapacity: true) }
         return outgoing
     }
 
-    /// Peers that need not be heard any more.
+    /// Peers whose messages are no longer needed.
     mutating func takeDismissed() -> [PeerID] {
         defer { dismissed.removeAll(keepingCapacity: true) }
         return dismissed
     }
 
-    /// What the disk is to do, in its order.
+    /// Jobs for the disk, in order.
     mutating func takeJobs() -> [DiskJob<Payload>] {
         defer {
             jobs.removeAll(keepingCapacity: true)
@@ -128,10 +128,10 @@ extension CollectorEngine {
     }
 }
 
-// MARK: - What happens
+// MARK: - Input
 
 extension CollectorEngine {
-    /// A message has come.
+    /// Processes a message.
     mutating func receive(_ message: IncomingMessage, payload: Payload?, at now: Instant) {
         latest = max(latest, now.monotonic)
         perform(
@@ -139,7 +139,7 @@ extension CollectorEngine {
             peer: message.peer, at: now)
     }
 
-    /// A peer could not be reached any more.
+    /// A peer could not be reached.
     mutating func lost(_ peer: PeerID, at now: Instant) {
         latest = max(latest, now.monotonic)
         perform(
@@ -147,7 +147,7 @@ extension CollectorEngine {
             at: now)
     }
 
-    /// What a peer's key allows has changed while it is connected.
+    /// The rights of a connected peer's key have changed.
     mutating func rightChanged(
         of peer: PeerID, to right: WritingRight?, else text: String, at now: Instant
     ) {
@@ -159,7 +159,7 @@ extension CollectorEngine {
             peer: peer, at: now)
     }
 
-    /// A box's enrolment has been worked on.
+    /// A box's enrolment request has been processed.
     mutating func enrolled(
         _ peer: PeerID, _ outcome: CollectorLink.EnrolmentOutcome, at now: Instant
     ) {
@@ -169,8 +169,8 @@ extension CollectorEngine {
             peer: peer, at: now)
     }
 
-    /// Lets time pass.
-    /// - Parameter wallErrorNanoseconds: how far off the wall clock may be; none: as before.
+    /// Processes the passing of time.
+    /// - Parameter wallErrorNanoseconds: how far off the wall clock may be; none: unchanged.
     mutating func tick(at now: Instant, wallErrorNanoseconds: Int64? = nil) {
         latest = max(latest, now.monotonic)
         perform(link.tick(now: latest, durable: recorder.durable), payload: nil, peer: nil, at: now)
@@ -178,7 +178,7 @@ extension CollectorEngine {
         sourceCounters.forget(at: latest)
     }
 
-    /// Tells agents of credit that has returned, where it is much.
+    /// Notifies agents of returned credit, where it is much.
     mutating func returnCredit(at now: Instant) {
         latest = max(latest, now.monotonic)
         perform(
@@ -186,7 +186,7 @@ extension CollectorEngine {
             at: now)
     }
 
-    /// Has an agent do something; the answer is a notice.
+    /// Sends a command to an agent; the answer arrives as a notice.
     mutating func command(
         _ request: CommandRequest, to source: String, ticket: UInt64, at now: Instant
     ) {
@@ -200,13 +200,13 @@ extension CollectorEngine {
         record(recorder.end(reason, at: now))
     }
 
-    /// Tells agents that the collector goes; said after the disk has finished.
+    /// Notifies agents that the collector is stopping; called after the disk has finished.
     mutating func sayGoodbye(at now: Instant) {
         latest = max(latest, now.monotonic)
         perform(link.stop(now: latest, durable: recorder.durable), payload: nil, peer: nil, at: now)
     }
 
-    /// Follows what the disk has done.
+    /// Processes what the disk has done.
     mutating func follow(_ event: DiskEvent, at now: Instant) {
         switch event {
         case .written(let source, let amount):
@@ -231,14 +231,14 @@ extension CollectorEngine {
         case .unstuck(let path):
             unstuck(path)
         case .notRemoved(let removal, let error):
-            log(.warning, "\(error); \(removal) stays for now")
+            log(.warning, "\(error); will retry removing \(removal)")
         case .abandoned(let path, let error):
             fail("\(path): \(error.reason)")
             log(.error, "gave up: \(error)")
         }
     }
 
-    /// Counts and writes down what has happened to recordings.
+    /// Counts and logs what has happened to recordings.
     mutating func hear(_ event: RecordingEvent) {
         let layout = recorder.settings.layout
         switch event {
@@ -256,32 +256,34 @@ extension CollectorEngine {
             counts.removedSegments += 1
             log(.info, "removed \(layout.segment(segment)) (\(cause))")
         case .sessionRemoved(let session):
-            log(.info, "removed the session \(session): it has no media any more")
+            log(.info, "removed session \(session): it has no media left")
+        case .sessionChanged(let session):
+            log(.info, "session \(session) was changed by another program")
         case .sessionDescribed, .sessionEnded, .sourceBegan, .sourceEnded, .sourceMended,
             .fragmentAppended, .durable, .noted:
             break
         }
     }
 
-    /// Follows what has become of the catalog.
+    /// Processes a report on the catalog.
     mutating func follow(_ report: CatalogReport) {
         switch report {
         case .lost(let error):
             counts.hasCatalog = false
             log(
                 .error,
-                "\(error); recording goes on without the catalog, which is made again as soon as that can be done"
+                "\(error); recording continues without the catalog, which is rebuilt as soon as possible"
             )
         case .made(let sessions, let problems):
             for problem in problems { log(.warning, "not in the catalog: \(problem)") }
             if !counts.hasCatalog {
                 log(.info, "rebuilt the catalog from the files")
             } else if sessions > 0 {
-                log(.info, "took \(sessions) sessions into the catalog")
+                log(.info, "added or updated \(sessions) sessions in the catalog")
             }
             counts.hasCatalog = true
         case .incomplete(let problems):
-            for problem in problems { log(.warning, "not in the catalog as it is: \(problem)") }
+            for problem in problems { log(.warning, "the catalog is out of date: \(problem)") }
         case .complete:
             log(.info, "the catalog is complete again")
         case .mended(let complaint):
@@ -289,7 +291,7 @@ extension CollectorEngine {
         case .locked(let error):
             log(
                 .warning,
-                "\(error): another program has it locked; recording does not wait for it, and it is brought up to date later"
+                "\(error): another program has locked it; recording continues, and the catalog is updated later"
             )
         case .unlocked:
             log(.info, "the catalog is up to date again")
@@ -299,7 +301,7 @@ extension CollectorEngine {
     private mutating func stuck(_ path: String, _ error: ArchiveError) {
         guard error.isForRoom else {
             if stuckPaths.insert(path).inserted {
-                log(.error, "\(error); trying again every second, agents keep what they have")
+                log(.error, "\(error); trying again every second; agents keep their samples")
             }
             return
         }
@@ -307,7 +309,7 @@ extension CollectorEngine {
             // One line for the disk, not one for each of its files.
             log(
                 .error,
-                "\(error); recording goes on when there is room again, agents keep what they have")
+                "\(error); recording continues when there is room again; agents keep their samples")
         }
         if pathsWithoutRoom.insert(path).inserted { notices.append(.wantRoom) }
     }
@@ -315,7 +317,7 @@ extension CollectorEngine {
     private mutating func unstuck(_ path: String) {
         if pathsWithoutRoom.remove(path) != nil {
             if pathsWithoutRoom.isEmpty {
-                log(.notice, "there is room again: recording goes on")
+                log(.notice, "there is room again: recording continues")
             }
         } else if stuckPaths.remove(path) != nil {
             log(.notice, "writing \(path) works again")
@@ -327,13 +329,13 @@ extension CollectorEngine {
         durable(records.source, spool: records.spool, through: watermark)
     }
 
-    /// Everything of a spool is on disk up to a record.
+    /// Everything of a spool up to a record is on disk.
     private mutating func durable(_ source: String, spool: SpoolID, through watermark: UInt64) {
         link.becameDurable(source: source, spool: spool, through: watermark)
         sourceCounters.persisted(source, spool: spool, upTo: watermark, at: latest)
     }
 
-    /// A source's files are in order again after one of them failed: its agent sends what is not in them.
+    /// A source's files are in order again after one of them failed: its agent sends again what is not in them.
     private mutating func goOn(_ rescued: RescuedSource, at now: Instant) {
         for note in rescued.notes { log(LinkLog(note)) }
         let name = rescued.id.source
@@ -350,7 +352,7 @@ extension CollectorEngine {
     }
 }
 
-// MARK: - What follows
+// MARK: - Implementation
 
 extension CollectorEngine {
     private mutating func perform(
@@ -382,7 +384,7 @@ extension CollectorEngine {
                 sourceCounters.reported(health, of: source, at: latest)
             case .report(let ticket, let reply):
                 var picture: [UInt8] = []
-                // The message that came may also be one for which its sender was refused, with all that was asked of it.
+                // The message may also be one for which its sender was refused, with all its commands.
                 if case .snapshot = reply, let payload {
                     picture = withExtendedLifetime(payload) { Array(payload.memory) }
                 }
@@ -415,7 +417,7 @@ extension CollectorEngine {
                 missing: source.missing, at: now))
     }
 
-    /// Records samples whose payload is what it should be; otherwise the sender is refused.
+    /// Records samples whose payload is valid; otherwise the sender is refused.
     private mutating func take(
         _ samples: Samples, payload: Payload, of source: String, from peer: PeerID,
         at now: Instant
@@ -447,7 +449,7 @@ extension CollectorEngine {
             record(recorder.disconnected(source, at: now))
         case .refused(let refusal):
             fail("\(source): \(reason)")
-            // A key that was good when it came is so no more.
+            // The key was valid when the agent connected, and has been revoked since.
             shutOut[source] = refusal == .unauthorized ? "revoked" : "refused"
             record(recorder.giveUp(source, at: now))
         }
@@ -480,7 +482,7 @@ extension CollectorEngine {
                 log(.info, "session \(name) has begun")
             case .sessionResumed(let name):
                 link.sessionBegan(name)
-                log(.notice, "session \(name) goes on where the collector before left it")
+                log(.notice, "resuming session \(name) of the previous collector")
             case .sessionEnded(let name, let reason):
                 notices.append(.sessionEnded)
                 counts.sessionsEnded += 1
@@ -509,8 +511,8 @@ extension CollectorEngine {
         failures.append(text)
     }
 
-    /// Hands the disk a job. Of a session's descriptions between two that are handed over together, only the first is written, before
-    /// all that belongs to the session, and the last: a hundred sources that come at once cost no more than one.
+    /// Adds a job for the disk. Of the session descriptions that are handed over together, only two are written: the first,
+    /// before everything else of the session, and the last. A hundred sources that join at once cost no more writes than one.
     private mutating func append(_ job: DiskJob<Payload>) {
         if case .describe(let manifest) = job {
             let places = jobs.indices.filter {

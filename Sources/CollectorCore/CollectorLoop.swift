@@ -9,10 +9,10 @@ import Operations
 import CollectorClient
 import Wire
 
-/// The receiving thread's work between two waits: hands the ``CollectorEngine`` what has come, and carries what it decided to the disk,
-/// to agents, to the log and to people who asked.
+/// The receiving thread's work between two waits: passes messages and events to the ``CollectorEngine``, and its output to the
+/// disk, the agents, the log and the control socket.
 struct CollectorLoop {
-    /// How often time passes for the protocol and the session.
+    /// Interval between ticks of the protocol and the session.
     private static let tickNanoseconds: Int64 = 100_000_000
     private static let reportNanoseconds: Int64 = 1_000_000_000
 
@@ -22,13 +22,14 @@ struct CollectorLoop {
     private let report: @Sendable (CollectorStatus) -> Void
     private let disk: DiskWriter<ReceivedPart>
     private let catalog: CatalogThread
-    /// What happens to recordings, for the log and the metrics.
+    /// Events of recordings, for the log and the metrics.
+    private let spine: Spine
     private let journal = SpineListener([.sessions, .segments], capacity: 4_096)
     private let control: ControlServer
     private let wantRoom: () -> Void
     private let space: FreeSpace
     private var stops = PendingStops()
-    /// Who waits for which agent's answer.
+    /// Control requests that wait for an agent's answer, by ticket.
     private var commanders: [UInt64: ControlServer.Question] = [:]
     private var latestTicket: UInt64 = 0
     private var engine: CollectorEngine<ReceivedPart>
@@ -41,7 +42,7 @@ struct CollectorLoop {
     private var sessionsEnded = 0
     private var enrolments: [(peer: PeerID, enrol: Enrol)] = []
 
-    /// Where other threads count what happens to them.
+    /// Counters that other threads update.
     struct Meters {
         let disk = DiskStatistics()
         let refusals: RefusalCounters
@@ -62,6 +63,7 @@ struct CollectorLoop {
         self.wantRoom = wantRoom
         self.disk = disk
         self.catalog = catalog
+        self.spine = spine
         spine.add(journal)
         self.space = space
         self.control = control
@@ -79,16 +81,16 @@ struct CollectorLoop {
         submit()
     }
 
-    /// Whether the collector's work is over.
+    /// Whether the collector's work is done.
     var isDone: Bool { isStopping || (settings.endsWithSession && sessionsEnded > 0) }
     var hasOutgoing: Bool { engine.hasOutgoing }
     /// What could not be recorded.
     var failures: [String] { engine.failures }
 
-    /// Messages for agents, in their order.
+    /// Messages for agents, in order.
     mutating func takeOutgoing() -> [(peer: PeerID, header: [UInt8])] { engine.takeOutgoing() }
 
-    /// Peers that need not be heard any more.
+    /// Peers whose messages are no longer needed.
     mutating func takeDismissed() -> [PeerID] { engine.takeDismissed() }
 
     func logListening(at endpoint: String) {
@@ -102,10 +104,10 @@ struct CollectorLoop {
 
 extension CollectorLoop {
     /// Whether ``tick()`` has something to do.
-    var isTickDue: Bool { Instant.nanoseconds(CLOCK_MONOTONIC) >= nextTick }
+    var isTickDue: Bool { SystemClock.monotonic.nowNanoseconds >= nextTick }
 
-    /// Does what one message asks for.
-    /// - Parameter now: an instant after it has arrived.
+    /// Processes one message.
+    /// - Parameter now: an instant after its arrival.
     mutating func receive(_ message: AgentMessage, takenInBy now: Instant) {
         let sender = message.sender
         guard sender.endsAt == nil else { return }
@@ -118,13 +120,13 @@ extension CollectorLoop {
         follow()
     }
 
-    /// A peer could not be reached any more.
+    /// A peer could not be reached.
     mutating func lost(_ peer: PeerID) {
         engine.lost(peer, at: .now())
         follow()
     }
 
-    /// What keys allow has changed while their holders are connected.
+    /// The rights of keys have changed while their holders are connected.
     mutating func follow(_ changes: [Peers.Change]) {
         let now = Instant.now()
         for change in changes {
@@ -134,24 +136,24 @@ extension CollectorLoop {
         follow()
     }
 
-    /// Boxes that want to be enrolled; each is answered with ``enrolled(_:_:)``.
+    /// Boxes that request enrolment; each is answered with ``enrolled(_:_:)``.
     mutating func takeEnrolments() -> [(peer: PeerID, enrol: Enrol)] {
         guard !enrolments.isEmpty else { return [] }
         defer { enrolments.removeAll() }
         return enrolments
     }
 
-    /// A box's enrolment has been worked on.
+    /// A box's enrolment request has been processed.
     mutating func enrolled(_ peer: PeerID, _ outcome: CollectorLink.EnrolmentOutcome) {
         engine.enrolled(peer, outcome, at: .now())
         follow()
     }
 
-    /// Lets time pass.
+    /// Processes the passing of time.
     mutating func tick() {
         let now = Instant.now()
         guard now.monotonic >= nextTick else {
-            // The disk is woken ten times a second, or for much.
+            // The disk thread is woken ten times a second, or when many bytes are pending.
             if engine.pendingBytes >= DiskWriter<ReceivedPart>.urgentBytes { submit() }
             engine.returnCredit(at: now)
             return follow()
@@ -180,12 +182,12 @@ extension CollectorLoop {
                 removesOldSegments: !settings.retention.keepsEverything,
                 refusedConnections: meters.refusals.counts,
                 isEntranceShut: meters.refusals.shutReason != nil), now: now.monotonic)
-        // Before a session there is nothing yet that could not be written.
+        // Before a session begins, no write can have failed yet: the free space is checked here.
         if status.trouble == nil, status.session == nil { status.trouble = space.trouble() }
         return status
     }
 
-    /// Ends the session and says goodbye to agents.
+    /// Ends the session and notifies agents that the collector is stopping.
     mutating func stop() {
         logger.info("stopping: finishing files")
         board.stopping()
@@ -195,7 +197,7 @@ extension CollectorLoop {
         isStopping = true
     }
 
-    /// Does what people at the server ask for.
+    /// Answers requests from the control socket.
     mutating func answerQuestions() {
         for question in control.takeQuestions() {
             switch question.request.request {
@@ -203,18 +205,21 @@ extension CollectorLoop {
                 stopSession(name, for: question)
             case .command(let request, let source):
                 command(request, to: source, for: question)
-            case .metrics, .unknown:
+            case .sessionChanged(let session):
+                spine.say([.sessionChanged(session)])
+                control.answer(question, .changeTold)
+            case .status, .unknown:
                 // The control thread answers the former itself.
                 control.answer(
                     question,
                     .failure(
                         .unknownRequest,
-                        "this collector (\(settings.software)) does not know that request"))
+                        "this collector (\(settings.software)) does not support that request"))
             }
         }
     }
 
-    /// Has an agent do something; who asked for it hears what it answers.
+    /// Sends a command to an agent; the requester receives its answer.
     private mutating func command(
         _ request: CommandRequest, to source: String?, for question: ControlServer.Question
     ) {
@@ -228,11 +233,11 @@ extension CollectorLoop {
         follow()
     }
 
-    /// Ends the session; who asked for it hears when its files are final.
+    /// Ends the session; the requester is answered when its files are final.
     private mutating func stopSession(_ name: String?, for question: ControlServer.Question) {
         let now = Instant.now()
         guard !isStopping else {
-            control.answer(question, .failure(.stopping, "the collector is ending already"))
+            control.answer(question, .failure(.stopping, "the collector is already stopping"))
             return
         }
         guard let session = engine.recorder.session(at: now), name == nil || name == session.name
@@ -253,13 +258,13 @@ extension CollectorLoop {
         submit()
     }
 
-    /// Tells agents that the collector goes; called after the disk has finished.
+    /// Notifies agents that the collector is stopping; called after the disk has finished.
     mutating func sayGoodbye() {
         engine.sayGoodbye(at: .now())
         follow()
     }
 
-    /// Follows what the disk has done.
+    /// Processes what the disk has done.
     mutating func collectDiskEvents() {
         let heard = journal.take()
         let events = disk.takeEvents()
@@ -268,14 +273,14 @@ extension CollectorLoop {
         let now = Instant.now()
         for event in heard.events { engine.hear(event) }
         if heard.lost != .nothing {
-            logger.warning("so much has happened to files that lines of it are missing here")
+            logger.warning("too many file events: some log lines are missing here")
         }
         for event in events { engine.follow(event, at: now) }
         for report in reports { engine.follow(report) }
         follow()
     }
 
-    /// Carries on what the engine has to say.
+    /// Passes on the engine's notices.
     private mutating func follow() {
         for line in engine.takeLines() { logger.log(line) }
         for notice in engine.takeNotices() {
@@ -298,40 +303,34 @@ extension CollectorLoop {
         }
     }
 
-    /// Hands the disk what has been decided.
+    /// Hands the disk the pending jobs.
     mutating func submit() {
         disk.submit(engine.takeJobs())
     }
 }
 
 extension Instant {
-    /// Now, on both of the collector's clocks.
+    /// The present time, on both of the collector's clocks.
     static func now() -> Instant {
         Instant(
-            monotonic: nanoseconds(CLOCK_MONOTONIC),
-            utc: UTCTime(nanoseconds: nanoseconds(CLOCK_REALTIME)))
+            monotonic: SystemClock.monotonic.nowNanoseconds,
+            utc: UTCTime(nanoseconds: SystemClock.utc.nowNanoseconds))
     }
 
-    /// An instant a little before, by its monotonic time.
+    /// A slightly earlier instant, by its monotonic time.
     func earlier(_ monotonic: Int64) -> Instant {
         Instant(
             monotonic: monotonic,
             utc: UTCTime(nanoseconds: utc.nanoseconds - (self.monotonic - monotonic)))
     }
-
-    static func nanoseconds(_ clock: clockid_t) -> Int64 {
-        var time = timespec()
-        clock_gettime(clock, &time)
-        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
-    }
 }
 
 extension SessionManifest.EndReason {
-    /// A few words for people.
+    /// A short description for log lines.
     var text: String {
         switch self {
         case .complete: "every source has ended"
-        case .idle: "no source has sent anything for long enough"
+        case .idle: "no source has sent anything for the idle timeout"
         case .stopped: "it was stopped"
         case .collectorStopped: "the collector is stopping"
         case .interrupted: "a crash interrupted it"

@@ -5,24 +5,24 @@ package import Trust
 package struct CollectorSettings: Sendable {
     /// ZeroMQ endpoint to listen on, such as `tcp://127.0.0.1:5550`.
     package var endpoint: String
-    /// The archive's directory; made when it is not there.
+    /// The archive's directory; created if it does not exist.
     package var archive: String
     /// Length of a segment, nanoseconds.
     package var segmentNanoseconds: Int64
     package var startAt: SessionManifest.StartPolicy
-    /// How long the session's zero waits for an earlier sample, nanoseconds.
+    /// How long the choice of the session's zero waits for an earlier sample, nanoseconds.
     package var startWindowNanoseconds: Int64
-    /// End with the first session.
+    /// Whether the collector ends with the first session.
     package var endsWithSession: Bool
-    /// What may change while the collector runs.
+    /// Settings that may change while the collector runs.
     package var changeable: ChangeableSettings
     /// Name and version, for peers and for `session.json`.
     package var software: String
-    /// The version alone, for who watches.
+    /// The version alone, for monitoring.
     package var version = ""
-    /// Where everything that is received is written too; nil: nowhere.
+    /// File to which everything received is written too; nil: none.
     package var wireRecording: String?
-    /// What agents are asked to prove whom they are with; nil: without keys.
+    /// The keys that agents must authenticate with; nil: no authentication.
     package var keys: LinkSecurity.Collector?
 
     package init(
@@ -41,13 +41,13 @@ package struct CollectorSettings: Sendable {
     }
 }
 
-/// What a collector is asked to do, as far as it may be asked for something else while it runs.
+/// Settings that may be changed while the collector runs.
 package struct ChangeableSettings: Hashable, Sendable {
-    /// A session ends when no source has sent anything for so long, nanoseconds; 0: it waits for ever.
+    /// A session ends when no source has sent anything for this long, nanoseconds; 0: never.
     package var idleTimeoutNanoseconds: Int64
-    /// What of the disk no media is written to, bytes; none: 1 GB, on small disks a twentieth.
+    /// Minimum free disk space, bytes: no media is written into it. None: 1 GB, or 5 % of a small disk.
     package var reserveBytes: UInt64?
-    /// What the archive may keep.
+    /// The archive's retention limits.
     package var retention: RetentionPolicy
 
     package init(
@@ -63,16 +63,16 @@ package struct ChangeableSettings: Hashable, Sendable {
 /// Why a collector cannot start.
 package enum CollectorError: Error, Hashable, CustomStringConvertible {
     case cannotListen(endpoint: String, reason: String)
-    /// Nobody could be let in.
+    /// No agent could be admitted.
     case cannotAdmit(reason: String)
-    /// What says who may connect has ended; every file is finished.
+    /// The authenticator has ended; every file is finished.
     case cannotAdmitAnyMore(reason: String)
     case cannotRecord(archive: String, reason: String)
-    /// The socket for commands could not be made.
+    /// The control socket could not be created.
     case cannotControl(path: String, reason: String)
-    /// Another collector records there.
+    /// Another collector records into the archive.
     case archiveInUse(archive: String)
-    /// The file for all that is received could not be made.
+    /// The file for everything received could not be created.
     case cannotRecordWire(path: String, reason: String)
 
     package var description: String {
@@ -99,6 +99,6 @@ package enum CollectorError: Error, Hashable, CustomStringConvertible {
 
 /// How a collector's work ended.
 package struct CollectorOutcome: Hashable, Sendable {
-    /// Files that could not be completed, and why; none: all is well.
+    /// Files that could not be completed, and why; empty: none.
     package var failures: [String]
 }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Settings that several threads look up and one may change.
+/// Settings that several threads read and one may change.
 final class SharedSettings: Sendable {
     private let settings: Mutex<ChangeableSettings>
 

@@ -17,8 +17,9 @@ import Testing
         let written = try WrittenSession { _ in 0 }
         let layout = written.layout
         let notes = SessionNotes(name: "Opening night", tags: ["a", "b"], note: "two\nlines")
-        try notes.write(WrittenSession.name, in: layout)
-        try SessionProtection.set(true, of: WrittenSession.name, in: layout)
+        let file = "\(layout.session(WrittenSession.name))/\(SessionNotes.fileName)"
+        try FileSystem.replace(file, with: notes.encoded())
+        try FileSystem.replace(layout.protection(WrittenSession.name), with: [])
         var gap = LedgerEntry(kind: .gap, at: UTCTime(nanoseconds: 0))
         gap.cause = "overrun"
         gap.startNanoseconds = 5
@@ -31,8 +32,8 @@ import Testing
         #expect(after == before)
         let listing = try #require(try catalog.sessions().first)
         #expect(listing.notes == notes && listing.isProtected && listing.segments == 2)
-        // Nobody says anything any more.
-        try SessionNotes().write(WrittenSession.name, in: layout)
+        // Labels that are gone from the files go from the catalog.
+        unlink(file)
         try CatalogIndexing.noteLabels(of: WrittenSession.name, layout)
         #expect(try catalog.sessions().first?.notes == SessionNotes())
     }

@@ -1,4 +1,5 @@
 import Archive
+import Library
 import Media
 import TestRecordings
 import Testing
@@ -59,7 +60,7 @@ import Testing
         }
         try archive.append(lines, session: session)
         let report = try readEverything()
-        #expect(report.allFindings.contains { $0.text.contains("there twice") })
+        #expect(report.allFindings.contains { $0.text.contains("stored twice") })
     }
 
     @Test func `a great many ranges are told in order in a moment`() throws {
@@ -107,7 +108,7 @@ import Testing
         try FileSystem.replace(archive.layout.manifest(session), with: manifest.encoded())
         let report = try SessionVerifier.verify(session, in: archive.layout)
         #expect(!report.isIntact)
-        #expect(report.findings.map(\.text) == ["not a session's description"])
+        #expect(report.findings.map(\.text) == ["not a session description"])
     }
 
     @Test func `a session that was copied under another name is recovered where it is`() throws {

@@ -66,7 +66,7 @@ private func pushed(_ samples: UInt64?) -> LedgerEntry {
         #expect(!session.isIntact)
         #expect(
             session.allFindings.map(\.text).contains {
-                $0.contains("180 pictures lie closer together than a camera gives them")
+                $0.contains("180 pictures are closer together than a camera delivers them")
             }, "\(session.allFindings)")
         #expect(!file.isIntact, "the ledger beside it says nothing")
         let (_, without) = try report(ticks: (0..<180).map { $0 }, ledger: nil)

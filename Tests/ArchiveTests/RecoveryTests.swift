@@ -4,6 +4,7 @@ import Media
 import MP4
 import TestRecordings
 import Testing
+import Timing
 
 private typealias Scene = RecoveryScene
 
@@ -185,6 +186,52 @@ private typealias Scene = RecoveryScene
         #expect(source.ends[.video]?.dtsTicks == Int64(19 * 9_000))
     }
 
+    @Test func `a page that a power cut took is where a file ends, however much lies behind it`()
+        throws
+    {
+        for page in [4_096, 8_192] {
+            let scene = try Scene()
+            try scene.writeManifest()
+            try scene.write(segment: 0, fragments: 0..<60, finished: false)
+            var bytes = try scene.bytes(scene.path(0))
+            bytes.replaceSubrange(page..<page + 4_096, with: repeatElement(0, count: 4_096))
+            try FileSystem.replace(scene.path(0), with: bytes)
+            let archive = try scene.recover()
+            #expect(!archive.notes.contains { $0.level == .error })
+            let open = try #require(archive.session?.sources.first?.open)
+            #expect(open.fragments > 2 && open.sizeBytes <= UInt64(page))
+            #expect(page - Int(open.sizeBytes) < 1_000)
+            #expect(FileVerifier.verify(open.path).report.isIntact)
+        }
+    }
+
+    @Test func `a head that a power cut has changed is cut away, however much lies behind it`()
+        throws
+    {
+        let scene = try Scene()
+        try scene.writeManifest()
+        try scene.write(segment: 0, fragments: 0..<3, finished: false)
+        let open = try #require(try scene.recover().session?.sources.first?.open)
+        // A record so long that a page holds nothing but clock exchanges.
+        var fragment = Scene.fragment(3)
+        fragment.context.exchanges = (0..<256).map { index in
+            let time = Int64(index) << 40
+            return ClockExchange(
+                t1Nanoseconds: time, t2Nanoseconds: time + (1 << 30),
+                t3Nanoseconds: time + (1 << 31), t4Nanoseconds: time + (1 << 33))
+        }
+        let writer = try SegmentWriter(continuing: open)
+        try writer.append(fragment)
+        let begin = Int(open.sizeBytes)
+        for index in 4..<30 { try writer.append(Scene.fragment(index)) }
+        var bytes = try scene.bytes(scene.path(0))
+        let page = (begin / 4_096 + 1) * 4_096
+        bytes.replaceSubrange(page..<page + 4_096, with: repeatElement(0, count: 4_096))
+        try FileSystem.replace(scene.path(0), with: bytes)
+        let recovered = try #require(try scene.recover().session?.sources.first?.open)
+        #expect(recovered.fragments == 3 && recovered.sizeBytes == open.sizeBytes)
+    }
+
     @Test func `bit rot sets a file aside, and the others go on`() throws {
         let scene = try Scene()
         try scene.writeManifest()
@@ -221,7 +268,7 @@ private typealias Scene = RecoveryScene
         )
         let archive = try scene.recover()
         #expect(scene.watermark(archive) == 14)
-        #expect(archive.notes.contains { $0.text.contains("line 3 is not what was written") })
+        #expect(archive.notes.contains { $0.text.contains("line 3 is damaged") })
         let contents = try Ledger.read(scene.layout.ledger(scene.session, "camera"))
         #expect(!contents.hasTornTail && contents.damagedLines == [3])
     }

@@ -1,4 +1,5 @@
 import Glibc
+import TestRecordings
 import Testing
 
 @testable import Archive
@@ -127,7 +128,7 @@ private func expired(
         try archive.addSession("b", segments: 1)
         try archive.addSession("c", segments: 0, state: .recording)
         try archive.addSession("d", segments: 0)
-        try SessionProtection.set(true, of: "d", in: archive.layout)
+        try FileSystem.replace(archive.layout.protection("d"), with: [])
         #expect(try ArchiveSurvey(of: archive.layout).emptySessions == ["a"])
         try SessionRemoval.remove("a", from: archive.layout)
         #expect(try archive.layout.sessionNames() == ["b", "c", "d"])
@@ -145,11 +146,11 @@ private func expired(
         let archive = SmallArchive()
         try archive.addSession("done", segments: 2)
         try archive.addSession("running", segments: 2, state: .recording)
-        try SessionProtection.set(true, of: "done", in: archive.layout)
+        try FileSystem.replace(archive.layout.protection("done"), with: [])
         let segments = try ArchiveSurvey(of: archive.layout).segments
         #expect(segments.map(\.isOpen) == [false, false, false, true])
         #expect(segments.map(\.isProtected) == [true, true, false, false])
-        try SessionProtection.set(false, of: "done", in: archive.layout)
+        unlink(archive.layout.protection("done"))
         #expect(try ArchiveSurvey(of: archive.layout).segments.allSatisfy { !$0.isProtected })
     }
 }

@@ -1,4 +1,6 @@
+import Library
 import MP4
+import TestRecordings
 import Testing
 
 @testable import Archive
@@ -24,7 +26,7 @@ import Testing
     @Test func `a segment's span is that of its samples, finished or not`() throws {
         let archive = SmallArchive()
         let paths = try archive.addSession("show", segments: 2)
-        let span = try #require(try RecordedSpan(of: paths[1]))
+        let span = try #require(try RecordedSpan(of: RecordedFile(opening: paths[1])))
         #expect(span.startNanoseconds == 10_000_000_000)
         #expect(span.endNanoseconds == 20_000_000_000)
         // As it was before its end: without the index, and with the placeholder in front.
@@ -34,6 +36,6 @@ import Testing
         let front = [0, 0, 0, 16] + Array("free".utf8) + [UInt8](repeating: 0, count: 8)
         growing.replaceSubrange(32..<48, with: front)
         try FileSystem.replace(paths[1], with: growing)
-        #expect(try RecordedSpan(of: paths[1]) == span)
+        #expect(try RecordedSpan(of: RecordedFile(opening: paths[1])) == span)
     }
 }

@@ -6,29 +6,6 @@ import Testing
 
 @testable import Archive
 
-/// A directory that is gone when the test is.
-final class TemporaryDirectory {
-    let path: String
-
-    init() {
-        var template = Array("/tmp/tributary-test-XXXXXX".utf8CString)
-        path = template.withUnsafeMutableBufferPointer { buffer in
-            guard let start = buffer.baseAddress, let made = mkdtemp(start) else {
-                preconditionFailure("no temporary directory: errno \(errno)")
-            }
-            return String(cString: made)
-        }
-    }
-
-    deinit {
-        do {
-            try FileSystem.removeTree(path)
-        } catch {
-            print("\(path) stays: \(error)")
-        }
-    }
-}
-
 @Suite struct SegmentWriterTests {
     private static let video = H264Format(
         sequenceParameterSets: [

@@ -25,16 +25,16 @@ import Testing
         WireRecording.header(beginning) + entries.flatMap(WireRecording.bytes)
     }
 
-    private func withTape(_ bytes: [UInt8], _ body: (String) throws -> Void) throws {
+    private func withRecording(_ bytes: [UInt8], _ body: (String) throws -> Void) throws {
         let path = FileManager.default.temporaryDirectory
-            .appending(path: "tape-\(UUID().uuidString).wire").path
+            .appending(path: "wire-\(UUID().uuidString).wire").path
         try Data(bytes).write(to: URL(fileURLWithPath: path))
         defer { unlink(path) }
         try body(path)
     }
 
     private func read(_ path: String) throws -> (entries: [WireRecording.Entry], isTorn: Bool) {
-        let reader = try WireTapeReader(path)
+        let reader = try WireRecordingReader(path)
         #expect(reader.beginning == Self.beginning)
         var entries: [WireRecording.Entry] = []
         while let entry = try reader.next() { entries.append(entry) }
@@ -42,11 +42,11 @@ import Testing
     }
 
     @Test func `what is written is read`() throws {
-        try withTape(Self.bytes) { path in
-            #expect(WireTapeReader.isTape(path))
+        try withRecording(Self.bytes) { path in
+            #expect(WireRecordingReader.isWireRecording(path))
             let (entries, isTorn) = try read(path)
             #expect(entries == Self.entries && !isTorn)
-            #expect(try WireTapeReader(path).lastArrival() == .max)
+            #expect(try WireRecordingReader(path).lastArrival() == .max)
         }
     }
 
@@ -54,9 +54,11 @@ import Testing
         let whole = Self.bytes
         let last = WireRecording.bytes(Self.entries[4]).count
         for cut in 1..<last {
-            try withTape(Array(whole.dropLast(cut))) { path in
+            try withRecording(Array(whole.dropLast(cut))) { path in
                 let (entries, isTorn) = try read(path)
                 #expect(entries == Array(Self.entries.dropLast()) && isTorn, "\(cut)")
+                let last = try WireRecordingReader(path).lastArrival()
+                #expect(last == Self.entries[3].arrivedNanoseconds, "\(cut)")
             }
         }
     }
@@ -65,7 +67,7 @@ import Testing
         for position in WireRecording.headerBytes..<Self.bytes.count {
             var damaged = Self.bytes
             damaged[position] ^= 0x10
-            try withTape(damaged) { path in
+            try withRecording(damaged) { path in
                 do {
                     let (entries, isTorn) = try read(path)
                     // A length that reaches past the end looks as if it had been torn.
@@ -78,15 +80,19 @@ import Testing
     }
 
     @Test func `what is no recorded wire is refused in one line`() throws {
-        try withTape(Array("hello".utf8)) { path in
-            #expect(!WireTapeReader.isTape(path))
-            #expect(throws: WireRecordingError.notATape(path: path)) { try WireTapeReader(path) }
+        try withRecording(Array("hello".utf8)) { path in
+            #expect(!WireRecordingReader.isWireRecording(path))
+            #expect(throws: WireRecordingError.noWireRecording(path: path)) {
+                try WireRecordingReader(path)
+            }
         }
         var other = Self.bytes
         other[8] = 7
-        try withTape(other) { path in
-            #expect(throws: WireRecordingError.version(path: path, 7)) { try WireTapeReader(path) }
+        try withRecording(other) { path in
+            #expect(throws: WireRecordingError.version(path: path, 7)) {
+                try WireRecordingReader(path)
+            }
         }
-        #expect(throws: WireRecordingError.self) { try WireTapeReader("/nowhere.wire") }
+        #expect(throws: WireRecordingError.self) { try WireRecordingReader("/nowhere.wire") }
     }
 }

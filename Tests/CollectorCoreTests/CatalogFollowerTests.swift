@@ -45,6 +45,22 @@ import Testing
         #expect(try kept(scene)?.filter { $0.contains("event") && $0.contains("gap") }.count == 2)
     }
 
+    @Test func `a session that another program has changed is read again`() throws {
+        let scene = try DiskScene(keepsCatalog: true)
+        for source in ["one", "two"] { scene.finish(1, of: source) }
+        scene.worker.perform(.endSession(DiskScene.manifest(state: .finished)))
+        scene.hear()
+        try FileSystem.replace(
+            "\(scene.layout.session("session"))/notes.json",
+            with: SessionNotes(name: "rehearsal").encoded())
+        scene.spine.say([.sessionChanged("other")])
+        scene.hear()
+        #expect(try kept(scene) != wanted(scene))
+        scene.spine.say([.sessionChanged("session")])
+        scene.hear()
+        #expect(try kept(scene) == wanted(scene))
+    }
+
     @Test func `a locked one keeps nobody waiting, and gets all that has happened meanwhile`()
         throws
     {

@@ -88,25 +88,28 @@ final class DiskScene {
     }
 
     /// A fragment of a picture for each record.
-    func append(_ records: ClosedRange<UInt64>, to number: Int, of source: String) {
-        append(records, to: id(number, source))
+    func append(
+        _ records: ClosedRange<UInt64>, to number: Int, of source: String, bytesEach: Int = 8
+    ) {
+        append(records, to: id(number, source), bytesEach: bytesEach)
     }
 
-    func append(_ records: ClosedRange<UInt64>, to id: SegmentKey) {
+    func append(_ records: ClosedRange<UInt64>, to id: SegmentKey, bytesEach: Int = 8) {
         let samples = records.map { record in
             PlannedSample(
-                sizeBytes: 8, dts: Int64(record) * 3_000, pts: Int64(record) * 3_000,
+                sizeBytes: UInt32(bytesEach), dts: Int64(record) * 3_000, pts: Int64(record) * 3_000,
                 duration: 3_000, flags: .keyframe, agentDTSNanoseconds: 0,
                 appliedOffsetNanoseconds: 0)
         }
-        let payload = TestPayload(count: 8 * records.count)
+        let payload = TestPayload(count: bytesEach * records.count)
+        let length = withUnsafeBytes(of: UInt32(bytesEach - 4).bigEndian) { Array($0) }
         for picture in 0..<records.count {
             UnsafeMutableRawBufferPointer(
-                rebasing: payload.buffer[picture * 8..<picture * 8 + 8]
-            ).copyBytes(from: [0, 0, 0, 4, 0x65, 1, 2, 3])
+                rebasing: payload.buffer[picture * bytesEach..<(picture + 1) * bytesEach]
+            ).copyBytes(from: length + [0x65, 1, 2, 3])
         }
         let piece = PlannedPiece(
-            payload: payload, range: 0..<8 * records.count, digest: nil,
+            payload: payload, range: 0..<bytesEach * records.count, digest: nil,
             runs: [
                 PlannedRun(
                     track: .video, firstSequence: records.lowerBound, samples: samples)

@@ -56,6 +56,24 @@ import Testing
         #expect(scene.persisted("one") == [1...2, 3...3])
     }
 
+    @Test func `much that recovery could not check is made durable early`() throws {
+        let scene = try DiskScene()
+        #expect(!scene.worker.mustCommit)
+        let megabyte = 1 << 20
+        for record in UInt64(3)...9 {
+            scene.append(record...record, to: 1, of: "one", bytesEach: 2 * megabyte)
+        }
+        // Two files, each with less: what counts is what lies behind one file's tear.
+        scene.append(3...3, to: 1, of: "two", bytesEach: 8 * megabyte)
+        #expect(!scene.worker.mustCommit)
+        scene.append(10...10, to: 1, of: "one", bytesEach: 2 * megabyte)
+        #expect(scene.worker.mustCommit)
+        scene.worker.commit()
+        #expect(!scene.worker.mustCommit)
+        scene.append(11...11, to: 1, of: "one", bytesEach: 2 * megabyte)
+        #expect(!scene.worker.mustCommit)
+    }
+
     /// Where a source begins, its ledger says what is not expected here.
     @Test func `nothing of a source is called durable before its ledger is`() throws {
         let scene = try DiskScene()

@@ -363,14 +363,14 @@ extension EndToEnd {
                 try Data("mine".utf8).write(to: file)
                 let deaf = try stage.testAgent("camera", "--control-socket", file.path)
                 try await deaf.says(
-                    "no control socket, so this agent takes no local commands: \(file.path): at ipc://\(file.path) there is something"
+                    "no control socket, so this agent takes no local commands: \(file.path): ipc://\(file.path) exists and is not a socket"
                 )
                 deaf.signal(SIGKILL)
                 _ = try await deaf.outcome()
                 let collector = try await stage.run(
                     .collector, "--listen", "ipc://\(file.path)", "--archive", stage.archive)
                 #expect(collector.status == 1 && collector.complaintLines.count == 1)
-                #expect(collector.complaints.contains("no socket: choose another path"))
+                #expect(collector.complaints.contains("not a socket: choose another path"))
                 #expect(try String(contentsOf: file, encoding: .utf8) == "mine")
 
                 let fifo = stage.directory.appending(path: "fifo").path
@@ -417,7 +417,7 @@ extension EndToEnd {
                 let unknown = try await stage.run(
                     .archive, "agent", "door", "status", "--archive", stage.archive)
                 #expect(
-                    unknown.complaints.contains("the source door at this moment; connected: camera")
+                    unknown.complaints.contains("is sending the source door; connected: camera")
                 )
                 let other = try await stage.run(
                     .agent, "control", "status", "--spool", stage.spool, "--source", "door")

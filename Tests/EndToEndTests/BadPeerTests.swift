@@ -16,15 +16,15 @@ extension EndToEnd {
             /// What it is refused for, and words of the refusal.
             var answer: (reason: RefusalReason, text: String) {
                 switch self {
-                case .wrongMagic: (.malformed, "this is no tributary agent")
-                case .garbage, .helloCutShort: (.malformed, "not a protocol buffer")
+                case .wrongMagic: (.malformed, "this is not a tributary agent")
+                case .garbage, .helloCutShort: (.malformed, "not a valid message of this protocol")
                 case .payloadCutShort: (.malformed, "the payload has 7 bytes")
                 case .payloadMissing: (.malformed, "Samples came in 1 parts")
                 case .oversizedHeader: (.limit, "a header of 262145 bytes")
-                case .unknownVersion: (.version, "protocol version 2 is not spoken here")
-                case .unknownConnection: (.unknownConnection, "say Hello")
-                case .sequenceStraddles: (.sequence, "straddle 2")
-                case .sequenceSkips: (.sequence, "record 7 came where 3 was due")
+                case .unknownVersion: (.version, "protocol version 2 is not supported")
+                case .unknownConnection: (.unknownConnection, "send Hello")
+                case .sequenceStraddles: (.sequence, "overlap 2")
+                case .sequenceSkips: (.sequence, "received record 7, expected 3")
                 case .countGoesBack: (.sequence, "its numbers went back")
                 case .longNALUnit: (.malformed, "record 3")
                 }

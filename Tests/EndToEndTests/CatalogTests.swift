@@ -50,7 +50,7 @@ extension EndToEnd {
                 let notes = session.appending(path: "notes.json")
                 try Data("{".utf8).write(to: notes)
                 let second = try stage.testAgent("second", "--duration", "5s")
-                try await collector.says("not in the catalog as it is")
+                try await collector.says("the catalog is out of date")
                 let lost = try await tributary(stage, "ls")
                 #expect(lost.status == 0 && lost.output.contains("first"))
                 try FileManager.default.removeItem(at: notes)

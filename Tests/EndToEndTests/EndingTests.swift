@@ -119,7 +119,7 @@ extension EndToEnd {
                 let agent = try stage.testAgent("camera")
                 _ = try await stage.holds(2, of: "camera")
                 agent.signal(SIGKILL)
-                try await collector.says("no source has sent anything for long enough")
+                try await collector.says("no source has sent anything for the idle timeout")
                 let session = try stage.sessions[0].lastPathComponent
                 try await collector.says("session \(session) is finished")
                 #expect(try manifest(session, on: stage).contains("\"idle\""))

@@ -103,7 +103,7 @@ extension EndToEnd {
                 let site = try await Site.open(on: stage)
                 let box = Box(stage: stage, name: "box")
                 let first = try await line(site, "camera1", "--expires", "1h")
-                try await site.collector.says("the files of keys have changed")
+                try await site.collector.says("the key files have changed")
                 let file = stage.directory.appending(path: "server-keys/agents/camera1.pub").path
                 let text = try String(contentsOfFile: file, encoding: .utf8)
                 try text.replacing(
@@ -111,15 +111,15 @@ extension EndToEnd {
                 )
                 .write(toFile: file, atomically: true, encoding: .utf8)
                 chmod(file, 0o644)
-                try await site.collector.says("the files of keys have changed", times: 2)
+                try await site.collector.says("the key files have changed", times: 2)
                 #expect(try await box.enrol(first).complaints.contains("has expired"))
-                try await site.collector.says("refused: the time to enrol camera1 is over")
+                try await site.collector.says("refused: the enrolment of camera1 has expired")
                 #expect(try await site.keys("list").contains("nothing: not enrolled in time"))
 
                 let second = try await line(site, "camera1", "--sources", "camera1,door-*")
-                try await site.collector.says("the files of keys have changed", times: 3)
+                try await site.collector.says("the key files have changed", times: 3)
                 try await site.keys("revoke", "camera1")
-                try await site.collector.says("the files of keys have changed", times: 4)
+                try await site.collector.says("the key files have changed", times: 4)
                 #expect(try await box.enrol(second).complaints.contains("was revoked"))
                 #expect(try await site.keys("list").contains("nothing: revoked"))
 

@@ -62,7 +62,7 @@ extension EndToEnd {
                 let before = try scene.collector.descriptors()
                 var peers: [RawPeer] = []
                 for _ in 0..<1_000 { peers.append(try RawPeer(to: scene.endpoint)) }
-                try await scene.collector.says("connections from there that were not welcomed yet")
+                try await scene.collector.says("connections from this address without a Welcome")
                 try await scene.collector.says("address=127.0.0.1")
                 try await eventually("most of them have been ended") {
                     peers.count { $0.isEnded() } >= 700
@@ -94,7 +94,7 @@ extension EndToEnd {
                     peer.send(bytes)
                     try await eventually("the peer has been put out") { peer.isEnded() }
                 }
-                try await scene.collector.says("ended before it said anything as an agent does")
+                try await scene.collector.says("closed before it sent a message of the protocol")
                 try await scene.collector.says("address=127.0.0.1")
                 try await scene.close()
             }
@@ -156,7 +156,7 @@ extension EndToEnd {
                     for _ in 0..<50 where !isAnswered {
                         try await Task.sleep(for: .milliseconds(10))
                         let answer = String(decoding: thief.received(), as: UTF8.self)
-                        isAnswered = answer.contains("say Hello")
+                        isAnswered = answer.contains("send Hello")
                     }
                 }
                 #expect(isAnswered, "nobody told the other peer that it is not known")
@@ -185,7 +185,7 @@ extension EndToEnd {
                 }
                 #expect(isEnded, "it could go on for ever")
                 print("\(taken >> 20) MiB were sent before the end")
-                try await scene.collector.says("of no message before it was welcomed")
+                try await scene.collector.says("without a complete message before a Welcome")
                 try await scene.close()
             }
         }
@@ -279,7 +279,7 @@ extension EndToEnd {
                     isEnded = peer.send(block) < block.count
                 }
                 #expect(isEnded, "it could go on for ever")
-                try await scene.collector.says("cut off an agent that")
+                try await scene.collector.says("closed the connection of an agent")
                 try await scene.close()
             }
         }
@@ -307,7 +307,7 @@ extension EndToEnd {
                 try await eventually("their descriptors are free") {
                     try scene.collector.descriptors() <= before
                 }
-                try await scene.collector.says("asked for the time")
+                try await scene.collector.says("has stopped sending probes")
                 try await scene.close()
             }
         }

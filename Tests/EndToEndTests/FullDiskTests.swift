@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Operations
+import TestMetrics
 import Testing
 
 extension EndToEnd {

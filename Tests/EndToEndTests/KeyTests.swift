@@ -68,7 +68,7 @@ struct Site {
         let server = try PublicKey(text: self.key)
         let text = key.publicKey.text
         try await keys("authorize", "stranger", text, "--sources", sources)
-        try await collector.says("the files of keys have changed")
+        try await collector.says("the key files have changed")
         return try Stranger(to: endpoint, security: .client(key, server: server))
     }
 }
@@ -155,7 +155,7 @@ extension EndToEnd {
                 let plain = try stage.start(
                     .agent, ["--collector", site.endpoint, "--source", "a", "--video", "test"])
                 try await plain.says("give --collector-key KEY")
-                try await site.collector.says("it came without keys")
+                try await site.collector.says("refused: encryption mismatch")
                 let wrong = try stage.start(
                     .agent,
                     [

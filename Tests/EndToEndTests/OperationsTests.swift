@@ -1,5 +1,6 @@
 import Foundation
 import Operations
+import TestMetrics
 import Testing
 
 extension EndToEnd {

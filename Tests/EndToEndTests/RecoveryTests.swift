@@ -133,7 +133,7 @@ extension EndToEnd {
                 try bytes.write(to: file)
 
                 let next = try await stage.collector("--once")
-                try await next.says("left as it is")
+                try await next.says("left unchanged")
                 try await Task.sleep(for: .seconds(2))
                 for agent in agents { agent.signal(SIGINT) }
                 for program in agents + [next] { try await program.succeeds() }

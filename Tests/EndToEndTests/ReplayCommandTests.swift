@@ -6,12 +6,14 @@ extension EndToEnd {
     @Suite(.serialized) struct ReplayCommandTests {
         @Test func `a source that is played again refuses commands in a line`() async throws {
             try await Stage.with { stage in
-                let tape = stage.directory.appending(path: "site.wire").path
-                let collector = try await stage.collector("--once", "--record-wire", tape)
+                let recording = stage.directory.appending(path: "site.wire").path
+                let collector = try await stage.collector("--once", "--record-wire", recording)
                 let agent = try stage.testAgent("camera", "--duration", "6s")
                 for program in [agent, collector] { try await program.succeeds() }
                 let session = try #require(try stage.sessions.first).path
-                for (input, words) in [(tape, "wire recording"), (session, "this is a replay")] {
+                for (input, words) in [
+                    (recording, "wire recording"), (session, "this is a replay"),
+                ] {
                     try await Stage.with { other in
                         let collector = try await other.collector("--once")
                         let replay = try other.start(

@@ -143,10 +143,10 @@ extension EndToEnd {
             async throws
         {
             try await Stage.with { stage in
-                let tape = stage.directory.appending(path: "site.wire").path
-                try await record(on: stage, "--record-wire", tape)
+                let recording = stage.directory.appending(path: "site.wire").path
+                try await record(on: stage, "--record-wire", recording)
                 try await Stage.with { other in
-                    try await replay(tape, on: other, "--speed", "4")
+                    try await replay(recording, on: other, "--speed", "4")
                     for source in Self.sources {
                         #expect(
                             try await payloads(source, on: other)
@@ -178,9 +178,9 @@ extension EndToEnd {
             let clip = try media.make("clip.mp4", "\(MediaFiles.inputs) \(MediaFiles.h264)")
             try await Stage.with { stage in
                 let source = stage.directory.appending(path: "imported").path
-                let tape = stage.directory.appending(path: "site.wire").path
+                let recording = stage.directory.appending(path: "site.wire").path
                 try await stage.start(.archive, ["import", clip, "--archive", source]).succeeds()
-                let collector = try await stage.collector("--record-wire", tape)
+                let collector = try await stage.collector("--record-wire", recording)
                 for time in 1...2 {
                     try await stage.start(
                         .archive,
@@ -196,7 +196,7 @@ extension EndToEnd {
                 try await Stage.with { other in
                     let again = try await other.collector()
                     let outcome = try await other.start(
-                        .archive, ["replay", tape, "--to", other.endpoint, "--speed", "max"]
+                        .archive, ["replay", recording, "--to", other.endpoint, "--speed", "max"]
                     ).succeeds()
                     #expect(!outcome.output.contains("refused"), "\(outcome.output)")
                     try await again.says("is finished", times: 2)

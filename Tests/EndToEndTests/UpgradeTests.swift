@@ -77,7 +77,7 @@ extension EndToEnd {
                         "--listen", stage.endpoint, "--archive", archive, "--segment", "1s",
                         "--idle-timeout", "0s",
                     ])
-                try await collector.says("goes on where the collector before left it")
+                try await collector.says("of the previous collector")
                 let agent = try stage.start(
                     .agent,
                     [

@@ -133,7 +133,7 @@ extension EndToEnd {
             Wish(.archive, "remux /nowhere/a.mkv /nowhere/b.mp4", 1, "cannot write /nowhere/b.mp4"),
             Wish(.archive, "import /nowhere/a.mkv", 1, "no file '/nowhere/a.mkv'"),
             Wish(.archive, "import --at 5s /nowhere/a.mkv", 64, "write a date"),
-            Wish(.archive, "import --source ../x /nowhere/a.mkv", 64, "'../x' cannot be a name"),
+            Wish(.archive, "import --source ../x /nowhere/a.mkv", 64, "'../x' is not a valid name"),
             Wish(.archive, "import --segment 0s /nowhere/a.mkv", 64, "too short"),
             Wish(.archive, "import --source a --source b /nowhere/a.mkv", 64, "2 names for 1"),
             Wish(.archive, "import /etc/hostname", 1, "it is not a media file"),

@@ -1,6 +1,7 @@
 import Archive
 import Foundation
 import Glibc
+import Library
 import Testing
 import Wire
 

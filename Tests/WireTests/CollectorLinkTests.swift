@@ -474,7 +474,7 @@ struct `Strangers` {
         collector.now += 11 * Fixtures.second
         collector.send(bytes: [1, 2, 3], address: "192.0.2.9")
         #expect(collector.logs.count == 2)
-        #expect(collector.logs.last?.text.contains("49 refusals before") == true)
+        #expect(collector.logs.last?.text.contains("49 earlier refusals") == true)
     }
 
     @Test func `are answered so many times per second only`() {

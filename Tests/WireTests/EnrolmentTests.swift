@@ -79,7 +79,7 @@ struct `An Enrol` {
         collector.send(.hello(Fixtures.hello()), right: token)
         let refusal = collector.takeRefusal()
         #expect(refusal?.reason == .unauthorized)
-        #expect(refusal?.text.contains("for enrolling a box alone") == true)
+        #expect(refusal?.text.contains("is for enrolment only") == true)
     }
 
     @Test(arguments: [0, 31, 33])

@@ -56,7 +56,7 @@ struct `A collector that was started again` {
 struct `A control message` {
     @Test func `is read as it was written`() throws {
         let requests: [ControlRequest.Request] = [
-            .stopSession(nil), .stopSession("2026-11-20T22-40-00.000Z"), .metrics, .unknown,
+            .stopSession(nil), .stopSession("2026-11-20T22-40-00.000Z"), .status, .unknown,
         ]
         for request in requests {
             let question = ControlRequest(id: 7, request: request)
@@ -68,7 +68,7 @@ struct `A control message` {
                 .init(name: "b", pictures: 1, soundPackets: 2, payloadBytes: 3, lostSamples: 4)
             ])
         let replies: [ControlReply.Reply] =
-            [.sessionStopped(stopped), .metrics("a 1\n"), .unknown]
+            [.sessionStopped(stopped), .status(Array("{}".utf8)), .unknown]
             + ControlFailure.allCases.map { .failure($0, "why") }
         for reply in replies {
             let answer = ControlReply(id: .max, reply: reply)

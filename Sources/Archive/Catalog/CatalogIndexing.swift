@@ -1,17 +1,17 @@
-/// Makes the catalog say what the files say.
+/// Updates the catalog from the archive's files.
 package enum CatalogIndexing {
-    /// What came of it.
+    /// The result of an update.
     package struct Summary: Codable, Hashable, Sendable {
         package var sessions = 0
         package var segments = 0
-        /// Sessions that were not in the catalog as they are.
+        /// Sessions whose entries were missing or out of date.
         package var changed: [String] = []
         /// One line each: what cannot be read, and is not in the catalog.
         package var problems: [String] = []
     }
 
-    /// Opens an archive's catalog, in order: one that is damaged is made again.
-    /// - Returns: the catalog, and one line when it had to be made again.
+    /// Opens an archive's catalog; a damaged one is rebuilt.
+    /// - Returns: the catalog, and one line if it had to be rebuilt.
     package static func openMended(
         _ layout: ArchiveLayout
     ) throws(ArchiveError) -> (catalog: SQLiteCatalog, complaint: String?) {
@@ -22,14 +22,14 @@ package enum CatalogIndexing {
         } catch {
             guard case .malformed = error else { throw error }
             try SQLiteCatalog.remove(layout)
-            return (try SQLiteCatalog.open(layout), "\(error); made again from the files")
+            return (try SQLiteCatalog.open(layout), "\(error); rebuilt from the files")
         }
     }
 
-    /// Takes in what is different in the files. Sessions that are finished, with the same files, are taken to be as they were.
+    /// Applies changes of the files to the catalog. Finished sessions with unchanged file names are assumed to be unchanged.
     /// - Parameters:
-    ///   - everything: read all of them nevertheless.
-    ///   - isCancelled: asked before each session: whether to leave it at that.
+    ///   - everything: read all sessions in any case.
+    ///   - isCancelled: called before each session: whether to stop.
     package static func update(
         _ catalog: some CatalogStore, _ layout: ArchiveLayout, everything: Bool = false,
         isCancelled: () -> Bool = { false }
@@ -62,7 +62,7 @@ package enum CatalogIndexing {
         return summary
     }
 
-    /// Takes in some sessions as their files are, or are not any more.
+    /// Updates the entries of some sessions from their files, or removes them if the sessions are gone.
     /// - Returns: what cannot be read, one line each.
     package static func update(
         _ catalog: some CatalogStore, _ sessions: [String], _ layout: ArchiveLayout
@@ -80,7 +80,7 @@ package enum CatalogIndexing {
         return problems
     }
 
-    /// - Returns: what of it cannot be read: it is not in the catalog then.
+    /// - Returns: what cannot be read, and is therefore not in the catalog.
     private static func take(
         _ session: String, into catalog: some CatalogStore, _ layout: ArchiveLayout
     ) throws(ArchiveError) -> String? {
@@ -93,7 +93,7 @@ package enum CatalogIndexing {
         }
     }
 
-    /// Says of a session what people say of it, if there is a catalog.
+    /// Updates a session's labels, if there is a catalog.
     package static func noteLabels(
         of session: String, _ layout: ArchiveLayout
     ) throws(ArchiveError) {
@@ -106,7 +106,7 @@ package enum CatalogIndexing {
         ])
     }
 
-    /// Takes in a finished session anew, if there is a catalog; one that is gone is taken out.
+    /// Reads a finished session again, if there is a catalog; a session that is gone is removed from it.
     package static func refresh(_ session: String, _ layout: ArchiveLayout) throws(ArchiveError) {
         guard let catalog = try SQLiteCatalog.read(layout) else { return }
         if FileSystem.exists(layout.manifest(session)) {

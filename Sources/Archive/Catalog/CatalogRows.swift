@@ -1,7 +1,7 @@
 import Media
 import MP4
 
-/// A session as the catalog has it: a copy of what its files say.
+/// A session in the catalog: a copy of what its files contain.
 package struct CatalogSession: Hashable, Sendable {
     package var session: String
     /// Nanoseconds since 1970, UTC.
@@ -30,22 +30,24 @@ package struct CatalogSegment: Hashable, Sendable {
     package var file: String
     /// The session's zero.
     package var zeroUTCNanoseconds: Int64
-    /// Where it begins on the session's timeline, nanoseconds, as its name says.
+    /// Its start on the session's timeline, nanoseconds, as in its name.
     package var originNanoseconds: Int64
-    /// Where it ends; nil while it grows.
+    /// Its end; nil while it grows.
     package var endNanoseconds: Int64?
     /// Nil while it grows.
     package var sizeBytes: Int64?
+    /// ``SegmentKey/revision``: another one after retiming.
+    package var revision: UInt32
 
-    /// Reads a file: its front, and the beginning of its index.
+    /// Reads a file's header and the beginning of its index.
     ///
-    /// What cannot be read is there all the same, as one that has not ended.
+    /// An unreadable file gets a row without an end.
     package init(_ key: SegmentKey, in layout: ArchiveLayout, zeroUTCNanoseconds: Int64) {
         self.init(
             of: key.owner, file: key.fileName, in: layout, zeroUTCNanoseconds: zeroUTCNanoseconds)
     }
 
-    /// The same of a file that need not be called as segments are.
+    /// The same for a file with any name.
     package init(
         of owner: SourceKey, file: String, in layout: ArchiveLayout, zeroUTCNanoseconds: Int64
     ) {
@@ -54,18 +56,20 @@ package struct CatalogSegment: Hashable, Sendable {
         self.file = file
         self.zeroUTCNanoseconds = zeroUTCNanoseconds
         let origin = SegmentKey(owner, fileName: file)?.origin
-        originNanoseconds = (origin?.nanoseconds ?? zeroUTCNanoseconds) - zeroUTCNanoseconds
+        let begin = (origin?.nanoseconds ?? zeroUTCNanoseconds) - zeroUTCNanoseconds
+        originNanoseconds = begin
         let end = FinishedFile("\(layout.source(owner))/\(file)")
-        endNanoseconds = end.map { originNanoseconds.clampedAdding($0.lengthNanoseconds) }
+        endNanoseconds = end.map { begin.clampedAdding($0.lengthNanoseconds) }
         sizeBytes = end?.sizeBytes
+        revision = end?.revision ?? 0
     }
 }
 
-/// A line of a ledger about something missing, or about how a clock was taken to run.
+/// A ledger line about a loss, or about a clock's model.
 package struct CatalogEvent: Hashable, Sendable {
     package var session: String
     package var source: String
-    /// Where the line begins in the ledger, bytes: it is the same line however often it is taken in.
+    /// The line's byte offset in the ledger: it identifies the line when it is added again.
     package var ledgerOffset: Int64
     /// `gap` or `clock`.
     package var kind: String
@@ -77,7 +81,7 @@ package struct CatalogEvent: Hashable, Sendable {
     package var boundNanoseconds: Int64?
     package var text: String?
 
-    /// Nil for lines that the catalog does not have.
+    /// Nil for lines that are not in the catalog.
     package init?(_ entry: LedgerEntry, at offset: UInt64, of owner: SourceKey) {
         guard entry.kind == .gap || entry.kind == .clock else { return nil }
         session = owner.session
@@ -94,7 +98,7 @@ package struct CatalogEvent: Hashable, Sendable {
     }
 }
 
-/// All that the catalog has of one session, made of its files.
+/// All catalog rows of one session, built from its files.
 package struct CatalogEntry: Hashable, Sendable {
     package var session: CatalogSession
     package var sources: [CatalogSource]

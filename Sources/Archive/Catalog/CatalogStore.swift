@@ -1,20 +1,19 @@
-/// Where an archive's catalog is kept: what is there, found in milliseconds. A copy of what the files say, which are the truth: deleted,
-/// it is made again, and is equal.
+/// An archive's catalog: an index that finds sessions and files in milliseconds. It is a copy of the files' content, which is
+/// authoritative: if it is deleted, an equal one is rebuilt.
 ///
-/// Any thread may call. Changes that are applied again change nothing.
+/// Any thread may call. Applying changes repeatedly has no further effect.
 package protocol CatalogStore: Sendable {
-    /// What it is called in errors: a path, or an address.
+    /// Its name in errors: a path, or an address.
     var name: String { get }
 
-    /// Writes changes in one transaction: all of them, or none.
-    /// - Throws: ``ArchiveError/isForLock`` where another program writes and has not finished in time.
+    /// Writes changes in one transaction: all or none.
+    /// - Throws: ``ArchiveError/isForLock`` when another program is writing and has not finished in time.
     func apply(_ changes: [CatalogChange]) throws(ArchiveError)
 
-    /// Sessions, oldest first; those that have something between two instants of UTC (nanoseconds since 1970), where they are given, with
-    /// what they have in that time.
+    /// Sessions, oldest first. With a time range (UTC, nanoseconds since 1970): those with content in it, and that content.
     func sessions(from: Int64?, until: Int64?) throws(ArchiveError) -> [CatalogListing]
 
-    /// Files of a session, or of all; those that have something between two instants, where they are given.
+    /// Files of a session, or of all sessions; with a time range, those with content in it.
     func segments(
         of session: String?, from: Int64?, until: Int64?
     ) throws(ArchiveError) -> [CatalogSegment]
@@ -22,10 +21,10 @@ package protocol CatalogStore: Sendable {
     /// Files of a session that have not ended.
     func growingSegments(of session: String) throws(ArchiveError) -> [CatalogSegment]
 
-    /// Names of the sessions that it has.
+    /// Names of the sessions in the catalog.
     func sessionNames() throws(ArchiveError) -> [String]
 
-    /// Names of the sessions that it has, with the names of their files as "source/file".
+    /// Names of the sessions in the catalog, with the names of their files as "source/file".
     func files() throws(ArchiveError) -> [String: Set<String>]
 }
 
@@ -41,13 +40,13 @@ extension CatalogStore {
     }
 }
 
-/// Where a catalog can be had.
+/// A location of a catalog.
 package protocol CatalogPlace: Sendable {
-    /// Opens the catalog, in order: one that is damaged is made again, empty.
-    /// - Returns: the catalog, and one line when it had to be made again.
+    /// Opens the catalog; a damaged one is replaced with an empty one.
+    /// - Returns: the catalog, and one line if it had to be replaced.
     func open() throws(ArchiveError) -> (catalog: any CatalogStore, complaint: String?)
 
-    /// Takes it away: what is there is not believed.
+    /// Deletes the catalog: its content is not trusted.
     func remove() throws(ArchiveError)
 }
 

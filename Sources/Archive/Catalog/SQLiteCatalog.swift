@@ -2,15 +2,15 @@ import Glibc
 import GRDB
 import Media
 
-/// The archive's index, `tributary.sqlite`: what is there, found in milliseconds. A copy of what the files say: deleted, it is made
-/// again, and is equal.
+/// The archive's index, `tributary.sqlite`, which finds sessions and files in milliseconds. It is a copy of the files' content:
+/// if it is deleted, an equal one is rebuilt.
 ///
 /// Any number of processes may read while one writes (SQLite's write-ahead log). Any thread may call.
 package final class SQLiteCatalog: CatalogStore {
-    /// What makes SQLite's file ours: "TRIB".
+    /// Marks the SQLite file as ours: "TRIB".
     private static let applicationID = 0x5452_4942
-    private static let schemaVersion = 3
-    /// How long another process's write is waited for, seconds.
+    private static let schemaVersion = 4
+    /// How long to wait for another process's write, seconds.
     private static let busySeconds = 5.0
 
     package let path: String
@@ -22,19 +22,19 @@ package final class SQLiteCatalog: CatalogStore {
         self.database = database
     }
 
-    /// Where an archive's catalog is.
+    /// The path of an archive's catalog.
     package static func path(_ layout: ArchiveLayout) -> String {
         "\(layout.root)/tributary.sqlite"
     }
 
-    /// Opens the catalog to read and write; makes an empty one where there is none.
+    /// Opens the catalog for reading and writing; creates an empty one if there is none.
     /// - Throws: ``ArchiveError/malformed(path:reason:)`` when it is damaged, or of another version.
     package static func open(_ layout: ArchiveLayout) throws(ArchiveError) -> SQLiteCatalog {
         let path = path(layout)
         return try guarded(path) {
             var configuration = Configuration()
             configuration.busyMode = .timeout(busySeconds)
-            // A power cut may cost the newest rows, and never damages it: the files say them again.
+            // A power cut may lose the newest rows, and never damages the catalog: the rows are restored from the files.
             configuration.prepareDatabase { try $0.execute(sql: "PRAGMA synchronous = NORMAL") }
             let pool = try DatabasePool(path: path, configuration: configuration)
             let catalog = SQLiteCatalog(path: path, database: pool)
@@ -43,13 +43,13 @@ package final class SQLiteCatalog: CatalogStore {
         }
     }
 
-    /// Opens the catalog to read; nil where there is none.
+    /// Opens the catalog for reading; nil if there is none.
     package static func read(_ layout: ArchiveLayout) throws(ArchiveError) -> SQLiteCatalog? {
         guard FileSystem.exists(path(layout)) else { return nil }
         return try open(layout)
     }
 
-    /// An empty catalog that is gone with the process.
+    /// An empty catalog in memory.
     package static func inMemory() throws(ArchiveError) -> SQLiteCatalog {
         try guarded("memory") {
             let catalog = SQLiteCatalog(path: "memory", database: try DatabaseQueue())
@@ -58,7 +58,7 @@ package final class SQLiteCatalog: CatalogStore {
         }
     }
 
-    /// Takes a catalog away, with what SQLite keeps beside it.
+    /// Deletes a catalog, with SQLite's auxiliary files.
     package static func remove(_ layout: ArchiveLayout) throws(ArchiveError) {
         for suffix in ["", "-wal", "-shm"] {
             let path = path(layout) + suffix
@@ -76,13 +76,13 @@ package final class SQLiteCatalog: CatalogStore {
             guard tables > 0 else { return false }
             guard application == Self.applicationID, version == Self.schemaVersion else {
                 throw ArchiveError.malformed(
-                    path: path, reason: "is no catalog of this version's (\(version))")
+                    path: path, reason: "is not a catalog of a supported version (\(version))")
             }
             return true
         }
         if try database.read(isPrepared) { return }
         try database.write { db in
-            // Another process may have been here in between.
+            // Another process may have done it in between.
             guard try !isPrepared(db) else { return }
             try db.execute(sql: Self.schema)
             try db.execute(sql: "PRAGMA application_id = \(Self.applicationID)")
@@ -103,7 +103,8 @@ package final class SQLiteCatalog: CatalogStore {
         ) STRICT, WITHOUT ROWID;
         CREATE TABLE segment (
             session TEXT NOT NULL, source TEXT NOT NULL, file TEXT NOT NULL, begins INTEGER NOT NULL,
-            ends INTEGER, bytes INTEGER, PRIMARY KEY (session, source, file)
+            ends INTEGER, bytes INTEGER, revision INTEGER NOT NULL,
+            PRIMARY KEY (session, source, file)
         ) STRICT, WITHOUT ROWID;
         CREATE INDEX segmentByTime ON segment (begins, ends, bytes);
         CREATE INDEX segmentByLength ON segment (ends - begins);
@@ -127,7 +128,7 @@ package final class SQLiteCatalog: CatalogStore {
         ) STRICT, WITHOUT ROWID;
         """
 
-    /// Runs database work with its errors as this module's.
+    /// Runs database work and converts its errors.
     fileprivate static func guarded<Result>(
         _ path: String, _ body: () throws -> Result
     ) throws(ArchiveError) -> Result {
@@ -165,12 +166,12 @@ package enum CatalogChange: Sendable {
     case segment(CatalogSegment)
     case segmentRemoved(session: String, source: String, file: String)
     case event(CatalogEvent)
-    /// What a source's ledger tells, in the place of what was there of it.
+    /// A source's ledger events; replaces the previous ones.
     case events(session: String, source: String, [CatalogEvent])
     case sessionRemoved(String)
-    /// What people say of a session.
+    /// A session's name, tags, note and protection.
     case labels(session: String, isProtected: Bool, notes: SessionNotes)
-    /// All of a session, in the place of what was there of it.
+    /// All rows of a session; replaces the previous ones.
     case all(CatalogEntry)
 }
 
@@ -228,7 +229,7 @@ extension SQLiteCatalog {
     }
 
     private static func insert(_ row: CatalogSession, _ db: Database) throws {
-        // Never replaced: that would lose what triggers have counted.
+        // Not INSERT OR REPLACE: that would lose the totals that triggers maintain.
         try db.cachedStatement(
             sql: """
                 INSERT INTO session SELECT ?1,?2,?3,?4,?5,?6,?7,?8,?9,?10, COUNT(*), COALESCE(SUM(bytes), 0)
@@ -252,12 +253,14 @@ extension SQLiteCatalog {
         let zero = row.zeroUTCNanoseconds
         try db.cachedStatement(
             sql: """
-                INSERT INTO segment VALUES (?1,?2,?3,?4,?5,?6)
-                ON CONFLICT (session, source, file) DO UPDATE SET begins = ?4, ends = ?5, bytes = ?6
+                INSERT INTO segment VALUES (?1,?2,?3,?4,?5,?6,?7)
+                ON CONFLICT (session, source, file)
+                    DO UPDATE SET begins = ?4, ends = ?5, bytes = ?6, revision = ?7
                 """
         ).execute(arguments: [
             row.session, row.source, row.file, zero.clampedAdding(row.originNanoseconds),
             row.endNanoseconds.map { zero.clampedAdding($0) }, row.sizeBytes,
+            Int64(row.revision),
         ])
     }
 
@@ -281,13 +284,12 @@ package struct CatalogListing: Hashable, Sendable {
     package var notes: SessionNotes
     package var sources: [String]
     package var segments: Int
-    /// Of the files that have ended.
+    /// Total of the finished files.
     package var sizeBytes: UInt64
 }
 
 extension SQLiteCatalog {
-    /// Sessions, oldest first; those that have something between two instants of UTC (nanoseconds since 1970), where they are given,
-    /// with what they have in that time.
+    /// Sessions, oldest first. With a time range (UTC, nanoseconds since 1970): those with content in it, and that content.
     package func sessions(
         from: Int64?, until: Int64?
     ) throws(ArchiveError) -> [CatalogListing] {
@@ -332,8 +334,8 @@ extension SQLiteCatalog {
             sizeBytes: UInt64(clamping: bytes))
     }
 
-    /// Files between ``range(_:_:_:)``. One that overlaps a time began no longer before it than the longest file is: an index on
-    /// beginnings finds it. Growing ones have no end yet: they reach to the present.
+    /// Files that overlap ``range(_:_:_:)``. A file that overlaps it begins at most the length of the longest file before it: an
+    /// index on start times finds it. Growing files have no end yet: they extend to the present.
     private static let found = """
         SELECT * FROM segment INDEXED BY segmentByTime
             WHERE begins > :earliest AND begins < :until AND ends > :from
@@ -353,7 +355,7 @@ extension SQLiteCatalog {
         ]
     }
 
-    /// Files of a session, or of all; those that have something between two instants, where they are given.
+    /// Files of a session, or of all sessions; with a time range, those with content in it.
     package func segments(
         of session: String? = nil, from: Int64? = nil, until: Int64? = nil
     ) throws(ArchiveError) -> [CatalogSegment] {
@@ -405,11 +407,12 @@ extension SQLiteCatalog {
             return CatalogSegment(
                 session: row["session"], source: row["source"], file: row["file"],
                 zeroUTCNanoseconds: zero, originNanoseconds: begins &- zero,
-                endNanoseconds: ends.map { $0 &- zero }, sizeBytes: row["bytes"])
+                endNanoseconds: ends.map { $0 &- zero }, sizeBytes: row["bytes"],
+                revision: UInt32(truncatingIfNeeded: row["revision"] as Int64))
         }
     }
 
-    /// Names of the sessions that it has.
+    /// Names of the sessions in the catalog.
     package func sessionNames() throws(ArchiveError) -> [String] {
         try Self.guarded(path) {
             try database.read { db in
@@ -418,7 +421,7 @@ extension SQLiteCatalog {
         }
     }
 
-    /// Names of the sessions that it has, with the names of their files.
+    /// Names of the sessions in the catalog, with the names of their files.
     package func files() throws(ArchiveError) -> [String: Set<String>] {
         try Self.guarded(path) {
             try database.read { db in
@@ -436,7 +439,7 @@ extension SQLiteCatalog {
         }
     }
 
-    /// Everything in it as lines in a fixed order: equal catalogs have equal lines.
+    /// All rows as lines in a fixed order: equal catalogs have equal lines.
     package func dump() throws(ArchiveError) -> [String] {
         try Self.guarded(path) {
             try database.read { db in
@@ -453,7 +456,7 @@ extension SQLiteCatalog {
         }
     }
 
-    /// What SQLite finds wrong with its file, in one line; nil: nothing.
+    /// The first error of SQLite's integrity check, in one line; nil: none.
     package func damage() throws(ArchiveError) -> String? {
         try Self.guarded(path) {
             let answer = try database.read { db in
@@ -471,7 +474,7 @@ extension SQLiteCatalog {
 extension CatalogSegment {
     fileprivate init(
         session: String, source: String, file: String, zeroUTCNanoseconds: Int64,
-        originNanoseconds: Int64, endNanoseconds: Int64?, sizeBytes: Int64?
+        originNanoseconds: Int64, endNanoseconds: Int64?, sizeBytes: Int64?, revision: UInt32
     ) {
         self.session = session
         self.source = source
@@ -480,5 +483,6 @@ extension CatalogSegment {
         self.originNanoseconds = originNanoseconds
         self.endNanoseconds = endNanoseconds
         self.sizeBytes = sizeBytes
+        self.revision = revision
     }
 }

@@ -1,8 +1,7 @@
 import FoundationEssentials
-import Glibc
 
-/// What people say of a session: a name, tags, a note. A file of its own beside the description, so that neither a running
-/// collector nor a rewritten description can lose it, and the catalog can be rebuilt from files alone.
+/// A session's labels: a name, tags, a note. They are in a separate file beside the description, so that neither a running
+/// collector nor a rewritten description can lose them, and the catalog can be rebuilt from files alone.
 package struct SessionNotes: Codable, Hashable, Sendable {
     package static let fileName = "notes.json"
     private static let maximumBytes = 1 << 20
@@ -10,7 +9,7 @@ package struct SessionNotes: Codable, Hashable, Sendable {
     package static let maximumTags = 64
 
     package var name: String?
-    /// In alphabetical order, none twice.
+    /// In alphabetical order, without duplicates.
     package var tags: [String]
     package var note: String?
 
@@ -24,7 +23,7 @@ package struct SessionNotes: Codable, Hashable, Sendable {
         "\(layout.session(session))/\(fileName)"
     }
 
-    /// What is said of a session; nothing where nobody has said anything.
+    /// Reads a session's labels; empty labels if there are none.
     package static func read(
         _ session: String, in layout: ArchiveLayout
     ) throws(ArchiveError) -> SessionNotes {
@@ -34,26 +33,16 @@ package struct SessionNotes: Codable, Hashable, Sendable {
         do {
             return try JSONDecoder().decode(SessionNotes.self, from: Data(bytes))
         } catch {
-            throw .malformed(path: path, reason: "is not what 'tributary note' writes")
+            throw .malformed(path: path, reason: "was not written by 'tributary note'")
         }
     }
 
-    /// Writes what is said; nothing is no file.
-    package func write(_ session: String, in layout: ArchiveLayout) throws(ArchiveError) {
-        let path = Self.path(session, layout)
-        if self == SessionNotes() {
-            guard unlink(path) == 0 || errno == ENOENT else {
-                throw .system(operation: "remove", path: path, errno: errno)
-            }
-            return try FileSystem.synchronizeDirectory(layout.session(session))
-        }
+    /// The bytes of its file.
+    package func encoded() -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         do {
-            let bytes = Array(try encoder.encode(self)) + [UInt8(ascii: "\n")]
-            try FileSystem.replace(path, with: bytes)
-        } catch let error as ArchiveError {
-            throw error
+            return Array(try encoder.encode(self)) + [UInt8(ascii: "\n")]
         } catch {
             preconditionFailure("notes of plain values always encode: \(error)")
         }

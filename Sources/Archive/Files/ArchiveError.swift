@@ -1,15 +1,15 @@
 import Glibc
 import Media
 
-/// What can go wrong with recordings on disk; every case says where.
+/// An error with recordings on disk; every case says where.
 package enum ArchiveError: Error, Hashable, CustomStringConvertible {
     /// A system call failed.
     case system(operation: String, path: String, errno: Int32)
-    /// A name that must not become a directory.
+    /// A name that is not a valid directory name.
     case badName(String)
-    /// A file of the archive that is not what its name promises.
+    /// A file of the archive with unexpected content.
     case malformed(path: String, reason: String)
-    /// The disk has less left than has to stay free.
+    /// The disk has less space left than has to remain free.
     case noRoom(path: String, freeBytes: UInt64, reserveBytes: UInt64)
 
     package var description: String {
@@ -17,7 +17,7 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
         case .system(let operation, let path, let code):
             "cannot \(operation) \(path): \(systemMessage(code))"
         case .badName(let name):
-            "'\(name.prefix(80))' cannot be a name: use letters, digits, '.', '_' and '-', at most 64, and begin "
+            "'\(name.prefix(80))' is not a valid name: use letters, digits, '.', '_' and '-', at most 64, and begin "
                 + "with a letter or digit"
         case .malformed(let path, let reason):
             "\(path): \(reason)"
@@ -26,18 +26,18 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
         }
     }
 
-    /// What was wrong, without the path.
+    /// The error without the path.
     package var reason: String {
         switch self {
         case .system(_, _, let code): systemMessage(code)
-        case .badName: "not a name"
+        case .badName: "invalid name"
         case .malformed(_, let reason): reason
         case .noRoom(_, let free, let reserve):
-            "the disk is full: \(byteText(free)) are free, and \(byteText(reserve)) have to stay so"
+            "the disk is full: \(byteText(free)) free, \(byteText(reserve)) reserved"
         }
     }
 
-    /// Whether more room on the disk would help.
+    /// Whether more disk space would help.
     package var isForRoom: Bool {
         switch self {
         case .noRoom: true
@@ -46,13 +46,13 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether another program is in the way, for now.
+    /// Whether another program is using it at present.
     package var isForLock: Bool { code == EBUSY }
 
-    /// Whether the caller may read, and not write.
+    /// Whether the caller may read but not write.
     package var isForPermission: Bool { code == EACCES || code == EPERM || code == EROFS }
 
-    /// Whether what was to be worked on is not there.
+    /// Whether the file or directory does not exist.
     package var isForAbsence: Bool { code == ENOENT }
 
     /// The errno of a failed system call.

@@ -6,14 +6,14 @@ package struct Digest: Hashable, Sendable, CustomStringConvertible {
     package let bytes: [UInt8]
 
     package static let byteCount = 32
-    /// What stands before the first link of a chain.
+    /// The predecessor of a chain's first link.
     package static let zero = Digest(bytes: [UInt8](repeating: 0, count: byteCount))
 
     private init(bytes: [UInt8]) {
         self.bytes = bytes
     }
 
-    /// A value that came from elsewhere; nil when it is not 32 bytes.
+    /// A digest from other bytes; nil when they are not 32 bytes.
     package init?(_ bytes: some Collection<UInt8>) {
         guard bytes.count == Self.byteCount else { return nil }
         self.bytes = Array(bytes)

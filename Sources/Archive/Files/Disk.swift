@@ -1,17 +1,17 @@
 import CLinux
 import Glibc
 
-/// The system calls that change what is on a disk: an archive is changed by nothing else.
+/// The system calls that change a disk's content: an archive is changed by nothing else.
 ///
-/// They are as Linux has them: each returns what the call of its name returns, −1 with `errno` where that failed. What only reads is
-/// not here. So a disk that tears, forgets, fills up and fails can stand under the real files of a real archive, and the code
-/// above it is the one that records.
+/// They have Linux's semantics: each returns what the system call of its name returns, −1 with `errno` on failure. Calls that
+/// only read are not included. So tests can put a simulated disk with torn writes, lost writes, errors and no space under the
+/// real files of a real archive, and run the code that records.
 package protocol Disk: Sendable {
-    /// open(2); what is opened for reading alone need not come this way.
+    /// open(2); files that are only read need not be opened this way.
     func open(_ path: String, flags: Int32, mode: UInt32) -> Int32
     /// close(2).
     func close(_ descriptor: Int32)
-    /// pwritev(2); of many parts perhaps only the first.
+    /// pwritev(2); may write only the first of many parts.
     func write(
         _ descriptor: Int32, _ parts: ArraySlice<UnsafeRawBufferPointer>, at offset: Int64
     ) -> Int
@@ -19,10 +19,10 @@ package protocol Disk: Sendable {
     func truncate(_ descriptor: Int32, to sizeBytes: Int64) -> Int32
     /// fdatasync(2).
     func synchronize(_ descriptor: Int32) -> Int32
-    /// sync_file_range(2): begins to write without waiting. Only a hint.
+    /// sync_file_range(2): starts writing without waiting. Only a hint.
     func startWriteback(_ descriptor: Int32, from offset: Int64, count: Int64)
-    /// posix_fadvise(2), POSIX_FADV_DONTNEED: what is in memory of a synchronised file is forgotten, so that reading shows what the
-    /// disk has.
+    /// posix_fadvise(2), POSIX_FADV_DONTNEED: drops a synchronised file's pages from memory, so that reading returns what is on
+    /// the disk.
     func forget(_ descriptor: Int32)
     /// fsync(2) of a directory: the names in it are durable.
     func synchronizeDirectory(_ path: String) -> Int32
@@ -38,7 +38,7 @@ package protocol Disk: Sendable {
 
 /// The kernel's disks.
 package struct SystemDisk: Disk {
-    /// Most parts in one call (IOV_MAX of Linux).
+    /// Maximum parts per call (IOV_MAX of Linux).
     private static let maximumParts = 1024
 
     package init() {}
@@ -65,7 +65,7 @@ package struct SystemDisk: Disk {
     package func synchronize(_ descriptor: Int32) -> Int32 { fdatasync(descriptor) }
 
     package func startWriteback(_ descriptor: Int32, from offset: Int64, count: Int64) {
-        // What it could not do, synchronize() does, and reports.
+        // synchronize() does what this could not, and reports errors.
         _ = CLinux_start_writeback(descriptor, off_t(offset), off_t(count))
     }
 

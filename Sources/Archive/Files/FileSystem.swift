@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// The few whole-path operations an archive needs, with errors that name the path.
+/// The few whole-path operations that an archive needs; their errors name the path.
 package enum FileSystem {
     /// Names in a directory, sorted; none when the directory does not exist.
     package static func names(in directory: String) throws(ArchiveError) -> [String] {
@@ -34,30 +34,30 @@ package enum FileSystem {
     package static func size(_ path: String) throws(ArchiveError) -> UInt64 {
         var status = stat()
         guard stat(path, &status) == 0 else {
-            throw .system(operation: "look at", path: path, errno: errno)
+            throw .system(operation: "get the status of", path: path, errno: errno)
         }
         return UInt64(status.st_size)
     }
 
-    /// Size and time of the last write; nil for a file that is not there.
+    /// Size and modification time; nil for a file that does not exist.
     static func status(_ path: String) -> (sizeBytes: UInt64, modified: UTCTime)? {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
         return (UInt64(status.st_size), UTCTime(clamping: status.st_mtim))
     }
 
-    /// What may still be written to the disk that `path` is on, bytes.
+    /// Available bytes of the disk that contains `path`, and its size.
     package static func freeBytes(_ path: String) throws(ArchiveError) -> (free: UInt64, of: UInt64)
     {
         var status = statvfs()
         guard statvfs(path, &status) == 0 else {
-            throw .system(operation: "ask for the free space of", path: path, errno: errno)
+            throw .system(operation: "determine the free space of", path: path, errno: errno)
         }
         let block = UInt64(status.f_frsize)
         return (UInt64(status.f_bavail) * block, UInt64(status.f_blocks) * block)
     }
 
-    /// Removes a directory with all that is in it. Symbolic links are removed, not followed.
+    /// Removes a directory and its content. Symbolic links are removed, not followed.
     package static func removeTree(
         _ path: String, on disk: any Disk = SystemDisk()
     ) throws(ArchiveError) {
@@ -75,23 +75,23 @@ package enum FileSystem {
         }
     }
 
-    /// Removes a file; one that is gone already is no error.
+    /// Removes a file; it is no error if it does not exist.
     static func remove(_ path: String, on disk: any Disk) throws(ArchiveError) {
         guard disk.unlink(path) == 0 || errno == ENOENT else {
             throw .system(operation: "remove", path: path, errno: errno)
         }
     }
 
-    /// When a file was written to last.
+    /// A file's modification time.
     package static func modified(_ path: String) throws(ArchiveError) -> UTCTime {
         var status = stat()
         guard stat(path, &status) == 0 else {
-            throw .system(operation: "look at", path: path, errno: errno)
+            throw .system(operation: "get the status of", path: path, errno: errno)
         }
         return UTCTime(clamping: status.st_mtim)
     }
 
-    /// Makes a directory and those above it.
+    /// Creates a directory and its parents.
     package static func makeDirectories(
         _ path: String, on disk: any Disk = SystemDisk()
     ) throws(ArchiveError) {
@@ -101,7 +101,7 @@ package enum FileSystem {
             made += "/\(part)"
             if isDirectory(made) { continue }
             if disk.makeDirectory(made) != 0 && errno != EEXIST {
-                throw .system(operation: "make the directory", path: path, errno: errno)
+                throw .system(operation: "create the directory", path: path, errno: errno)
             }
         }
         guard isDirectory(path) else {
@@ -109,8 +109,8 @@ package enum FileSystem {
         }
     }
 
-    /// Whether files can be made in a directory: tried for real, because permissions, read-only mounts and quotas
-    /// all have a say.
+    /// Checks that files can be created in a directory. It creates one, because permissions, read-only mounts and quotas may each
+    /// prevent it.
     package static func checkWritable(_ directory: String) throws(ArchiveError) {
         let probe = "\(directory)/.tributary-\(getpid())"
         let descriptor = CLinux_open(probe, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
@@ -130,7 +130,7 @@ package enum FileSystem {
         }
     }
 
-    /// A whole small file.
+    /// Reads a small file completely.
     /// - Throws: also when it is larger than `limit` bytes.
     package static func read(_ path: String, limit: Int) throws(ArchiveError) -> [UInt8] {
         let descriptor = CLinux_open(path, O_RDONLY | O_CLOEXEC, 0)
@@ -152,12 +152,12 @@ package enum FileSystem {
         }
     }
 
-    /// Replaces a small file so that at every instant either the old or the new one is there, whole.
+    /// Replaces a small file atomically: at every instant either the old or the new one exists, complete.
     package static func replace(
         _ path: String, with bytes: [UInt8], on disk: any Disk = SystemDisk()
     ) throws(ArchiveError) {
         let temporary = "\(path).new"
-        // What an attempt that was cut short has left.
+        // Left by an interrupted attempt.
         try remove(temporary, on: disk)
         do throws(ArchiveError) {
             let file = try RecordingFile(creating: temporary, on: disk)
@@ -175,7 +175,7 @@ package enum FileSystem {
     }
 }
 
-/// The system's words for an errno.
+/// The system's error message for an errno.
 func systemMessage(_ code: Int32) -> String {
     String(cString: strerror(code))
 }

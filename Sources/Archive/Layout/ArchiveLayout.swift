@@ -1,6 +1,7 @@
 import Glibc
+import Media
 
-/// Where things are in an archive:
+/// The paths in an archive:
 ///
 ///     <archive>/sessions/<session>/session.json
 ///     <archive>/sessions/<session>/<source>/<segment origin>.mp4
@@ -10,7 +11,7 @@ package struct ArchiveLayout: Sendable {
     package let root: String
     /// The directory that holds the sessions'.
     package let sessions: String
-    /// What it is written through.
+    /// The disk that it is written to.
     package let disk: any Disk
 
     package init(root: String, on disk: any Disk = SystemDisk()) {
@@ -19,15 +20,15 @@ package struct ArchiveLayout: Sendable {
         self.disk = disk
     }
 
-    /// Where one session's directory is, wherever that is: to read it.
+    /// The layout of one session's directory in any place: for reading.
     private init(holding directory: String) {
         root = directory
         sessions = directory
         disk = SystemDisk()
     }
 
-    /// A session that is called by its directory, and the layout in which it has that name; nil when there is no session's
-    /// description in it.
+    /// Finds a session by the path of its directory, and the layout in which it has that name; nil when the directory contains no
+    /// session description.
     package static func session(
         directory: String
     ) -> (layout: ArchiveLayout, name: String)? {
@@ -42,7 +43,7 @@ package struct ArchiveLayout: Sendable {
         }
         let parent = parts.isEmpty ? "." : parts.joined(separator: "/")
         if parts.popLast() == "sessions" {
-            // As it is in an archive, with that archive's lock.
+            // As in an archive, with that archive's lock.
             let root = parts.isEmpty ? "." : parts.joined(separator: "/")
             return (ArchiveLayout(root: root.isEmpty ? "/" : root), name)
         }
@@ -50,13 +51,14 @@ package struct ArchiveLayout: Sendable {
     }
 
     package static let manifestName = "session.json"
+    package static let protectionName = ".protected"
     package static let ledgerName = "ledger.jsonl"
     package static let segmentSuffix = ".mp4"
 
-    /// Locked by the collector that records into the archive.
+    /// The lock file of the collector that records into the archive.
     package var lock: String { "\(root)/collector.lock" }
 
-    /// Where that collector takes commands.
+    /// The control socket of that collector.
     package var control: String { "\(root)/collector.sock" }
 
     package func session(_ session: String) -> String { "\(sessions)/\(session)" }
@@ -65,8 +67,10 @@ package struct ArchiveLayout: Sendable {
         "\(self.session(session))/\(Self.manifestName)"
     }
 
-    /// The file that keeps a session from being removed: its name is none that a source can have.
-    package func protection(_ session: String) -> String { "\(self.session(session))/.protected" }
+    /// The file that protects a session from removal: no source can have its name.
+    package func protection(_ session: String) -> String {
+        "\(self.session(session))/\(Self.protectionName)"
+    }
 
     package func source(_ session: String, _ source: String) -> String {
         "\(self.session(session))/\(source)"
@@ -93,21 +97,12 @@ package struct ArchiveLayout: Sendable {
     }
 
     /// Longest name of a source or session.
-    package static let maximumNameBytes = 64
+    package static let maximumNameBytes = DirectoryName.maximumBytes
 
-    /// Whether `name` may become a directory: `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`.
-    package static func isValidName(_ name: String) -> Bool {
-        let bytes = Array(name.utf8)
-        guard let first = bytes.first, bytes.count <= maximumNameBytes, isAlphanumeric(first) else {
-            return false
-        }
-        return bytes.dropFirst().allSatisfy {
-            isAlphanumeric($0) || $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "_")
-                || $0 == UInt8(ascii: "-")
-        }
-    }
+    /// Whether `name` is a valid directory name: `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`.
+    package static func isValidName(_ name: String) -> Bool { DirectoryName.isValid(name) }
 
-    /// The name that is closest to `text`.
+    /// The valid name that is closest to `text`.
     package static func validName(from text: String) -> String {
         let allowed = text.prefix(maximumNameBytes).map { character in
             isValidName("a\(character)") ? String(character) : "-"
@@ -115,29 +110,20 @@ package struct ArchiveLayout: Sendable {
         return isValidName(allowed) ? allowed : String("file\(allowed)".prefix(maximumNameBytes))
     }
 
-    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "a")...UInt8(ascii: "z"):
-            true
-        default: false
-        }
-    }
-
     /// Names of the sessions in the archive, oldest first (a session's name is its zero).
-    /// - Throws: when the directory is there but cannot be read.
+    /// - Throws: when the directory exists but cannot be read.
     package func sessionNames() throws(ArchiveError) -> [String] {
         try FileSystem.names(in: sessions).filter(Self.isValidName)
     }
 
-    /// Names of the sources that have a directory in the session, in order.
+    /// Names of the sources with a directory in the session, sorted.
     package func sourceNames(_ session: String) throws(ArchiveError) -> [String] {
         try FileSystem.names(in: self.session(session)).filter {
             Self.isValidName($0) && FileSystem.isDirectory("\(self.session(session))/\($0)")
         }
     }
 
-    /// Names of a source's segments' files, in the order of their origins.
+    /// Names of a source's segment files, in the order of their origins.
     package func segmentNames(_ source: SourceKey) throws(ArchiveError) -> [String] {
         try FileSystem.names(in: self.source(source)).filter { $0.hasSuffix(Self.segmentSuffix) }
     }

@@ -1,50 +1,50 @@
 import FoundationEssentials
 
-/// One line of `ledger.jsonl`: something that happened to a source, and that the media cannot say.
+/// One line of `ledger.jsonl`: an event of a source that the media cannot express.
 package struct LedgerEntry: Codable, Hashable, Sendable {
     package enum Kind: String, Codable, Sendable {
-        /// A source began, or came back; `text` says from where.
+        /// A source began or reconnected; `text` says from where.
         case opened
         /// Samples are missing.
         case gap
-        /// The source said goodbye.
+        /// The source ended.
         case goodbye
         /// A track's format changed.
         case format
-        /// Records that were not on disk when the session ended, behind others that were: what their agent still has of them comes
-        /// in a later session.
+        /// Records that were not on disk when the session ended, although later records were. What their agent still has of them
+        /// is recorded in a later session.
         case later
-        /// Records among this session's that an earlier one has.
+        /// Records within this session's numbers that an earlier session has.
         case earlier
-        /// Times could not be kept as they came.
+        /// Stamps that could not be kept.
         case time
-        /// Samples of one run of the box's clock begin or end; `cause` says which.
+        /// Samples of one epoch of the box's clock begin or end; `cause` says which.
         case epoch
-        /// How an epoch's clock is taken to run from `startNanoseconds` on, until the next such line of the epoch or its end.
+        /// The model of an epoch's clock from `startNanoseconds` on, until the epoch's next such line or its end.
         case clock
-        /// Session times of an epoch's later samples go on with an offset that differs by `offsetNanoseconds`.
+        /// Session times of an epoch's later samples continue with an offset that differs by `offsetNanoseconds`.
         case discontinuity
-        /// Clock exchanges: those that are in no fragment, or how many were not believed.
+        /// Clock exchanges: those that are in no fragment, or the number of rejected ones.
         case exchanges
-        /// A segment was removed, and these records with it; `cause` says why.
+        /// A segment and its records were removed; `cause` says why.
         case removed
-        /// A collector went on with the session after a crash; `text` says what it found.
+        /// A collector resumed the session after a crash; `text` says what it found.
         case resumed
-        /// A file could not be written any further and ended there; `text` says which and why. What followed came again.
+        /// A file could no longer be written and ended there; `text` says which and why. Later records were sent again.
         case failed
-        /// A file is not what was written, and was left as it is; `text` says which and where.
+        /// A file's content is damaged, and it was left unchanged; `text` says which and where.
         case damaged
     }
 
     package var kind: Kind
-    /// When it was written, UTC.
+    /// Time of writing, UTC.
     package var at: String
-    /// The records this line stands for, when it takes their numbers.
+    /// The records that this line replaces, when it takes their numbers.
     package var firstSequence: UInt64?
     package var lastSequence: UInt64?
-    /// In the place of those two, of a line that stands for several ranges of records: first and last of each.
+    /// Instead of those two, for a line that replaces several ranges of records: first and last of each.
     package var ranges: [[UInt64]]?
-    /// Whose numbers those are, hexadecimal.
+    /// The spool of those numbers, hexadecimal.
     package var spool: String?
     /// With `spool`: records up to this one are not expected here. They were durable before the source began.
     package var after: UInt64?
@@ -52,32 +52,32 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
     package var track: String?
     /// Why: `driver-drop`, `overrun`, `encoder-overload`, `spool-full`, …
     package var cause: String?
-    /// Session time of the loss's start, or from when on something holds, nanoseconds.
+    /// Session time at which the loss starts, or from which the line applies, nanoseconds.
     package var startNanoseconds: Int64?
     package var durationNanoseconds: UInt64?
-    /// How many samples are missing; none: nobody knows.
+    /// How many samples are missing; none: unknown.
     package var samples: UInt64?
-    /// Whose clock it is about, hexadecimal.
+    /// The clock's epoch, hexadecimal.
     package var epoch: String?
-    /// A moment of that clock: where `offsetNanoseconds` holds.
+    /// The moment of that clock at which `offsetNanoseconds` applies.
     package var agentNanoseconds: Int64?
-    /// Collector − agent; of a discontinuity, how much that changed.
+    /// Collector − agent; of a discontinuity, the change.
     package var offsetNanoseconds: Int64?
-    /// How much the offset grows, parts per billion of the agent's time.
+    /// The growth of the offset, parts per billion of the agent's time.
     package var skewPartsPerBillion: Int64?
-    /// How far off the offset may be.
+    /// Maximum error of the offset.
     package var boundNanoseconds: UInt64?
     /// The session's zero on the collector's clock.
     package var collectorZeroNanoseconds: Int64?
     /// t1, t2, t3 and t4 of each exchange.
     package var exchanges: [[Int64]]?
-    /// Exchanges of the epoch so far that cannot have happened as they say.
+    /// Number of impossible exchanges of the epoch so far.
     package var rejectedExchanges: UInt64?
-    /// Exchanges of the epoch so far that contradicted all others.
+    /// Number of exchanges of the epoch so far that contradicted all others.
     package var outlyingExchanges: UInt64?
-    /// The file that was removed.
+    /// The removed file.
     package var segment: String?
-    /// For people.
+    /// Text for people.
     package var text: String?
 
     package init(kind: Kind, at: UTCTime) {
@@ -85,7 +85,7 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
         self.at = at.description
     }
 
-    /// The records that the line stands for, as far as they can be.
+    /// The records that the line replaces, as far as their numbers are valid.
     package var sequences: [ClosedRange<UInt64>] {
         var sequences: [ClosedRange<UInt64>] = []
         if let firstSequence, let lastSequence, firstSequence <= lastSequence {
@@ -98,15 +98,15 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
     }
 }
 
-/// The bytes of `ledger.jsonl`: JSON lines that each end in a checksum of themselves, so that a torn or damaged line is
-/// told from a whole one without looking at any other.
+/// The bytes of `ledger.jsonl`: JSON lines that each end in a checksum, so that a torn or damaged line can be detected without
+/// reading any other.
 ///
 /// A line is `{…,"check":"<16 hex digits>"}`: the first 8 bytes of the SHA-256 of everything before `,"check"`.
 package enum Ledger {
-    /// A ledger larger than this was not written by us.
-    private static let maximumBytes = 256 << 20
+    /// A larger ledger was not written by this program.
+    package static let maximumBytes = 256 << 20
 
-    /// A line, its line feed included.
+    /// A line, including its line feed.
     package static func line(_ entry: LedgerEntry) -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -118,18 +118,21 @@ package enum Ledger {
         }
     }
 
-    /// What a ledger holds.
+    /// The content of a ledger.
     package struct Contents: Sendable {
         package var entries: [LedgerEntry] = []
-        /// Where each of them begins, bytes.
+        /// The byte offset of each of them.
         package var offsets: [UInt64] = []
-        /// Numbers (from 1) of lines that are not what was written.
+        /// Numbers (from 1) of damaged lines.
         package var damagedLines: [Int] = []
-        /// Whether the last line was cut short: a crash while it was written.
+        /// Whether the last line is incomplete: the program crashed while writing it.
         package var hasTornTail = false
+
+        /// Of a source without a ledger.
+        package static let empty = Contents()
     }
 
-    /// Reads a ledger; a source without one has an empty ledger.
+    /// Reads a ledger; the ledger of a source without one is empty.
     package static func read(_ path: String) throws(ArchiveError) -> Contents {
         guard FileSystem.exists(path) else { return Contents() }
         return parse(try FileSystem.read(path, limit: maximumBytes))
@@ -167,7 +170,7 @@ package enum Ledger {
                 LedgerEntry.self, from: Data(body + [UInt8(ascii: "}")]))
             return entry.limited
         } catch {
-            // A newer writer's kind of line: whole, but not for us.
+            // A kind of line from a newer version: complete, but not used.
             return nil
         }
     }

@@ -17,15 +17,16 @@ package struct SourceKey: Hashable, Comparable, Sendable, CustomStringConvertibl
     }
 }
 
-/// One segment of one source. Files, rows and objects are found by it; where it lies is the store's matter (``ArchiveLayout``).
+/// Identifies one segment of one source. Files, rows and objects are found by it; its location is the store's concern
+/// (``ArchiveLayout``).
 ///
-/// A segment is told from the others of its source by its origin, not by its place in their order: the origin stands in the
-/// file's name, so that it is known without reading anything and stays what it is when other segments are removed.
+/// A segment is distinguished from others of its source by its origin, not by its index. The origin is part of the file name, so
+/// it is known without reading the file, and does not change when other segments are removed.
 package struct SegmentKey: Hashable, Comparable, Sendable, CustomStringConvertible {
     package var owner: SourceKey
-    /// The instant at which it begins, as its file's name says it: whole milliseconds.
+    /// The instant at which it begins, as in its file name: whole milliseconds.
     package let origin: UTCTime
-    /// How often its times have been computed again since it was recorded: its bytes are others then.
+    /// Which bytes the file has: 0 as it was recorded, ``RetimingRecord/revision`` after retiming. Files of equal keys are equal.
     package var revision: UInt32
 
     package init(_ owner: SourceKey, origin: UTCTime, revision: UInt32 = 0) {
@@ -34,7 +35,7 @@ package struct SegmentKey: Hashable, Comparable, Sendable, CustomStringConvertib
         self.revision = revision
     }
 
-    /// Of the file of that name; nil for a name that is no segment's.
+    /// From a file name; nil for a name that is not a segment's.
     package init?(_ owner: SourceKey, fileName: String) {
         guard fileName.hasSuffix(ArchiveLayout.segmentSuffix),
             let origin = UTCTime(
@@ -57,7 +58,7 @@ package struct SegmentKey: Hashable, Comparable, Sendable, CustomStringConvertib
 }
 
 extension Int64 {
-    /// The greatest multiple of `step` that is not greater.
+    /// The greatest multiple of `step` that is not greater than the value.
     fileprivate func floored(to step: Int64) -> Int64 {
         let rest = self % step
         return rest < 0 ? clampedSubtracting(rest + step) : self - rest

@@ -1,12 +1,12 @@
 import FoundationEssentials
 
-/// `session.json`: what a session is, beside its recordings.
+/// `session.json`: the description of a session.
 package struct SessionManifest: Codable, Hashable, Sendable {
-    /// How this session's files are laid out; readers refuse what they do not know.
+    /// The layout of this session's files; readers reject unknown values.
     package static let formatVersion = 1
-    /// A manifest larger than this was not written by us.
-    private static let maximumBytes = 64 << 20
-    /// A hundred days: longer than a collector's segments, its start window and its clock's error are.
+    /// A larger manifest was not written by this program.
+    package static let maximumBytes = 64 << 20
+    /// A hundred days: longer than any segment length, start window or clock error.
     private static let longestNanoseconds: Int64 = 8_640_000_000_000_000
 
     package enum State: String, Codable, Sendable {
@@ -16,15 +16,15 @@ package struct SessionManifest: Codable, Hashable, Sendable {
 
     /// Why a session ended.
     package enum EndReason: String, Codable, Sendable {
-        /// Every source said goodbye.
+        /// Every source ended.
         case complete
-        /// No source had sent anything for as long as the collector waits.
+        /// No source sent anything for the idle timeout.
         case idle
         /// An operator ended it.
         case stopped
-        /// The collector was asked to end.
+        /// The collector was stopped.
         case collectorStopped = "collector-stopped"
-        /// A crash left it, and a later session, or nothing that could be gone on with.
+        /// A crash interrupted it, and it was not resumed: there is a later session, or nothing that could be resumed.
         case interrupted
     }
 
@@ -40,16 +40,16 @@ package struct SessionManifest: Codable, Hashable, Sendable {
         }
     }
 
-    /// How ``zeroMonotonicNanoseconds`` was last known: a collector that goes on with the session finds zero again.
+    /// The last known clock data of ``zeroMonotonicNanoseconds``: a collector that resumes the session determines zero from them.
     package struct CollectorClock: Codable, Hashable, Sendable {
-        /// Which boot's `CLOCK_MONOTONIC` it is; empty where the system does not say.
+        /// The boot of its `CLOCK_MONOTONIC`; empty where the system does not report it.
         package var boot: String
-        /// Zero as the wall clock says it: when that is set, this follows, and the session's zero does not. Nanoseconds since
-        /// 1970 (UTC).
+        /// Zero on the wall clock, nanoseconds since 1970 (UTC). It is updated when the wall clock is set; the session's zero is
+        /// not.
         package var zeroWallNanoseconds: Int64
-        /// How far off the system believed its wall clock at most, nanoseconds.
+        /// Maximum error of the wall clock as the system estimated it, nanoseconds.
         package var wallErrorNanoseconds: Int64
-        /// How far the session's zero may have moved on its timeline by restarts of the server, nanoseconds.
+        /// How far restarts of the server may have moved the session's zero on its timeline, nanoseconds.
         package var zeroErrorNanoseconds: Int64
 
         package init(
@@ -63,16 +63,16 @@ package struct SessionManifest: Codable, Hashable, Sendable {
         }
     }
 
-    /// How far a spool's records had come when the session ended.
+    /// How far the records of a spool were complete when the session ended.
     package struct SpoolEnd: Codable, Hashable, Sendable {
         /// The spool's identity, hexadecimal.
         package var spool: String
         /// Every record up to this one is recorded or explained.
         package var through: UInt64
-        /// First and last of each range beyond that that is recorded or explained, too; none where there is nothing.
+        /// First and last of each later range that is recorded or explained; nil: none.
         package var beyond: [[UInt64]]?
 
-        /// - Parameter sequences: all of the spool that is recorded or explained.
+        /// - Parameter sequences: all records of the spool that are recorded or explained.
         package init(spool: String, sequences: SequenceSet) {
             self.spool = spool
             through = sequences.watermark
@@ -80,14 +80,14 @@ package struct SessionManifest: Codable, Hashable, Sendable {
             beyond = ranges.isEmpty ? nil : ranges.map { [$0.lowerBound, $0.upperBound] }
         }
 
-        /// The same with what else is known to be there.
+        /// The same, with additional records.
         package func joined(with other: SequenceSet) -> SpoolEnd {
             var all = sequences
             all.formUnion(other)
             return SpoolEnd(spool: spool, sequences: all)
         }
 
-        /// All of the spool that is recorded or explained.
+        /// All records of the spool that are recorded or explained.
         var sequences: SequenceSet {
             var all = SequenceSet(upTo: min(through, RecordLimits.sequence))
             for range in (beyond ?? []).prefix(RecordLimits.ranges)
@@ -107,18 +107,18 @@ package struct SessionManifest: Codable, Hashable, Sendable {
         case firstVideo = "first-video"
     }
 
-    /// A source that has been part of the session.
+    /// A source of the session.
     package struct Source: Codable, Hashable, Sendable {
         package var name: String
-        /// The box that sent it, as it named itself.
+        /// The name of the box that sent it.
         package var agent: String
-        /// Its address when it first came.
+        /// Its address when it first connected.
         package var address: String
         /// One line per track: "video 1280×720 H.264", "audio 48000 Hz stereo AAC".
         package var tracks: [String]
-        /// Whether it said goodbye: it will not come back in this session.
+        /// Whether it has ended: it will not reconnect in this session.
         package var isComplete: Bool
-        /// Set when the session has ended: agents that did not hear of it are told what need not be sent again.
+        /// Set when the session has ended: agents that missed the end are told which records need not be sent again.
         package var spools: [SpoolEnd]?
 
         package init(
@@ -135,7 +135,7 @@ package struct SessionManifest: Codable, Hashable, Sendable {
     package var format: Int
     package var session: String
     package var state: State
-    /// The timeline's zero, for people.
+    /// The timeline's zero, human-readable.
     package var zero: String
     /// The timeline's zero, nanoseconds since 1970 (UTC).
     package var zeroUTCNanoseconds: Int64
@@ -150,7 +150,7 @@ package struct SessionManifest: Codable, Hashable, Sendable {
     package var software: String
     /// None in recordings of early versions.
     package var clock: CollectorClock?
-    /// None while it is recorded.
+    /// None while it is being recorded.
     package var end: End?
 
     package init(
@@ -172,12 +172,19 @@ package struct SessionManifest: Codable, Hashable, Sendable {
 
     package var zeroTime: UTCTime { UTCTime(nanoseconds: zeroUTCNanoseconds) }
 
-    /// What is said of bytes that are no manifest.
-    static let unreadable = "not a session's description"
+    /// The error for bytes that are not a manifest.
+    static let unreadable = "not a session description"
 
     /// Reads a manifest.
     package static func read(_ path: String) throws(ArchiveError) -> SessionManifest {
-        let bytes = try FileSystem.read(path, limit: maximumBytes)
+        try parse(FileSystem.read(path, limit: maximumBytes), path: path)
+    }
+
+    /// Reads the bytes of a manifest.
+    /// - Parameter path: the file in errors.
+    package static func parse(
+        _ bytes: [UInt8], path: String
+    ) throws(ArchiveError) -> SessionManifest {
         let manifest: SessionManifest
         do {
             manifest = try JSONDecoder().decode(SessionManifest.self, from: Data(bytes))
@@ -187,7 +194,7 @@ package struct SessionManifest: Codable, Hashable, Sendable {
         guard manifest.format == formatVersion else {
             throw .malformed(
                 path: path,
-                reason: "written in format \(manifest.format), this program knows \(formatVersion)")
+                reason: "format \(manifest.format) is not supported, only \(formatVersion)")
         }
         guard manifest.hasPossibleTimes, manifest.hasPossibleNames else {
             throw .malformed(path: path, reason: unreadable)
@@ -195,14 +202,14 @@ package struct SessionManifest: Codable, Hashable, Sendable {
         return manifest
     }
 
-    /// Whether its names can be those of directories, as they will be: none leads out of the archive.
+    /// Whether its names are valid directory names: none leads out of the archive.
     private var hasPossibleNames: Bool {
         ArchiveLayout.isValidName(session)
             && sources.allSatisfy { ArchiveLayout.isValidName($0.name) }
             && Set(sources.map(\.name)).count == sources.count
     }
 
-    /// Whether one can reckon with its times: no sum and no difference of two leaves 64 bits.
+    /// Whether its times can be calculated with: no sum and no difference of two exceeds 64 bits.
     private var hasPossibleTimes: Bool {
         let instants = [
             zeroUTCNanoseconds, zeroMonotonicNanoseconds, clock?.zeroWallNanoseconds ?? 0,
@@ -216,7 +223,7 @@ package struct SessionManifest: Codable, Hashable, Sendable {
         }
         switch state {
         case .recording:
-            // It may be gone on with, on its grid.
+            // It may be resumed, on its grid.
             return segmentNanoseconds > 0
                 && lengths.allSatisfy((0...Self.longestNanoseconds).contains)
         case .finished: return lengths.allSatisfy { $0 >= 0 }

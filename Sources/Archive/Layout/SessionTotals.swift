@@ -1,14 +1,14 @@
 import Media
 import MP4
 
-/// What a session's files hold, counted from their indices: nothing of the media is read.
+/// The content of a session's files, counted from their indices: no media is read.
 package struct SessionTotals: Hashable, Sendable {
     package struct Source: Hashable, Sendable {
         package var name: String
         package var pictures: UInt64 = 0
         package var soundPackets: UInt64 = 0
         package var payloadBytes: UInt64 = 0
-        /// Samples that the ledger knows to be missing.
+        /// Missing samples according to the ledger.
         package var lostSamples: UInt64 = 0
     }
 

@@ -1,9 +1,8 @@
 package import Media
 package import Timing
 
-/// What every fragment says of itself, in a `uuid` box that is the last child of its `moof`
-/// (ISO/IEC 14496-12 §11.1): which records of which spool it holds, how its times were made, and the chain of
-/// digests that makes the file its own witness.
+/// The record of every fragment, in a `uuid` box that is the last child of its `moof` (ISO/IEC 14496-12 §11.1): which records of
+/// which spool it contains, how its times were computed, and a chain of digests that makes the file self-verifying.
 ///
 /// Layout of the box's payload, big-endian:
 ///
@@ -22,8 +21,8 @@ package import Timing
 ///     u16 number of clock exchanges of the epoch, oldest first (not in version 1), each four varints:
 ///         t1 and t2 − t1, both less those of the exchange before, t3 − t2, and (t4 − t1) − (t3 − t2)
 ///
-/// A varint is a signed number, folded (0, −1, 1, −2, … become 0, 1, 2, 3, …), in groups of seven bits, the least significant
-/// first; the eighth bit says that another group follows.
+/// A varint is a signed number in zigzag encoding (0, −1, 1, −2, … become 0, 1, 2, 3, …), in groups of seven bits, the least
+/// significant first; the eighth bit is set if another group follows.
 ///
 /// The pieces are the fragment's media data in order. Because a `moof` holds its pieces' digests and the next `moof`
 /// holds its digest, one flipped bit anywhere breaks the chain at that fragment.
@@ -34,29 +33,30 @@ package struct FragmentRecord: Hashable, Sendable {
         0xF1,
     ]
     package static let version: UInt8 = 2
-    /// Most pieces in one record. Each is a `trun` of each track, and readers take twice as many boxes in one; 16 bits count more.
+    /// Maximum pieces of one record. Each piece is a `trun` of each track, and readers accept twice as many boxes; 16 bits can
+    /// count more.
     package static let maximumPieces = 1 << 13
-    /// Most exchanges in one record: what is learned in half a minute of fast probing.
+    /// Maximum exchanges of one record: half a minute of fast probing.
     package static let maximumExchanges = 256
 
     /// Who computed a piece's digest.
     package enum DigestOrigin: UInt8, Sendable {
-        /// The agent, over the whole message: proves the bytes from the box on.
+        /// The agent, over the whole message: it covers the bytes from the box on.
         case agent = 0
         /// The collector, because the message was divided between two segments.
         case collector = 1
     }
 
-    /// Samples of one track that follow each other in the media data and in their numbers.
+    /// Samples of one track that are consecutive in the media data and in their numbers.
     package struct Run: Hashable, Sendable {
         package var track: TrackKind
-        /// How many samples at its start are decoded but never presented.
+        /// How many samples at its start are decoded but not presented.
         package var primingSamples: UInt8
         package var samples: UInt32
         package var firstSequence: UInt64
         /// Decoding time of the first sample on the agent's own clock, nanoseconds.
         package var firstDTSNanoseconds: Int64
-        /// Collector − agent as it was applied to that stamp; in version 1, the fragment's offset.
+        /// Collector − agent as applied to that stamp; in version 1, the fragment's offset.
         package var appliedOffsetNanoseconds: Int64
 
         package init(
@@ -72,7 +72,7 @@ package struct FragmentRecord: Hashable, Sendable {
         }
     }
 
-    /// Bytes that came, and were digested, as one.
+    /// Bytes that were received and digested as a unit.
     package struct Piece: Hashable, Sendable {
         package var sizeBytes: UInt32
         package var digestOrigin: DigestOrigin
@@ -87,13 +87,13 @@ package struct FragmentRecord: Hashable, Sendable {
         }
     }
 
-    /// How the agent's clock was mapped when the fragment was written.
+    /// The clock model with which the fragment was written.
     package struct Clock: Hashable, Sendable {
         /// Collector − agent, nanoseconds.
         package var offsetNanoseconds: Int64
-        /// How far off that may be, nanoseconds.
+        /// Maximum error of the offset, nanoseconds.
         package var boundNanoseconds: UInt64
-        /// How much the offset grows, parts per billion of the agent's time.
+        /// The growth of the offset, parts per billion of the agent's time.
         package var skewPartsPerBillion: Int64
 
         package init(
@@ -111,13 +111,13 @@ package struct FragmentRecord: Hashable, Sendable {
     package var epoch: EpochID
     package var clock: Clock
     package var sessionZero: UTCTime
-    /// The session's zero on the clock that the exchanges were made with; nil in version 1.
+    /// The session's zero on the clock of the exchanges; nil in version 1.
     package var collectorZeroNanoseconds: Int64?
     /// The segment's origin on the session's timeline, nanoseconds.
     package var segmentOriginNanoseconds: Int64
     package var chain: Digest
     package var pieces: [Piece]
-    /// Exchanges with the epoch's clock that the collector has learned of since the fragment before, unjudged.
+    /// Exchanges with the epoch's clock that arrived since the previous fragment, unchecked.
     package var exchanges: [ClockExchange]
 
     package init(
@@ -138,7 +138,7 @@ package struct FragmentRecord: Hashable, Sendable {
         self.exchanges = exchanges
     }
 
-    /// The sequence numbers the fragment holds, in the order of its pieces.
+    /// The sequence numbers in the fragment, in the order of its pieces.
     package var sequences: [ClosedRange<UInt64>] {
         pieces.flatMap(\.runs).filter { $0.samples > 0 }.map { run in
             run.firstSequence...(run.firstSequence + UInt64(run.samples) - 1)

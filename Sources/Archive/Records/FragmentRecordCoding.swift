@@ -51,7 +51,7 @@ extension FragmentRecord {
     /// Why a record could not be read.
     package typealias Malformed = MalformedRecord
 
-    /// Reads the payload of a `uuid` box. Never trusts a count: every read is checked against what is there.
+    /// Reads the payload of a `uuid` box. No count is trusted: every read is checked against the available bytes.
     package init(parsing payload: [UInt8]) throws(Malformed) {
         var reader = RecordReader(payload, what: "a fragment record")
         let version = try reader.integer(UInt8.self)
@@ -74,7 +74,7 @@ extension FragmentRecord {
         for _ in 0..<(try reader.integer(UInt16.self)) {
             let size = try reader.integer(UInt32.self)
             guard let origin = DigestOrigin(rawValue: try reader.integer(UInt8.self)) else {
-                throw Malformed(description: "a digest from an unknown place")
+                throw Malformed(description: "a digest of unknown origin")
             }
             let digest = try reader.digest()
             var runs: [Run] = []
@@ -92,12 +92,12 @@ extension FragmentRecord {
             throw Malformed(description: "a fragment record with bytes after its end")
         }
         guard hasPossibleTimes else {
-            throw Malformed(description: "a fragment record with times that cannot be")
+            throw Malformed(description: "a fragment record with impossible times")
         }
     }
 
-    /// Whether one can reckon with its times: no sum and no difference of some leaves 64 bits. Its exchanges are lies, perhaps: who
-    /// computes with them expects that.
+    /// Whether its times can be calculated with: no sum and no difference of some exceeds 64 bits. Its exchanges may be false:
+    /// code that uses them must expect that.
     private var hasPossibleTimes: Bool {
         let runs = pieces.lazy.flatMap(\.runs)
         let times = [
@@ -128,7 +128,7 @@ extension RecordReader {
         else {
             throw FragmentRecord.Malformed(
                 description:
-                    "\(run.samples) samples from number \(run.firstSequence) on, past the limit")
+                    "\(run.samples) samples from number \(run.firstSequence) on, above the limit")
         }
         return run
     }
@@ -155,7 +155,7 @@ extension RecordReader {
 }
 
 extension ClockExchange {
-    /// What the first exchange of a record is told from.
+    /// The zero from which the first exchange of a record is encoded as a difference.
     fileprivate static let zero = ClockExchange(
         t1Nanoseconds: 0, t2Nanoseconds: 0, t3Nanoseconds: 0, t4Nanoseconds: 0)
 

@@ -1,26 +1,26 @@
 import Media
 
-/// How large the numbers of records and times may be that files say: so that sums and differences of some of them stay within
-/// 64 bits, whoever wrote the file.
+/// Limits of record numbers and times in files, so that sums and differences of some of them stay within 64 bits, whoever wrote
+/// the file.
 package enum RecordLimits {
-    /// The highest record number: the protocol's.
+    /// Maximum record number: the protocol's.
     package static let sequence: UInt64 = 1 << 62
-    /// How far from its clock's zero a time may lie, either way, nanoseconds (146 years).
+    /// Maximum distance of a time from its clock's zero, in either direction, nanoseconds (146 years).
     package static let timeNanoseconds = Int64(UTCTime.farthestNanoseconds)
-    /// How far from the session's zero, either way (36 years): a file's beginning, and what is added to it, leave room for more.
+    /// Maximum distance from the session's zero, in either direction (36 years): a file's start, and what is added to it, may
+    /// still be larger.
     package static let sessionNanoseconds: Int64 = 1 << 60
-    /// How long a loss may last: ten years, as in the protocol.
+    /// Maximum duration of a loss: ten years, as in the protocol.
     package static let gapNanoseconds: UInt64 = 315_360_000_000_000_000
-    /// How fast a clock may run away, parts per billion: twice as fast, or not at all.
+    /// Maximum skew of a clock, parts per billion: twice as fast, or stopped.
     package static let skewPartsPerBillion: Int64 = 1_000_000_000
-    /// The most ranges of one spool that a session's description tells beyond the watermark: a session has some, where files
-    /// failed.
+    /// Maximum ranges of one spool beyond the watermark in a session's description: a session has some where files failed.
     package static let ranges = 4_096
 }
 
 extension LedgerEntry {
-    /// The entry with numbers that can be reckoned with. A line with others is still a line: what is too large says "a lot". Clock
-    /// exchanges stay as they were told: who computes with them expects lies.
+    /// The entry with numbers that can be calculated with. An entry with larger ones remains valid: its numbers are limited.
+    /// Clock exchanges are unchanged: code that uses them must expect false values.
     var limited: LedgerEntry {
         var entry = self
         func within(_ value: Int64?, _ limit: Int64) -> Int64? {
@@ -28,7 +28,7 @@ extension LedgerEntry {
         }
         entry.lastSequence = lastSequence.map { min($0, RecordLimits.sequence) }
         if let firstSequence, firstSequence > RecordLimits.sequence {
-            // Nobody has records of such numbers.
+            // No records have such numbers.
             entry.firstSequence = nil
             entry.lastSequence = nil
         }

@@ -5,10 +5,10 @@ package struct MalformedRecord: Error, Hashable, CustomStringConvertible {
     package let description: String
 }
 
-/// Reads big-endian values from bytes that nobody vouches for.
+/// Reads big-endian values from untrusted bytes.
 struct RecordReader {
     private let bytes: [UInt8]
-    /// What is read, for errors.
+    /// What is being read, for errors.
     private let what: String
     private var position = 0
 
@@ -21,7 +21,7 @@ struct RecordReader {
 
     mutating func bytes(_ count: Int) throws(MalformedRecord) -> [UInt8] {
         guard count <= bytes.count - position else {
-            throw MalformedRecord(description: "\(what) cut short at byte \(bytes.count)")
+            throw MalformedRecord(description: "\(what) truncated at byte \(bytes.count)")
         }
         defer { position += count }
         return Array(bytes[position..<position + count])
@@ -32,7 +32,7 @@ struct RecordReader {
     ) throws(MalformedRecord) -> Integer {
         let size = Integer.bitWidth / 8
         guard size <= bytes.count - position else {
-            throw MalformedRecord(description: "\(what) cut short at byte \(bytes.count)")
+            throw MalformedRecord(description: "\(what) truncated at byte \(bytes.count)")
         }
         defer { position += size }
         return bytes[position..<position + size].reduce(0) { $0 << 8 | Integer($1) }
@@ -48,12 +48,12 @@ struct RecordReader {
 
     mutating func digest() throws(MalformedRecord) -> Digest {
         guard let digest = Digest(try bytes(Digest.byteCount)) else {
-            throw MalformedRecord(description: "a digest of another size")
+            throw MalformedRecord(description: "a digest of the wrong size")
         }
         return digest
     }
 
-    /// A signed number in groups of seven bits, the least significant first, folded so that small ones are short.
+    /// A signed number in groups of seven bits, the least significant first, zigzag-encoded so that small ones are short.
     mutating func varint() throws(MalformedRecord) -> Int64 {
         var folded: UInt64 = 0
         for shift in stride(from: UInt64(0), to: 70, by: 7) {
@@ -65,7 +65,7 @@ struct RecordReader {
                 return Int64(bitPattern: folded >> 1) ^ -Int64(bitPattern: folded & 1)
             }
         }
-        throw MalformedRecord(description: "\(what) with a number past 64 bits")
+        throw MalformedRecord(description: "\(what) with a number above 64 bits")
     }
 }
 

@@ -1,12 +1,12 @@
 import Media
 
-/// Sequence numbers that have been seen, from 1 on: a watermark, and what is known beyond it.
+/// A set of sequence numbers, from 1 on: a watermark, and ranges beyond it.
 ///
-/// Numbers come nearly in order, so the part beyond the watermark stays short.
+/// Numbers are added nearly in order, so there are few ranges beyond the watermark.
 package struct SequenceSet: Hashable, Sendable {
-    /// Every number up to here is in the set; 0: none.
+    /// Every number up to this one is in the set; 0: none.
     package private(set) var watermark: UInt64
-    /// Disjoint ranges beyond the watermark, ascending, none touching another.
+    /// Disjoint, non-adjacent ranges beyond the watermark, ascending.
     private var beyond: [ClosedRange<UInt64>] = []
 
     /// A set of all numbers up to `watermark`.
@@ -14,15 +14,15 @@ package struct SequenceSet: Hashable, Sendable {
         self.watermark = watermark
     }
 
-    /// Adds a range; numbers that are in the set already change nothing.
-    /// - Returns: how many of them were there before.
+    /// Adds a range; numbers that are already in the set change nothing.
+    /// - Returns: how many of them were in it already.
     @discardableResult
     package mutating func insert(_ range: ClosedRange<UInt64>) -> UInt64 {
         var known: UInt64 = 0
         if range.lowerBound <= watermark {
             known = (range.lowerBound...min(range.upperBound, watermark)).count64
         }
-        // Those that it overlaps or touches: a file may have a great many ranges, and they come in order.
+        // The ranges that it overlaps or touches: a file may have very many ranges, and they are added in order.
         let first = place { $0.upperBound.clampedAdding(1) >= range.lowerBound }
         let end = place { $0.lowerBound > range.upperBound.clampedAdding(1) }
         var merged = range
@@ -40,7 +40,7 @@ package struct SequenceSet: Hashable, Sendable {
         return known
     }
 
-    /// The place of the first range for which something holds that holds for all behind it, too.
+    /// The index of the first range that meets a condition that all later ranges meet, too.
     private func place(where holds: (ClosedRange<UInt64>) -> Bool) -> Int {
         var places = 0..<beyond.count
         while !places.isEmpty {

@@ -6,28 +6,28 @@ import Glibc
 package struct UTCTime: Hashable, Comparable, Sendable, CustomStringConvertible {
     package let nanoseconds: Int64
 
-    /// How far from 1970 what is read may lie, either way (the years 1827 to 2112): the difference of two such instants has room
-    /// for more within 64 bits.
+    /// Maximum distance of a read time from 1970, in either direction (the years 1827 to 2112): the difference of two such
+    /// instants fits in 64 bits, with a margin.
     static let farthestNanoseconds: UInt64 = 4_500_000_000_000_000_000
 
     package init(nanoseconds: Int64) {
         self.nanoseconds = nanoseconds
     }
 
-    /// A file's time, which is what the clock said and what anybody made of it: not farther than ``farthestNanoseconds``.
+    /// A file's time, which depends on the system clock and may have been changed by anyone: clamped to ``farthestNanoseconds``.
     init(clamping time: timespec) {
         let farthest = Int(Self.farthestNanoseconds / 1_000_000_000)
         let seconds = min(max(time.tv_sec, -farthest), farthest)
         self.init(nanoseconds: Int64(seconds) * 1_000_000_000 + Int64(time.tv_nsec))
     }
 
-    /// `2026-11-20T22:40:00.000Z` (RFC 3339), cut to milliseconds.
+    /// `2026-11-20T22:40:00.000Z` (RFC 3339), truncated to milliseconds.
     package var description: String { text(timeSeparator: ":") }
 
-    /// `2026-11-20T22-40-00.000Z`: the same as a file's name, which some systems allow no colons in.
+    /// `2026-11-20T22-40-00.000Z`: the same for file names, in which some systems do not allow colons.
     package var fileName: String { text(timeSeparator: "-") }
 
-    /// Reads what ``fileName`` writes; nil for what is farther than ``farthestNanoseconds``.
+    /// Reads what ``fileName`` writes; nil for times beyond ``farthestNanoseconds``.
     package init?(fileName: some StringProtocol) {
         let bytes = Array(fileName.utf8)
         guard bytes.count == 24, bytes[23] == UInt8(ascii: "Z") else { return nil }
@@ -51,16 +51,16 @@ package struct UTCTime: Hashable, Comparable, Sendable, CustomStringConvertible 
         parts.tm_sec = number(17..<19)
         let wanted = parts
         let seconds = timegm(&parts)
-        // timegm accepts the 40th of a month and moves on: such a name was not written by us.
+        // timegm normalises an invalid date such as the 40th: this program writes no such names.
         guard parts.tm_mon == wanted.tm_mon, parts.tm_mday == wanted.tm_mday,
             parts.tm_hour == wanted.tm_hour, parts.tm_min == wanted.tm_min
         else { return nil }
-        // Four digits of a year say more than 64 bits of nanoseconds do.
+        // Four digits of a year can exceed 64 bits of nanoseconds.
         guard seconds.magnitude < Self.farthestNanoseconds / 1_000_000_000 else { return nil }
         nanoseconds = Int64(seconds) * 1_000_000_000 + Int64(number(20..<23)) * 1_000_000
     }
 
-    /// Reads a session's name: its zero, perhaps with a number that tells it from others of the same zero.
+    /// Reads a session's name: its zero, possibly with a number that distinguishes it from others of the same zero.
     init?(sessionName: String) {
         let number = sessionName.dropFirst(24)
         guard number.isEmpty || number.first == "-" && Int(number.dropFirst()) ?? 0 > 1 else {
@@ -69,7 +69,7 @@ package struct UTCTime: Hashable, Comparable, Sendable, CustomStringConvertible 
         self.init(fileName: sessionName.prefix(24))
     }
 
-    /// The instant so many nanoseconds later.
+    /// The instant this many nanoseconds later.
     package func advanced(by nanoseconds: Int64) -> UTCTime {
         UTCTime(nanoseconds: self.nanoseconds.clampedAdding(nanoseconds))
     }

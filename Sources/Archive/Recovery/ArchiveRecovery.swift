@@ -1,17 +1,18 @@
 import Media
 import Glibc
 
-/// Puts an archive in order before a collector records into it: nobody else may be writing there.
+/// Recovers an archive before a collector records into it. No other program may be writing to it.
 ///
-/// Open sessions are those whose description does not say that they are finished. Their files are read and their torn tails
-/// cut. The newest session that was not ended goes on: its newest files stay open, and what is on disk is known by number.
-/// All others are finished. Every step can be cut short and done again.
+/// A session is open if its description does not mark it as finished. The files of open sessions are read, and their torn tails
+/// are cut off. The newest open session that has not ended is resumed: its newest files stay open, and the numbers of the records
+/// on disk are determined. All other open sessions are finished. Every step can be interrupted and repeated.
 ///
-/// A session may be open whatever its name, which is as right as the clock was: all are looked at. Of those that are finished, the end
-/// of the description tells.
+/// A session's name may be wrong, because it depends on the clock; therefore every session is checked, whatever its name. Of a
+/// finished session, only the end of the description is read.
 package struct ArchiveRecovery {
-    /// Finished sessions whose description is read whole, the newest by name and the newest by the time of writing: agents that missed
-    /// the end of one are told what need not be sent again. Before a thousand others they have heard of it.
+    /// Number of finished sessions whose description is read completely: the newest by name, and the newest by modification time.
+    /// Agents that missed the end of such a session are told which records need not be sent again. They have learned of the end
+    /// long before there are a thousand newer sessions.
     private static let rememberedSessions = 1_000
 
     private let layout: ArchiveLayout
@@ -19,10 +20,10 @@ package struct ArchiveRecovery {
     private let idleTimeoutNanoseconds: Int64
     private var archive = RecoveredArchive()
 
-    /// Puts the archive in order.
-    /// - Parameter idleTimeoutNanoseconds: a session into which nothing has been written for so long does not go on; 0: every
-    ///   session does.
-    /// - Throws: when the archive's directories cannot be read or written; what is wrong with one file is a note.
+    /// Recovers the archive.
+    /// - Parameter idleTimeoutNanoseconds: a session that nothing has been written into for so long is not resumed; 0: every
+    ///   session is.
+    /// - Throws: when the archive's directories cannot be read or written; an error in one file becomes a note.
     package static func run(
         _ layout: ArchiveLayout, now: UTCTime, idleTimeoutNanoseconds: Int64
     ) throws(ArchiveError) -> RecoveredArchive {
@@ -57,7 +58,7 @@ package struct ArchiveRecovery {
         self.idleTimeoutNanoseconds = idleTimeoutNanoseconds
     }
 
-    /// Sessions that are open, or of which nobody can tell at a glance, and the newest that are finished; oldest first.
+    /// Sessions that are open or whose state cannot be determined quickly, and the newest finished ones; oldest first.
     private func sessionsToRead() throws(ArchiveError) -> [String] {
         let names = try layout.sessionNames()
         let newest = names.suffix(Self.rememberedSessions).startIndex
@@ -75,7 +76,7 @@ package struct ArchiveRecovery {
         return wanted.sorted().map { names[$0] }
     }
 
-    /// Whether nothing has been written into a session for too long, by its files' own times.
+    /// Whether nothing has been written into a session for too long, by the modification times of its files.
     private func isIdle(_ session: String) throws(ArchiveError) -> Bool {
         guard idleTimeoutNanoseconds > 0 else { return false }
         var last = try FileSystem.modified(layout.manifest(session))
@@ -88,11 +89,11 @@ package struct ArchiveRecovery {
         return now.nanoseconds - last.nanoseconds >= idleTimeoutNanoseconds
     }
 
-    /// A session's description; one that is not readable is made anew from what the session's name says, and the session
-    /// ends with that. Nil where there is nothing to recover.
+    /// A session's description. If it is not readable, a new one is created from the session's name, and the session is finished.
+    /// Nil where there is nothing to recover.
     private mutating func manifest(_ session: String) throws(ArchiveError) -> SessionManifest? {
         let path = layout.manifest(session)
-        // What a replacement that was cut short has left.
+        // Left by an interrupted replacement.
         try FileSystem.remove("\(path).new", on: layout.disk)
         guard FileSystem.exists(path) else { return try orphan(session) }
         let manifest: SessionManifest
@@ -108,7 +109,7 @@ package struct ArchiveRecovery {
             }
             return interrupted(session, zero: zero)
         }
-        // A directory that was copied under another name is recovered where it is.
+        // A directory that was copied under another name is recovered in its present place.
         var own = manifest
         own.session = session
         guard try isBlank(session, manifest) else { return own }
@@ -116,7 +117,7 @@ package struct ArchiveRecovery {
         return try orphan(session)
     }
 
-    /// Whether a session was described, which is the first that is done for it, and then a crash came.
+    /// Whether a crash came directly after a session's description was written, which is the first step.
     private func isBlank(
         _ session: String, _ manifest: SessionManifest
     ) throws(ArchiveError) -> Bool {
@@ -126,7 +127,7 @@ package struct ArchiveRecovery {
         return try layout.sourceNames(session).isEmpty
     }
 
-    /// A session whose description was never written, or is all that there is of it: a crash in its first moment.
+    /// A session without a description, or with nothing but a description: a crash in its first moment.
     private mutating func orphan(_ session: String) throws(ArchiveError) -> SessionManifest? {
         guard let zero = UTCTime(sessionName: session) else { return nil }
         var hasContent = false
@@ -143,10 +144,10 @@ package struct ArchiveRecovery {
             try FileSystem.remove(layout.ledger(session, name), on: layout.disk)
             _ = layout.disk.removeDirectory(layout.source(session, name))
         }
-        // Only an empty directory goes; anything that is not ours keeps it.
+        // Only an empty directory is removed; unknown content prevents that.
         if layout.disk.removeDirectory(layout.session(session)) == 0 {
             archive.notes.append(
-                RecoveryNote(.info, "removed session \(session), in which nothing was recorded"))
+                RecoveryNote(.info, "removed session \(session): nothing was recorded in it"))
         }
         return nil
     }
@@ -159,7 +160,7 @@ package struct ArchiveRecovery {
         return manifest
     }
 
-    /// What agents that missed the end of a finished session need not send again.
+    /// Collects the records of a finished session that agents which missed its end need not send again.
     private mutating func remember(_ manifest: SessionManifest) {
         for source in manifest.sources {
             for end in source.spools ?? [] where end.sequences.highest > 0 {
@@ -172,7 +173,7 @@ package struct ArchiveRecovery {
         }
     }
 
-    /// Joins what is known of a spool from several sessions.
+    /// Joins the records of a spool from several sessions.
     private mutating func add(_ recorded: RecordedSpool, of source: String) {
         var all = archive.spools[source, default: []]
         if let index = all.firstIndex(where: { $0.spool == recorded.spool }) {
@@ -228,6 +229,6 @@ package struct ArchiveRecovery {
         try FileSystem.replace(
             layout.manifest(manifest.session), with: manifest.encoded(), on: layout.disk)
         archive.notes.append(
-            RecoveryNote(.warning, "finished session \(manifest.session), which a crash had left"))
+            RecoveryNote(.warning, "finished session \(manifest.session), left open by a crash"))
     }
 }

@@ -1,18 +1,20 @@
 import CLinux
 import Glibc
 
-/// A session that is over, as the end of its description says: four system calls, where an archive may have a hundred thousand.
+/// A finished session, recognised by the end of its description: four system calls per session, because an archive may have a
+/// hundred thousand sessions.
 struct FinishedSession {
-    /// A description ends in its state and its zero, the keys being sorted: they take half of this.
+    /// Bytes read from the end of a description. Its keys are sorted, so it ends in its state and its zero: they take half of
+    /// this.
     private static let tailBytes = 512
-    /// As ``SessionManifest/encoded()`` writes it. Within a text, the quotes would have a backslash before them.
+    /// As ``SessionManifest/encoded()`` writes it. Within a text value, the quotes would be escaped.
     private static let mark = Array(
         "\"state\" : \"\(SessionManifest.State.finished.rawValue)\"".utf8)
 
-    /// When the description was written last, by the file's own time.
+    /// When the description was last written, by its modification time.
     let written: UTCTime
 
-    /// Looks at a session's description; nil when that does not say that the session is finished, or cannot be read.
+    /// Checks a session's description; nil when it does not mark the session as finished, or cannot be read.
     init?(_ path: String) {
         let descriptor = CLinux_open(path, O_RDONLY | O_CLOEXEC, 0)
         guard descriptor >= 0 else { return nil }

@@ -1,9 +1,9 @@
-/// Puts a ledger in order: what follows its last whole line is cut, and the rest is durable.
+/// Recovers a ledger: everything after its last complete line is cut off, and the rest is made durable.
 ///
-/// Damaged lines in front of that stay: `verify` names them, and no line depends on another. Only lines with zeros in them go:
-/// they are pages that a power cut took, and what was on those was never called durable.
+/// Damaged lines before that stay: `verify` reports them, and no line depends on another. Only lines with zeros in them are
+/// removed: they are pages lost in a power cut, and were never reported as durable.
 enum LedgerRecovery {
-    /// A ledger larger than this was not written by us.
+    /// A larger ledger was not written by this program.
     private static let maximumBytes = 256 << 20
 
     struct Outcome: Sendable {
@@ -18,7 +18,7 @@ enum LedgerRecovery {
         let bytes = try FileSystem.read(path, limit: maximumBytes)
         let whole = bytes.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
         if whole < bytes.count { try file.cut(to: UInt64(whole)) }
-        // What is told to agents as durable has to be so.
+        // What agents are told is durable has to be durable.
         try file.synchronize()
         let kept = withoutLostPages(bytes[..<whole])
         if kept.count < whole { try FileSystem.replace(path, with: kept, on: disk) }

@@ -1,11 +1,11 @@
 import Media
 
-/// Records that are on either side of a session's end.
+/// Records at the boundary between two sessions.
 ///
-/// What a crash kept from the disk comes again, but not into a session that is over; and what that one has behind it does not come again.
-/// Each session says what belongs to the other, so that both are whole.
+/// Records that were lost in a crash are sent again, but not into a session that has ended; and records that an earlier session
+/// has are not sent again. Each session's ledger records what belongs to the other one, so that both are complete.
 extension SourceRecovery {
-    /// The session has ended with holes: what is not on disk may still come, but no longer here.
+    /// The session has ended with holes: what is not on disk may still arrive, but in a later session.
     mutating func sayWhatComesLater(of spool: RecordedSpool) {
         var said = spool.sequences
         let identity = spool.spool.description
@@ -20,7 +20,7 @@ extension SourceRecovery {
         }
     }
 
-    /// The session goes on, and agents will not send again what earlier ones have: it is no hole in this one.
+    /// The session is resumed, and agents will not send records again that earlier sessions have: those are no gap in this one.
     mutating func sayWhatCameEarlier(of spool: RecordedSpool) {
         guard let other = elsewhere.first(where: { $0.spool == spool.spool }) else { return }
         let lowest = lowestNumber(of: spool.spool)

@@ -1,6 +1,6 @@
 package import Media
 
-/// Samples of one track with consecutive numbers that are in a file, and where they end.
+/// Samples of one track with consecutive numbers in a file, and their end on the timeline.
 package struct RunOnDisk: Hashable, Sendable {
     package var track: TrackKind
     package var sequences: ClosedRange<UInt64>
@@ -13,17 +13,17 @@ package struct RunOnDisk: Hashable, Sendable {
     }
 }
 
-/// Which records of one spool an archive has, recorded or explained.
+/// The records of one spool in an archive, recorded or explained.
 ///
-/// Everything here is durable. There may be more than was ever acknowledged, and it need not be without holes: sound waits
-/// for pictures, and a ledger's line does not wait for either.
+/// All of it is durable. It may include more than was ever acknowledged, and may have holes: audio waits for pictures, and a
+/// ledger line waits for neither.
 package struct RecordedSpool: Hashable, Sendable {
     /// 16 bytes.
     package var spool: SpoolID
     package var sequences: SequenceSet
-    /// The number of its goodbye, if that is here.
+    /// The number of its goodbye, if it is on disk.
     package var goodbye: UInt64?
-    /// Where tracks stood after records behind the watermark, and after the last ones in front of it; ascending.
+    /// The ends of tracks after records beyond the watermark, and after the last records before it; ascending.
     package var runs: [RunOnDisk]
 
     package init(
@@ -35,10 +35,10 @@ package struct RecordedSpool: Hashable, Sendable {
         self.runs = runs
     }
 
-    /// Whether the goodbye is here, and everything before it.
+    /// Whether the goodbye is on disk, and every record before it.
     package var hasGoodbye: Bool { goodbye.map { $0 <= sequences.watermark } ?? false }
 
-    /// Where a track stands before a record, and the number of its sample there.
+    /// The end of a track before a record, and the number of its last sample there.
     package func end(
         of track: TrackKind, before sequence: UInt64
     ) -> (end: TrackEnd, sequence: UInt64)? {
@@ -46,7 +46,7 @@ package struct RecordedSpool: Hashable, Sendable {
             .map { ($0.end, $0.sequences.upperBound) }
     }
 
-    /// Takes in what another session has of the same spool.
+    /// Adds the records of the same spool in another session.
     mutating func join(_ other: RecordedSpool) {
         sequences.formUnion(other.sequences)
         goodbye = other.goodbye ?? goodbye
@@ -54,7 +54,7 @@ package struct RecordedSpool: Hashable, Sendable {
         trim()
     }
 
-    /// Forgets what no record that may still come needs.
+    /// Drops the track ends that no future record needs.
     mutating func trim() {
         runs.sort { $0.sequences.lowerBound < $1.sequences.lowerBound }
         var last: [TrackKind: Int] = [:]

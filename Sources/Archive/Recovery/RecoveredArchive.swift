@@ -1,18 +1,18 @@
 package import Media
 
-/// An archive in order, after whatever ended the collector before.
+/// The result of a recovery.
 package struct RecoveredArchive: Sendable {
-    /// The session that goes on, if one was open.
+    /// The session to resume, if one was open.
     package var session: RecoveredSession?
-    /// By source: what of its spools is on disk, so that nothing is asked for, or recorded, twice.
+    /// By source: the records of its spools that are on disk, so that nothing is requested or recorded twice.
     package var spools: [String: [RecordedSpool]] = [:]
-    /// What was found and done, for the log.
+    /// Findings and actions, for the log.
     package var notes: [RecoveryNote] = []
 
     package init() {}
 }
 
-/// A session that was open, and the sources that have a place in it.
+/// A session that was open, and its sources.
 package struct RecoveredSession: Sendable {
     package var manifest: SessionManifest
     package var sources: [RecoveredSource]
@@ -23,24 +23,24 @@ package struct RecoveredSession: Sendable {
     }
 }
 
-/// A source's part of a session as it was left.
+/// The state of a source's part of a session.
 package struct RecoveredSource: Sendable {
     package var entry: SessionManifest.Source
     /// The formats of its newest file.
     package var formats: [TrackFormat]
-    /// The spool that its newest records are of; nil before the first.
+    /// The spool of its newest records; nil before the first one.
     package var spool: SpoolID?
-    /// All spools that it had in this session.
+    /// All its spools in this session.
     package var spools: [SpoolID]
-    /// Where each track stands.
+    /// The end of each track.
     package var ends: [TrackKind: TrackEnd]
-    /// How its agent's clock was mapped last.
+    /// The last clock model.
     package var clock: RecordedClock?
     /// Session time of its files, nanoseconds.
     package var origins: [Int64]
-    /// The file that can be gone on with.
+    /// The file that can be resumed.
     package var open: UnfinishedSegment?
-    /// What its ledger takes.
+    /// The size of its ledger.
     package var ledgerBytes: Int64 = 0
 
     package init(entry: SessionManifest.Source) {
@@ -52,13 +52,13 @@ package struct RecoveredSource: Sendable {
     }
 }
 
-/// How an agent's clock was mapped in the newest fragment of its source.
+/// The clock model in the newest fragment of a source.
 package struct RecordedClock: Hashable, Sendable {
-    /// Whose clock: 16 bytes.
+    /// The clock's epoch: 16 bytes.
     package var epoch: EpochID
-    /// Offset, bound and skew, on the session's timeline: collector less agent, the session's zero being 0.
+    /// Offset, bound and skew on the session's timeline: collector minus agent, with the session's zero as 0.
     package var clock: FragmentRecord.Clock
-    /// The agent's clock where that held.
+    /// The time on the agent's clock at which that applied.
     package var agentNanoseconds: Int64
 
     package init(epoch: EpochID, clock: FragmentRecord.Clock, agentNanoseconds: Int64) {
@@ -68,7 +68,7 @@ package struct RecordedClock: Hashable, Sendable {
     }
 }
 
-/// One line on what recovery found.
+/// A log line of the recovery.
 package struct RecoveryNote: Hashable, Sendable {
     package enum Level: Sendable { case info, warning, error }
 

@@ -3,26 +3,26 @@ import Glibc
 import MP4
 import Media
 
-/// Puts one file of an interrupted session in order.
+/// Recovers one file of an interrupted session.
 ///
-/// Every step may be cut short and done again: a cut is a cut, and a file whose finishing was interrupted is cut back to its
-/// fragments and finished anew.
+/// Every step can be interrupted and repeated. Cutting a tail is idempotent, and a file whose finishing was interrupted is cut
+/// back to its fragments and finished again.
 enum SegmentRecovery {
     enum Outcome: Sendable {
-        /// An ordinary MP4 already.
+        /// Already an ordinary MP4.
         case finished(SegmentSurvey)
-        /// Still growing; its torn tail is cut, and all of it is durable.
+        /// Still growing; its torn tail is cut off, and all of it is durable.
         case open(SegmentSurvey, UnfinishedSegment, cutBytes: Int64)
-        /// Nothing was in it: removed.
+        /// It contained nothing, and was removed.
         case empty
-        /// Not what was written, and left as it is.
+        /// Damaged, and left unchanged.
         case setAside(String, SegmentSurvey?)
     }
 
-    /// A file without a readable beginning that is larger may hold media.
+    /// A larger file may contain media even if its header is not readable.
     private static let headerBytes: UInt64 = 64 << 10
 
-    /// Whether a file has its final index: 16 bytes tell.
+    /// Whether a file has its final index: 16 bytes show it.
     static func isFinished(_ path: String) throws(ArchiveError) -> Bool {
         let descriptor = CLinux_open(path, O_RDONLY | O_CLOEXEC, 0)
         guard descriptor >= 0 else { throw .system(operation: "open", path: path, errno: errno) }
@@ -33,7 +33,7 @@ enum SegmentRecovery {
         return type == Array("mdat".utf8)
     }
 
-    /// Reads a file, and takes a torn tail away.
+    /// Reads a file, and cuts off a torn tail.
     static func recover(_ path: String, on disk: any Disk) throws(ArchiveError) -> Outcome {
         let file = try RecordingFile(reopening: path, on: disk)
         try file.readAnew()
@@ -60,7 +60,7 @@ enum SegmentRecovery {
         for run in survey.fragments.flatMap(\.runs) { ends[run.track] = run.end }
         let cut = survey.sizeBytes - survey.validEnd
         if cut > 0 { try file.cut(to: UInt64(survey.validEnd)) }
-        // What is told to agents as durable has to be so.
+        // What agents are told is durable has to be durable.
         try file.synchronize()
         return .open(
             survey,
@@ -70,12 +70,12 @@ enum SegmentRecovery {
                 sizeBytes: UInt64(survey.validEnd), ends: ends), cutBytes: cut)
     }
 
-    /// Makes a recovered file an ordinary MP4.
+    /// Turns a recovered file into an ordinary MP4.
     static func finish(_ segment: UnfinishedSegment, on disk: any Disk) throws(ArchiveError) {
         try SegmentFinisher.finish(RecordingFile(reopening: segment.path, on: disk))
     }
 
-    /// Whether a file is so short that it ended within its own beginning.
+    /// Whether a file is so short that it ends within its header.
     private static func isWithoutMedia(_ file: RecordingFile) throws(ArchiveError) -> Bool {
         guard file.sizeBytes <= headerBytes else { return false }
         let bytes = try FileSystem.read(file.path, limit: Int(headerBytes))

@@ -1,48 +1,58 @@
 import Media
 import MP4
 
-/// What one file holds, found by reading the heads of its fragments; of the end, which a power cut may have torn, the media too.
-struct SegmentSurvey: Sendable {
-    /// What a power cut can damage: only what was written since the last `fdatasync`, a second before. This is as much as a
-    /// backlog brings in that time, at over 200 Mbit/s; media further in front have been durable.
-    static let unsettledBytes: Int64 = 32 << 20
-    /// As many fragments may lie behind a flaw that counts as torn: what a live source writes in some seconds. Behind bit rot
-    /// there are more, and they are worth keeping.
+/// The content of one file, from the headers of its fragments. At the end, which a power cut may have torn, the media are checked
+/// too.
+package struct SegmentSurvey: Sendable {
+    /// The part of a file's end that a power cut can have damaged: whoever writes a file never has more of it that is not durable.
+    package static let unsettledBytes: Int64 = 32 << 20
+    /// The unit in which a power cut loses what was written: the rest of a page that did not reach the disk reads as zeros.
+    private static let pageBytes: Int64 = 4_096
+    /// Fewer zeros at the edge of a page prove nothing: they may be what was written.
+    private static let shortestZeros = 64
+    /// Maximum number of fragments after a flaw that still counts as torn: what a live source writes in some seconds. After bit
+    /// rot there are more, and they are worth keeping.
     static let unsettledFragments = 8
 
-    /// A fragment that is whole.
+    /// A complete fragment.
     struct Fragment: Sendable {
         var range: Range<Int64>
         var spool: SpoolID
         var runs: [RunOnDisk]
         var media: Range<Int64>
         var pieces: [FragmentRecord.Piece]
-        /// None in records that do not say where zero was.
+        /// Nil in records that do not contain the zero.
         var clock: RecordedClock?
     }
 
-    /// Where the file is not what was written.
+    /// The first place where the file is damaged.
     struct Flaw: Sendable {
         var offset: Int64
         var reason: String
+        /// The end of the fragment that begins there; nil: its head cannot be read.
+        var end: Int64?
+        /// Whether a part of it is zeros from the edge of a page to the edge of a page, as a power cut leaves it.
+        var hasLostPage = false
     }
 
     let isFinished: Bool
     let sizeBytes: Int64
     private(set) var fragments: [Fragment] = []
-    /// The byte behind the last whole fragment.
+    /// The byte after the last complete fragment.
     private(set) var validEnd: Int64
     private(set) var flaw: Flaw?
-    /// Fragments that lie behind the flaw, readable or not.
+    /// Fragments after the flaw, readable or not.
     private var fragmentsBehindFlaw = 0
     private(set) var sessionZero: UTCTime?
     private(set) var plan: SegmentPlan?
-    /// The digest of the last whole fragment's `moof`.
+    /// The digest of the last complete fragment's `moof`.
     private(set) var chain: Digest
+    /// Whether the flaw is that the head before it has another digest.
+    private var isChainBroken = false
     private let movie: Movie
 
     /// Reads a file.
-    /// - Throws: when it cannot be read, or does not begin as a recording.
+    /// - Throws: when it cannot be read, or does not begin like a recording.
     init(of source: DescriptorSource) throws(MP4Error) {
         var scanner = try FragmentScanner(source)
         let layout = scanner.layout
@@ -56,7 +66,9 @@ struct SegmentSurvey: Sendable {
             do throws(FragmentRecord.Malformed) {
                 try append(fragment)
             } catch {
-                flaw = Flaw(offset: fragment.range.lowerBound, reason: error.description)
+                flaw = Flaw(
+                    offset: fragment.range.lowerBound, reason: error.description,
+                    end: fragment.range.upperBound)
                 break
             }
             let moof = fragment.moof
@@ -69,28 +81,32 @@ struct SegmentSurvey: Sendable {
         guard !isFinished else { return }
         try checkUnsettled(source)
         if let flaw, sizeBytes - flaw.offset <= Self.unsettledBytes {
-            fragmentsBehindFlaw = Self.countRecords(
-                in: try source.read(at: flaw.offset, count: Int(sizeBytes - flaw.offset)))
+            let behind = try source.read(at: flaw.offset, count: Int(sizeBytes - flaw.offset))
+            fragmentsBehindFlaw = Self.countRecords(in: behind)
+            self.flaw?.hasLostPage = Self.hasLostPage(behind, of: flaw)
+            if isChainBroken { try checkHeadBeforeFlaw(source) }
         }
     }
 
-    /// Whether what is wrong, if anything, is what a power cut can have torn.
+    /// Whether the flaw, if any, is one that a power cut can cause.
     var isTornOnly: Bool {
         guard let flaw else { return true }
         return sizeBytes - flaw.offset <= Self.unsettledBytes
-            && fragmentsBehindFlaw <= (fragments.isEmpty ? 0 : Self.unsettledFragments)
+            && (flaw.hasLostPage
+                || fragmentsBehindFlaw <= (fragments.isEmpty ? 0 : Self.unsettledFragments))
     }
 
-    /// The formats that the file declares.
+    /// The formats declared in the file.
     var formats: [TrackFormat] { movie.tracks.compactMap(\.format) }
 
     private mutating func append(_ fragment: ScannedFragment) throws(FragmentRecord.Malformed) {
         let payloads = fragment.userBoxes.filter { $0.userType == FragmentRecord.userType }
         guard let payload = payloads.first?.payload, payloads.count == 1 else {
-            throw .init(description: "a fragment with \(payloads.count) records of its origin")
+            throw .init(description: "a fragment with \(payloads.count) fragment records")
         }
         let record = try FragmentRecord(parsing: payload)
         guard record.chain == chain else {
+            isChainBroken = true
             throw .init(description: "the chain of digests is broken before this fragment")
         }
         if plan == nil { begin(record) }
@@ -99,14 +115,14 @@ struct SegmentSurvey: Sendable {
             zip(runs, fragment.runs).allSatisfy({
                 $0.track == $1.track && Int($0.samples) == $1.samples.count
             })
-        else { throw .init(description: "a record of other samples than there are") }
-        // No digest covers the head of the last fragment yet. What of it did not reach the disk before a power cut is zeros, and no
-        // sample is written that has no bytes or lasts no time.
+        else { throw .init(description: "a fragment record that does not match the samples") }
+        // No digest covers the header of the last fragment yet. Parts of it that did not reach the disk before a power cut are
+        // zeros, and no written sample has zero bytes or zero duration.
         guard
             fragment.runs.allSatisfy({ run in
                 run.samples.allSatisfy { $0.sizeBytes > 0 && $0.duration > 0 }
             })
-        else { throw .init(description: "a fragment whose head has zeros in the place of samples") }
+        else { throw .init(description: "a fragment header with zeros instead of samples") }
         fragments.append(
             Fragment(
                 range: fragment.range,
@@ -115,7 +131,7 @@ struct SegmentSurvey: Sendable {
                 pieces: record.pieces, clock: Self.clock(of: record)))
     }
 
-    /// How the agent's clock was mapped in a fragment.
+    /// The clock model in a fragment.
     private static func clock(of record: FragmentRecord) -> RecordedClock? {
         guard let zero = record.collectorZeroNanoseconds, let run = record.pieces.last?.runs.last
         else { return nil }
@@ -125,7 +141,7 @@ struct SegmentSurvey: Sendable {
             epoch: record.epoch, clock: clock, agentNanoseconds: run.firstDTSNanoseconds)
     }
 
-    /// The file's description, as it was given to its writer.
+    /// The file's description, as it was passed to its writer.
     private mutating func begin(_ record: FragmentRecord) {
         sessionZero = record.sessionZero
         let origin = record.segmentOriginNanoseconds
@@ -154,7 +170,8 @@ struct SegmentSurvey: Sendable {
                 timescale: track?.format.timescale ?? .video))
     }
 
-    /// Compares the media that may not have been durable with their digests, and takes back what differs and all behind it.
+    /// Compares the media that may not have been durable with their digests, and drops the first damaged fragment and all later
+    /// ones.
     private mutating func checkUnsettled(_ source: DescriptorSource) throws(MP4Error) {
         let settled = sizeBytes - Self.unsettledBytes
         guard let first = fragments.firstIndex(where: { $0.range.upperBound > settled }) else {
@@ -165,20 +182,56 @@ struct SegmentSurvey: Sendable {
             let media = try source.read(
                 at: fragment.media.lowerBound, count: fragment.media.count)
             guard !Self.match(media, fragment.pieces) else { continue }
-            flaw = Flaw(
-                offset: fragment.range.lowerBound, reason: "media are not what was received")
-            validEnd = fragment.range.lowerBound
-            fragments.removeSubrange(index...)
-            if let last = fragments.last {
-                let head = last.range.lowerBound..<last.media.lowerBound
-                // The header of `mdat` stands between `moof` and the media.
-                chain = Digest(of: try source.read(at: head.lowerBound, count: head.count - 8))
-            }
-            return
+            let flaw = Flaw(
+                offset: fragment.range.lowerBound, reason: "media differ from what was received",
+                end: fragment.range.upperBound)
+            return try takeBack(index, flaw, source)
         }
     }
 
-    /// How many fragment records begin in `bytes`, by their user type.
+    /// Takes back the last whole fragment where it is its head that a power cut has changed.
+    private mutating func checkHeadBeforeFlaw(_ source: DescriptorSource) throws(MP4Error) {
+        guard let last = fragments.last?.range, flaw?.offset == last.upperBound else { return }
+        let changed = Flaw(
+            offset: last.lowerBound, reason: "a fragment whose head has zeros",
+            end: last.upperBound, hasLostPage: true)
+        let bytes = try source.read(at: last.lowerBound, count: last.count)
+        guard Self.hasLostPage(bytes, of: changed) else { return }
+        try takeBack(fragments.count - 1, changed, source)
+    }
+
+    /// Takes back a fragment, and all behind it.
+    private mutating func takeBack(
+        _ index: Int, _ flaw: Flaw, _ source: DescriptorSource
+    ) throws(MP4Error) {
+        self.flaw = flaw
+        validEnd = flaw.offset
+        fragments.removeSubrange(index...)
+        if let last = fragments.last {
+            let head = last.range.lowerBound..<last.media.lowerBound
+            // The header of `mdat` stands between `moof` and the media.
+            chain = Digest(of: try source.read(at: head.lowerBound, count: head.count - 8))
+        }
+    }
+
+    /// Whether a page of a flawed fragment is zeros, as far as the fragment lies in it.
+    /// - Parameter bytes: from the flaw's beginning on.
+    private static func hasLostPage(_ bytes: [UInt8], of flaw: Flaw) -> Bool {
+        let nextPage = (flaw.offset / pageBytes + 1) * pageBytes
+        // Without a head, the zeros may be what is in its place.
+        let end = min(flaw.end ?? nextPage + pageBytes, flaw.offset + Int64(bytes.count))
+        var page = flaw.offset
+        var next = nextPage
+        while page < end {
+            let part = bytes[Int(page - flaw.offset)..<Int(min(next, end) - flaw.offset)]
+            if part.count >= shortestZeros, part.allSatisfy({ $0 == 0 }) { return true }
+            page = next
+            next += pageBytes
+        }
+        return false
+    }
+
+    /// The number of fragment records in `bytes`, found by their user type.
     private static func countRecords(in bytes: [UInt8]) -> Int {
         let type = FragmentRecord.userType
         return bytes.withUnsafeBytes { all in

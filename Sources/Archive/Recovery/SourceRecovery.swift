@@ -1,26 +1,28 @@
 import Media
 
-/// Puts one source's part of an interrupted session in order.
+/// Recovers one source's part of an interrupted session.
 ///
-/// Nothing that is wrong with one file stops the others: it is said in the log and in the ledger.
+/// An error in one file does not stop the recovery of the others: it is reported in the log and in the ledger.
 package struct SourceRecovery {
-    /// What follows on the recovery.
+    /// What happens after the recovery.
     package enum Purpose: Hashable, Sendable {
-        /// The session is over: every file is finished.
+        /// The session has ended: every file is finished.
         case finish
-        /// The session goes on, and so does its newest file.
+        /// The session is resumed, and so is its newest file.
         case goOn
-        /// A file could not be written any further, and this is why: all files are finished, the session goes on. While it is
-        /// patient, what cannot be read now is an error: it may be readable in a moment, and would then be there twice.
+        /// A file could no longer be written, for this reason: all files are finished, and the session continues. While it is
+        /// patient, an unreadable file is an error: the file may be readable in a moment, and its records would then be stored
+        /// twice.
         case rescue(String, isPatient: Bool)
     }
 
-    /// Finished files of each spool that are read too, those with its last numbers. The disk makes ledger and files durable
-    /// together every second, so that what is older than the last finished file has long been: one more is for what was late, and
-    /// another because sound at the end of a file has later numbers than the next file's first picture.
+    /// How many finished files of each spool are also read, those with the highest numbers. Ledger and files become durable
+    /// together every second, so records older than the last finished file have long been durable. One more file is read for late
+    /// records. Another one is read because audio at the end of a file has later numbers than the next file's first picture.
     static let finishedFilesRead = 3
-    /// So are those that were written to in the time before these. Where a box is slow, its sound may come seconds behind its pictures;
-    /// where it is interrupted, too, some short files lie between a long one's first number and its last.
+    /// Finished files that were written to within this time before them are read too. On a slow box, audio may arrive seconds
+    /// after its pictures; if there are interruptions as well, some short files lie between a long one's first number and its
+    /// last.
     static let lateNanoseconds: Int64 = 60_000_000_000
 
     let layout: ArchiveLayout
@@ -34,14 +36,14 @@ package struct SourceRecovery {
     var entries: [LedgerEntry] = []
     var written: [LedgerEntry] = []
     var surveys: [SegmentSurvey] = []
-    /// What of the source's spools is here.
+    /// The records of the source's spools in this session.
     package internal(set) var spools: [RecordedSpool] = []
-    /// Spools of which finished files were not read: the number before which everything of them is on disk.
+    /// For spools with finished files that were not read: the number before which all records are on disk.
     private var settledBefore: [SpoolID: UInt64] = [:]
-    /// What is in files whose removal was cut short.
+    /// Records in files whose removal was interrupted.
     private var removing: [(spool: SpoolID, ranges: [ClosedRange<UInt64>])] = []
     private var hasDamage = false
-    /// What earlier sessions have of the source's spools.
+    /// Records of the source's spools in earlier sessions.
     var elsewhere: [RecordedSpool] = []
 
     package init(
@@ -56,7 +58,7 @@ package struct SourceRecovery {
         self.now = now
     }
 
-    /// What was found and put in order; what of its spools is here, ``spools`` says then.
+    /// Recovers the source; ``spools`` then contains the records on disk.
     package mutating func run(
         _ entry: SessionManifest.Source?
     ) throws(ArchiveError) -> RecoveredSource {
@@ -87,7 +89,7 @@ package struct SourceRecovery {
         if let last { sayThatItGoesOn(last) }
         switch purpose {
         case .finish:
-            // Holes that damage has made are none that anybody fills.
+            // Holes that are due to damage are never filled.
             if !hasDamage { for spool in spools { sayWhatComesLater(of: spool) } }
         case .goOn: for spool in spools { sayWhatCameEarlier(of: spool) }
         case .rescue: break
@@ -103,22 +105,22 @@ package struct SourceRecovery {
             || entries.contains { !$0.sequences.isEmpty }
     }
 
-    /// Up to which record everything of a spool is on disk, where not all of its files were read; nil: all were. Files that were
-    /// not finished are no part of that.
+    /// Up to which record everything of a spool is on disk, if not all of its files were read; nil: all were. Unfinished files
+    /// are not included.
     private func settled(of spool: SpoolID) -> UInt64? {
         guard let before = settledBefore[spool] else { return nil }
         let open = surveys.lazy.filter { !$0.isFinished }.flatMap(\.fragments)
             .filter { $0.spool == spool }.flatMap(\.runs).map(\.sequences.lowerBound).min()
-        // Records are counted from 1; a file that says otherwise settles nothing.
+        // Records are numbered from 1; a file with another number settles nothing.
         return max(min(before, open ?? before), 1) - 1
     }
 
-    /// It has said goodbye, and nothing that came before that is missing.
+    /// Whether it has ended, and no earlier record is missing.
     private var isComplete: Bool {
         guard let last = entries.last(where: { $0.kind == .goodbye || $0.kind == .opened }),
             last.kind == .goodbye
         else { return false }
-        // A goodbye that a resumed session heard again stands for no number.
+        // A goodbye that was repeated in a resumed session has no number of its own.
         guard let line = numbered(last).first else { return true }
         return spools.contains { $0.spool == line.spool && $0.hasGoodbye }
     }
@@ -131,8 +133,8 @@ package struct SourceRecovery {
             let own = fragments.filter { $0.spool == spool }.flatMap(\.runs)
             let explained = lines.filter { $0.spool == spool }
             let identity = spool.description
-            // What was durable before the source came is not expected here. Where the line that says so is missing, a power cut took
-            // it, and may have taken anything before the first record that is here: only the agent knows.
+            // Records that were durable before the source began are not expected here. If the line that records this is missing,
+            // a power cut destroyed it, and may have destroyed anything before the first record on disk: only the agent knows.
             var base = entries.filter { $0.spool == identity }.compactMap(\.after).max() ?? 0
             if let settled = settled(of: spool) { base = max(base, settled) }
             var recorded = RecordedSpool(spool: spool, sequences: SequenceSet(upTo: base))
@@ -142,7 +144,7 @@ package struct SourceRecovery {
             }
             for line in explained { recorded.sequences.insert(line.sequences) }
             recorded.goodbye = explained.last { $0.isGoodbye }?.sequences.upperBound
-            // Times of a session that does not go on are of no use to another.
+            // The times of a session that is not resumed are of no use to another session.
             recorded.runs = purpose == .finish ? [] : own
             recorded.trim()
             found.append(recorded)
@@ -152,7 +154,7 @@ package struct SourceRecovery {
 }
 
 extension SourceRecovery {
-    /// A line of the ledger that stands for records.
+    /// A ledger line that replaces records.
     struct Numbered {
         var spool: SpoolID
         var sequences: ClosedRange<UInt64>
@@ -174,7 +176,7 @@ extension SourceRecovery {
         }
     }
 
-    /// Files that a crash kept from getting their first fragment, and their name.
+    /// Removes files that a crash prevented from getting their first fragment, and with it their name.
     private func removeUnnamed() throws(ArchiveError) {
         let directory = layout.source(session, name)
         let suffix = ArchiveLayout.segmentSuffix + SegmentWriter.unnamedSuffix
@@ -189,19 +191,19 @@ extension SourceRecovery {
             let outcome = try LedgerRecovery.recover(path, on: layout.disk)
             entries = outcome.contents.entries
             if outcome.cutBytes > 0 {
-                warn("\(path): cut lines that were not whole (\(outcome.cutBytes) bytes)")
+                warn("\(path): cut off incomplete lines (\(outcome.cutBytes) bytes)")
             }
             for line in outcome.contents.damagedLines {
                 notes.append(
                     RecoveryNote(
-                        .error, source: name, "\(path): line \(line) is not what was written"))
+                        .error, source: name, "\(path): line \(line) is damaged"))
             }
         } catch {
             notes.append(RecoveryNote(.error, source: name, "\(error)"))
         }
     }
 
-    /// Reads what has to be read, oldest first; the files that can be gone on with, or finished, are returned.
+    /// Reads the necessary files, oldest first; returns the files that can be resumed or finished.
     private mutating func recoverSegments(
         _ paths: [String]
     ) throws(ArchiveError) -> [UnfinishedSegment] {
@@ -227,11 +229,11 @@ extension SourceRecovery {
                     surveys.append(survey)
                     open.append(segment)
                     if cutBytes > 0 {
-                        warn("\(path): cut \(cutBytes) bytes behind its last whole fragment")
+                        warn("\(path): cut off \(cutBytes) bytes after its last complete fragment")
                     }
                 case .empty:
                     notes.append(
-                        RecoveryNote(.info, source: name, "\(path): removed, it held nothing yet"))
+                        RecoveryNote(.info, source: name, "\(path): removed, it contained nothing"))
                 case .setAside(let reason, let survey):
                     if let survey { surveys.append(survey) }
                     setAside(path, reason)
@@ -245,9 +247,9 @@ extension SourceRecovery {
 
     /// Finished files that need not be read.
     ///
-    /// The newest are those with the last numbers, whatever their names: a clock that was put back gives the later records the
-    /// earlier files. The last number of a file came before the file was last written to. A file that cannot be asked is read, and
-    /// found to be damaged.
+    /// The newest are those with the highest numbers, whatever their names: after a clock was set back, later records are in
+    /// files with earlier names. The last number of a file arrived before the file was last written to. A file whose status
+    /// cannot be determined is read, and then found to be damaged.
     private mutating func settled(_ finished: [String]) -> Set<String> {
         struct File {
             var path: String
@@ -256,7 +258,8 @@ extension SourceRecovery {
         }
         var files: [SpoolID: [File]] = [:]
         for path in finished {
-            // Of two spools in one file, the first is meant: of the other it holds what came first, before all of its own files.
+            // If a file contains two spools, the first one counts: of the other it contains the first records, before all of that
+            // spool's own files.
             guard let (spool, first) = SegmentNumbers.first(of: path),
                 let written = written(path)
             else { continue }
@@ -266,7 +269,7 @@ extension SourceRecovery {
         for (spool, own) in files {
             let sorted = own.sorted { $0.first < $1.first }
             let newest = sorted.suffix(Self.finishedFilesRead)
-            // The one that is first may follow upon records that are later than its own.
+            // The first of the newest files may follow records with higher numbers than its own.
             guard let second = newest.dropFirst().first,
                 let earliest = newest.map(\.written).min()
             else { continue }
@@ -279,17 +282,17 @@ extension SourceRecovery {
         return settled
     }
 
-    /// When a file was last written to; nil where that is not known.
+    /// A file's modification time; nil where it is unknown.
     private func written(_ path: String) -> Int64? {
         do throws(ArchiveError) {
             return try FileSystem.modified(path).nanoseconds
         } catch {
-            // Reading it will say what is the matter with it.
+            // Reading the file will report the error.
             return nil
         }
     }
 
-    /// In the order of their numbers, where one spool wrote them all; otherwise in that of their names.
+    /// In the order of their numbers, if one spool wrote them all; otherwise in the order of their names.
     private func inOrder(_ surveys: [SegmentSurvey]) -> [SegmentSurvey] {
         guard Set(surveys.flatMap(\.fragments).map(\.spool)).count == 1 else { return surveys }
         func first(_ survey: SegmentSurvey) -> UInt64 {
@@ -298,7 +301,7 @@ extension SourceRecovery {
         return surveys.sorted { first($0) < first($1) }
     }
 
-    /// What is in files whose removal was cut short belongs to nobody else: the removal's end writes it into the ledger.
+    /// Records in files whose removal was interrupted are accounted for: the completed removal writes them into the ledger.
     private mutating func readRemovals() throws(ArchiveError) {
         let directory = layout.source(session, name)
         for file in try FileSystem.names(in: directory)
@@ -327,7 +330,7 @@ extension SourceRecovery {
     }
 
     private mutating func sayThatItGoesOn(_ segment: UnfinishedSegment) {
-        let text = "\(segment.path): goes on after \(segment.fragments) fragments"
+        let text = "\(segment.path): continues after \(segment.fragments) fragments"
         notes.append(RecoveryNote(.info, source: name, text))
         addLine(.resumed, text)
     }
@@ -337,16 +340,16 @@ extension SourceRecovery {
         addLine(.resumed, text)
     }
 
-    /// A file could not be read, or finished.
+    /// A file could not be read or finished.
     private mutating func setAside(_ path: String, _ error: ArchiveError) throws(ArchiveError) {
         if case .rescue(_, isPatient: true) = purpose, case .system = error { throw error }
         setAside(path, error.reason)
     }
 
-    /// Says of a file that it is damaged: once in the ledger, every time in the log.
+    /// Reports a damaged file: once in the ledger, every time in the log.
     private mutating func setAside(_ path: String, _ reason: String) {
         hasDamage = true
-        let text = "\(path): \(reason); left as it is"
+        let text = "\(path): \(reason); left unchanged"
         notes.append(RecoveryNote(.error, source: name, text))
         let line = withinSource(text)
         if !entries.contains(where: { $0.kind == .damaged && $0.text == line }) {
@@ -360,7 +363,7 @@ extension SourceRecovery {
         written.append(entry)
     }
 
-    /// A line for the ledger names files as they are beside it, wherever the archive is.
+    /// In ledger lines, file names are relative to the ledger, independent of the archive's path.
     private func withinSource(_ text: String) -> String {
         text.replacing("\(layout.source(session, name))/", with: "")
     }
@@ -369,7 +372,7 @@ extension SourceRecovery {
         do throws(ArchiveError) {
             return Int64(clamping: try FileSystem.size(layout.ledger(session, name)))
         } catch {
-            // There is none, or it cannot be read, which was noted.
+            // There is none, or it cannot be read, which was reported.
             return 0
         }
     }

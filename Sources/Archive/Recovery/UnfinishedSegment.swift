@@ -1,17 +1,16 @@
 package import Media
 
-/// A segment that an earlier collector left open, and that can be gone on with: its torn tail is cut, and everything in it
-/// is durable.
+/// A segment that an earlier collector left open, and that can be resumed: its torn tail is cut off, and all of it is durable.
 package struct UnfinishedSegment: Hashable, Sendable {
     package var path: String
     package var plan: SegmentPlan
     package var sessionZero: UTCTime
-    /// Whole fragments.
+    /// Complete fragments.
     package var fragments: UInt32
-    /// The digest of the last fragment's `moof`: the next fragment's link to it.
+    /// The digest of the last fragment's `moof`, to which the next fragment is chained.
     package var chain: Digest
     package var sizeBytes: UInt64
-    /// Where its tracks stand.
+    /// The ends of its tracks.
     package var ends: [TrackKind: TrackEnd]
 
     package init(
@@ -28,12 +27,12 @@ package struct UnfinishedSegment: Hashable, Sendable {
     }
 }
 
-/// Where a track stands: its last sample on the session's timeline.
+/// The end of a track: its last sample on the session's timeline.
 package struct TrackEnd: Hashable, Sendable {
     /// Decoding time, ticks of the track on the session's timeline.
     package var dtsTicks: Int64
     package var durationTicks: Int64
-    /// What its ticks are: the track may have another format, and so other ticks, when it goes on.
+    /// The unit of its ticks: when the track is resumed, it may have another format and therefore another timescale.
     package var timescale: Timescale
 
     package init(dtsTicks: Int64, durationTicks: Int64, timescale: Timescale = .video) {

@@ -1,22 +1,22 @@
 import Glibc
 
-/// What retention has to know of an archive, found from names and inodes: no file is opened.
+/// The data that retention needs about an archive, from names and inodes: no file is opened.
 package struct ArchiveSurvey: Sendable {
     package private(set) var segments: [ArchivedSegment] = []
     /// Segments whose removal was begun and not completed.
     package private(set) var staged: [StagedSegment] = []
-    /// Finished, unprotected sessions that have no media any more.
+    /// Finished, unprotected sessions without media.
     package private(set) var emptySessions: [String] = []
 
-    /// A segment that a removal has renamed.
+    /// A segment that was renamed for removal.
     package struct StagedSegment: Hashable, Sendable {
         package var session: String
         package var source: String
-        /// Where it is now.
+        /// Its present path.
         package var path: String
     }
 
-    /// Looks through an archive.
+    /// Surveys an archive.
     /// - Throws: when a directory cannot be read.
     package init(of layout: ArchiveLayout) throws(ArchiveError) {
         for session in try layout.sessionNames() {
@@ -36,14 +36,14 @@ package struct ArchiveSurvey: Sendable {
             let recordings = names.filter { $0.hasSuffix(ArchiveLayout.segmentSuffix) }
             for name in recordings {
                 let path = "\(directory)/\(name)"
-                // Gone since the directory was read: somebody else has removed it.
+                // Removed by another program since the directory was read.
                 guard let status = FileSystem.status(path) else { continue }
                 segments.append(
                     ArchivedSegment(
                         session: session, source: source, path: path,
                         sizeBytes: status.sizeBytes, ended: status.modified,
                         isProtected: isProtected,
-                        // Names sort by time: all but the last have been followed by another.
+                        // Names sort by time: all but the last segment are followed by another one, so they are finished.
                         isOpen: name == recordings.last))
             }
             staged += names.filter { $0.hasSuffix(SegmentRemoval.stagedSuffix) }.map {
@@ -58,7 +58,7 @@ package struct ArchiveSurvey: Sendable {
         if isFinished, isEmpty, !isProtected { emptySessions.append(session) }
     }
 
-    /// Whether nothing will be added to a session. One whose description cannot be read is left alone.
+    /// Whether nothing will be added to a session. A session with an unreadable description is left alone.
     private func isFinished(_ session: String, _ layout: ArchiveLayout) -> Bool {
         do throws(ArchiveError) {
             return try SessionManifest.read(layout.manifest(session)).state == .finished

@@ -1,12 +1,14 @@
 import Media
 
-/// Decides when the wall clock may be believed that recordings are old: what it says for a minute must not cost what was kept for a month.
+/// Decides whether the wall clock can be trusted for removal by age: a clock that is wrong for a minute must not delete
+/// recordings of a month.
 ///
-/// A wall clock jumps: a battery is empty, a receiver of satellite time is confused, a network's time server is wrong. So its progress is
-/// compared with that of a clock that nobody sets and that runs while the machine sleeps (`CLOCK_BOOTTIME`). Where it has gone ahead by
-/// more than ``toleranceNanoseconds``, or is far past the recordings when a collector starts, removal by age waits: until the wall clock is
-/// back where it was, or has said the same for ``suspensionNanoseconds``. A clock that goes back, or is slewed, only keeps more. What was
-/// recorded before a step forward, while this program looked, is dated by as much later: the clock was wrong then, or is now.
+/// A wall clock can jump: its battery is empty, a satellite receiver fails, a time server is wrong. So its progress is compared
+/// with that of a clock that is never set and that also runs while the machine sleeps (`CLOCK_BOOTTIME`). Removal by age is
+/// suspended when the wall clock has advanced by more than ``toleranceNanoseconds`` too much, or is far past the recordings when
+/// a collector starts. It is suspended until the wall clock is back, or has been consistent for ``suspensionNanoseconds``. A
+/// clock that is set back or slewed only keeps recordings longer. Recordings made before a forward step that this program
+/// observed are dated later by the size of the step: the clock was wrong then, or is wrong now.
 package struct RetentionClock: Sendable {
     /// Both clocks at one moment.
     package struct Reading: Hashable, Sendable {
@@ -19,48 +21,48 @@ package struct RetentionClock: Sendable {
             self.bootNanoseconds = bootNanoseconds
         }
 
-        /// How much further the wall clock has come since an earlier reading than the other one, nanoseconds.
+        /// How much further the wall clock has advanced since an earlier reading than the other clock, nanoseconds.
         func ahead(of earlier: Reading) -> Int64 {
             wall.nanoseconds.clampedSubtracting(earlier.wall.nanoseconds)
                 .clampedSubtracting(bootNanoseconds.clampedSubtracting(earlier.bootNanoseconds))
         }
     }
 
-    /// What a look came to.
+    /// The result of a check.
     package struct Verdict: Hashable, Sendable {
-        /// Whether recordings may go by their age.
+        /// Whether recordings may be removed by age.
         package var isBelieved: Bool
-        /// One line for the log, when that is news.
+        /// One line for the log, if the result has changed.
         package var line: String?
     }
 
-    /// How far the wall clock may go ahead between two looks: a leap second, a time server's correction, a slow look.
+    /// Maximum advance of the wall clock between two checks: a leap second, a time server's correction, a slow check.
     static let toleranceNanoseconds: Int64 = 60_000_000_000
-    /// For how long removal by age waits: somebody looks at a collector once a day.
+    /// How long removal by age is suspended: operators look at a collector once a day.
     static let suspensionNanoseconds: Int64 = 86_400_000_000_000
-    /// How far past the newest recording of before the last day a collector may start: a week without recordings is usual, and a wrong
-    /// clock is mostly further away.
+    /// Maximum distance from the newest recording before the last day when a collector starts: a week without recordings is
+    /// usual, and a wrong clock is mostly further off.
     static let absenceNanoseconds: Int64 = 8 * 86_400_000_000_000
-    /// Before this (2024-01-01) a clock has not been set: no recording of this program is older.
+    /// Before this date (2024-01-01) a clock has not been set: no recording of this program is older.
     package static let earliest = UTCTime(nanoseconds: 1_704_067_200_000_000_000)
 
-    /// The last reading that was believed.
+    /// The last trusted reading.
     private var believed: Reading?
-    /// A wall clock that is not believed yet, as it was last, and since when it has said so.
+    /// The latest reading of an untrusted wall clock, and since when it has been consistent.
     private var doubtful: (reading: Reading, sinceNanoseconds: Int64)?
     private var isUnset = false
-    /// Files of a time at which no clock was set: when a believable clock saw them first.
+    /// Files with a date from before any clock was set, and when a trusted clock first saw them.
     private var firstSeen: [String: UTCTime] = [:]
     /// The first reading since the wall clock was last set, and the last one.
     private var since: (first: Reading, last: Reading)?
-    /// Times of the wall clock before it was set forward, and by how much, in their order.
+    /// Periods of the wall clock before it was set forward, and the step, in order.
     private var steps: [(times: ClosedRange<UTCTime>, nanoseconds: Int64)] = []
     private static let maximumSteps = 64
 
     package init() {}
 
-    /// Looks at the clocks.
-    /// - Parameter ended: when the archive's recordings ended, as their files say.
+    /// Checks the clocks.
+    /// - Parameter ended: the end times of the archive's recordings, according to their files.
     package mutating func look(
         at reading: Reading, ended: some Sequence<UTCTime>
     ) -> Verdict {
@@ -81,7 +83,8 @@ package struct RetentionClock: Sendable {
             doubtful = nil
             return Verdict(
                 isBelieved: true,
-                line: wasDoubtful ? "the system clock is right again: recordings go by age" : nil)
+                line: wasDoubtful
+                    ? "the system clock is plausible again: removal by age resumes" : nil)
         }
         if let doubtful, abs(reading.ahead(of: doubtful.reading)) <= Self.toleranceNanoseconds {
             let since = doubtful.sinceNanoseconds
@@ -93,7 +96,7 @@ package struct RetentionClock: Sendable {
             self.doubtful = nil
             return Verdict(
                 isBelieved: true,
-                line: "the system clock has said the same for a day: recordings go by age")
+                line: "the system clock has been consistent for a day: removal by age resumes")
         }
         doubtful = (reading, reading.bootNanoseconds)
         let why =
@@ -102,11 +105,11 @@ package struct RetentionClock: Sendable {
         return Verdict(
             isBelieved: false,
             line:
-                "the system clock \(why) (it says \(reading.wall)): nothing is removed by age for a "
+                "the system clock \(why) (it reads \(reading.wall)): nothing is removed by age for a "
                 + "day. If it is wrong, set it")
     }
 
-    /// Remembers steps of the wall clock.
+    /// Records steps of the wall clock.
     private mutating func follow(_ reading: Reading) {
         guard let (first, last) = since else {
             since = (reading, reading)
@@ -115,7 +118,7 @@ package struct RetentionClock: Sendable {
         let ahead = reading.ahead(of: last)
         since = (abs(ahead) <= Self.toleranceNanoseconds ? first : reading, reading)
         if ahead < -Self.toleranceNanoseconds {
-            // It was wrong where it had gone to, not where it had been.
+            // The clock was wrong in the meantime, not before.
             steps = []
         } else if ahead > Self.toleranceNanoseconds {
             let passed = reading.bootNanoseconds.clampedSubtracting(last.bootNanoseconds)
@@ -127,16 +130,16 @@ package struct RetentionClock: Sendable {
 
     private func isDoubtful(_ reading: Reading, ended: some Sequence<UTCTime>) -> Bool {
         if let believed { return reading.ahead(of: believed) > Self.toleranceNanoseconds }
-        // What a wrong clock has recorded since it is wrong must not vouch for it.
+        // Recordings that a wrong clock has dated since then must not confirm it.
         let yesterday = reading.wall.nanoseconds - Self.suspensionNanoseconds
         let newest = ended.lazy.filter { $0 >= Self.earliest && $0.nanoseconds <= yesterday }.max()
         return newest.map { reading.wall.nanoseconds - $0.nanoseconds > Self.absenceNanoseconds }
             ?? false
     }
 
-    /// Segments with dates that say how old they are: one that was written before the clock was set is as much younger, and one of before
-    /// there were clocks counts from when a believable one saw it first.
-    /// - Parameter now: nil while no clock is believed; what such a clock dates is the newest then.
+    /// Segments with corrected dates. A segment that was written before a forward step is younger by that step. A segment with a
+    /// date from before any clock was set counts from when a trusted clock first saw it.
+    /// - Parameter now: nil while no clock is trusted; segments dated by such a clock then count as the newest.
     package mutating func dated(
         _ segments: [ArchivedSegment], now: UTCTime?
     ) -> [ArchivedSegment] {

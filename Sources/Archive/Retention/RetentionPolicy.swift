@@ -1,15 +1,15 @@
 import Media
 
-/// What an archive may keep. Without any limit it keeps everything.
+/// An archive's retention limits. Without any limit, everything is kept.
 ///
-/// Limits apply together: a segment goes when any of them asks for it. Only finished segments go, oldest first, whichever source and
-/// session they are of; those of protected sessions never.
+/// The limits apply together: a segment is removed when any of them requires it. Only finished segments are removed, oldest
+/// first, whatever their source and session; those of protected sessions never are.
 package struct RetentionPolicy: Hashable, Sendable {
-    /// Segments that ended longer ago than this go.
+    /// Maximum age: segments that ended earlier are removed.
     package var maximumAgeNanoseconds: Int64?
-    /// What all segments together may have, open and protected ones included.
+    /// Maximum size of all segments together, open and protected ones included.
     package var maximumBytes: UInt64?
-    /// What has to stay free on the disk.
+    /// Minimum free space on the disk.
     package var minimumFreeBytes: UInt64?
 
     package init(
@@ -21,16 +21,16 @@ package struct RetentionPolicy: Hashable, Sendable {
         self.minimumFreeBytes = minimumFreeBytes
     }
 
-    /// Whether it never asks for anything.
+    /// Whether no limit is set.
     package var keepsEverything: Bool {
         maximumAgeNanoseconds == nil && maximumBytes == nil && minimumFreeBytes == nil
     }
 
-    /// What has to go now, oldest first.
+    /// The segments that have to be removed now, oldest first.
     ///
     /// - Parameters:
-    ///   - segments: all there are, in any order.
-    ///   - freeBytes: what the disk has left.
+    ///   - segments: all segments, in any order.
+    ///   - freeBytes: the disk's free space.
     ///   - now: the wall clock.
     package func expired(
         of segments: [ArchivedSegment], freeBytes: UInt64, now: UTCTime
@@ -66,16 +66,16 @@ package struct RetentionPolicy: Hashable, Sendable {
     }
 }
 
-/// A segment as the retention sees it: from names and inodes alone.
+/// A segment in a survey: from names and inodes alone.
 package struct ArchivedSegment: Hashable, Sendable {
     package var session: String
     package var source: String
     package var path: String
     package var sizeBytes: UInt64
-    /// When it was written last, which for a finished segment is when it ended.
+    /// Modification time, which for a finished segment is its end.
     package var ended: UTCTime
     package var isProtected: Bool
-    /// Whether its session still goes on: its last file of each source may be growing.
+    /// Whether its session is still open: the last file of each source may be growing.
     package var isOpen: Bool
 
     package init(
@@ -92,7 +92,7 @@ package struct ArchivedSegment: Hashable, Sendable {
     }
 }
 
-/// A segment that has to go, and why.
+/// A segment that has to be removed, and why.
 package struct ExpiredSegment: Hashable, Sendable {
     package enum Cause: String, Hashable, Sendable {
         case age = "older than is kept"

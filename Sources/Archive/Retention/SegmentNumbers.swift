@@ -2,13 +2,13 @@ import Media
 import Glibc
 import MP4
 
-/// The numbers of the records that a file holds, from the heads of its fragments.
+/// The numbers of a file's records, from the headers of its fragments.
 struct SegmentNumbers {
     private var runs: [(spool: SpoolID, range: ClosedRange<UInt64>)] = []
-    /// What is wrong with the file; what was read is right all the same.
+    /// An error in the file; the numbers that were read are still correct.
     private(set) var flaw: String?
 
-    /// Reads a file; what is wrong with it is in ``flaw``.
+    /// Reads a file; an error is in ``flaw``.
     static func read(_ path: String) -> SegmentNumbers {
         var numbers = SegmentNumbers()
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
@@ -25,7 +25,7 @@ struct SegmentNumbers {
         return numbers
     }
 
-    /// The first record that a file holds, from its first fragment; nil when that cannot be read.
+    /// The first record of a file, from its first fragment; nil when it cannot be read.
     static func first(of path: String) -> (spool: SpoolID, first: UInt64)? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
@@ -43,7 +43,7 @@ struct SegmentNumbers {
         }
     }
 
-    /// Ranges that do not touch, ascending, by spool.
+    /// Non-adjacent ranges, ascending, by spool.
     var ranges: [(spool: SpoolID, ranges: [ClosedRange<UInt64>])] {
         Dictionary(grouping: runs, by: \.spool).map { spool, runs in
             (spool, Self.joined(runs.map(\.range)))

@@ -1,15 +1,15 @@
 import Media
 import Glibc
 
-/// Takes one segment out of an archive so that a crash in the middle leaves nothing behind that nobody knows of.
+/// Removes one segment from an archive so that an interruption by a crash leaves nothing unaccounted for.
 ///
-/// 1. The file gets a name that says it is going (``stagedSuffix``): from here on it is no segment.
-/// 2. The ledger says which records went with it, and why; durable before the next step.
-/// 3. The file goes.
+/// 1. The file is renamed to mark it for removal (``stagedSuffix``): from here on it is not a segment.
+/// 2. The ledger records which records were removed with it, and why; durable before the next step.
+/// 3. The file is deleted.
 ///
-/// Whatever of this a crash has cut short, ``complete(_:appending:)`` on the renamed file finishes.
+/// ``complete(_:appending:)`` on the renamed file completes an interrupted removal.
 package enum SegmentRemoval {
-    /// Behind the name of a segment that is being removed.
+    /// Suffix of a segment that is being removed.
     package static let stagedSuffix = ".mp4.removing"
 
     /// Removes a segment.
@@ -29,10 +29,10 @@ package enum SegmentRemoval {
         try FileSystem.remove(staged, on: disk)
     }
 
-    /// Finishes a removal that was cut short.
+    /// Completes an interrupted removal.
     /// - Parameters:
     ///   - staged: the renamed file.
-    ///   - ledger: the source's ledger: whether the second step was done is seen there.
+    ///   - ledger: the source's ledger: it shows whether the second step was done.
     package static func complete(
         _ staged: String, on disk: any Disk = SystemDisk(), ledger: Ledger.Contents, now: UTCTime,
         appending append: (_ lines: [UInt8]) throws(ArchiveError) -> Void
@@ -44,8 +44,8 @@ package enum SegmentRemoval {
         try FileSystem.remove(staged, on: disk)
     }
 
-    /// A line for each range of numbers that the file holds; one without numbers for what cannot be read.
-    /// - Parameter known: lines that are there already.
+    /// A line for each range of numbers in the file; one without numbers for unreadable content.
+    /// - Parameter known: existing lines.
     private static func ledgerLines(
         _ staged: String, cause: String, known: [LedgerEntry], now: UTCTime
     ) -> [UInt8] {
@@ -70,13 +70,13 @@ package enum SegmentRemoval {
             entry.spool = nil
             entry.firstSequence = nil
             entry.lastSequence = nil
-            entry.text = "what else was in it cannot be read: \(flaw)"
+            entry.text = "the rest of its content cannot be read: \(flaw)"
             lines += Ledger.line(entry)
         }
         return lines
     }
 
-    /// What the file is, or was, called as a segment.
+    /// The segment's original name.
     package static func segmentName(_ path: String) -> String {
         let name = path.split(separator: "/").last.map(String.init) ?? path
         return name.hasSuffix(stagedSuffix)

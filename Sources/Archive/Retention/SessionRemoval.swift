@@ -1,12 +1,12 @@
 import Glibc
 
-/// Takes a whole session out of an archive, in two steps: renamed, it is no session any more; then it is deleted. What a crash
-/// leaves of it is found again by its name.
+/// Removes a whole session from an archive, in two steps: it is renamed, so that it is no longer a session, and then deleted.
+/// After a crash, the rest is found by its name.
 package enum SessionRemoval {
-    /// Before the name of a session that is being removed: no name that ``ArchiveLayout/isValidName(_:)`` allows.
+    /// Prefix of a session that is being removed: not allowed by ``ArchiveLayout/isValidName(_:)``.
     package static let stagedPrefix = ".removing-"
 
-    /// Removes a session with all that is in it.
+    /// Removes a session with its content.
     package static func remove(
         _ session: String, from layout: ArchiveLayout
     ) throws(ArchiveError) {
@@ -19,7 +19,7 @@ package enum SessionRemoval {
         try FileSystem.removeTree(staged, on: layout.disk)
     }
 
-    /// Finishes removals that were cut short.
+    /// Completes interrupted removals.
     package static func complete(in layout: ArchiveLayout) throws(ArchiveError) {
         for name in try FileSystem.names(in: layout.sessions) where name.hasPrefix(stagedPrefix) {
             try FileSystem.removeTree("\(layout.sessions)/\(name)", on: layout.disk)

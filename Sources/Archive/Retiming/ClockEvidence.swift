@@ -2,50 +2,50 @@ import Media
 import MP4
 import Timing
 
-/// Whose clock, against which of the collector's: a collector that has been rebooted has another one.
+/// Identifies a clock: the agent's epoch and the collector's clock, which changes when the collector's host is rebooted.
 struct ClockKey: Hashable {
     var epoch: EpochID
     /// The session's zero on the collector's clock, nanoseconds.
     var collectorZeroNanoseconds: Int64
 }
 
-/// Where a run of samples begins, as it was recorded.
+/// The recorded start of a run of samples.
 struct RecordedRun {
-    /// Nil in what was recorded before exchanges were kept.
+    /// Nil in recordings made before exchanges were recorded.
     var clock: ClockKey?
     /// Decoding times of the first and the last sample, ticks of the file's media timeline.
     var firstTicks: Int64
     var lastTicks: Int64
-    /// The first one's as the agent stamped it, nanoseconds of its clock, and the offset that was applied to that.
+    /// The first sample's stamp, nanoseconds of the agent's clock, and the offset that was applied to it.
     var stampNanoseconds: Int64
     var appliedOffsetNanoseconds: Int64
     /// Of the first sample.
     var compositionOffset: Int32
 }
 
-/// What a file's fragments say of clocks.
+/// The clock data in a file's fragments.
 struct ClockEvidence {
-    /// A track's runs, and what its ticks mean.
+    /// A track's runs, and the timescale of their ticks.
     struct Track {
         var timescale: Timescale
         var mediaTimeShift: Int64
         var runs: [RecordedRun] = []
-        /// From the first sample's decoding to that of the first behind the priming; nil while there is only priming.
+        /// From the decoding of the first sample to that of the first one after the priming; nil while there is only priming.
         var primingTicks: Int64?
     }
 
     var layout: RecordingLayout
-    /// The byte behind the last fragment.
+    /// The byte after the last fragment.
     var fragmentsEnd: Int64
     var originNanoseconds: Int64 = 0
     var tracks: [TrackKind: Track] = [:]
-    /// How well the clock was known when each fragment was written.
+    /// The bound of the clock model when each fragment was written.
     var boundsNanoseconds: [UInt64] = []
-    /// Exchanges by clock, in the order in which they came.
+    /// Exchanges by clock, in the order in which they arrived.
     var exchanges: [(clock: ClockKey, exchange: ClockExchange)] = []
 
-    /// Reads the heads of all fragments.
-    /// - Throws: when the file is not a finished and whole recording; the error says what to do.
+    /// Reads the headers of all fragments.
+    /// - Throws: when the file is not a finished and complete recording; the error says what to do.
     init(_ source: DescriptorSource, path: String) throws(ArchiveError) {
         do throws(MP4Error) {
             var scanner = try FragmentScanner(source)
@@ -61,7 +61,7 @@ struct ClockEvidence {
             switch scanner.stop {
             case .damaged(let error): throw error
             case .torn(let offset):
-                throw MP4Error.invalid(box: "mdat", offset: offset, reason: "cut short")
+                throw MP4Error.invalid(box: "mdat", offset: offset, reason: "truncated")
             case .end, .finalMovie, nil: break
             }
         } catch {
@@ -110,7 +110,7 @@ struct ClockEvidence {
             rest = rest.dropFirst(Int(run.samples))
             guard let first = own.first, let last = own.last, own.count == Int(run.samples) else {
                 throw .invalid(
-                    box: "moof", offset: offset, reason: "its record speaks of other samples")
+                    box: "moof", offset: offset, reason: "its record describes other samples")
             }
             tracks[kind]?.runs.append(
                 RecordedRun(
@@ -127,7 +127,7 @@ struct ClockEvidence {
         }
         guard rest.isEmpty else {
             throw .invalid(
-                box: "moof", offset: offset, reason: "its record speaks of fewer samples")
+                box: "moof", offset: offset, reason: "its record describes fewer samples")
         }
     }
 }

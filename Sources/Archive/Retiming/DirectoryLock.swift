@@ -1,12 +1,12 @@
 import CLinux
 import Glibc
 
-/// Keeps other programs from doing the same work in a directory at the same time; the kernel lets go of it when the program ends,
-/// however it ends.
+/// Prevents other programs from doing the same work in a directory at the same time; the kernel releases it when the program
+/// ends, for whatever reason.
 struct DirectoryLock: ~Copyable {
     private let descriptor: Int32
 
-    /// - Parameter busy: what to say when another program holds it.
+    /// - Parameter busy: the error text when another program holds it.
     init(_ path: String, busy: String) throws(ArchiveError) {
         let descriptor = CLinux_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
         guard descriptor >= 0 else {

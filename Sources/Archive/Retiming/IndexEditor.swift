@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 import MP4
 
-/// Does the steps of an ``IndexReplacement`` to a file.
+/// Applies the steps of an ``IndexReplacement`` to a file.
 struct IndexEditor: ~Copyable {
     private let path: String
     private let descriptor: Int32
@@ -59,7 +59,7 @@ struct IndexEditor: ~Copyable {
         do throws(MP4Error) {
             let source = try DescriptorSource(descriptor: descriptor)
             guard try source.read(at: offset, count: bytes.count) == bytes else {
-                throw .invalid(box: "moov", offset: offset, reason: "not what was written")
+                throw .invalid(box: "moov", offset: offset, reason: "differs from what was written")
             }
         } catch {
             throw .malformed(path: path, reason: "the index does not read back: \(error)")

@@ -1,21 +1,21 @@
 import Media
 import Timing
 
-/// Makes a file's mapping: for every run of samples, where its first one belongs now that all exchanges are known, thinned to the
-/// corners that matter.
+/// Builds a file's mapping: for every run of samples, the place of its first sample according to all exchanges, thinned to the
+/// necessary knots.
 struct MappingBuilder {
-    /// A mapping's corners are left out where a straight line is as near as this; the bound pays for it, and for what it may
-    /// do within a run.
+    /// Knots are left out where a straight line is this close; the bound includes this error, and the deviation within a run.
     static let toleranceNanoseconds: Int64 = 1_000
-    /// What a clock's offset changes by from run to run is less than this; more is a jump, and happens between them.
+    /// A clock's offset changes by less than this from run to run; a larger change is a jump between them.
     private static let stepNanoseconds: Int64 = 1_000_000
-    /// How far from its stamp a sample is written: half a tick for pictures, and two more for sound that runs on.
+    /// Maximum distance of a written sample from its stamp: half a tick for pictures, and two more ticks for audio that is placed
+    /// end to end.
     private static func toleranceTicks(_ kind: TrackKind) -> Int64 { kind == .audio ? 3 : 1 }
 
     private let origin: Int64
     private let kind: TrackKind
     private let track: ClockEvidence.Track
-    /// How well times of an unmeasured clock are known.
+    /// The bound of the times of an unmeasured clock.
     private let boundBefore: UInt64
 
     init(
@@ -28,20 +28,20 @@ struct MappingBuilder {
         origin = originNanoseconds
     }
 
-    /// A run with what is known of it.
+    /// A run and its place.
     private struct Place {
         var run: RecordedRun
-        /// Nil when the sample's stamp cannot be true.
+        /// Nil when the sample's stamp is not plausible.
         var shiftNanoseconds: Int64?
         var boundNanoseconds: UInt64
-        /// Whether the sample was written where its stamp said.
+        /// Whether the sample was written at the place of its stamp.
         var isAsStamped: Bool
         /// Session time of the stamp on the new timeline.
         var sessionNanoseconds: Int64
     }
 
     /// The mapping; nil when the track has no run, or none that can be placed.
-    /// - Parameter timelines: of the epochs whose clock was measured; they learn what has been asked.
+    /// - Parameter timelines: of the epochs whose clock was measured; they cache the computed moments.
     func mapping(_ timelines: inout [ClockKey: RetroTimeline]) -> [RetimingRecord.Knot]? {
         var places = track.runs.map { place($0, &timelines) }
         settleOddities(&places)
@@ -74,7 +74,7 @@ struct MappingBuilder {
         guard let clock = run.clock,
             let estimate = timelines[clock]?.estimate(at: run.stampNanoseconds)
         else {
-            // Nothing is known of its clock: it stays where it is.
+            // Nothing is known about its clock: it is not moved.
             return Place(
                 run: run, shiftNanoseconds: 0, boundNanoseconds: boundBefore, isAsStamped: true,
                 sessionNanoseconds: recorded)
@@ -95,8 +95,9 @@ struct MappingBuilder {
             isAsStamped: isAsStamped, sessionNanoseconds: belongs)
     }
 
-    /// A sample that was not written where its stamp said is placed by its stamp only if that lies between those of its sound
-    /// neighbours: a clock that was taken to be ahead, and put back. A stamp that was absurd stays so.
+    /// Places samples that were not written at the place of their stamps. Such a sample is placed by its stamp only if that lies
+    /// between the stamps of neighbours that were written at theirs: the clock was considered ahead, and was set back. Any other
+    /// such stamp is implausible and is not used.
     private func settleOddities(_ places: inout [Place]) {
         var earliest = Int64.min
         var latest: [Int64] = []
@@ -129,14 +130,15 @@ struct MappingBuilder {
         }
     }
 
-    /// As few corners as are needed to stay within the tolerance of all of them; a corner's bound is that of all it stands for.
+    /// As few knots as are necessary to stay within the tolerance of all of them; a knot's bound is the maximum of those that it
+    /// replaces.
     static func thinned(_ corners: [RetimingRecord.Knot]) -> [RetimingRecord.Knot] {
         var kept: [RetimingRecord.Knot] = []
         var start = 0
         while start < corners.count {
             var from = corners[start]
             var end = start + 1
-            // Slopes that pass all corners since `start` within the tolerance, ns per tick.
+            // Slopes that pass all knots since `start` within the tolerance, ns per tick.
             var lowest = -Double.infinity
             var highest = Double.infinity
             var reached = start

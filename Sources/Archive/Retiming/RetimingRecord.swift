@@ -1,7 +1,7 @@
 package import Media
 
-/// What a timeline that was computed again did to a file's times: a `uuid` box that is the last child of the
-/// final `moov` (ISO/IEC 14496-12 §11.1). With it, the tables of that `moov` are the fragments' times and this mapping, nothing else.
+/// The change of a file's times by retiming: a `uuid` box that is the last child of the final `moov` (ISO/IEC 14496-12 §11.1).
+/// The tables of that `moov` follow from the fragments' times and this mapping alone.
 ///
 /// Layout of the box's payload, big-endian:
 ///
@@ -14,7 +14,7 @@ package import Media
 ///             i64 what it moves by (ns), u64 bound until the next knot (ns)
 ///     8 bytes: the first of the SHA-256 of all before
 ///
-/// Between two knots, what a time moves by lies on a straight line; before the first and behind the last it is theirs.
+/// Between two knots, the shift is interpolated linearly; before the first and after the last knot, it is that knot's shift.
 package struct RetimingRecord: Hashable, Sendable {
     /// The `uuid` box's user type.
     package static let userType: [UInt8] = [
@@ -24,31 +24,31 @@ package struct RetimingRecord: Hashable, Sendable {
     private static let version: UInt8 = 1
     private static let checkBytes = 8
 
-    /// A corner of the mapping.
+    /// A knot of the mapping.
     package struct Knot: Hashable, Sendable {
         /// Decoding time as recorded, ticks of the file's media timeline.
         package var ticks: Int64
         package var shiftNanoseconds: Int64
-        /// How wrong times are from here to the next knot, at most.
+        /// Maximum error of times from here to the next knot.
         package var boundNanoseconds: UInt64
     }
 
     /// A track's mapping.
     package struct Track: Hashable, Sendable {
         package var kind: TrackKind
-        /// Where the first sample is decoded now, ticks of the file's media timeline.
+        /// Decoding time of the first sample after retiming, ticks of the file's media timeline.
         package var startTicks: Int64
-        /// At least one, in the order of their times.
+        /// At least one, in the order of time.
         package var knots: [Knot]
     }
 
-    /// How well times are known, nanoseconds.
+    /// The bounds of times, nanoseconds.
     package struct Bounds: Hashable, Sendable {
         package var least: UInt64
         package var median: UInt64
         package var greatest: UInt64
 
-        /// Of some values; nil without any.
+        /// The spread of some values; nil without any.
         package init?(_ values: some Collection<UInt64>) {
             let sorted = values.sorted()
             guard let first = sorted.first, let last = sorted.last else { return nil }
@@ -69,6 +69,12 @@ package struct RetimingRecord: Hashable, Sendable {
         self.before = before
         self.after = after
         self.tracks = tracks
+    }
+
+    /// Identifies the mapping, and so the index of a file that has it: the first bytes of the record's SHA-256. Never 0, which is a
+    /// file as it was recorded.
+    package var revision: UInt32 {
+        max(1, Digest(of: encoded()).bytes.prefix(4).reduce(0) { $0 << 8 | UInt32($1) })
     }
 
     package func track(_ kind: TrackKind) -> Track? { tracks.first { $0.kind == kind } }
@@ -95,16 +101,16 @@ package struct RetimingRecord: Hashable, Sendable {
         return bytes + Digest(of: bytes).bytes.prefix(Self.checkBytes)
     }
 
-    /// Reads the payload of a `uuid` box. Never trusts a count: every read is checked against what is there.
+    /// Reads the payload of a `uuid` box. No count is trusted: every read is checked against the available bytes.
     package init(parsing payload: [UInt8]) throws(MalformedRecord) {
         let body = Array(payload.dropLast(Self.checkBytes))
         guard
             Array(payload.suffix(Self.checkBytes))
                 == Array(Digest(of: body).bytes.prefix(Self.checkBytes))
-        else { throw MalformedRecord(description: "not what was written") }
+        else { throw MalformedRecord(description: "checksum mismatch") }
         var reader = RecordReader(body, what: "a record of retiming")
         guard try reader.integer(UInt8.self) == Self.version else {
-            throw MalformedRecord(description: "of an unknown version")
+            throw MalformedRecord(description: "unknown version")
         }
         let count = try reader.integer(UInt8.self)
         _ = try reader.bytes(2)
@@ -117,11 +123,11 @@ package struct RetimingRecord: Hashable, Sendable {
         tracks = []
         for _ in 0..<count { tracks.append(try Self.track(&reader)) }
         guard reader.isAtEnd, Set(tracks.map(\.kind)).count == tracks.count else {
-            throw MalformedRecord(description: "more in it than it says")
+            throw MalformedRecord(description: "bytes after its end")
         }
     }
 
-    /// Ticks that a place may lie from a file's beginning, either way: past all that a fragment can say.
+    /// Maximum ticks from a file's beginning, in either direction: beyond any place that a fragment can express.
     private static let farthest: UInt64 = 1 << 61
 
     private static func track(_ reader: inout RecordReader) throws(MalformedRecord) -> Track {
@@ -140,7 +146,7 @@ package struct RetimingRecord: Hashable, Sendable {
             }
             guard knot.ticks.magnitude <= farthest, track.startTicks.magnitude <= farthest,
                 knot.shiftNanoseconds.magnitude <= RecordLimits.sessionNanoseconds.magnitude
-            else { throw MalformedRecord(description: "times that cannot be") }
+            else { throw MalformedRecord(description: "impossible times") }
             track.knots.append(knot)
         }
         guard !track.knots.isEmpty else { throw MalformedRecord(description: "no knots") }

@@ -1,4 +1,4 @@
-/// What computing a session's timeline again changes, or has changed.
+/// The changes that retiming a session makes, or has made.
 package struct RetimingReport: Codable, Hashable, Sendable {
     package struct Bounds: Codable, Hashable, Sendable {
         package var leastNanoseconds: UInt64
@@ -16,17 +16,17 @@ package struct RetimingReport: Codable, Hashable, Sendable {
         package enum Outcome: String, Codable, Sendable {
             /// Its index is replaced, or would be.
             case retimed
-            /// Its index says already what it would say.
+            /// Its index already has the computed times.
             case unchanged
-            /// Its own index is in force again, or would be.
+            /// Its original index is restored, or would be.
             case restored
-            /// It holds no exchanges to compute with.
+            /// It contains no exchanges to compute with.
             case withoutExchanges
         }
 
         package var path: String
         package var outcome: Outcome
-        /// What times move by, against those that were recorded.
+        /// The shift of times, relative to the recorded ones.
         package var medianShiftNanoseconds: UInt64?
         package var greatestShiftNanoseconds: UInt64?
         package var boundBefore: Bounds?
@@ -35,7 +35,7 @@ package struct RetimingReport: Codable, Hashable, Sendable {
 
     package struct Source: Codable, Hashable, Sendable {
         package var name: String
-        /// Clock exchanges in its recording, and those of them that can be believed.
+        /// Clock exchanges in its recording, and how many of them were accepted.
         package var exchanges: Int
         package var believedExchanges: Int
         package var files: [File]

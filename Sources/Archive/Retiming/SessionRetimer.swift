@@ -2,14 +2,14 @@ import Media
 import MP4
 import Timing
 
-/// Computes a finished session's timeline again from the raw stamps, with all clock exchanges known, and rewrites only the files'
-/// indices; or takes that back.
+/// Recomputes a finished session's timeline from the raw stamps, using all clock exchanges, and rewrites only the files' indices.
+/// It can also undo that.
 package struct SessionRetimer: ~Copyable {
     private let layout: ArchiveLayout
     private let session: String
     private let lock: DirectoryLock
 
-    /// - Throws: when the session is still being recorded, or another program retimes it.
+    /// - Throws: when the session is still being recorded, or another program is retiming it.
     package init(_ session: String, in layout: ArchiveLayout) throws(ArchiveError) {
         guard ArchiveLayout.isValidName(session) else { throw .badName(session) }
         let path = layout.session(session)
@@ -27,10 +27,10 @@ package struct SessionRetimer: ~Copyable {
         self.lock = lock
     }
 
-    /// Computes every source's timeline again.
-    /// - Parameter isDryRun: only say what would change.
-    /// - Throws: before anything is written when a file is not finished, or not whole; or when a file cannot be written, and then
-    ///   those before it are retimed, and the same command goes on where it stopped.
+    /// Recomputes the timeline of every source.
+    /// - Parameter isDryRun: only report what would change.
+    /// - Throws: before anything is written, when a file is not finished or not complete. Also when a file cannot be written: the
+    ///   files before it are then retimed, and the same command continues where it stopped.
     package func retime(isDryRun: Bool) throws(ArchiveError) -> RetimingReport {
         var exchanges: [String: [(clock: ClockKey, exchange: ClockExchange)]] = [:]
         let sources = try layout.sourceNames(session)
@@ -50,7 +50,7 @@ package struct SessionRetimer: ~Copyable {
         return report
     }
 
-    /// Puts the index that each file was finished with in force again: byte for byte what it was.
+    /// Restores the index with which each file was finished: byte for byte the same.
     package func undo(isDryRun: Bool) throws(ArchiveError) -> RetimingReport {
         var report = RetimingReport(session: session, isDryRun: isDryRun, sources: [])
         for source in try layout.sourceNames(session) {
@@ -71,7 +71,7 @@ package struct SessionRetimer: ~Copyable {
         return report
     }
 
-    /// All exchanges of a source, in the order in which they came, from files and ledger.
+    /// All exchanges of a source, in the order in which they arrived, from files and ledger.
     private func exchanges(
         of source: String
     ) throws(ArchiveError) -> [(clock: ClockKey, exchange: ClockExchange)] {
@@ -137,7 +137,7 @@ private func replacement(
         of: source, layout: evidence.layout, fragmentsEnd: evidence.fragmentsEnd)
 }
 
-/// A file and what its fragments say, while `body` runs.
+/// Runs `body` with a file and the clock data in its fragments.
 private func withEvidence<Result>(
     _ path: String,
     _ body: (DescriptorSource, ClockEvidence) throws -> Result
@@ -154,7 +154,7 @@ private func withEvidence<Result>(
 }
 
 extension ClockKey {
-    /// Of a ledger's line about exchanges.
+    /// From a ledger line about exchanges.
     fileprivate init?(_ entry: LedgerEntry) {
         guard entry.kind == .exchanges, let zero = entry.collectorZeroNanoseconds,
             let epoch = entry.epoch.flatMap(EpochID.init(hexadecimal:))

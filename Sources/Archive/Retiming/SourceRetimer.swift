@@ -2,17 +2,17 @@ import Media
 import MP4
 import Timing
 
-/// Computes the times of one source's files again, in the order of their segments.
+/// Recomputes the times of one source's files, in the order of their segments.
 ///
-/// What goes from file to file is only where each track has ended, so that sound that was end to end across a cut stays so.
+/// Only the end of each track is carried from file to file, so that audio that was end to end across a cut remains so.
 struct SourceRetimer {
     private var timelines: [ClockKey: RetroTimeline] = [:]
-    /// Where each track ended in the file before, ticks of the session's timeline: as recorded, and now.
+    /// The end of each track in the previous file, ticks of the session's timeline: as recorded, and after retiming.
     private var ends: [TrackKind: (recordedTicks: Int64, ticks: Int64)] = [:]
     private(set) var exchanges = 0
     private(set) var believedExchanges = 0
 
-    /// - Parameter exchanges: all that the source's recording holds, in the order in which they came.
+    /// - Parameter exchanges: all exchanges in the source's recording, in the order in which they arrived.
     init(exchanges all: [(clock: ClockKey, exchange: ClockExchange)]) {
         var byClock: [ClockKey: [ClockExchange]] = [:]
         for (clock, exchange) in all { byClock[clock, default: []].append(exchange) }
@@ -29,11 +29,11 @@ struct SourceRetimer {
     struct Index {
         var movie: [UInt8]
         var record: RetimingRecord
-        /// What runs move by, nanoseconds, sorted.
+        /// The shifts of the runs, nanoseconds, sorted.
         var shifts: [UInt64]
     }
 
-    /// The index of the next file; nil when nothing is known of its clocks, or it holds nothing.
+    /// The index of the next file; nil when nothing is known about its clocks, or it is empty.
     mutating func index(
         of source: DescriptorSource, _ evidence: ClockEvidence, path: String
     ) throws(ArchiveError) -> Index? {
@@ -101,9 +101,10 @@ struct SourceRetimer {
         return RetimingRecord(before: before, after: after, tracks: tracks)
     }
 
-    /// Where a file's first sample of a track is decoded: by the same rule as if it were not the first, and so that what is presented
-    /// first is not before the file. Priming keeps its distance to that: by as much as it were longer, players would cut sound off
-    /// (they leave out as many samples as the edit says that priming lasts).
+    /// The decoding time of a file's first sample of a track. It follows the same rule as for any other sample, and in addition
+    /// the first presented sample must not be before the file's start. Priming keeps its distance to that sample. If the distance
+    /// were longer, players would cut off that much audio, because they skip as many samples as the edit list says that the
+    /// priming lasts.
     private func start(
         of run: RecordedRun, _ kind: TrackKind, _ track: ClockEvidence.Track,
         _ evidence: ClockEvidence, _ shift: Int64
@@ -140,7 +141,7 @@ struct SourceRetimer {
         }
     }
 
-    /// What is added to a tick of the file's media timeline to get one of the session's.
+    /// The difference between a tick of the session's timeline and one of the file's media timeline.
     private func sessionBase(_ track: ClockEvidence.Track, _ evidence: ClockEvidence) -> Int64 {
         do {
             return try rescale(
@@ -161,7 +162,8 @@ struct SourceRetimer {
 }
 
 extension RetimingRecord {
-    /// Adds to the bounds what a file's first samples are late by, because nothing is presented before it begins; whether there was any.
+    /// Widens the bounds by the delay of a file's first samples, which are not presented before the file begins; returns whether
+    /// there was any.
     fileprivate mutating func concede(_ retiming: FileRetiming, _ evidence: ClockEvidence) -> Bool {
         var isAny = false
         for index in tracks.indices {
@@ -169,7 +171,7 @@ extension RetimingRecord {
                 let scale = evidence.tracks[tracks[index].kind]?.timescale
             else { continue }
             isAny = true
-            // A corner more in the mapping may move a time by a tick.
+            // An additional knot in the mapping may move a time by a tick.
             tracks[index].concede(
                 UInt64(SourceRetimer.nanoseconds(displacement.greatestTicks + 1, scale).magnitude),
                 until: displacement.ticks.upperBound)
@@ -181,7 +183,7 @@ extension RetimingRecord {
 }
 
 extension RetimingRecord.Track {
-    /// Widens the bound of times until `ticks`, and of those only.
+    /// Widens the bound of times up to `ticks`, and only of those.
     fileprivate mutating func concede(_ nanoseconds: UInt64, until ticks: Int64) {
         if let before = knots.lastIndex(where: { $0.ticks <= ticks }),
             ticks < .max, knots.dropFirst(before + 1).first?.ticks != ticks + 1
@@ -194,7 +196,7 @@ extension RetimingRecord.Track {
             knot.ticks = ticks + 1
             knots.insert(knot, at: before + 1)
         }
-        // What is before the first corner has its bound.
+        // Times before the first knot have its bound.
         for index in knots.indices where index == 0 || knots[index].ticks <= ticks {
             knots[index].boundNanoseconds += nanoseconds
         }

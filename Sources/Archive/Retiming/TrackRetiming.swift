@@ -1,41 +1,41 @@
 import Media
-import MP4
+package import MP4
 
 /// Moves the decoding times of one track of a file along a mapping.
 ///
-/// The rules are those of ``TrackClock``: times grow by a tick at least, and packets of sound keep their distances as long as the
-/// mapping is within two ticks of that, so that sound that was end to end stays so; past it they move by whole ticks. How far
-/// after its decoding a picture is presented stays as it was: over so short a time two mappings do not differ.
+/// The rules are those of ``TrackClock``. Times increase by at least a tick. Audio packets keep their distances as long as the
+/// mapping is within two ticks of that, so that audio that was end to end remains so; beyond that they move by whole ticks. The
+/// distance from a picture's decoding to its presentation is unchanged: over such a short time, two mappings do not differ.
 ///
-/// Nothing is presented before its file begins. Where that keeps a file's first picture or sound from its time, what follows is as late,
-/// and comes back to its own time by a twentieth of what passes: nothing is hidden, and nothing changes places.
+/// Nothing is presented before its file begins. Where that delays a file's first picture or audio, later samples are delayed as
+/// much, and return to their own times by a twentieth of the elapsed time: nothing is hidden, and the order does not change.
 struct TrackRetiming: Sendable {
-    /// How far the mapping may be from where sound runs on.
+    /// Maximum distance of the mapping from the place where audio continues end to end.
     private static let soundToleranceTicks: Int64 = 2
-    /// A picture is presented up to 16 pictures after its decoding (ISO/IEC 14496-10 §A.3.1): over a distance of so many, a
-    /// twentieth is less than one.
+    /// A picture is presented at most 16 pictures after its decoding (ISO/IEC 14496-10 §A.3.1): over that distance, a twentieth
+    /// is less than one picture.
     private static let returnDivisor: Int64 = 20
 
-    /// How much later than the mapping says a file's first samples are.
+    /// The delay of a file's first samples relative to the mapping.
     struct Displacement: Hashable {
-        /// Recorded decoding times of those that are.
+        /// Recorded decoding times of the delayed samples.
         var ticks: ClosedRange<Int64>
         var greatestTicks: Int64
     }
 
     private let mapping: RetimingRecord.Track
     private let timescale: Timescale
-    /// Ticks of the media timeline at the file's beginning: what is presented lies behind it.
+    /// Ticks of the media timeline at the file's beginning: samples are presented after that.
     private let originTicks: Int64
     private var knot = 0
     private(set) var last: (recordedTicks: Int64, ticks: Int64)?
-    /// Where the last sample would be if the file had no beginning.
+    /// The place of the last sample if the file had no beginning.
     private var lastUndisplacedTicks: Int64 = 0
-    /// Ticks that samples are late by now.
+    /// Present delay, in ticks.
     private var displacementTicks: Int64 = 0
     private(set) var displacement: Displacement?
 
-    /// - Parameter last: where the track has ended before, ticks of the file's media timeline; none at a file's beginning.
+    /// - Parameter last: the end of the track so far, ticks of the file's media timeline; none at a file's beginning.
     init(
         _ mapping: RetimingRecord.Track, timescale: Timescale, mediaTimeShift: Int64,
         after last: (recordedTicks: Int64, ticks: Int64)? = nil
@@ -47,7 +47,7 @@ struct TrackRetiming: Sendable {
         originTicks = mediaTimeShift
     }
 
-    /// Where a sample would be if none had been before it.
+    /// The place of a sample without any previous samples.
     static func target(
         _ dts: Int64, shiftNanoseconds: Int64, timescale: Timescale
     ) -> Int64 {
@@ -81,7 +81,7 @@ struct TrackRetiming: Sendable {
         if isFirstPresented {
             let earliest = Self.earliest(
                 originTicks: originTicks, compositionOffset: compositionOffset)
-            // The first sample's place is written down as it is, and would have been the mapping's.
+            // The first sample is recorded at its actual place; this would have been the mapping's.
             if last == nil, place == earliest { undisplaced = min(place, target) }
             place = max(place, earliest)
             displacementTicks = place &- undisplaced
@@ -102,7 +102,7 @@ struct TrackRetiming: Sendable {
             greatestTicks: max(before?.greatestTicks ?? 0, late))
     }
 
-    /// What a time moves by, nanoseconds; asked in the order of times.
+    /// The shift of a time, nanoseconds; to be called in the order of time.
     private mutating func shift(at ticks: Int64) -> Int64 {
         let knots = mapping.knots
         while knot + 1 < knots.count, knots[knot + 1].ticks <= ticks { knot += 1 }
@@ -113,7 +113,7 @@ struct TrackRetiming: Sendable {
 }
 
 extension RetimingRecord.Knot {
-    /// What a time between two knots moves by, nanoseconds, rounded down.
+    /// The shift of a time between two knots, nanoseconds, rounded down.
     static func shift(between from: Self, and to: Self, at ticks: Int64) -> Int64 {
         let rise = Int128(to.shiftNanoseconds) - Int128(from.shiftNanoseconds)
         let run = Int128(to.ticks) - Int128(from.ticks)
@@ -124,13 +124,13 @@ extension RetimingRecord.Knot {
 }
 
 /// Moves all times of a file.
-struct FileRetiming {
+package struct FileRetiming {
     private var tracks: [TrackKind: TrackRetiming] = [:]
     private var priming = PrimingCounter()
     private var counts: [TrackKind: Int] = [:]
     private var presented: Set<TrackKind> = []
 
-    init(_ record: RetimingRecord, movie: Movie) {
+    package init(_ record: RetimingRecord, movie: Movie) {
         for track in movie.tracks {
             guard let kind = track.kind, let mapping = record.track(kind) else { continue }
             tracks[kind] = TrackRetiming(
@@ -138,19 +138,19 @@ struct FileRetiming {
         }
     }
 
-    /// Leading samples that are decoded but not presented, so far.
+    /// Number of leading samples so far that are decoded but not presented.
     var primingSamples: [TrackKind: Int] { priming.counts }
 
-    /// How much later than its mapping says a track's first samples are.
+    /// The delay of a track's first samples relative to its mapping.
     func displacement(_ kind: TrackKind) -> TrackRetiming.Displacement? {
         tracks[kind]?.displacement
     }
 
-    /// Where a track has ended, ticks of the file's media timeline: as recorded, and now.
+    /// The end of a track, ticks of the file's media timeline: as recorded, and after retiming.
     func last(_ kind: TrackKind) -> (recordedTicks: Int64, ticks: Int64)? { tracks[kind]?.last }
 
     /// Moves the times of the next fragment.
-    mutating func apply(to fragment: inout ScannedFragment) {
+    package mutating func apply(to fragment: inout ScannedFragment) {
         priming.add(fragment)
         for run in fragment.runs.indices {
             let kind = fragment.runs[run].track

@@ -1,6 +1,6 @@
 import Media
 
-/// How a source's clock was mapped, over all of its recording.
+/// The clock mapping of a source, over its whole recording.
 package struct ClockSummary: Codable, Hashable, Sendable {
     /// The least, the median and the greatest of some values.
     package struct Spread: Codable, Hashable, Sendable {
@@ -16,30 +16,30 @@ package struct ClockSummary: Codable, Hashable, Sendable {
         }
     }
 
-    /// One run of the box's clock.
+    /// One epoch of the box's clock.
     package struct Epoch: Codable, Hashable, Sendable {
         /// Hexadecimal.
         package var identity: String
         package var fragments: Int
-        /// Clock exchanges that are in the fragments.
+        /// Number of clock exchanges in the fragments.
         package var exchanges: Int
-        /// Collector − agent, as it was applied.
+        /// Collector − agent, as applied.
         package var offsetNanoseconds: Spread
-        /// How much the offset grew, parts per billion of the agent's time.
+        /// The growth of the offset, parts per billion of the agent's time.
         package var skewPartsPerBillion: Spread
-        /// How far off the offset may have been.
+        /// Maximum error of the offset.
         package var boundNanoseconds: Spread
     }
 
-    /// In the order in which they are first in the recording.
+    /// In the order of their first occurrence in the recording.
     package var epochs: [Epoch] = []
-    /// The ledger's lines about them.
+    /// The ledger lines about discontinuities.
     package var discontinuities: [LedgerEntry] = []
-    /// Clock exchanges that were not believed, as the ledger tells it.
+    /// Number of rejected clock exchanges, according to the ledger.
     package var rejectedExchanges: UInt64 = 0
     package var outlyingExchanges: UInt64 = 0
 
-    /// What one fragment says.
+    /// The clock data of one fragment.
     struct Reading {
         var epoch: EpochID
         var clock: FragmentRecord.Clock
@@ -62,7 +62,7 @@ package struct ClockSummary: Codable, Hashable, Sendable {
                 skewPartsPerBillion: skew, boundNanoseconds: bound)
         }
         discontinuities = ledger.filter { $0.kind == .discontinuity }
-        // Lines count from an epoch's beginning: its last one tells.
+        // Ledger lines count from an epoch's beginning: the last one has the total.
         var rejected: [String: (UInt64, UInt64)] = [:]
         for entry in ledger where entry.kind == .exchanges {
             guard let epoch = entry.epoch, entry.rejectedExchanges != nil else { continue }

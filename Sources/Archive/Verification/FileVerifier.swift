@@ -3,24 +3,24 @@ import MP4
 
 /// Checks one file without decoding anything.
 ///
-/// A file of ours is walked fragment by fragment: the chain of digests, the media's own digests, the lengths of the NAL units,
-/// decoding order. The final index is compared with the fragments it swallowed, sample by sample. Of other MP4 files, boxes,
-/// tables and NAL units are checked.
+/// A recorded file is checked fragment by fragment: the chain of digests, the media's own digests, the lengths of the NAL units,
+/// the decoding order. The final index is compared with the fragments that it replaces, sample by sample. Of other MP4 files,
+/// boxes, tables and NAL units are checked.
 package struct FileVerifier {
-    /// A damaged file may be damaged everywhere: after so many findings it is bad enough.
+    /// Maximum number of findings: a damaged file may be damaged everywhere.
     private static let maximumFindings = 100
 
     private let path: String
     var report: FileReport
-    /// The sequence numbers that the file holds, by spool.
+    /// The sequence numbers in the file, by spool.
     package private(set) var sequences: [SpoolID: [ClosedRange<UInt64>]] = [:]
-    /// What its fragments say of the source's clock.
+    /// The clock data in its fragments.
     private(set) var clocks: [ClockSummary.Reading] = []
     private var expectedChain: Digest?
     private(set) var tracks: [TrackKind: WalkedTrack] = [:]
     private(set) var priming = PrimingCounter()
 
-    /// A track as the fragments tell it.
+    /// A track as found in the fragments.
     struct WalkedTrack {
         var samples: [ScannedSample] = []
         var shift: Int64 = 0
@@ -48,13 +48,13 @@ package struct FileVerifier {
         do throws(ArchiveError) {
             return try Ledger.read(ledger).entries
         } catch {
-            // It explains nothing; who checks the session is told of it.
+            // Then it explains nothing; the session's verification reports it.
             return nil
         }
     }
 
-    /// Checks a file; the verifier knows what was found.
-    /// - Parameter ledger: its source's; nil: there is none to look at.
+    /// Checks a file; the returned verifier has the findings.
+    /// - Parameter ledger: its source's; nil: there is none.
     static func examine(_ path: String, ledger: [LedgerEntry]?) -> FileVerifier {
         var verifier = FileVerifier(path: path)
         do {
@@ -99,8 +99,8 @@ package struct FileVerifier {
         describeTracks()
     }
 
-    /// Whether the file's first bytes are those of a recording: one whose initial `moov` is damaged must not pass for
-    /// somebody else's file that happens to be sound.
+    /// Whether the file's first bytes are those of a recording: a recording with a damaged initial `moov` must not be classified
+    /// as an intact foreign file.
     private func beginsLikeARecording(_ source: DescriptorSource) throws(MP4Error) -> Bool {
         let length = Int(FragmentedHeader.placeholderOffset) + FragmentedHeader.placeholderSizeBytes
         guard source.sizeBytes >= Int64(length) else { return false }
@@ -112,7 +112,7 @@ package struct FileVerifier {
                 Array(placeholder))
     }
 
-    /// Whether media begin where a recording has its initial `moov`: only the index of an export says so.
+    /// Whether media begin where a recording has its initial `moov`: only the index of an export has that.
     private func isExport(_ source: DescriptorSource) -> Bool {
         do throws(MP4Error) {
             let movie = try Movie.read(from: source)
@@ -121,7 +121,7 @@ package struct FileVerifier {
                 == FragmentedHeader.placeholderOffset
                 + Int64(FragmentedHeader.placeholderSizeBytes)
         } catch {
-            // Without an index that can be read it is taken for the recording that its first bytes say.
+            // Without a readable index, it is classified by its first bytes, as a recording.
             return false
         }
     }
@@ -151,7 +151,7 @@ extension FileVerifier {
         report.fragments += 1
         let at = fragment.moof.lowerBound
         if fragment.sequenceNumber != UInt32(report.fragments) {
-            damage("fragment \(fragment.sequenceNumber) where \(report.fragments) is due", at: at)
+            damage("fragment \(fragment.sequenceNumber) instead of \(report.fragments)", at: at)
         }
         let moof = try source.read(at: at, count: fragment.moof.count)
         let media = try source.read(at: fragment.media.lowerBound, count: fragment.media.count)
@@ -159,7 +159,7 @@ extension FileVerifier {
         if let payload = records.first?.payload, records.count == 1 {
             check(payload, of: fragment, media: media)
         } else {
-            damage("a fragment with \(records.count) records of its origin", at: at)
+            damage("a fragment with \(records.count) fragment records", at: at)
         }
         expectedChain = Digest(of: moof)
         priming.add(fragment)
@@ -188,13 +188,13 @@ extension FileVerifier {
         for piece in record.pieces {
             let end = offset + Int(piece.sizeBytes)
             guard end <= media.count else {
-                damage("its record speaks of more media than it has", at: at)
+                damage("its record describes more media than it has", at: at)
                 return
             }
             let digest = media[offset..<end].withUnsafeBytes { Digest(of: $0) }
             if digest != piece.digest {
                 damage(
-                    "\(piece.sizeBytes) bytes of media are not what was recorded",
+                    "\(piece.sizeBytes) bytes of media differ from what was recorded",
                     at: fragment.media.lowerBound + Int64(offset))
             }
             report.digestedBytes += UInt64(piece.sizeBytes)
@@ -204,7 +204,7 @@ extension FileVerifier {
         let recorded = record.pieces.flatMap(\.runs).reduce(0) { $0 + UInt64($1.samples) }
         let described = fragment.runs.reduce(0) { $0 + UInt64($1.samples.count) }
         if recorded != described {
-            damage("\(described) samples, but numbers for \(recorded)", at: at)
+            damage("\(described) samples, but record numbers for \(recorded)", at: at)
         }
         sequences[record.spool, default: []] += record.sequences
         if report.originSeconds == nil {
@@ -266,9 +266,9 @@ extension FileVerifier {
         case .end, nil:
             if report.fragments == 0 { note("no samples yet") }
         case .finalMovie(let offset):
-            // In a finished file, this index has been replaced by another one.
+            // In a finished file, another index has replaced this one.
             if report.state == .growing {
-                note("finished but for its last write; it plays as it is", at: offset)
+                note("finished except for its last write; it is playable", at: offset)
             }
         case .torn(let offset):
             if report.state == .finished {
@@ -276,7 +276,7 @@ extension FileVerifier {
             } else {
                 let rest = Int64(report.sizeBytes) - offset
                 note(
-                    "the last write is not whole (\(rest) bytes): a crash, or it is being written",
+                    "the last write is incomplete (\(rest) bytes): a crash, or the file is being written",
                     at: offset)
             }
         case .damaged(let error):
@@ -317,13 +317,13 @@ extension FileVerifier {
         let movie = try Movie.read(from: source)
         report.state = .foreign
         note(
-            "no recorded segment, but an export or a foreign file: boxes, tables and NAL units are checked"
+            "not a recorded segment but an export or a foreign file: boxes, tables and NAL units are checked"
         )
         for track in movie.tracks {
             let table = track.samples
             let name = track.kind.map { "\($0)" } ?? "\(track.handler)"
             for index in 1..<max(1, table.count) where table.dts[index] <= table.dts[index - 1] {
-                damage("\(name) decoding times do not grow", at: table.offsets[index])
+                damage("\(name) decoding times do not increase", at: table.offsets[index])
                 break
             }
             if case .h264 = track.format {

@@ -1,16 +1,16 @@
-/// Something that verification has to say.
+/// A finding of a verification.
 package struct Finding: Codable, Hashable, Sendable {
     package enum Severity: String, Codable, Sendable {
-        /// Not what was recorded, or not there without an explanation.
+        /// Data differs from what was recorded, or is missing without an explanation.
         case damage
-        /// Worth knowing; nothing is wrong.
+        /// Information; nothing is wrong.
         case note
     }
 
     package var severity: Severity
-    /// The file or directory it is about.
+    /// The file or directory concerned.
     package var path: String
-    /// Where in the file, bytes.
+    /// The byte offset in the file.
     package var offset: Int64?
     /// One line.
     package var text: String
@@ -23,14 +23,14 @@ package struct Finding: Codable, Hashable, Sendable {
     }
 }
 
-/// What was found in one file.
+/// The findings in one file.
 package struct FileReport: Codable, Hashable, Sendable {
     package enum State: String, Codable, Sendable {
-        /// Written by us, with its final index.
+        /// A recorded file with its final index.
         case finished
-        /// Written by us, still growing, or left so by a crash.
+        /// A recorded file that is still growing, or was left so by a crash.
         case growing
-        /// An MP4 of another origin: fewer things can be proved.
+        /// An MP4 file of another origin: fewer properties can be verified.
         case foreign
         /// Not readable as MP4 at all.
         case unreadable
@@ -57,11 +57,11 @@ package struct FileReport: Codable, Hashable, Sendable {
     package var findings: [Finding] = []
     /// The segment's origin on the session's timeline, seconds; none without records.
     package var originSeconds: Double?
-    /// What computing its times again has changed; none when they are as recorded.
+    /// The changes by retiming; none when the times are as recorded.
     package struct Retiming: Codable, Hashable, Sendable {
         package var boundBefore: RetimingReport.Bounds
         package var boundAfter: RetimingReport.Bounds
-        /// Corners of the mapping, all tracks together.
+        /// Knots of the mapping, all tracks together.
         package var knots: Int
 
         init(_ record: RetimingRecord) {
@@ -71,7 +71,7 @@ package struct FileReport: Codable, Hashable, Sendable {
         }
     }
     package var retiming: Retiming?
-    /// How well the agent's clock was known when the first and the last fragment were written, milliseconds.
+    /// The bounds of the agent's clock when the first and the last fragment were written, milliseconds.
     package var clockBoundMilliseconds: [Double] = []
 
     package init(path: String, state: State) {
@@ -83,20 +83,20 @@ package struct FileReport: Codable, Hashable, Sendable {
     package var isIntact: Bool { !findings.contains { $0.severity == .damage } }
 }
 
-/// What was found in a session.
+/// The findings in a session.
 package struct SessionReport: Codable, Hashable, Sendable {
     package struct Source: Codable, Hashable, Sendable {
         package var name: String
         package var files: [FileReport]
         /// Records in the files, each counted once.
         package var recordedSamples: UInt64
-        /// Samples that the ledger explains.
+        /// Missing samples that the ledger explains.
         package var lostSamples: UInt64
-        /// For how long something was missing, as the ledger explains it.
+        /// Total duration of losses that the ledger explains.
         package var missingNanoseconds: Int64
         package var gaps: [LedgerEntry]
         package var clock: ClockSummary
-        /// Whether it said goodbye.
+        /// Whether it has ended.
         package var isComplete: Bool
     }
 
@@ -104,10 +104,10 @@ package struct SessionReport: Codable, Hashable, Sendable {
     package var zero: String?
     package var state: String?
     package var sources: [Source]
-    /// About the session as a whole; files have their own.
+    /// Findings about the session as a whole; files have their own.
     package var findings: [Finding]
 
-    /// Everything that was found, files included.
+    /// All findings, files included.
     package var allFindings: [Finding] {
         findings + sources.flatMap(\.files).flatMap(\.findings)
     }

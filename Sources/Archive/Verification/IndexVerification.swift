@@ -2,8 +2,8 @@ import Media
 import MP4
 
 extension FileVerifier {
-    /// Compares the final `moov` with the fragments, sample by sample. Where another index has taken its place, that one must say
-    /// what the fragments and its own mapping say, and the one it replaced what the fragments say.
+    /// Compares the final `moov` with the fragments, sample by sample. If another index has replaced it, the new index must match
+    /// the fragments and its own mapping, and the replaced one must match the fragments.
     mutating func compareIndices(
         _ source: DescriptorSource, _ layout: RecordingLayout, fragmentsEnd: Int64
     ) throws(MP4Error) {
@@ -16,7 +16,7 @@ extension FileVerifier {
         }
         if indices.hasRemainder {
             note(
-                "an interrupted 'retime' left something behind the index; it plays as it is",
+                "an interrupted 'retime' left bytes after the index; the file is playable",
                 at: indices.current.end)
         }
         let recorded = tracks.mapValues(\.samples)
@@ -29,7 +29,7 @@ extension FileVerifier {
         compareTimecode(current, timecode)
         guard let box = current.userBoxes.first(where: { $0.userType == RetimingRecord.userType })
         else {
-            damage("another index without its mapping", at: indices.current.offset)
+            damage("a replaced index without its mapping", at: indices.current.offset)
             return
         }
         do throws(MalformedRecord) {
@@ -37,11 +37,11 @@ extension FileVerifier {
             report.retiming = FileReport.Retiming(record)
             compare(current, with: recorded, record)
         } catch {
-            damage("the record of its retiming is \(error)", at: indices.current.offset)
+            damage("its retiming record is invalid: \(error)", at: indices.current.offset)
         }
     }
 
-    /// Compares an index with samples of fragments, moved along a mapping when there is one.
+    /// Compares an index with the samples of fragments, moved along a mapping when there is one.
     private mutating func compare(
         _ movie: Movie, with recorded: [TrackKind: [ScannedSample]], _ record: RetimingRecord?
     ) {
@@ -87,10 +87,10 @@ extension FileVerifier {
     private mutating func compareTimecode(_ movie: Movie, _ recorded: RecordedTimecode?) {
         guard let recorded, !recorded.isTold(by: movie) else { return }
         damage(
-            "the index does not say at what time of day the file begins", at: movie.header.offset)
+            "the index does not contain the file's start time of day", at: movie.header.offset)
     }
 
-    /// The first sample of a file that is presented, by index.
+    /// The index of the first presented sample of a file.
     private func firstPresented(_ kind: TrackKind, _ samples: [ScannedSample]) -> Int? {
         switch kind {
         case .video: samples.firstIndex(where: \.isSync)
@@ -98,7 +98,7 @@ extension FileVerifier {
         }
     }
 
-    /// Whether the edit list puts the first presented sample where it belongs on the file's timeline.
+    /// Whether the edit list puts the first presented sample at its place on the file's timeline.
     private mutating func compareEdits(
         _ track: MovieTrack, of movie: Movie, _ kind: TrackKind, _ samples: [ScannedSample],
         shift: Int64
@@ -109,20 +109,20 @@ extension FileVerifier {
             return
         }
         let wait = track.edits.dropLast().map { Int64(clamping: $0.segmentDuration) }.clampedSum
-        // Where the edit list presents the sample: what is waited for, and how far into the media that begins.
+        // The place at which the edit list presents the sample: the delay, and the media time at which presentation begins.
         let media = (samples[first].pts - start).clampedSubtracting(edit.mediaTime)
         do {
             let presented =
                 try rescale(wait, from: movie.timescale, to: track.timescale)
                 .clampedAdding(media)
-            // Exact, but where the movie's timescale could not be made fine enough for the track's.
+            // Exact, unless the movie's timescale could not be made fine enough for the track's.
             let isExact = movie.timescale.ticksPerSecond % track.timescale.ticksPerSecond == 0
             let wanted = samples[first].pts.clampedSubtracting(shift)
             if presented.clampedSubtracting(wanted).magnitude > (isExact ? 0 : 1) {
                 damage("the edit list of \(kind) does not begin where its samples do")
             }
         } catch {
-            damage("the edit list of \(kind) waits for ever")
+            damage("the edit list of \(kind) begins with an impossible delay")
         }
     }
 

@@ -1,8 +1,8 @@
 import Media
 
-/// How long something was missing of a source, as its ledger tells it.
+/// How long data of a source was missing, according to its ledger.
 enum MissingTime {
-    /// Time that at least one line about something missing covers, once; lines that do not say when count as a time of their own.
+    /// Time covered by at least one ledger line about a loss, counted once; lines without a start time are added separately.
     static func nanoseconds(_ gaps: [LedgerEntry]) -> Int64 {
         var total: Int64 = 0
         var spans: [(start: Int64, end: Int64)] = []

@@ -1,17 +1,17 @@
 import MP4
 import Media
 
-/// Pictures that follow each other faster than a camera gives them: stamps that somebody made up, or that could not be kept.
+/// Detects pictures that follow each other faster than a camera delivers them: their stamps were invented, or could not be kept.
 ///
-/// Two fields of one picture, or one picture whose stamp was pushed behind another's, are close together and mean nothing. A whole
-/// second's worth of them within a thirtieth of it does.
+/// Two fields of one picture, or a picture whose stamp was moved after another's, are close together without significance. A
+/// whole second's worth of pictures within a thirtieth of a second is significant.
 enum PictureSpacing {
-    /// So many pictures in a row …
+    /// This many consecutive pictures …
     static let pictures = 30
-    /// … within less than this: more than 1,000 a second. Industrial cameras end below that at sizes that anybody encodes live.
+    /// … within less than this: more than 1,000 a second. Industrial cameras are slower at sizes that are encoded live.
     static let milliseconds: Int64 = 30
 
-    /// How many pictures are part of such a crowd.
+    /// The number of pictures in such crowded sequences.
     static func crowded(_ samples: [ScannedSample], _ timescale: Timescale) -> UInt64 {
         let span = Int64(timescale.ticksPerSecond) * milliseconds / 1_000
         var count: UInt64 = 0
@@ -25,16 +25,16 @@ enum PictureSpacing {
         return count
     }
 
-    /// How many pictures a source's ledger says were not kept where their stamps said; nil: some, and not how many.
+    /// How many pictures could not be kept at their stamps according to a source's ledger; nil: some, but the number is unknown.
     static func explained(by ledger: [LedgerEntry]) -> UInt64? {
         let lines = ledger.filter { $0.kind == .time && $0.isAboutPictures }
-        // Early versions said it in words alone.
+        // Early versions only recorded it as text.
         return lines.contains { $0.samples == nil } ? nil : lines.compactMap(\.samples).clampedSum
     }
 }
 
 extension LedgerEntry {
-    /// Of a `time` line: whether it is of stamps, and of pictures'.
+    /// Whether a `time` line is about stamps of pictures.
     fileprivate var isAboutPictures: Bool {
         guard samples == nil else { return track == nil || track == TrackKind.video.description }
         return text?.contains("video samples with times that could not be kept") ?? false
@@ -42,19 +42,19 @@ extension LedgerEntry {
 }
 
 extension FileVerifier {
-    /// Says of pictures that cannot have been captured as fast as they are presented.
-    /// - Parameter ledger: the source's; nil: there is none to look at.
+    /// Reports pictures that cannot have been captured as fast as they are presented.
+    /// - Parameter ledger: the source's; nil: there is none.
     mutating func checkSpacing(_ ledger: [LedgerEntry]?) {
         guard let video = tracks[.video] else { return }
         let crowded = PictureSpacing.crowded(video.samples, video.format.timescale)
         guard crowded > 0 else { return }
         let text =
-            "\(crowded) pictures lie closer together than a camera gives them (more than "
+            "\(crowded) pictures are closer together than a camera delivers them (more than "
             + "\(1_000 * Int64(PictureSpacing.pictures) / PictureSpacing.milliseconds) a second)"
         guard let ledger else {
-            return note("\(text); there is no ledger beside the file that could say why")
+            return note("\(text); there is no ledger beside the file that could explain it")
         }
-        // The first picture of a crowd is where its stamp says.
+        // The first picture of a crowded sequence is at its stamp.
         let unexplained = UInt64(crowded) - UInt64(crowded) / UInt64(PictureSpacing.pictures)
         if let explained = PictureSpacing.explained(by: ledger), explained < unexplained {
             damage("\(text), and the ledger explains \(explained) of them")

@@ -1,13 +1,13 @@
 import Media
 
-/// Checks a session: each file, and that together they hold every record that was sent, once.
+/// Checks a session: each file, and that the files together contain every sent record exactly once.
 package struct SessionVerifier {
     private let layout: ArchiveLayout
     private let session: String
     private var findings: [Finding] = []
 
     /// Checks a session of an archive.
-    /// - Throws: only when directories cannot be read; what is wrong inside is in the report.
+    /// - Throws: only when directories cannot be read; errors in their content are in the report.
     package static func verify(
         _ session: String, in layout: ArchiveLayout
     ) throws(ArchiveError) -> SessionReport {
@@ -44,8 +44,8 @@ package struct SessionVerifier {
             sources: sources, findings: findings)
     }
 
-    /// - Parameter isFinished: nothing comes any more. Until then a hole is only what is still to come: nothing behind it has been
-    ///   acknowledged, so the agent has it all.
+    /// - Parameter isFinished: whether nothing more will arrive. Until then a hole is only data that is still to come: no later
+    ///   record has been acknowledged, so the agent has all of it.
     private mutating func source(
         _ name: String, isFinished: Bool
     ) throws(ArchiveError) -> SessionReport.Source {
@@ -78,10 +78,12 @@ package struct SessionVerifier {
                         ? Finding(.damage, directory, text)
                         : Finding(
                             .note, directory,
-                            text + "; the session goes on, and their agent has them"))
+                            text + "; the session continues, and their agent has them"))
             }
         }
-        if numbers.repeated > 0 { damage(directory, "\(numbers.repeated) records are there twice") }
+        if numbers.repeated > 0 {
+            damage(directory, "\(numbers.repeated) records are stored twice")
+        }
         let gaps = ledger.entries.filter { $0.kind == .gap }
         return SessionReport.Source(
             name: name, files: files, recordedSamples: recorded,
@@ -92,7 +94,7 @@ package struct SessionVerifier {
                 == .goodbye)
     }
 
-    /// Records of files whose removal was cut short before the ledger said so are explained all the same.
+    /// Records of files whose removal was interrupted before the ledger recorded it are explained nevertheless.
     private mutating func noteRemovals(
         in directory: String, _ ledger: Ledger.Contents, _ numbers: inout RecordNumbers
     ) throws(ArchiveError) {
@@ -100,7 +102,7 @@ package struct SessionVerifier {
         where name.hasSuffix(SegmentRemoval.stagedSuffix) {
             let path = "\(directory)/\(name)"
             findings.append(
-                Finding(.note, path, "its removal was cut short; the collector completes it"))
+                Finding(.note, path, "its removal was interrupted; the collector completes it"))
             let segment = SegmentRemoval.segmentName(path)
             guard !ledger.entries.contains(where: { $0.segment == segment }) else { continue }
             for (spool, ranges) in SegmentNumbers.read(path).ranges {
@@ -112,9 +114,9 @@ package struct SessionVerifier {
     private mutating func ledger(_ source: String) throws(ArchiveError) -> Ledger.Contents {
         let path = layout.ledger(session, source)
         let contents = try Ledger.read(path)
-        for line in contents.damagedLines { damage(path, "line \(line) is not what was written") }
+        for line in contents.damagedLines { damage(path, "line \(line) is damaged") }
         if contents.hasTornTail {
-            findings.append(Finding(.note, path, "the last line is not whole: a crash"))
+            findings.append(Finding(.note, path, "the last line is incomplete: a crash"))
         }
         return contents
     }
@@ -128,9 +130,9 @@ package struct SessionVerifier {
 private struct RecordNumbers {
     private var sets: [String: SequenceSet] = [:]
     private var first: [String: UInt64] = [:]
-    /// How many numbers have been inserted again.
+    /// How many numbers were inserted more than once.
     private(set) var repeated: UInt64 = 0
-    /// How many different ones.
+    /// How many distinct numbers.
     private(set) var count: UInt64 = 0
 
     mutating func insert(_ range: ClosedRange<UInt64>, spool: String) {
@@ -140,9 +142,9 @@ private struct RecordNumbers {
         count.addClamped((range.upperBound - range.lowerBound).clampedAdding(1) - known)
     }
 
-    /// What is missing between the first and the last number of each spool.
+    /// The missing numbers between the first and the last number of each spool.
     ///
-    /// A source that came into the session later begins with a later number: what was before belongs elsewhere.
+    /// A source that joined the session later begins with a later number: earlier ones belong to other sessions.
     var holes: [(spool: String, ranges: [ClosedRange<UInt64>])] {
         sets.map { spool, set in
             (spool, set.holes.filter { $0.lowerBound > first[spool] ?? 0 })

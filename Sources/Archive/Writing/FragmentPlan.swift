@@ -7,12 +7,12 @@ package struct PlannedSample: Hashable, Sendable {
     package var sizeBytes: UInt32
     package var dts: Int64
     package var pts: Int64
-    /// How long it is expected to last; the next sample's DTS, once known, says how long it really does.
+    /// Its expected duration; the next sample's DTS, once known, determines the actual one.
     package var duration: Int64
     package var flags: SampleFlags
     /// Decoding time as the agent stamped it, nanoseconds of its clock.
     package var agentDTSNanoseconds: Int64
-    /// Clock offset (collector − agent) with which that was mapped.
+    /// Clock offset (collector − agent) that was applied to it.
     package var appliedOffsetNanoseconds: Int64
 
     package init(
@@ -29,7 +29,7 @@ package struct PlannedSample: Hashable, Sendable {
     }
 }
 
-/// Samples of one track that follow each other in bytes, in time and in their numbers.
+/// Samples of one track that are consecutive in bytes, in time and in their numbers.
 package struct PlannedRun: Hashable, Sendable {
     package var track: TrackKind
     package var firstSequence: UInt64
@@ -44,14 +44,14 @@ package struct PlannedRun: Hashable, Sendable {
     package var sizeBytes: Int { samples.reduce(0) { $0 + Int($1.sizeBytes) } }
 }
 
-/// Consecutive bytes of one received payload, and the samples they are.
+/// Consecutive bytes of one received payload, and their samples.
 ///
-/// `Payload` is whatever holds the bytes: a received message for the collector, an array for tests.
+/// `Payload` is the type that holds the bytes: a received message in the collector, an array in tests.
 package struct PlannedPiece<Payload: Sendable>: Sendable {
     package var payload: Payload
-    /// The bytes of the payload that belong here.
+    /// The byte range of the piece in the payload.
     package var range: Range<Int>
-    /// The agent's digest; none when only a part of what it digested is here.
+    /// The agent's digest; none when the piece is only a part of the digested bytes.
     package var digest: Digest?
     package var runs: [PlannedRun]
 
@@ -64,14 +64,14 @@ package struct PlannedPiece<Payload: Sendable>: Sendable {
 }
 
 extension PlannedPiece {
-    /// How many samples it has.
+    /// Number of its samples.
     var samples: Int { runs.reduce(0) { $0 + $1.samples.count } }
 
-    /// The piece's samples in two parts, each in as few consecutive ranges of bytes as possible.
+    /// The piece's samples in two parts, each with as few consecutive byte ranges as possible.
     ///
-    /// - Parameter isAfter: whether a sample belongs to the second part. In one run, once it is true it stays true: only
-    ///   the first sample for which it holds counts.
-    /// - Returns: `before` and `after`, in the order of their bytes; a part that got everything keeps the digest.
+    /// - Parameter isAfter: whether a sample belongs to the second part. In one run, all samples after the first for which it is
+    ///   true belong to the second part.
+    /// - Returns: `before` and `after`, in the order of their bytes; a part that contains everything keeps the digest.
     package func divided(
         where isAfter: (TrackKind, PlannedSample) -> Bool
     ) -> (before: [PlannedPiece], after: [PlannedPiece]) {
@@ -103,7 +103,7 @@ extension PlannedPiece {
         return (before, after)
     }
 
-    /// Appends a piece, joined to the last one when its bytes follow on.
+    /// Appends a piece; it is joined with the last one when its bytes are contiguous with that.
     private static func append(_ piece: PlannedPiece, to pieces: inout [PlannedPiece]) {
         if let last = pieces.last, last.range.upperBound == piece.range.lowerBound {
             pieces[pieces.count - 1].range = last.range.lowerBound..<piece.range.upperBound
@@ -114,18 +114,17 @@ extension PlannedPiece {
     }
 }
 
-/// What all samples of one fragment have in common.
+/// The common properties of a fragment's samples.
 package struct FragmentContext: Hashable, Sendable {
-    /// Whose sequence numbers they have: 16 bytes.
+    /// The spool of their sequence numbers: 16 bytes.
     package var spool: SpoolID
-    /// Whose clock stamped them: 16 bytes.
+    /// The epoch of the clock that stamped them: 16 bytes.
     package var epoch: EpochID
-    /// How that clock was mapped.
+    /// The model of that clock.
     package var clock: FragmentRecord.Clock
     /// The session's zero on the collector's clock, nanoseconds.
     package var collectorZeroNanoseconds: Int64
-    /// What has been learned of the epoch's clock since the fragment before; at most
-    /// ``FragmentRecord/maximumExchanges``.
+    /// Exchanges of the epoch's clock since the previous fragment; at most ``FragmentRecord/maximumExchanges``.
     package var exchanges: [ClockExchange] = []
 
     package init(
@@ -139,7 +138,7 @@ package struct FragmentContext: Hashable, Sendable {
     }
 }
 
-/// What one fragment will hold.
+/// The content of one fragment.
 package struct FragmentPlan<Payload: Sendable>: Sendable {
     package var context: FragmentContext
     package var pieces: [PlannedPiece<Payload>]
@@ -151,10 +150,10 @@ package struct FragmentPlan<Payload: Sendable>: Sendable {
 
     package var sizeBytes: Int { pieces.reduce(0) { $0 + $1.range.count } }
 
-    /// What it takes of memory.
+    /// Its memory use.
     package var amount: MediaAmount { pieces.amount() }
 
-    /// The sequence numbers it holds.
+    /// Its sequence numbers.
     package var sequences: [ClosedRange<UInt64>] {
         pieces.flatMap { $0.runs }.filter { !$0.samples.isEmpty }.map {
             $0.firstSequence...$0.firstSequence + UInt64($0.samples.count) - 1
@@ -163,7 +162,7 @@ package struct FragmentPlan<Payload: Sendable>: Sendable {
 }
 
 extension Sequence {
-    /// What pieces take of memory together.
+    /// Total memory use of pieces.
     func amount<Payload: Sendable>() -> MediaAmount where Element == PlannedPiece<Payload> {
         reduce(into: MediaAmount()) { amount, piece in
             amount += MediaAmount(

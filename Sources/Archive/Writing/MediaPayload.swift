@@ -1,5 +1,5 @@
-/// Something that holds media bytes until they are written: a received message, or an array in tests.
+/// An object that holds media bytes until they are written: a received message, or an array in tests.
 package protocol MediaPayload: AnyObject, Sendable {
-    /// The bytes; their address stays the same as long as the object lives.
+    /// The bytes; their address does not change while the object exists.
     var memory: UnsafeRawBufferPointer { get }
 }

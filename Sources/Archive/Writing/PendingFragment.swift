@@ -4,13 +4,13 @@ import Media
 struct PendingFragment<Payload: Sendable>: Sendable {
     var pieces: [PlannedPiece<Payload>] = []
     var sizeBytes = 0
-    /// Of all pieces.
+    /// Total of all pieces.
     var samples = 0
     /// First DTS of each track, session time.
     var startNanoseconds: [TrackKind: Int64] = [:]
-    /// When its first piece came, on the caller's clock.
+    /// When its first piece arrived, on the caller's clock.
     var sinceNanoseconds: Int64?
-    /// That of its newest piece, with the widest bound of all.
+    /// The context of its newest piece, with the widest bound of all.
     private(set) var context: FragmentContext?
 
     mutating func add(_ new: FragmentContext?) {

@@ -1,37 +1,37 @@
 import Glibc
 
-/// A file that grows: the one place where recordings are written.
+/// A growing file: the only code that writes recordings.
 ///
-/// Owned by one thread. An append either happens whole or, after an error, leaves the file as it was.
+/// Owned by one thread. An append is either complete or, after an error, leaves the file unchanged.
 package final class RecordingFile {
     package private(set) var path: String
     /// Bytes that are in the file.
     package private(set) var sizeBytes: UInt64 = 0
-    /// Bytes that were durable when ``synchronize()`` last returned, or when the file was opened to be gone on with.
+    /// Bytes that were durable when ``synchronize()`` last returned, or when the file was opened to be resumed.
     ///
     package private(set) var durableBytes: UInt64
-    /// An `fdatasync` has failed: what is behind ``durableBytes`` may be gone, and the next one would succeed all the same,
-    /// because Linux reports a lost page once and takes it for clean from then on.
+    /// An `fdatasync` has failed: data after ``durableBytes`` may be lost. The next `fdatasync` would succeed all the same,
+    /// because Linux reports a lost page once and then treats it as clean.
     package private(set) var hasLostPages = false
     private let disk: any Disk
     private let descriptor: Int32
     private var writebackStart: UInt64 = 0
 
-    /// Makes a new file; one that is there already is an error, never overwritten.
+    /// Creates a file; an existing file is an error, and is never overwritten.
     package convenience init(
         creating path: String, on disk: any Disk = SystemDisk()
     ) throws(ArchiveError) {
         try self.init(path, flags: O_CREAT | O_EXCL, operation: "create", on: disk)
     }
 
-    /// Opens a file that is there, to go on with it.
+    /// Opens an existing file, to resume it.
     package convenience init(
         reopening path: String, on disk: any Disk = SystemDisk()
     ) throws(ArchiveError) {
         try self.init(path, flags: 0, operation: "open", on: disk)
     }
 
-    /// Opens a file to go on with it, or begins one.
+    /// Opens a file to resume it, or creates one.
     package convenience init(
         growing path: String, on disk: any Disk = SystemDisk()
     ) throws(ArchiveError) {
@@ -62,9 +62,9 @@ package final class RecordingFile {
         disk.close(descriptor)
     }
 
-    /// Takes away what follows `size` bytes.
+    /// Removes everything after `size` bytes.
     package func cut(to size: UInt64) throws(ArchiveError) {
-        precondition(size <= sizeBytes, "a file is cut, not stretched")
+        precondition(size <= sizeBytes, "a file can only be shortened")
         guard disk.truncate(descriptor, to: Int64(size)) == 0 else {
             throw .system(operation: "cut", path: path, errno: errno)
         }
@@ -76,7 +76,7 @@ package final class RecordingFile {
     /// The file's descriptor, for reading back what was written; valid as long as this object.
     package var readDescriptor: Int32 { descriptor }
 
-    /// Writes memory at the end, in order, in as few calls as possible and without copying it.
+    /// Appends memory regions, in order, in as few calls as possible and without copying them.
     package func append(_ parts: [UnsafeRawBufferPointer]) throws(ArchiveError) {
         var rest = parts[...]
         let total = parts.reduce(0) { $0 + $1.count }
@@ -101,21 +101,21 @@ package final class RecordingFile {
         sizeBytes += UInt64(total)
     }
 
-    /// Writes an array at the end.
+    /// Appends an array.
     package func append(_ bytes: [UInt8]) throws(ArchiveError) {
         try withBytes(bytes) { (buffer) throws(ArchiveError) in try append([buffer]) }
     }
 
-    /// Writes bytes that are already part of the file anew.
+    /// Overwrites bytes of the file.
     package func overwrite(_ bytes: [UInt8], at offset: UInt64) throws(ArchiveError) {
-        precondition(offset + UInt64(bytes.count) <= sizeBytes, "only what is there is overwritten")
+        precondition(offset + UInt64(bytes.count) <= sizeBytes, "only existing bytes change")
         let count = bytes.withUnsafeBytes { disk.write(descriptor, [$0], at: Int64(offset)) }
         guard count == bytes.count else {
             throw .system(operation: "write", path: path, errno: count < 0 ? errno : ENOSPC)
         }
     }
 
-    /// Begins to write dirty pages to the disk, and returns at once.
+    /// Starts to write dirty pages to the disk, and returns at once.
     ///
     /// Called for every file before the first ``synchronize()``: the disk then works on all of them together, and one
     /// journal commit covers them.
@@ -126,14 +126,14 @@ package final class RecordingFile {
         disk.startWriteback(descriptor, from: Int64(start), count: Int64(sizeBytes - start))
     }
 
-    /// Has what is read from now on come from the disk. An earlier process may have been killed when the kernel had told it, and
-    /// nobody since, that pages could not be written: they stay in memory, as if they were on the disk.
+    /// Makes later reads return what is on the disk. An earlier process may have been killed after the kernel had reported to it
+    /// alone that pages could not be written: they remain in memory as if they were on the disk.
     package func readAnew() throws(ArchiveError) {
         try synchronize()
         disk.forget(descriptor)
     }
 
-    /// Returns when everything written is durable. After it has failed once, ``cutToDurable()`` has to come first.
+    /// Returns when everything written is durable. After a failure, ``cutToDurable()`` has to be called first.
     package func synchronize() throws(ArchiveError) {
         guard !hasLostPages else {
             throw .system(operation: "synchronise", path: path, errno: EIO)
@@ -147,14 +147,14 @@ package final class RecordingFile {
         durableBytes = sizeBytes
     }
 
-    /// Takes away what may have been lost by a ``synchronize()`` that failed.
+    /// Removes what a failed ``synchronize()`` may have lost.
     package func cutToDurable() throws(ArchiveError) {
         try cut(to: durableBytes)
         hasLostPages = false
         try synchronize()
     }
 
-    /// Gives the file another name in its directory, where nothing has it.
+    /// Renames the file in its directory, to an unused name.
     package func rename(to new: String) throws(ArchiveError) {
         guard !FileSystem.exists(new) else {
             throw .system(operation: "create", path: new, errno: EEXIST)
@@ -167,7 +167,7 @@ package final class RecordingFile {
 
     /// Removes what a failed append may have left behind.
     private func takeBack() {
-        // If this fails too, the torn fragment stays as the file's tail, where every reader stops before it.
+        // If this fails too, the torn fragment remains as the file's tail, and every reader stops before it.
         _ = disk.truncate(descriptor, to: Int64(sizeBytes))
     }
 }

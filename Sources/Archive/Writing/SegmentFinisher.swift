@@ -3,14 +3,14 @@ import MP4
 
 /// Turns a growing segment into an ordinary MP4, in place.
 ///
-/// The file is its own journal: the index is made from its fragments' heads, so that finishing at the end of a segment and
-/// finishing after a crash are the same work, and a recorder keeps no table in memory.
+/// The file is its own journal: the index is built from its fragments' headers. So finishing at the end of a segment and
+/// finishing after a crash are the same operation, and a recorder keeps no tables in memory.
 enum SegmentFinisher {
-    /// Finishes a file whose fragments are all written.
+    /// Finishes a file with all its fragments written.
     ///
-    /// The order of writes makes the file play at either side of any crash: index, `fdatasync`, read back, placeholder,
+    /// The order of writes keeps the file playable before and after any crash: index, `fdatasync`, read back, placeholder,
     /// `fdatasync`.
-    /// - Throws: also when what was written does not read back as the recording it should be.
+    /// - Throws: also when the written index does not read back as that of the recording.
     static func finish(_ file: RecordingFile) throws(ArchiveError) {
         let finish: InPlaceFinish
         do throws(MP4Error) {
@@ -19,7 +19,7 @@ enum SegmentFinisher {
             if case .noSamples = error { return }
             throw .malformed(path: file.path, reason: "cannot be finished: \(error)")
         }
-        // An index that an attempt before this one has left.
+        // An index left by an earlier attempt.
         if UInt64(finish.movieOffset) < file.sizeBytes {
             try file.cut(to: UInt64(finish.movieOffset))
         }
@@ -53,7 +53,8 @@ enum SegmentFinisher {
             let bytes = try source.read(at: finish.movieOffset, count: finish.movie.count)
             guard bytes == finish.movie else {
                 throw MP4Error.invalid(
-                    box: "moov", offset: finish.movieOffset, reason: "not what was written")
+                    box: "moov", offset: finish.movieOffset,
+                    reason: "differs from what was written")
             }
         } catch {
             throw .malformed(path: file.path, reason: "the index does not read back: \(error)")
@@ -66,7 +67,7 @@ struct PrimingCounter {
     private(set) var counts: [TrackKind: Int] = [:]
     private var ended: Set<TrackKind> = []
 
-    /// Takes in the next fragment.
+    /// Adds the next fragment.
     mutating func add(_ fragment: ScannedFragment) {
         guard ended.count < TrackKind.allCases.count else { return }
         for box in fragment.userBoxes where box.userType == FragmentRecord.userType {
@@ -77,7 +78,7 @@ struct PrimingCounter {
                     if UInt32(run.primingSamples) < run.samples { ended.insert(run.track) }
                 }
             } catch {
-                // A record that cannot be read says nothing of priming; `verify` reports it.
+                // An unreadable record contains no priming information; `verify` reports it.
                 continue
             }
         }

@@ -1,7 +1,7 @@
 import Media
 import MP4
 
-// How the pieces of a file become its fragments.
+// Forms fragments from the pieces of a file.
 
 extension Segmenter {
     func mustClose(before piece: PlannedPiece<Payload>) -> Bool {
@@ -35,11 +35,11 @@ extension Segmenter {
         }
     }
 
-    /// Takes sound at or after an instant out of the pending fragment.
+    /// Removes audio at or after an instant from the pending fragment.
     mutating func takeAudio(from instant: Int64) -> [PlannedPiece<Payload>] {
         var kept: [PlannedPiece<Payload>] = []
         var taken: [PlannedPiece<Payload>] = []
-        // Decoding order stays what it is, whatever their presentation times say.
+        // The decoding order does not change, whatever the presentation times are.
         var hasTaken = false
         for piece in pending.pieces {
             let parts = piece.divided { track, sample in
@@ -59,7 +59,7 @@ extension Segmenter {
     }
 
     /// Writes the pending fragment, if there is one.
-    /// - Parameter next: the piece that follows, which tells how long the last samples last.
+    /// - Parameter next: the piece that follows, which determines the duration of the last samples.
     mutating func closePending(
         next: PlannedPiece<Payload>? = nil, into actions: inout [Action]
     ) {
@@ -97,7 +97,7 @@ extension Segmenter {
         for piece in carried { append(piece, now: since ?? 0) }
     }
 
-    /// A fragment of these pieces at once, in a file that is not the one that is being filled.
+    /// Writes a fragment of these pieces at once, into a file other than the open one.
     func appendNow(
         _ pieces: [PlannedPiece<Payload>], to segment: Int, into actions: inout [Action]
     ) {
@@ -109,7 +109,8 @@ extension Segmenter {
         }
     }
 
-    /// Pieces as one fragment, or as so many that readers take each: sound that has waited for a picture comes all at once.
+    /// Pieces as one fragment, or as several when readers would reject one: audio that has waited for a picture arrives all at
+    /// once.
     private func fragments(
         of pieces: [PlannedPiece<Payload>], _ context: FragmentContext
     ) -> [FragmentPlan<Payload>] {
@@ -123,7 +124,7 @@ extension Segmenter {
             {
                 plans.append(rest)
                 rest.pieces.removeAll()
-                // What was learned of the clock is said once.
+                // Clock exchanges are recorded once.
                 rest.context.exchanges.removeAll()
                 samples = 0
             }
@@ -133,12 +134,12 @@ extension Segmenter {
         return plans + [rest]
     }
 
-    /// The file's description: tracks, and how far each media timeline must be shifted so that no DTS is negative.
-    /// - Parameter next: what comes behind the first fragment, where the first sound may be.
+    /// The file's description: tracks, and the shift of each media timeline so that no DTS is negative.
+    /// - Parameter next: the pieces after the first fragment, which may contain the first audio.
     func plan(
         _ segment: Segment, _ pieces: [PlannedPiece<Payload>], next: PlannedPiece<Payload>? = nil
     ) -> SegmentPlan {
-        // Of what is hidden, a track may begin behind the first fragment, and far before the file.
+        // In case of hidden content, a track may begin after the first fragment, and long before the file's start.
         let hidden = settings.presentedFromNanoseconds.flatMap { _ in
             pieces.flatMap(\.runs).compactMap { run in
                 run.samples.first.map { nanoseconds($0.dts, run.track) }
@@ -169,8 +170,8 @@ extension Segmenter {
             })
     }
 
-    /// Encoders give up to 2112 frames before their first sound (libavcodec's AAC 1024): that much room has a file of which no sound
-    /// is known yet when it opens. Without it, they would be alone in a file of their own.
+    /// Encoders emit up to 2112 frames of priming (libavcodec's AAC 1024). A file reserves that much room when its audio has not
+    /// started by the time it is opened. Without it, the priming would get a file of its own.
     private static var primingRoomTicks: Int64 { 3 * 1024 }
 
     /// Sets each sample's duration to its distance from the next one, where that is known.
@@ -199,7 +200,7 @@ extension Segmenter {
     }
 
     /// The decoding time of a track's first sample.
-    // Without key paths: in generic code each use makes one anew, which was a tenth of a simulated day.
+    // Without key paths: in generic code each use creates one, which took a tenth of a simulated day's time.
     private func firstDTS(of track: TrackKind, in pieces: [PlannedPiece<Payload>]) -> Int64? {
         pieces.lazy.compactMap { $0.runs.first { $0.track == track } }.first?.samples.first?.dts
     }
@@ -208,7 +209,7 @@ extension Segmenter {
         piece.runs.first { $0.track == .video }?.samples.first?.flags.contains(.keyframe) ?? false
     }
 
-    /// How long the pending fragment would last with this piece: by its pictures, or by its sound where there are none.
+    /// The length of the pending fragment with this piece: of its pictures, or of its audio where there are none.
     private func span(with piece: PlannedPiece<Payload>) -> Int64 {
         for track in TrackKind.allCases {
             if let start = pending.startNanoseconds[track],

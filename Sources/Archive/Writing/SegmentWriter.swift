@@ -3,10 +3,10 @@ import MP4
 
 /// Writes one segment's file: header, fragments as they come, and at the end the index that makes it an ordinary MP4.
 ///
-/// Owned by one thread. The file plays at every instant (see the module's article for the order of writes). It has its name from
-/// its first fragment on: before that it is called ``unnamedSuffix``, and recovery removes it.
+/// Owned by one thread. The file is playable at every instant (see the module's article for the order of writes). It gets its
+/// name with its first fragment: before that, its name ends in ``unnamedSuffix``, and recovery removes it.
 package final class SegmentWriter {
-    /// Behind the name of a file without a fragment.
+    /// Suffix of a file without a fragment.
     static let unnamedSuffix = ".new"
 
     package let path: String
@@ -21,7 +21,7 @@ package final class SegmentWriter {
     private var fragmentCount: UInt32 = 0
     private var chain: Digest
 
-    /// A writer of a new file; the disk is not touched before the first fragment.
+    /// Creates a writer of a new file; the disk is not accessed before the first fragment.
     package init(
         path: String, plan: SegmentPlan, sessionZero: UTCTime, on disk: any Disk = SystemDisk()
     ) throws(ArchiveError) {
@@ -44,13 +44,13 @@ package final class SegmentWriter {
         } catch {
             throw .malformed(path: path, reason: "\(error)")
         }
-        // The chain begins with what describes the tracks; the placeholder before it will change.
+        // The chain begins with the box that describes the tracks; the placeholder before it will change.
         let movieOffset =
             Int(FragmentedHeader.placeholderOffset) + FragmentedHeader.placeholderSizeBytes
         chain = Digest(of: Array(header[movieOffset...]))
     }
 
-    /// Goes on with a file that an earlier writer left, whose torn tail has been cut.
+    /// Resumes a file that an earlier writer left and whose torn tail has been cut off.
     package init(
         continuing segment: UnfinishedSegment, on disk: any Disk = SystemDisk()
     ) throws(ArchiveError) {
@@ -68,15 +68,15 @@ package final class SegmentWriter {
             throw .malformed(
                 path: path,
                 reason:
-                    "has \(file.sizeBytes) bytes where \(segment.sizeBytes) were left: somebody "
-                    + "else has written to it")
+                    "has \(file.sizeBytes) bytes, expected \(segment.sizeBytes): another "
+                    + "program has written to it")
         }
     }
 
-    /// Bytes in the file so far.
+    /// Present size of the file.
     package var sizeBytes: UInt64 { file?.sizeBytes ?? 0 }
 
-    /// Writes one fragment; after an error the file is as it was before, and the same plan may be tried again.
+    /// Writes one fragment; after an error the file is unchanged, and the same plan may be tried again.
     package func append<Payload: MediaPayload>(
         _ fragment: FragmentPlan<Payload>
     ) throws(ArchiveError) {
@@ -100,18 +100,19 @@ package final class SegmentWriter {
         chain = Digest(of: Array(head.dropLast(Self.mediaHeaderSizeBytes)))
     }
 
-    /// Makes the file with its first fragment, and gives it its name when it plays.
+    /// Creates the file with its first fragment, and gives it its name when it is playable.
     private func begin<Payload: MediaPayload>(
         with head: [UInt8], _ fragment: FragmentPlan<Payload>
     ) throws(ArchiveError) -> RecordingFile {
         let unnamed = path + Self.unnamedSuffix
-        // What an attempt that was cut short has left.
+        // Left by an interrupted attempt.
         try FileSystem.remove(unnamed, on: disk)
         do throws(ArchiveError) {
             let file = try RecordingFile(creating: unnamed, on: disk)
             try file.append(header)
             try write(head, fragment, to: file)
-            // A name is durable whenever the file system likes: what has it plays, after a power cut, too.
+            // The file system decides when the name becomes durable: a file with that name has to be playable, even after a power
+            // cut.
             try file.synchronize()
             try file.rename(to: path)
             return file
@@ -121,7 +122,7 @@ package final class SegmentWriter {
         }
     }
 
-    /// Writes a fragment so that it is there all at once, or not at all.
+    /// Writes a fragment atomically.
     private func write<Payload: MediaPayload>(
         _ head: [UInt8], _ fragment: FragmentPlan<Payload>, to file: RecordingFile
     ) throws(ArchiveError) {
@@ -139,27 +140,27 @@ package final class SegmentWriter {
         do throws(ArchiveError) {
             try file.overwrite(FragmentSeal.bytes, at: start + UInt64(FragmentSeal.offset))
         } catch {
-            // Behind a fragment that is not sealed, no reader looks.
+            // No reader reads past an unsealed fragment.
             try file.cut(to: start)
             throw error
         }
     }
 
-    /// Begins to write what is new to the disk, without waiting.
+    /// Starts to write new data to the disk, without waiting.
     package func startWriteback() { file?.startWriteback() }
 
     /// Returns when everything appended is durable.
     package func synchronize() throws(ArchiveError) { try file?.synchronize() }
 
-    /// A ``synchronize()`` has failed: what was not durable before may be gone.
+    /// A ``synchronize()`` has failed: data that was not durable before may be lost.
     package var hasLostPages: Bool { file?.hasLostPages ?? false }
 
-    /// Takes away what a ``synchronize()`` that failed may have lost. Nothing can be appended after it: the chain of digests has
-    /// lost its end.
+    /// Removes what a failed ``synchronize()`` may have lost. Nothing can be appended afterwards: the end of the digest chain is
+    /// lost.
     package func cutToDurable() throws(ArchiveError) { try file?.cutToDurable() }
 
-    /// Makes the file an ordinary MP4 in place: the index is appended and made durable, read back, and only then the
-    /// placeholder becomes the header of one `mdat` that holds all that was written before. No media is copied.
+    /// Turns the file into an ordinary MP4 in place. The index is appended, made durable, and read back; only then the
+    /// placeholder becomes the header of one `mdat` that contains everything written before. No media is copied.
     package func finish() throws(ArchiveError) {
         if let file { try SegmentFinisher.finish(file) }
     }

@@ -3,46 +3,47 @@ import MP4
 
 /// Divides one source's samples into segments and fragments. A value: it owns no file, no clock and no bytes.
 ///
-/// **Segments.** Segment *k* begins at *k* × segment length on the session's timeline, for every source alike. A file ends at the
-/// first picture at or after the next such instant where decoding can start, and sound is cut at that picture's time, to the
-/// packet. A sound-only source is cut at the packet itself. Where a track's format changes, a file of its own begins at
-/// that instant, because one file has one description per track. Where it is the sound's alone, that file begins with the next
-/// picture where decoding can start, and with the sound that has come meanwhile: the pictures until then are in the file before.
+/// **Segments.** Segment *k* begins at *k* × segment length on the session's timeline, for every source. A file ends at the first
+/// picture at or after the next such instant at which decoding can start; audio is cut at that picture's time, at packet
+/// granularity. An audio-only source is cut at the packet itself. When a track's format changes, a separate file begins at that
+/// instant, because one file has one description per track. When only the audio format changes, the new file begins with the next
+/// picture at which decoding can start, and with the audio that arrived meanwhile: the pictures until then are in the previous
+/// file.
 ///
 /// **Fragments** begin at every keyframe, and after at most ``SegmenterSettings/fragmentNanoseconds``.
 ///
-/// Sound arrives a little before or after the picture of the same instant. Two rules keep the cut exact: close to a
-/// boundary, sound ahead of the picture waits for the next fragment; and after a cut the old file stays open until sound has
-/// passed it (or ``SegmenterSettings/soundPatienceNanoseconds`` have).
+/// Audio arrives slightly before or after the picture of the same instant. Two rules keep the cut exact: close to a boundary,
+/// audio ahead of the picture waits for the next fragment; and after a cut the old file stays open until audio has passed it (or
+/// ``SegmenterSettings/soundPatienceNanoseconds`` have elapsed).
 ///
-/// **What an index can say.** A sample's duration has 32 bits of ticks, and readers take so many samples of a track. A file ends before
-/// a pause that is longer (``FragmentLimits/durationTicks``), and before it has more samples; a fragment is divided where it would have
-/// more than readers take.
+/// **Limits of an index.** A sample's duration has 32 bits of ticks, and readers limit the number of samples of a track. A file
+/// ends before a longer pause (``FragmentLimits/durationTicks``), and before it would have more samples; a fragment is divided
+/// where it would have more samples than readers accept.
 package struct Segmenter<Payload: Sendable>: Sendable {
     package enum Action: Sendable {
         /// A file begins.
         case open(segment: Int, SegmentPlan)
         /// A fragment is complete.
         case append(segment: Int, FragmentPlan<Payload>)
-        /// No sample will come for this file any more.
+        /// No more samples follow for this file.
         case finish(segment: Int)
     }
 
     struct Segment {
         var number: Int
         var originNanoseconds: Int64
-        /// It has a place of its own, and not the grid's: it begins with the first thing that it presents.
+        /// It does not begin on the grid, but with its first presented sample.
         var isOffGrid: Bool
         /// The instant from which the next keyframe belongs to the next segment.
         var endNanoseconds: Int64
         var isOpen = false
-        /// Per track, the earliest decoding time that the open file can hold: its media timeline begins there.
+        /// The earliest decoding time of each track that the open file can contain: its media timeline begins there.
         var earliest: [TrackKind: Int64] = [:]
-        /// So much earlier there is room for what an encoder gives before its first sound: ticks of the sound's timescale.
+        /// How much earlier than that an encoder's priming may begin: ticks of the audio's timescale.
         var primingRoom: Int64 = 0
-        /// Per track, the decoding time of the last sample that it was given: no file goes back in time.
+        /// The decoding time of the last sample of each track in it: times in a file never decrease.
         private var latest: [TrackKind: Int64] = [:]
-        /// How many samples of each track this segmenter has given it.
+        /// The number of samples of each track that this segmenter has put into it.
         private var counts: [TrackKind: Int] = [:]
 
         init(
@@ -78,25 +79,25 @@ package struct Segmenter<Payload: Sendable>: Sendable {
             }
         }
 
-        /// Whether the pause before a sample is longer than the file's index can say.
+        /// Whether the pause before a sample is longer than the file's index can express.
         func isFar(_ sample: PlannedSample, _ track: TrackKind) -> Bool {
             latest[track].map {
                 sample.dts.clampedSubtracting($0) > FragmentLimits.durationTicks
             } ?? false
         }
 
-        /// Whether the file's index has room for a run: nothing of it is far, and there are not too many samples.
+        /// Whether the file's index has room for a run: no pause in it is too long, and there are not too many samples.
         func holds(_ run: PlannedRun) -> Bool {
             guard let first = run.samples.first else { return true }
             return !isFar(first, run.track)
                 && counts[run.track, default: 0] + run.samples.count <= Segmenter.samplesPerFile
         }
 
-        /// Whether a file is to end at the next picture where decoding can start, before it has too many samples.
+        /// Whether a file should end at the next picture at which decoding can start, before it has too many samples.
         var isNearlyFull: Bool { counts.values.contains { $0 > Segmenter.samplesPerFile / 8 * 7 } }
     }
 
-    /// A segment whose pictures are complete, waiting for the last sound before its cut.
+    /// A segment whose pictures are complete, waiting for the last audio before its cut.
     private struct Closing {
         var segment: Segment
         var cutNanoseconds: Int64
@@ -104,19 +105,19 @@ package struct Segmenter<Payload: Sendable>: Sendable {
         var number: Int { segment.number }
     }
 
-    /// A file of its own for what came too late for the one that is open.
+    /// A separate file for samples that arrived too late for the open one.
     private struct Aside {
         var segment: Segment
         var sinceNanoseconds: Int64
     }
 
-    /// What an earlier segmenter left of a source's part in a session.
+    /// The state of a source's part of a session after an earlier segmenter.
     package struct Resumption: Hashable, Sendable {
-        /// Session time of the files that are there, nanoseconds, cut to the milliseconds of their names.
+        /// Session time of the existing files, nanoseconds, truncated to the milliseconds of their names.
         package var usedOrigins: [Int64]
-        /// The file that goes on, as the first segment.
+        /// The file to resume, as the first segment.
         package var open: SegmentPlan?
-        /// Where the tracks stand in it.
+        /// The ends of the tracks in it.
         package var ends: [TrackKind: TrackEnd]
 
         package init(
@@ -130,30 +131,30 @@ package struct Segmenter<Payload: Sendable>: Sendable {
 
     let settings: SegmenterSettings
     private var formats: [TrackKind: TrackFormat]
-    /// Formats that begin with the next sample.
+    /// Formats that apply from the next sample on.
     private var nextFormats: [TrackKind: TrackFormat]?
     var context: FragmentContext?
     var segment: Segment?
     private var closing: Closing?
     private var aside: Aside?
-    /// Sound in another format than the open file's, until a file can begin with a picture.
+    /// Audio in a format other than the open file's, until a file can begin with a picture.
     private var waiting: WaitingAudio<Payload>?
     var pending = PendingFragment<Payload>()
-    /// The milliseconds of session time that files are named for.
+    /// The milliseconds of session time that are used in file names.
     private var usedMilliseconds: Set<Int64> = []
     private var segmentCount = 0
     var lastVideoEndNanoseconds: Int64?
 
-    /// A segmenter for a source with these tracks.
+    /// Creates a segmenter for a source with these tracks.
     package init(settings: SegmenterSettings, formats: [TrackFormat]) {
         self.settings = settings
         self.formats = Dictionary(uniqueKeysWithValues: formats.map { ($0.kind, $0) })
     }
 
-    /// The number of the file that a segmenter goes on with.
+    /// The number of the file that a segmenter resumes.
     package static var resumedSegment: Int { 1 }
 
-    /// A segmenter that goes on where an earlier one was cut off.
+    /// Creates a segmenter that resumes the work of an interrupted one.
     package init(settings: SegmenterSettings, formats: [TrackFormat], resuming: Resumption) {
         self.init(settings: settings, formats: formats)
         usedMilliseconds = Set(resuming.usedOrigins.map { $0 / 1_000_000 })
@@ -170,25 +171,25 @@ package struct Segmenter<Payload: Sendable>: Sendable {
         segment = open
     }
 
-    /// What waits for its fragment to be complete.
+    /// The memory use of samples that wait for their fragment to be complete.
     package var pendingAmount: MediaAmount {
         var amount = pending.pieces.amount()
         if let waiting { amount += waiting.pieces.amount() }
         return amount
     }
 
-    /// The tracks as they are now.
+    /// The present tracks.
     package var tracks: [TrackFormat] {
         TrackKind.allCases.compactMap { formats[$0] }
     }
 
-    /// The tracks as they will be from the next sample on.
+    /// The tracks from the next sample on.
     package var upcomingTracks: [TrackFormat] {
         let formats = nextFormats ?? formats
         return TrackKind.allCases.compactMap { formats[$0] }
     }
 
-    /// Takes note of the tracks' formats; when they differ, the next sample begins a file.
+    /// Sets the tracks' formats; when they differ, the next sample begins a file.
     package mutating func setFormats(_ new: [TrackFormat]) {
         let byKind = Dictionary(new.map { ($0.kind, $0) }, uniquingKeysWith: { $1 })
         nextFormats = byKind == formats && waiting == nil ? nil : byKind
@@ -200,7 +201,7 @@ package struct Segmenter<Payload: Sendable>: Sendable {
         nextFormats = nil
     }
 
-    /// Takes in one piece, whose samples follow those before it.
+    /// Adds one piece, whose samples follow the previous ones.
     /// - Parameter now: the caller's monotonic clock, nanoseconds.
     package mutating func add(
         _ piece: PlannedPiece<Payload>, context new: FragmentContext, now: Int64
@@ -223,7 +224,7 @@ package struct Segmenter<Payload: Sendable>: Sendable {
             let sound = piece.runs.first(where: { $0.track == .audio }),
             segment?.holds(sound) == false
         {
-            // As if its format changed: the next file begins with a picture from which decoding can start.
+            // As with a format change: the next file begins with a picture at which decoding can start.
             nextFormats = nextFormats ?? formats
         }
         if isOnlyAudioChanging {
@@ -233,14 +234,14 @@ package struct Segmenter<Payload: Sendable>: Sendable {
         }
     }
 
-    /// Has pieces go where they belong, in the formats that are known.
+    /// Puts pieces into their files, in the known formats.
     private mutating func place(
         _ pieces: [PlannedPiece<Payload>], now: Int64, to actions: inout [Action]
     ) {
         var pieces = pieces
         if let closing {
             if pieces.contains(where: hasChangedAudio) {
-                // All sound in the old format has come.
+                // All audio in the old format has arrived.
                 actions.append(.finish(segment: closing.number))
                 self.closing = nil
             } else {
@@ -259,13 +260,13 @@ package struct Segmenter<Payload: Sendable>: Sendable {
         }
         if mustClose(before: first) {
             closePending(next: first, into: &actions)
-            // That may have opened the file, which then begins where it begins.
+            // This may have opened the file, which determines its start.
             pieces = setAside(pieces, from: segment, now: now, to: &actions)
         }
         for piece in pieces { append(piece, now: now) }
     }
 
-    /// Closes what has waited too long: an agent that went silent must not leave a second of media in memory.
+    /// Closes what has waited too long: an agent that has stopped sending must not leave a second of media in memory.
     package mutating func tick(now: Int64) -> [Action] {
         var actions: [Action] = []
         if let closing, now - closing.sinceNanoseconds >= settings.soundPatienceNanoseconds {
@@ -284,7 +285,7 @@ package struct Segmenter<Payload: Sendable>: Sendable {
         return actions
     }
 
-    /// Closes the fragment and every file: the source has ended, or the session has.
+    /// Closes the fragment and every file: the source or the session has ended.
     package mutating func end() -> [Action] {
         var actions: [Action] = []
         beginWithWaiting(into: &actions)
@@ -302,7 +303,7 @@ package struct Segmenter<Payload: Sendable>: Sendable {
 // MARK: - Cutting
 
 extension Segmenter {
-    /// The instant where this piece begins another file, if it does.
+    /// The instant at which this piece begins another file, if it does.
     private func cut(at piece: PlannedPiece<Payload>) -> Int64? {
         guard let segment else { return nil }
         if let run = piece.runs.first(where: { !isChanging($0.track) && !segment.holds($0) }) {
@@ -319,7 +320,7 @@ extension Segmenter {
                 || instant + settings.toleranceNanoseconds >= segment.endNanoseconds
                 ? instant : nil
         }
-        // Sound alone decides where there are no pictures, or none any more.
+        // Audio alone determines the cut where there are no pictures, or no more pictures.
         var end = segment.endNanoseconds
         if formats[.video] != nil { end += settings.videoPatienceNanoseconds }
         for run in piece.runs {
@@ -335,10 +336,10 @@ extension Segmenter {
         at cut: Int64, with pieces: [PlannedPiece<Payload>], now: Int64, to actions: inout [Action]
     ) {
         let startsAnew = nextFormats != nil
-        // A cut that is a hair before the next file's beginning: sound in between belongs to the file before.
+        // A cut slightly before the next file's start: audio in between belongs to the previous file.
         let origin = place(of: cut, offGrid: startsAnew)
         let soundCut = max(cut, min(origin, cut + settings.toleranceNanoseconds))
-        // Sound in one format cannot be in a file with another; sound that goes on as it was is cut, however late it comes.
+        // Audio in different formats cannot share a file; audio in an unchanged format is cut, however late it arrives.
         let isAudioNew = isChanging(.audio)
         let carried = isAudioNew ? [] : takeAudio(from: soundCut)
         var after: [PlannedPiece<Payload>] = []
@@ -361,7 +362,7 @@ extension Segmenter {
                     segment: old, cutNanoseconds: soundCut, sinceNanoseconds: now)
             }
         }
-        // What comes late from now on is in ticks of the new formats.
+        // Samples that arrive late from now on are in ticks of the new formats.
         if startsAnew { finishAside(into: &actions) }
         adoptFormats()
         begin(at: cut, offGrid: startsAnew)
@@ -369,7 +370,7 @@ extension Segmenter {
         appendAll(carried + after, now: now, into: &actions)
     }
 
-    /// Adds pieces to the open file; one that it cannot hold begins another.
+    /// Adds pieces to the open file; a piece that it cannot contain begins another file.
     private mutating func appendAll(
         _ pieces: [PlannedPiece<Payload>], now: Int64, into actions: inout [Action]
     ) {
@@ -385,7 +386,7 @@ extension Segmenter {
         }
     }
 
-    /// Sound that still belongs to the file before the cut goes there at once; the rest is returned.
+    /// Adds audio from before the cut to the previous file at once; returns the rest.
     private mutating func feed(
         _ closing: Closing, _ pieces: [PlannedPiece<Payload>], now: Int64,
         to actions: inout [Action]
@@ -410,7 +411,7 @@ extension Segmenter {
         return after
     }
 
-    /// Whether the open file cannot hold what comes of a track, whose times are in ticks of another timescale perhaps.
+    /// Whether the open file cannot contain a track's next samples, whose times may be in ticks of another timescale.
     private func isChanging(_ track: TrackKind) -> Bool {
         nextFormats.map { $0[track] != formats[track] } ?? false
     }
@@ -419,25 +420,25 @@ extension Segmenter {
         isChanging(.audio) && piece.runs.contains { $0.track == .audio }
     }
 
-    /// What of a piece is in the open file's formats, for its times alone; nil when nothing is.
+    /// The part of a piece that is in the open file's formats, for its times only; nil when there is none.
     private func inPresentFormats(_ piece: PlannedPiece<Payload>) -> PlannedPiece<Payload>? {
         var present = piece
         present.runs.removeAll { isChanging($0.track) }
         return present.runs.isEmpty ? nil : present
     }
 
-    /// Pictures go on in the open file's format, and sound does not: the next file begins with a picture from which decoding can
-    /// start, because readers would leave out those before it.
+    /// Whether pictures continue in the open file's format and audio does not. The next file then begins with a picture at which
+    /// decoding can start, because readers would skip the pictures before it.
     private var isOnlyAudioChanging: Bool {
         guard let nextFormats, segment != nil, lastVideoEndNanoseconds != nil else { return false }
         return formats[.video] != nil && nextFormats[.video] == formats[.video]
     }
 
-    /// Keeps sound in the new format until there is such a picture; pictures go where they always went.
+    /// Holds audio in the new format until there is such a picture; pictures continue in their file.
     private mutating func changeAudio(
         with piece: PlannedPiece<Payload>, now: Int64, to actions: inout [Action]
     ) {
-        // All sound in the old format has come.
+        // All audio in the old format has arrived.
         if let closing { actions.append(.finish(segment: closing.number)) }
         closing = nil
         guard let nextFormats else { return }
@@ -457,7 +458,7 @@ extension Segmenter {
         }
     }
 
-    /// Ends the open file, and begins one with the sound that waits and the pictures that it waited for.
+    /// Ends the open file, and begins one with the held audio and the picture that it waited for.
     private mutating func beginWithWaiting(
         _ pictures: [PlannedPiece<Payload>] = [], into actions: inout [Action]
     ) {
@@ -487,8 +488,8 @@ extension Segmenter {
             endNanoseconds: gridEnd(after: instant))
     }
 
-    /// Has a file with a place of its own begin with the earliest that it presents: of two tracks in a new format, the second may
-    /// come later, and be earlier.
+    /// Makes an off-grid file begin with its earliest presented sample: of two tracks in a new format, the second may arrive
+    /// later and be earlier.
     mutating func settle(_ segment: inout Segment, with pieces: [PlannedPiece<Payload>]) {
         guard segment.isOffGrid, let first = pieces.map(firstPresented).min(),
             first < segment.originNanoseconds
@@ -499,11 +500,11 @@ extension Segmenter {
         usedMilliseconds.insert(segment.originNanoseconds / 1_000_000)
     }
 
-    /// Where a file that begins with the samples at `instant` has its origin.
+    /// The origin of a file that begins with the samples at `instant`.
     private func place(of instant: Int64, offGrid: Bool) -> Int64 {
         var origin = gridEnd(after: instant) - settings.segmentNanoseconds
         if offGrid || isUsed(origin) { origin = instant }
-        // Two files of one source never share a name.
+        // Two files of one source never have the same name.
         while isUsed(origin) { origin += 1_000_000 }
         return origin
     }
@@ -511,22 +512,23 @@ extension Segmenter {
     /// The grid's first instant after this one.
     private func gridEnd(after instant: Int64) -> Int64 {
         let length = settings.segmentNanoseconds
-        // Two clocks agree to within their bounds, not to the nanosecond: a hair before a boundary is at it.
+        // Two clocks agree to within their bounds, not to the nanosecond: an instant slightly before a boundary counts as at it.
         let settled = instant + settings.toleranceNanoseconds
         var index = settled / length
         if settled % length < 0 { index -= 1 }
         return (index + 1) * length
     }
 
-    /// Whether a file has this origin's name already. Names have milliseconds of UTC, whose beginnings the session's
-    /// zero moves: an origin that is less than one away may have the same.
+    /// Whether a file already has this origin's name. Names have milliseconds of UTC, and the session's zero shifts the
+    /// beginnings of these milliseconds: an origin that is less than a millisecond away may have the same name.
     private func isUsed(_ origin: Int64) -> Bool {
         let millisecond = origin / 1_000_000
         return (millisecond - 1...millisecond + 1).contains { usedMilliseconds.contains($0) }
     }
 
-    /// The first piece of a file, whose first picture is not presented before the file begins: readers would leave it out,
-    /// and every joint would lack a picture. It is a hair that the picture is moved by; its stamp stays in the record.
+    /// The first piece of a file, changed so that its first picture is not presented before the file begins: readers would skip
+    /// it, and every joint would lack a picture. The picture is moved by less than the tolerance; its stamp remains in the
+    /// record.
     private func settled(_ piece: PlannedPiece<Payload>) -> PlannedPiece<Payload> {
         guard let segment, let format = formats[.video],
             let run = piece.runs.firstIndex(where: { $0.track == .video }),
@@ -540,13 +542,13 @@ extension Segmenter {
         return moved
     }
 
-    /// Puts samples that are earlier than the open file can hold into a file of their own, and returns the rest.
+    /// Puts samples that are too early for the open file into a separate file, and returns the rest.
     ///
-    /// A file's media timeline begins where its first fragment made it begin, and goes on from there. What comes later and lies
-    /// before that (sound that was more than ``SegmenterSettings/soundPatienceNanoseconds`` late, or that a crash had kept
-    /// back) must neither be lost nor stop the file.
-    /// - Parameter orFar: also what comes after a pause that the file's index cannot say: a file that is only waiting for its last
-    ///   sound does not go on with another one.
+    /// A file's media timeline begins where its first fragment made it begin. Samples that arrive later and are before that
+    /// (audio that was delayed by more than ``SegmenterSettings/soundPatienceNanoseconds``, or by a crash) must neither be lost
+    /// nor stop the file.
+    /// - Parameter orFar: whether to include samples after a pause that the file's index cannot express: a file that only waits
+    ///   for its last audio does not continue after such a pause.
     private mutating func setAside(
         _ pieces: [PlannedPiece<Payload>], from file: Segment?, orFar: Bool = false, now: Int64,
         to actions: inout [Action]
@@ -600,7 +602,7 @@ extension Segmenter {
         aside = nil
     }
 
-    /// A piece in parts that have keyframes, and pauses that no index can say, only at their start.
+    /// Divides a piece so that keyframes, and pauses that no index can express, are only at the start of a part.
     private func split(_ piece: PlannedPiece<Payload>) -> [PlannedPiece<Payload>] {
         var parts: [PlannedPiece<Payload>] = []
         var rest = [piece]
@@ -622,7 +624,7 @@ extension Segmenter {
         return parts
     }
 
-    /// Where a piece has to be divided first.
+    /// The first place at which a piece has to be divided.
     private func firstBreak(
         in piece: PlannedPiece<Payload>
     ) -> (track: TrackKind, dts: Int64)? {
@@ -640,14 +642,14 @@ extension Segmenter {
         return nil
     }
 
-    /// The most samples of a track in one file: as many as its index is read with.
+    /// Maximum samples of a track in one file: what readers of its index accept.
     fileprivate static var samplesPerFile: Int { Int(SampleTable.maximumSamples) }
 
     func firstPresented(_ piece: PlannedPiece<Payload>) -> Int64 {
         var earliest: Int64?
         for run in piece.runs {
             guard let last = run.samples.last else { continue }
-            // Priming alone announces what is presented right after it.
+            // A run of priming alone begins at what is presented directly after it.
             let first = run.samples.first { !$0.flags.contains(.priming) }
             let instant = nanoseconds(first?.pts ?? last.pts + last.duration, run.track)
             earliest = min(earliest ?? instant, instant)
@@ -659,13 +661,13 @@ extension Segmenter {
 // MARK: - Times
 
 extension Segmenter {
-    /// A track's ticks in nanoseconds; of the samples that come next.
+    /// Converts a track's ticks to nanoseconds, with the timescale of the next samples.
     package func upcomingNanoseconds(_ ticks: Int64, _ track: TrackKind) -> Int64 {
         let scale = (nextFormats ?? formats)[track]?.timescale ?? .video
         return saturatingRescale(ticks, from: scale, to: .nanoseconds)
     }
 
-    /// A track's ticks in nanoseconds; of what the open file can hold.
+    /// Converts a track's ticks to nanoseconds, with the timescale of the open file.
     func nanoseconds(_ ticks: Int64, _ track: TrackKind) -> Int64 {
         let scale = (formats[track] ?? nextFormats?[track])?.timescale ?? .video
         return saturatingRescale(ticks, from: scale, to: .nanoseconds)
@@ -673,15 +675,5 @@ extension Segmenter {
 
     func ticks(_ nanoseconds: Int64, _ scale: Timescale) -> Int64 {
         saturatingRescale(nanoseconds, from: .nanoseconds, to: scale)
-    }
-}
-
-/// A rescale whose result stays so far from the ends of 64 bits that sums and differences of two fit: 73 years in nanoseconds.
-func saturatingRescale(_ value: Int64, from: Timescale, to: Timescale) -> Int64 {
-    let limit: Int64 = 1 << 61
-    do {
-        return max(-limit, min(limit, try rescale(value, from: from, to: to)))
-    } catch {
-        return value < 0 ? -limit : limit
     }
 }

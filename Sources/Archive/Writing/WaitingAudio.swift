@@ -1,10 +1,10 @@
 import Media
 
-/// Sound in a format that the open file cannot hold, until a picture lets the next file begin.
+/// Audio in a format that the open file cannot contain, until a picture lets the next file begin.
 struct WaitingAudio<Payload: Sendable>: Sendable {
-    /// Those of the file that it will be in.
+    /// The formats of the file that it will be in.
     let formats: [TrackKind: TrackFormat]
-    /// When its first piece came, on the caller's clock.
+    /// When its first piece arrived, on the caller's clock.
     let sinceNanoseconds: Int64
     private(set) var pieces: [PlannedPiece<Payload>] = []
     private(set) var sizeBytes = 0

@@ -1,9 +1,9 @@
 import Synchronization
 
-/// What two threads know of one connection: the receiving thread counts what it has taken in, the intake's thread compares that with
-/// what TCP has delivered.
+/// What two threads know of one connection. The receiving thread counts the bytes that it has taken in; the intake thread
+/// compares that count with what TCP has delivered.
 final class ConnectionAccount: Sendable {
-    /// The other end, at a descriptor that libzmq owns.
+    /// The remote end, identified by a descriptor that libzmq owns.
     let socket: PeerSocket
     private let takenBytes = Atomic<Int>(0)
     private let sourceCount = Atomic<Int>(0)
@@ -12,14 +12,14 @@ final class ConnectionAccount: Sendable {
         self.socket = socket
     }
 
-    /// Bytes of whole messages that have been taken in, frames included.
+    /// Bytes of complete messages taken in, ZMTP framing included.
     var taken: Int { takenBytes.load(ordering: .relaxed) }
-    /// Sources of the agent that was welcomed on it; 0: none has been yet.
+    /// Number of sources of the agent that was welcomed on this connection; 0: no agent has been welcomed yet.
     var sources: Int { sourceCount.load(ordering: .relaxed) }
 
-    /// A message has been taken in.
+    /// Counts a message that was taken in.
     func took(_ bytes: Int) { takenBytes.add(bytes, ordering: .relaxed) }
 
-    /// An agent with so many sources has been welcomed.
+    /// Notes that an agent with this many sources has been welcomed.
     func welcomed(sources: Int) { sourceCount.store(max(1, sources), ordering: .relaxed) }
 }

@@ -1,42 +1,45 @@
-/// Bounds what connections may cost until an agent has been welcomed on them: a value that is told what happens, and says
-/// which connections to end.
+/// Limits what connections may cost until an agent has been welcomed on them. A value: it receives events and returns the
+/// connections to close.
 ///
-/// libzmq accepts whoever comes. A stranger could so use up every descriptor, and with them the files that recordings
-/// need. A connection that is here to stay is one of two kinds: an agent was welcomed on it, or it asks for the time again and
-/// again. Every other has a deadline, and its place is the first to be given to a newcomer.
+/// libzmq accepts every connection. An unknown peer could therefore use up all descriptors, including those that recordings need.
+/// Two kinds of connection may stay: one on which an agent was welcomed, and one that keeps asking for the time. Every other
+/// connection has a deadline and is the first to be closed when a new connection needs its place.
 struct ConnectionLimits<Connection: Sendable>: Sendable {
-    /// Connections from one address that have said nothing, or nothing that was welcome: an agent has two, of which one is silent
-    /// for a third of a second. Many agents behind one address come back at once when a collector was restarted.
+    /// Connections from one address that have sent nothing, or nothing that led to a Welcome. An agent has two connections, one
+    /// of which is silent for a third of a second. Many agents behind one address reconnect at once after a collector restart.
     static var strangersPerOrigin: Int { 256 }
-    /// Connections from one address that only ask for the time, beyond one for each agent that was or may be welcomed from there: some
-    /// agents ask before they greet.
+    /// Connections from one address that only ask for the time, beyond one per agent that was or may be welcomed from there. Some
+    /// agents ask for the time before they send Hello.
     static var spareClocksPerOrigin: Int { 128 }
-    /// Connections on which agents were welcomed, from one address: half of the agents that there may be. Without keys, whoever greets is
-    /// welcome, and those whose sources somebody else has by now are the quietest.
+    /// Connections on which agents were welcomed, from one address: half of the allowed number of agents. Without keys, every
+    /// peer that sends a valid Hello is welcomed. The quietest are those whose sources another agent has meanwhile taken over.
     static var welcomesPerOrigin: Int { 2_048 }
-    /// All strangers together have one in so many places, and so have all spare clocks: agents always find some.
+    /// All unknown peers together may use at most 1/n of the places, and so may all spare clock connections: places for agents
+    /// remain.
     static var shareOfStrangers: Int { 4 }
-    /// After this time a connection has said something: libzmq gives a handshake 5 s, and agents speak within one.
+    /// A connection that has sent nothing after this time is closed: libzmq gives a handshake 5 s, and agents send Hello within 1
+    /// s.
     static var silenceNanoseconds: Int64 { 10_000_000_000 }
-    /// After this time who has said something is welcome, or is not: whose source another one holds waits 2 s, whose key is to be
-    /// enrolled for the disk.
+    /// A connection that has sent something must be welcomed within this time. An agent whose source is held by another one waits
+    /// 2 s; an enrolment waits for the disk.
     static var greetingNanoseconds: Int64 { 30_000_000_000 }
-    /// A connection that asks for the time does so every two seconds.
+    /// Timeout of a clock connection; agents probe every two seconds.
     static var clockNanoseconds: Int64 { 20_000_000_000 }
-    /// A welcomed agent says something every second, and after this time at the slowest pace that there is (`heartbeatMillisecondsRange` and
-    /// `silentHeartbeats` of the protocol).
+    /// Timeout of a welcomed agent. It sends something every second, or within this time at the slowest allowed heartbeat
+    /// (`heartbeatMillisecondsRange` and `silentHeartbeats` of the protocol).
     static var welcomeNanoseconds: Int64 { 300_000_000_000 }
-    /// Who looks so late has stood still, and has not heard what others said: nobody has been silent for that time.
+    /// If the last check is longer ago than this, the process itself was paused and has not read what peers sent: no connection
+    /// counts as silent for that time.
     static var pauseNanoseconds: Int64 { 5_000_000_000 }
 
-    /// What a connection is for, as far as it has said so.
+    /// What a connection is used for, as far as is known.
     private enum Kind: Hashable {
         case silent
-        /// It has said something, and nobody has welcomed it yet.
+        /// It has sent something, and has not been welcomed yet.
         case greeting
         case clock
         case welcome
-        /// It has been told to end, and counts for nothing but its place.
+        /// It is being closed, and only counts towards the number of connections.
         case ending
     }
 
@@ -48,17 +51,17 @@ struct ConnectionLimits<Connection: Sendable>: Sendable {
         var kind = Kind.silent
         var since: Int64
         var lastHeard: Int64
-        /// Not named again before.
+        /// It is not reported again before this time.
         var namedAt: Int64?
     }
 
-    /// How many connections are what, of one origin or of all.
+    /// Number of connections of each kind, of one origin or in all.
     private struct Counts {
         var strangers = 0
         var clocks = 0
         var welcome = 0
 
-        /// Clocks that belong to no agent, and to none that is about to be one.
+        /// Clock connections that belong to no welcomed agent and to none that may still be welcomed.
         var spareClocks: Int { max(0, clocks - welcome - strangers) }
         var isEmpty: Bool { strangers == 0 && clocks == 0 && welcome == 0 }
 
@@ -72,10 +75,10 @@ struct ConnectionLimits<Connection: Sendable>: Sendable {
         }
     }
 
-    /// Why a connection must end.
+    /// Why a connection is closed.
     enum Reason: Hashable {
         case full(Int)
-        /// Somebody newer from the same place, or from anywhere, has its place.
+        /// A newer connection, from the same origin or from anywhere, takes its place.
         case strangersOfOrigin(Int)
         case strangers(Int)
         case sparesOfOrigin(Int)
@@ -84,7 +87,7 @@ struct ConnectionLimits<Connection: Sendable>: Sendable {
         case welcomesOfOrigin(Int)
         case silent, notWelcome, clockStopped, quiet
 
-        /// Whether it is for want of room, not for what the connection did.
+        /// Whether the reason is lack of room, not the connection's behaviour.
         var isForRoom: Bool {
             switch self {
             case .full, .strangersOfOrigin, .strangers, .sparesOfOrigin, .spares, .connectionsOfKey,
@@ -95,14 +98,14 @@ struct ConnectionLimits<Connection: Sendable>: Sendable {
         }
     }
 
-    /// A connection that must end. It is forgotten when ``closed(_:)`` says so.
+    /// A connection to close. It is forgotten when ``closed(_:)`` is called for it.
     struct Ending {
         var connection: Connection
         var address: String
         var reason: Reason
     }
 
-    /// How many there may be in all.
+    /// Maximum number of connections.
     let maximumConnections: Int
     private var entries: [Int32: Entry] = [:]
     private var counts: [String: Counts] = [:]
@@ -119,9 +122,9 @@ struct ConnectionLimits<Connection: Sendable>: Sendable {
 
     /// A connection has been accepted.
     /// - Parameters:
-    ///   - address: for people.
-    ///   - origin: what counts as one place: an IPv4 address, or an IPv6 network.
-    /// - Returns: who must end for it; perhaps itself.
+    ///   - address: for log lines.
+    ///   - origin: what counts as one origin: an IPv4 address, or an IPv6 network.
+    /// - Returns: the connection to close in its favour; possibly this one.
     mutating func accepted(
         _ descriptor: Int32, _ connection: Connection, from address: String, origin: String,
         now: Int64
@@ -142,8 +145,8 @@ struct ConnectionLimits<Connection: Sendable>: Sendable {
         return isFull ? end(descriptor, .full(maximumConnections)) : nil
     }
 
-    /// A connection has asked for the time.
-    /// - Returns: whether that is the first that it says, and who must end then.
+    /// A connection has sent a clock probe.
+    /// - Returns: whether it is the connection's first message, and the connection to close in its favour.
     mutating func askedForTime(_ descriptor: Int32, now: Int64) -> (isNew: Bool, Ending?) {
         guard let entry = entries[descriptor] else { return (false, nil) }
         entries[descriptor]?.lastHeard = now
@@ -166,7 +169,7 @@ struct ConnectionLimits<Connection: Sendable>: Sendable {
         return nil
     }
 
-    /// A connection has said something else.
+    /// A connection has sent something other than a clock probe.
     mutating func spoke(_ descriptor: Int32, now: Int64) {
         guard let entry = entries[descriptor] else { return }
         entries[descriptor]?.lastHeard = now
@@ -175,7 +178,7 @@ struct ConnectionLimits<Connection: Sendable>: Sendable {
     }
 
     /// An agent has been welcomed on a connection.
-    /// - Returns: who must end for it: the quietest agent from the same place.
+    /// - Returns: the connection to close in its favour: the quietest agent from the same origin.
     @discardableResult
     mutating func welcomed(_ descriptor: Int32) -> Ending? {
         guard let entry = entries[descriptor], entry.kind != .ending else { return nil }
@@ -189,8 +192,8 @@ struct ConnectionLimits<Connection: Sendable>: Sendable {
         return quietest.flatMap { end($0.key, .welcomesOfOrigin(Self.welcomesPerOrigin)) }
     }
 
-    /// A connection has proved to hold a key.
-    /// - Parameter limit: how many connections that key may have; the one that was not heard for longest makes room.
+    /// A connection has authenticated with a key.
+    /// - Parameter limit: how many connections the key may have; the one that has been silent longest is closed to make room.
     mutating func proved(_ descriptor: Int32, key: String, limit: Int) -> Ending? {
         guard entries[descriptor] != nil else { return nil }
         entries[descriptor]?.key = key
@@ -203,8 +206,8 @@ struct ConnectionLimits<Connection: Sendable>: Sendable {
         return end(oldest ?? descriptor, .connectionsOfKey(limit))
     }
 
-    /// A connection is gone.
-    /// - Returns: where it came from, and whether it never said anything; nil when it was not known.
+    /// A connection has closed.
+    /// - Returns: its address, and whether it never sent anything; nil for an unknown connection.
     mutating func closed(_ descriptor: Int32) -> (address: String, wasSilent: Bool)? {
         guard let entry = entries.removeValue(forKey: descriptor) else { return nil }
         count(entry.kind, entry.origin, -1)
@@ -215,7 +218,8 @@ struct ConnectionLimits<Connection: Sendable>: Sendable {
         return (entry.address, entry.kind == .silent)
     }
 
-    /// Connections whose time is over; to be asked once a second. One that stays all the same is named again after as long again.
+    /// Connections whose deadline has passed; call it once a second. A connection that does not close is reported again after the
+    /// same interval.
     mutating func overdue(now: Int64) -> [Ending] {
         if let lastLook, now - lastLook >= Self.pauseNanoseconds {
             for descriptor in entries.keys {
@@ -277,27 +281,27 @@ struct ConnectionLimits<Connection: Sendable>: Sendable {
 }
 
 extension ConnectionLimits.Reason: CustomStringConvertible {
-    /// What the log says.
+    /// The text for the log.
     var description: String {
         switch self {
         case .full(let limit):
             "refused a connection: \(limit) are open, the most allowed"
         case .strangersOfOrigin(let limit):
-            "cut off the oldest of \(limit + 1) connections from there that were not welcomed yet: \(limit) are allowed"
+            "closed the oldest of \(limit + 1) connections from this address without a Welcome: \(limit) are allowed"
         case .strangers(let limit):
-            "cut off the oldest of \(limit + 1) connections that were not welcomed yet: \(limit) are allowed in all"
+            "closed the oldest of \(limit + 1) connections without a Welcome: \(limit) are allowed in all"
         case .sparesOfOrigin(let limit):
-            "cut off a connection that only asks for the time: \(limit) from there belong to no agent, the most allowed"
+            "closed a clock connection: \(limit) from this address belong to no agent, the most allowed"
         case .spares(let limit):
-            "cut off a connection that only asks for the time: \(limit) belong to no agent, the most allowed in all"
+            "closed a clock connection: \(limit) belong to no agent, the most allowed in all"
         case .connectionsOfKey(let limit):
-            "cut off the quietest connection of a key that has more than \(limit), the most allowed for its sources"
+            "closed the quietest connection of a key with more than \(limit), the most allowed for its sources"
         case .welcomesOfOrigin(let limit):
-            "cut off the quietest of more than \(limit) agents from there, the most allowed"
-        case .silent: "cut off a connection that said nothing"
-        case .notWelcome: "cut off a connection that was not welcomed in time"
-        case .clockStopped: "cut off a connection that had asked for the time, and stopped"
-        case .quiet: "cut off a connection whose agent says nothing any more"
+            "closed the quietest of more than \(limit) agents from this address, the most allowed"
+        case .silent: "closed a connection that sent nothing"
+        case .notWelcome: "closed a connection that was not welcomed in time"
+        case .clockStopped: "closed a clock connection that has stopped sending probes"
+        case .quiet: "closed a connection whose agent has stopped sending"
         }
     }
 }

@@ -3,18 +3,18 @@ import Messaging
 import Operations
 import Wire
 
-/// Follows the connections of the collector's socket from the moment they are accepted, and ends those that only cost. Belongs to
-/// the receiving thread.
+/// Tracks the connections of the collector's socket from the moment they are accepted, and closes those that exceed the limits.
+/// Belongs to the receiving thread.
 struct ConnectionTracker: ~Copyable {
-    /// Connections at once: the agents that the protocol allows, with two each, and some that come and go.
+    /// Maximum number of connections: the agents that the protocol allows, with two connections each, and some that come and go.
     private static let maximumConnections = 2 * 4_096 + 512
-    /// Connections take this part of the descriptors at most: the rest is for files.
+    /// Maximum share of descriptors for connections: the rest is for files.
     private static let shareOfDescriptors = 0.5
-    /// Connections of a key for each source that it may write: an agent has two.
+    /// Connections of a key per source that it may write: an agent has two.
     private static let connectionsPerSource = 2
-    /// And besides: those of before a reconnect, which end later than the new ones come.
+    /// Additional connections per key: after a reconnect, the old connections end later than the new ones begin.
     private static let spareConnectionsPerKey = 8
-    /// Sources that are counted for a name with `*`: a studio's boxes behind one key, or a benchmark's.
+    /// Sources assumed for a name pattern with `*`: a studio's boxes behind one key, or a benchmark's.
     private static let sourcesPerPattern = 512
 
     private let monitor: ConnectionMonitor
@@ -22,12 +22,12 @@ struct ConnectionTracker: ~Copyable {
     private let watch: IntakeWatch
     private var gate = LogRateLimit()
     private var nextLook: Int64 = 0
-    /// A greeting has failed; which connection's it was says the end of that connection, which comes next.
+    /// A handshake has failed. The disconnect event that follows tells which connection it was.
     private var failure: HandshakeFailure?
     private let counters: RefusalCounters
     private let logger: Logger
 
-    /// - Parameter watch: is told of every connection.
+    /// - Parameter watch: is notified of every connection.
     init(
         of socket: borrowing Socket, in context: Context, counters: RefusalCounters,
         watch: IntakeWatch,
@@ -45,10 +45,10 @@ struct ConnectionTracker: ~Copyable {
 
     func watch(with poller: inout Poller) -> Poller.Token { poller.add(monitor) }
 
-    /// A connection has said something other than what the time is asked with.
+    /// A connection has sent something other than a clock probe.
     mutating func heard(_ descriptor: Int32, now: Int64) { limits.spoke(descriptor, now: now) }
 
-    /// A connection has asked for the time.
+    /// A connection has sent a clock probe.
     mutating func askedForTime(_ descriptor: Int32, now: Int64) {
         let (isNew, ending) = limits.askedForTime(descriptor, now: now)
         if isNew { watch.settled(descriptor) }
@@ -61,15 +61,15 @@ struct ConnectionTracker: ~Copyable {
         watch.settled(descriptor)
     }
 
-    /// A connection has proved to hold a key, which may write these.
+    /// A connection has authenticated with a key, which has this right.
     mutating func proved(_ descriptor: Int32, key: String, right: WritingRight, now: Int64) {
         let sources = right.sources.reduce(0) { $0 + ($1.isWhole ? 1 : Self.sourcesPerPattern) }
         let limit = Self.connectionsPerSource * sources + Self.spareConnectionsPerKey
         end(limits.proved(descriptor, key: key, limit: limit), now: now)
     }
 
-    /// Takes note of what has happened.
-    /// - Parameter most: how many events at most; what is left over is there the next time.
+    /// Processes the connection events that have occurred.
+    /// - Parameter most: maximum number of events; the rest is processed by the next call.
     mutating func follow(atMost most: Int = .max) throws(MessagingError) {
         let now = Instant.now().monotonic
         var count = 0
@@ -78,7 +78,7 @@ struct ConnectionTracker: ~Copyable {
             switch event {
             case .accepted(_, let descriptor):
                 let socket = PeerSocket(descriptor: descriptor)
-                let address = socket?.address ?? "an address that is gone"
+                let address = socket?.address ?? "unknown address"
                 if let socket { watch.add(ConnectionAccount(socket)) }
                 end(
                     limits.accepted(
@@ -94,14 +94,14 @@ struct ConnectionTracker: ~Copyable {
         }
     }
 
-    /// Ends connections whose time is over.
+    /// Closes connections whose deadline has passed.
     mutating func cutOff(now: Int64) {
         guard now >= nextLook else { return }
         nextLook = now + 1_000_000_000
         for ending in limits.overdue(now: now) { end(ending, now: now) }
     }
 
-    /// A connection sends more than it may, and has been ended.
+    /// A connection has sent more than it may, and was closed.
     mutating func overflowed(_ address: String, _ text: String, now: Int64) {
         counters.add(.flood)
         warn(address, text, now: now)
@@ -118,31 +118,31 @@ struct ConnectionTracker: ~Copyable {
         let wasCut = watch.remove(descriptor)
         let sender = limits.closed(descriptor)
         defer { failure = nil }
-        // Whoever cut it off has said so.
+        // The thread that closed it has logged it.
         guard let sender, sender.wasSilent, !wasCut else { return }
         switch failure {
         case .refused:
-            // Whoever refused it has said so.
+            // The thread that refused it has logged it.
             break
         case .securityMismatch:
             counters.add(.securityMismatch)
             warn(
-                sender.address, "refused: it came without keys, or with keys where none are used",
+                sender.address, "refused: encryption mismatch (only one side uses keys)",
                 now: now)
         case .wrongKey:
             counters.add(.wrongCollectorKey)
-            warn(sender.address, "refused: it expects another collector's key", now: now)
+            warn(sender.address, "refused: it expects a different collector key", now: now)
         case .brokenOff, .protocolError, nil:
             counters.add(.brokenOff)
             warn(
-                sender.address, "a connection ended before it said anything as an agent does",
+                sender.address, "a connection closed before it sent a message of the protocol",
                 now: now)
         }
     }
 
     private mutating func warn(_ address: String, _ text: String, now: Int64) {
         guard let before = gate.pass(address, now: now) else { return }
-        let more = before > 0 ? " (and \(before) like it before)" : ""
+        let more = before > 0 ? " (and \(before) similar events before)" : ""
         logger.warning("\(text)\(more)", metadata: ["address": "\(address)"])
     }
 }

@@ -1,9 +1,9 @@
 import Glibc
 
-/// How many descriptors the process may have: connections and files share them.
+/// How many file descriptors the process may have: connections and files share them.
 enum DescriptorLimit {
-    /// Raises the soft limit to the hard one, as far as is of use here.
-    /// - Returns: the limit that holds now.
+    /// Raises the soft limit towards the hard limit, as far as it is useful.
+    /// - Returns: the limit now in force.
     static func raise(to wanted: Int) -> Int {
         let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
         var limit = rlimit()

@@ -1,6 +1,7 @@
 import Dispatch
 import Glibc
 import Logging
+import Media
 import Messaging
 import Operations
 import Synchronization
@@ -8,27 +9,27 @@ import Threads
 import Trust
 import Wire
 
-/// Says which keys may connect, on a thread of its own: answers libzmq's questions, and follows the files of keys.
+/// Decides which keys may connect, on its own thread: answers libzmq's ZAP requests and watches the key files.
 final class KeyAuthenticator: Sendable {
-    /// How often the files are looked at.
+    /// How often the key files are checked.
     private static let lookMilliseconds = 1_000
 
     private struct State {
         var register = AgentRegister()
-        /// Whether the register has changed since it was last taken.
+        /// Whether the register has changed since it was last fetched.
         var isChanged = false
         var opening: Result<Void, MessagingError>?
         /// See ``KeyAuthenticator/fail(with:)``.
         var fault: MessagingError?
-        /// Boxes whose own keys are to be authorised, one for each connection at most; and what became of those before.
+        /// Boxes whose own keys are to be authorised, at most one per connection; and the results of earlier requests.
         var enrolments: [Enrolment] = []
         var enrolled: [(peer: PeerID, outcome: CollectorLink.EnrolmentOutcome)] = []
     }
 
-    /// A box that wants to be known by a key of its own.
+    /// A box that requests a key of its own.
     struct Enrolment: Sendable {
         var peer: PeerID
-        /// What its connection has proved to hold.
+        /// The one-time key that its connection has authenticated with.
         var token: PublicKey
         var enrol: Enrol
     }
@@ -42,7 +43,7 @@ final class KeyAuthenticator: Sendable {
     private let state: Mutex<State>
     private let isClosing = Atomic(false)
     private let opened = DispatchSemaphore(value: 0)
-    private let closed = DispatchSemaphore(value: 0)
+    private let thread = JoinableThread()
 
     init(
         keys: LinkSecurity.Collector, counters: RefusalCounters, logger: Logger,
@@ -56,7 +57,7 @@ final class KeyAuthenticator: Sendable {
         wakeUp = try WakeUp()
     }
 
-    /// Reads the files and begins to answer; sockets of this context are safe to bind when it returns.
+    /// Reads the key files and begins to answer; after it returns, sockets of this context can be bound safely.
     func open(in context: Context) throws(CollectorError) {
         var watch = AgentWatch(keys.directory)
         do throws(TrustError) {
@@ -65,12 +66,11 @@ final class KeyAuthenticator: Sendable {
             throw .cannotAdmit(reason: "\(error)")
         }
         let watching = watch
-        NamedThread.start("authenticator") { [self] in
+        thread.start("authenticator") { [self] in
             run(in: context, watching)
-            // Whatever has ended it: without it nobody is admitted.
+            // Whatever ended the thread: without it no agent is admitted.
             if !isClosing.load(ordering: .acquiring) { counters.shut("its thread has ended") }
             changed()
-            closed.signal()
         }
         opened.wait()
         let opening = state.withLock { $0.opening }
@@ -80,14 +80,14 @@ final class KeyAuthenticator: Sendable {
         logger.info("this collector's key is \(own); \(count) agents are authorised")
     }
 
-    /// Ends the thread. Sockets that ask it must have been closed.
+    /// Ends the thread. The sockets that use it must be closed already.
     func close() {
         isClosing.store(true, ordering: .releasing)
         wakeUp.signal()
-        closed.wait()
+        thread.join()
     }
 
-    /// Has the thread end as if libzmq had reported this: for tests, which cannot make libzmq do so.
+    /// Makes the thread end as if libzmq had reported this fault: for tests, which cannot make libzmq report it.
     func fail(with fault: MessagingError) {
         state.withLock { $0.fault = fault }
         wakeUp.signal()
@@ -102,18 +102,18 @@ final class KeyAuthenticator: Sendable {
         }
     }
 
-    /// What a key is at this moment.
+    /// The present standing of a key.
     func standing(of key: PublicKey) -> AgentRegister.Standing {
         state.withLock { $0.register.standing(of: key, now: Self.now()) }
     }
 
-    /// Exchanges a one-time key for a box's own; what becomes of it is to be taken later.
+    /// Exchanges a one-time key for a box's own key; the result is fetched with ``takeEnrolled()``.
     func enrol(_ enrolment: Enrolment) {
         state.withLock { $0.enrolments.append(enrolment) }
         wakeUp.signal()
     }
 
-    /// What has become of enrolments since the last call.
+    /// The results of enrolments since the last call.
     func takeEnrolled() -> [(peer: PeerID, outcome: CollectorLink.EnrolmentOutcome)] {
         state.withLock { state in
             guard !state.enrolled.isEmpty else { return [] }
@@ -123,7 +123,7 @@ final class KeyAuthenticator: Sendable {
     }
 
     /// Seconds since 1970.
-    static func now() -> Int64 { Instant.nanoseconds(CLOCK_REALTIME) / 1_000_000_000 }
+    static func now() -> Int64 { SystemClock.utc.nowNanoseconds / 1_000_000_000 }
 
     // MARK: The thread
 
@@ -156,7 +156,7 @@ final class KeyAuthenticator: Sendable {
                 look(&watch)
             }
         } catch {
-            // Nobody is admitted from here on: the collector ends, so that whoever watches over it starts it again.
+            // No agent is admitted from here on: the collector ends, so that its supervisor restarts it.
             counters.shut("\(error)")
         }
     }
@@ -174,13 +174,13 @@ final class KeyAuthenticator: Sendable {
         case .authorized, .enrolling:
             return .admitted(userID: key.text)
         case .expired(let name):
-            reason = "the time to enrol \(name) is over"
+            reason = "the enrolment of \(name) has expired"
         case .revoked(let name):
             counters.add(.revokedKey)
             reason = "the key of \(name) is revoked"
         case .unknown:
             counters.add(.unknownKey)
-            reason = "its key is not authorised ('tributary keys authorize' does that)"
+            reason = "its key is not authorised (use 'tributary keys authorize')"
         }
         if let before = gate.pass(request.address, now: Instant.now().monotonic) {
             let more = before > 0 ? " (and \(before) refusals before)" : ""
@@ -191,7 +191,7 @@ final class KeyAuthenticator: Sendable {
         return .refused
     }
 
-    /// Does what boxes with one-time keys ask for.
+    /// Processes the requests of boxes with one-time keys.
     private func enrolAll(_ watch: inout AgentWatch) {
         let waiting = state.withLock { state in
             defer { state.enrolments.removeAll() }
@@ -199,7 +199,7 @@ final class KeyAuthenticator: Sendable {
         }
         guard !waiting.isEmpty else { return }
         let outcomes = waiting.map { ($0.peer, enrolNow($0)) }
-        // The new keys are let in before their boxes know that they are.
+        // The new keys are authorised before their boxes are notified.
         look(&watch)
         state.withLock { $0.enrolled += outcomes }
         changed()
@@ -207,7 +207,7 @@ final class KeyAuthenticator: Sendable {
 
     private func enrolNow(_ enrolment: Enrolment) -> CollectorLink.EnrolmentOutcome {
         guard let key = PublicKey(enrolment.enrol.publicKey) else {
-            return .refused("the box's key is none")
+            return .refused("the box's public key is invalid")
         }
         do throws(TrustError) {
             let authorization = try keys.directory.completeEnrolment(
@@ -221,7 +221,7 @@ final class KeyAuthenticator: Sendable {
             guard case .system = error else { return .refused("\(error)") }
             logger.error("cannot enrol \(enrolment.enrol.agent): \(error)")
             return .refused(
-                "the server cannot write its files of keys (\(error)); there, 'tributary keys authorize NAME "
+                "the server cannot write its key files (\(error)); on the server, 'tributary keys authorize NAME "
                     + "\(key.text)' does the same")
         }
     }
@@ -231,10 +231,10 @@ final class KeyAuthenticator: Sendable {
             guard let agents = try watch.changes() else { return }
             use(agents)
             let count = agents.register.authorizedCount
-            logger.info("the files of keys have changed: \(count) agents are authorised")
+            logger.info("the key files have changed: \(count) agents are authorised")
             changed()
         } catch {
-            logger.error("the files of keys cannot be followed, and count as they were: \(error)")
+            logger.error("cannot read the key files, the last known keys remain in force: \(error)")
         }
     }
 

@@ -1,9 +1,9 @@
 import Glibc
 import Messaging
 
-/// Where peers are, as people write it.
+/// Addresses of peers in readable form.
 enum PeerAddress {
-    /// Of the connection that a message came over.
+    /// The address of the connection that a message came over.
     static func of(_ part: ReceivedPart) -> String {
         guard let address = part.metadata("Peer-Address") else { return "this machine" }
         // For ipc:// libzmq gives "host:uid:gid:pid" of the peer.
@@ -14,28 +14,30 @@ enum PeerAddress {
         return withoutMapping(address)
     }
 
-    /// An IPv4 address as people know it: a socket that understands both writes it as `::ffff:10.0.0.1`.
+    /// An IPv4 address in dotted form: a socket that supports both versions reports it as `::ffff:10.0.0.1`.
     static func withoutMapping(_ address: String) -> String {
         let plain = address.replacing("[::ffff:", with: "").replacing("::ffff:", with: "")
         return plain == address ? address : plain.replacing("]", with: "")
     }
 }
 
-/// The other end of a connection that libzmq owns: to tell connections apart that had the same descriptor, and to end one.
+/// The remote end of a connection that libzmq owns. It distinguishes connections that had the same descriptor, and can close one.
 ///
-/// libzmq 4.3 cannot end a single connection of a ROUTER. Shutting its descriptor down can: libzmq then finds the connection
-/// closed by its peer. The descriptor stays libzmq's to close. Between the look at who is there and the shutdown it
-/// could close it and accept another connection under the same number; that one would be cut, and come back.
+/// libzmq 4.3 cannot close a single connection of a ROUTER. Shutting down its descriptor does: libzmq then treats the connection
+/// as closed by its peer. The descriptor remains libzmq's to close. Between the check of the peer and the shutdown, libzmq could
+/// close the descriptor and accept another connection under the same number. That connection would then be closed, and would
+/// reconnect.
 struct PeerSocket: Hashable, Sendable {
     let descriptor: Int32
-    /// Address and port, as the kernel has them; for ipc:// all are alike.
+    /// Address and port as the kernel reports them; all `ipc://` connections have the same.
     private let name: [UInt8]
-    /// The address for people, without the port.
+    /// The address for log lines, without the port.
     let address: String
-    /// What counts as one place: the address, or for IPv6 its network of 64 bits (RFC 4291 §2.5.1), in which one machine may have any.
+    /// What counts as one origin: the address; for IPv6 its /64 network (RFC 4291 §2.5.1), within which one machine may use any
+    /// address.
     let origin: String
 
-    /// - Returns: nil when the connection is gone already.
+    /// - Returns: nil when the connection is already closed.
     init?(descriptor: Int32) {
         guard let name = Self.peerName(of: descriptor) else { return nil }
         self.descriptor = descriptor
@@ -44,27 +46,27 @@ struct PeerSocket: Hashable, Sendable {
         origin = Self.network(of: name) ?? address
     }
 
-    /// Ends the connection, if it is still there.
+    /// Closes the connection, if it is still open.
     func shutDown() {
         guard Self.peerName(of: descriptor) == name else { return }
-        // Fails only when the peer has gone in this very moment.
+        // Fails only when the peer has disconnected at this very moment.
         _ = shutdown(descriptor, Int32(SHUT_RDWR))
     }
 
-    /// Ends the connection at once, if it is still there, and drops what it has sent and libzmq has not read: up to `tcp_rmem`, which
-    /// shutdown(2) would leave to be read. connect(2) to no address does both (`AF_UNSPEC`).
+    /// Closes the connection at once, if it is still open, and discards what it has sent and libzmq has not read: up to
+    /// `tcp_rmem`, which shutdown(2) would leave to be read. connect(2) with `AF_UNSPEC` does both.
     func abort() {
         guard Self.peerName(of: descriptor) == name else { return }
         var nobody = sockaddr()
         nobody.sa_family = sa_family_t(AF_UNSPEC)
-        // Where it cannot be had (`ipc://`), the orderly end remains.
+        // Where that is not possible (`ipc://`), an orderly shutdown is used.
         guard connect(descriptor, &nobody, socklen_t(MemoryLayout<sockaddr>.size)) != 0 else {
             return
         }
         _ = shutdown(descriptor, Int32(SHUT_RDWR))
     }
 
-    /// The network of an IPv6 address; nil for other addresses, and for IPv4 ones that are written as such.
+    /// The network of an IPv6 address; nil for other addresses and for IPv4-mapped ones.
     private static func network(of name: [UInt8]) -> String? {
         guard name.count >= MemoryLayout<sockaddr_in6>.size else { return nil }
         return name.withUnsafeBytes { memory -> String? in

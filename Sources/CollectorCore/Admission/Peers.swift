@@ -2,31 +2,32 @@ import Messaging
 import Trust
 import Wire
 
-/// Who is at the other end of a connection. Belongs to the receiving thread.
+/// The remote end of a connection. Belongs to the receiving thread.
 final class Peer {
-    /// Tells this connection from another one that comes under the same routing identity.
+    /// Distinguishes this connection from a later one with the same routing identity.
     fileprivate let connection: UnsafeRawPointer?
-    /// Keeps that mark from being used again.
+    /// Keeps that pointer from being reused.
     private let kept: ReceivedPart?
     let id: PeerID
-    /// Connections are numbered from 1 as they are first heard.
+    /// Connections are numbered from 1, in the order of their first messages.
     let number: UInt32
     let address: String
-    /// What it has proved to hold; nil where no keys are asked for.
+    /// The key that it has authenticated with; nil where keys are not in use.
     fileprivate let key: PublicKey?
-    /// What that key allows; nil where no keys are asked for, and when it is not admitted any more.
+    /// What that key allows; nil where keys are not in use, and when the key is no longer admitted.
     fileprivate(set) var right: WritingRight?
     let socket: PeerSocket?
-    /// When the connection is to be cut; what it says meanwhile counts for nothing.
+    /// When the connection is to be closed; messages until then are ignored.
     fileprivate(set) var endsAt: Int64?
-    /// Where what it sends is counted; nil where that cannot be known.
+    /// Where its bytes are counted; nil where that is not possible.
     fileprivate(set) var account: ConnectionAccount?
-    /// What it may still send while it is leaving.
+    /// What it may still send before it is closed.
     fileprivate var farewellBytes = 0
     fileprivate var probes: TokenBucket
     fileprivate var welcomes: TokenBucket
 
-    /// - Parameter hasKeys: whether connections prove keys here. Where they do not, a peer may call itself anything, "User-Id" included.
+    /// - Parameter hasKeys: whether connections authenticate with keys. Without keys, a peer may set any metadata, "User-Id"
+    ///   included.
     fileprivate init(
         _ header: ReceivedPart, peer: PeerID, number: UInt32, hasKeys: Bool, now: Int64
     ) {
@@ -35,7 +36,7 @@ final class Peer {
         probes = TokenBucket(
             perSecond: WireLimits.clockProbesPerSecond, burst: WireLimits.clockProbeBurst, now: now)
         self.number = number
-        // What is larger gets its sender refused, who is not heard then: nobody could profit from the mix-up.
+        // A larger header gets its sender refused and then ignored: nobody could exploit a mix-up.
         kept = header.count <= WireLimits.headerBytes ? header : nil
         connection = header.connection
         id = peer
@@ -44,7 +45,8 @@ final class Peer {
         socket = header.descriptor.flatMap { PeerSocket(descriptor: $0) }
     }
 
-    /// What the authenticator has called a connection; nil when that is no key, so that the connection is not admitted.
+    /// The key in the user ID that the authenticator set for a connection; nil when it is not a key, so that the connection is
+    /// not admitted.
     private static func key(_ text: String) -> PublicKey? {
         do throws(TrustError) {
             return try PublicKey(text: text)
@@ -54,23 +56,22 @@ final class Peer {
     }
 }
 
-/// The connections that have said something: what libzmq knows of each is asked for once.
+/// The connections that have sent something. libzmq is asked once for what it knows of each.
 ///
-/// A routing identity is what a peer chooses to be called, and may be used again by another one as soon as a connection is
-/// gone; what was found out about the first must not count for the second. So every message is checked for having come over
-/// the same connection. Connections that are gone are forgotten when their descriptor is used again, so there are never more of
-/// them than descriptors.
+/// A routing identity is chosen by the peer, and another peer may use it as soon as the connection is closed. What was found out
+/// about the first must not apply to the second, so every message is checked to have come over the same connection. A closed
+/// connection is forgotten when its descriptor is reused, so there are never more entries than descriptors.
 struct Peers {
-    /// What a connection may do is not what it was.
+    /// The rights of a connection have changed.
     struct Change {
         var sender: Peer
-        /// Why it may do nothing any more.
+        /// Why it has no rights any more.
         var text: String
     }
 
-    /// A peer that was refused has this long to read why.
+    /// A refused peer has this long to read the reason.
     private static let farewellNanoseconds: Int64 = 2_000_000_000
-    /// Welcomes of one connection in a second, and at once: an agent greets once, and each greeting is a line in the log.
+    /// Welcomes of one connection per second, and the burst: an agent sends Hello once, and each Hello is a line in the log.
     static let welcomesPerSecond: Int64 = 1
     static let welcomeBurst: Int64 = 10
 
@@ -85,14 +86,14 @@ struct Peers {
         return sender
     }
 
-    /// What a peer has proved to hold; nil when it is gone, or was asked for no key.
+    /// The key that a peer has authenticated with; nil when the peer is gone, or where keys are not in use.
     func key(of peer: PeerID) -> PublicKey? { byPeer[peer]?.key }
 
-    /// Makes the acquaintance of the sender of a message.
+    /// Registers the sender of a first message.
     /// - Parameters:
-    ///   - hasKeys: whether connections prove keys here.
-    ///   - account: of the connection at a descriptor.
-    /// - Returns: it, and peers that are gone, because it has their identity or their descriptor.
+    ///   - hasKeys: whether connections authenticate with keys.
+    ///   - account: the byte account of the connection with a given descriptor.
+    /// - Returns: the new peer, and peers that are gone because it has their identity or their descriptor.
     mutating func welcome(
         _ header: ReceivedPart, peer: PeerID, hasKeys: Bool, now: Int64,
         account: (Int32) -> ConnectionAccount?
@@ -112,7 +113,7 @@ struct Peers {
         return (sender, gone)
     }
 
-    /// Asks what the key of a new connection allows; one that is not admitted any more is cut at once.
+    /// Looks up what the key of a new connection allows; a connection that is no longer admitted is closed at once.
     mutating func judge(_ sender: Peer, _ standing: (PublicKey) -> AgentRegister.Standing) {
         sender.right = sender.key.flatMap { Self.right(standing($0)) }
         guard sender.right == nil else { return }
@@ -120,8 +121,8 @@ struct Peers {
         leaving.append(sender)
     }
 
-    /// Asks again what keys allow.
-    /// - Returns: the connections for which it is something else now.
+    /// Looks up again what keys allow.
+    /// - Returns: the connections whose rights have changed.
     func follow(_ standing: (PublicKey) -> AgentRegister.Standing) -> [Change] {
         byPeer.values.compactMap { sender in
             guard let key = sender.key else { return nil }
@@ -133,38 +134,38 @@ struct Peers {
             case .authorized(let now):
                 return Change(sender: sender, text: "the key \(now.name) has changed")
             case .enrolling(let now):
-                return Change(sender: sender, text: "the key \(now.name) is for enrolment alone")
+                return Change(sender: sender, text: "the key \(now.name) is for enrolment only")
             case .expired(let name):
-                return Change(sender: sender, text: "the time to enrol \(name) is over")
+                return Change(sender: sender, text: "the enrolment of \(name) has expired")
             case .revoked(let name):
                 return Change(sender: sender, text: "the key \(name) is revoked")
             case .unknown:
                 return Change(
-                    sender: sender, text: "the key \(key.shortText) is not authorised any more")
+                    sender: sender, text: "the key \(key.shortText) is no longer authorised")
             }
         }
     }
 
-    /// A connection is not heard any more, and cut soon.
+    /// A connection is ignored from now on, and closed soon.
     mutating func dismiss(_ peer: PeerID, now: Int64) {
         guard let sender = byPeer[peer] else { return }
         dismiss(sender, at: now + Self.farewellNanoseconds)
     }
 
-    /// A connection is cut as soon as may be.
+    /// A connection is closed as soon as possible.
     mutating func cut(_ sender: Peer) { dismiss(sender, at: 0) }
 
-    /// A connection is to be cut at a time.
+    /// A connection is to be closed at a given time.
     private mutating func dismiss(_ sender: Peer, at time: Int64) {
         guard sender.endsAt == nil else { return }
         sender.endsAt = time
-        // What it has sent already, its credit's worth at most, is read for as long as it has to read why.
+        // What it has already sent, at most its credit, is read for as long as it has to read the reason.
         sender.farewellBytes =
             max(1, sender.account?.sources ?? 0) * Int(WireLimits.creditWindowBytes)
         leaving.append(sender)
     }
 
-    /// A message of so many bytes has come over a connection.
+    /// Counts a message of so many bytes from a connection.
     mutating func took(_ bytes: Int, from sender: Peer) {
         sender.account?.took(bytes)
         guard sender.endsAt != nil else { return }
@@ -172,16 +173,16 @@ struct Peers {
         if sender.farewellBytes == 0 { sender.endsAt = 0 }
     }
 
-    /// A connection has asked for the time.
-    /// - Returns: whether it may; otherwise it is cut at once.
+    /// A connection has sent a clock probe.
+    /// - Returns: whether it may; otherwise it is closed at once.
     mutating func mayAskForTime(_ sender: Peer, now: Int64) -> Bool {
         if sender.probes.take(now: now) { return true }
         dismiss(sender, at: 0)
         return false
     }
 
-    /// An agent with so many sources is welcome on the connection of a peer.
-    /// - Returns: the connection, and whether it greets too often, and is cut at once; nil when it is gone.
+    /// An agent with so many sources has been welcomed on a peer's connection.
+    /// - Returns: the connection, and whether it sends Hello too often and is closed at once; nil when it is gone.
     mutating func welcomed(
         _ peer: PeerID, sources: Int, now: Int64
     ) -> (sender: Peer, isTooOften: Bool)? {
@@ -192,7 +193,7 @@ struct Peers {
         return (sender, true)
     }
 
-    /// Ends connections whose time has come.
+    /// Closes connections whose time has come.
     mutating func cutOff(now: Int64) {
         guard !leaving.isEmpty else { return }
         for sender in leaving where sender.endsAt.map({ now >= $0 }) == true {

@@ -18,11 +18,11 @@ final class RefusalCounters: Sendable {
 
     var counts: [ConnectionRefusal: UInt64] { state.withLock { $0.counts } }
 
-    /// Nobody answers any more who may come in: no agent can.
+    /// Authentication has ended: no agent can be admitted any more.
     func shut(_ reason: String) {
         state.withLock { $0.shutReason = $0.shutReason ?? reason }
     }
 
-    /// Why no agent can come in any more; nil: they can.
+    /// Why no agent can be admitted any more; nil: agents can be admitted.
     var shutReason: String? { state.withLock { $0.shutReason } }
 }

@@ -1,42 +1,43 @@
 import Archive
 
-/// What has become of a collector's catalog.
+/// The state of a collector's catalog.
 enum CatalogReport: Sendable {
-    /// It could not be opened, read or written: it is taken away, and made again from the files.
+    /// It could not be opened, read or written: it is deleted, and rebuilt from the files.
     case lost(ArchiveError)
-    /// It says what the files say, all but what `problems` say, in a line each.
-    /// - sessions: of which something was not in it as it is.
+    /// It matches the files, except for `problems`, one line each.
+    /// - sessions: number of sessions that were missing or out of date.
     case made(sessions: Int, problems: [String])
-    /// Sessions that cannot be read are not in it as they are; they are read again. One line each.
+    /// Sessions that cannot be read are not up to date in it; they are read again later. One line each.
     case incomplete([String])
-    /// They could be read.
+    /// Those sessions could be read.
     case complete
-    /// It was damaged and is made again, as the line says.
+    /// It was damaged and is being rebuilt, as the line says.
     case mended(String)
-    /// Another program keeps it locked; what has changed waits.
+    /// Another program keeps it locked; changes are queued.
     case locked(ArchiveError)
-    /// What has changed is in it again.
+    /// The queued changes are written.
     case unlocked
 }
 
-/// Keeps an archive's catalog in step with what the spine says. A value: it owns no thread and no clock.
+/// Keeps an archive's catalog in step with the events of the spine. A value: it owns no thread and no clock.
 ///
-/// Nothing waits for it. It is behind the files by what has not been taken in yet; what it has missed it reads from them. A catalog that
-/// another program keeps locked is tried again; any other that cannot be written is taken away, because it would not be true any more, and
-/// made again from the files until that succeeds: after ``firstPause``, then less and less often.
+/// Nothing waits for it. It lags behind the files by the events that are still queued; what it has missed it reads from the
+/// files. If another program keeps the catalog locked, writing is retried. A catalog that cannot be written for another reason is
+/// deleted, because it would be out of date, and rebuilt from the files. Rebuilding is retried after ``firstPause``, then at
+/// growing intervals.
 struct CatalogFollower {
-    /// Before the first attempt to make it again; each one that fails doubles it.
+    /// Pause before the first rebuild; each failed attempt doubles it.
     static let firstPause = Duration.seconds(2)
-    /// Reading 100,000 files every ten minutes is work that nobody notices.
+    /// Maximum pause: reading 100,000 files every ten minutes is a negligible load.
     static let longestPause = Duration.seconds(600)
-    /// How often a locked one is tried.
+    /// How often a locked catalog is retried.
     static let lockPause = Duration.seconds(1)
-    /// Changes that are written together: more of them would keep readers of the catalog waiting.
+    /// Changes per transaction: more would keep readers of the catalog waiting.
     private static let changesTogether = 1_024
 
     private enum State {
-        /// There is none: it is to be opened or made when that is due.
-        /// - Parameter isBelieved: whether what is there may be true, as at the start.
+        /// There is no catalog: it is to be opened or created when due.
+        /// - Parameter isBelieved: whether an existing catalog may be up to date, as at the start.
         case away(isBelieved: Bool, pause: Duration, due: ContinuousClock.Instant?)
         case kept(any CatalogStore)
     }
@@ -45,16 +46,16 @@ struct CatalogFollower {
     private let layout: ArchiveLayout
     private let isCancelled: @Sendable () -> Bool
     private var state = State.away(isBelieved: true, pause: firstPause, due: nil)
-    /// What has happened and is not in it.
+    /// Events that are not in it yet.
     private var changes: [CatalogChange] = []
-    /// Sessions of which something was missed: to be read again.
+    /// Sessions of which events were missed: to be read again.
     private var stale = SpineListener.Lost.nothing
-    /// When a locked one is to be tried again.
+    /// When a locked catalog is to be retried.
     private var unlockDue: ContinuousClock.Instant?
-    /// What was wrong with sessions when they were read last, and when they are to be read again.
+    /// Problems found when sessions were last read, and when they are to be read again.
     private var flaws: (lines: [String], pause: Duration, due: ContinuousClock.Instant)?
 
-    /// - Parameter isCancelled: asked while files are read: whether to leave it at that.
+    /// - Parameter isCancelled: asked while files are read: whether to stop.
     init(
         _ place: any CatalogPlace, _ layout: ArchiveLayout,
         isCancelled: @escaping @Sendable () -> Bool = { false }
@@ -64,16 +65,16 @@ struct CatalogFollower {
         self.isCancelled = isCancelled
     }
 
-    /// Whether it has taken in all that it was told.
+    /// Whether it has processed all events.
     var isInStep: Bool {
         guard case .kept = state else { return false }
         return changes.isEmpty && stale == .nothing
     }
 
-    /// Whether more may be told: what cannot be written yet waits where it is bounded.
+    /// Whether it accepts more events: what cannot be written yet stays in the bounded queue.
     var isReady: Bool { unlockDue == nil }
 
-    /// When ``follow(_:now:)`` is to be called, though nothing has happened; nil: not before something has.
+    /// When ``follow(_:now:)`` is to be called even without an event; nil: only after an event.
     var due: ContinuousClock.Instant? {
         switch state {
         case .away(_, _, let due): due
@@ -81,7 +82,7 @@ struct CatalogFollower {
         }
     }
 
-    /// Takes in what has happened.
+    /// Processes events.
     mutating func follow(
         _ heard: SpineListener.Heard, now: ContinuousClock.Instant
     ) -> [CatalogReport] {
@@ -113,12 +114,12 @@ struct CatalogFollower {
         return reports
     }
 
-    /// Nothing more comes.
-    /// - Returns: what could not be done: a catalog that does not say all is taken away.
+    /// No more events follow.
+    /// - Returns: what could not be done: an incomplete catalog is deleted.
     mutating func end() -> [CatalogReport] {
         switch state {
         case .away(isBelieved: true, _, _):
-            // What it lacks is seen by whoever opens it next.
+            // The next one to open it sees what it lacks.
             return []
         case .away(isBelieved: false, _, _): break
         case .kept(let catalog):
@@ -128,9 +129,9 @@ struct CatalogFollower {
                 try write(to: catalog)
                 try readStale(into: catalog, now: .now, &reports)
                 if stale != .everything { return reports }
-                // Nobody would ever see which of its sessions are not as they are.
+                // Nobody would learn which of its sessions are out of date.
             } catch {
-                // Then it goes.
+                // Then it is deleted.
             }
         }
         do throws(ArchiveError) {
@@ -141,7 +142,7 @@ struct CatalogFollower {
         }
     }
 
-    // MARK: Making it
+    // MARK: Rebuilding
 
     private mutating func open(
         isBelieved: Bool, pause: Duration, now: ContinuousClock.Instant,
@@ -153,9 +154,9 @@ struct CatalogFollower {
             if let complaint { reports.append(.mended(complaint)) }
             let summary = try CatalogIndexing.update(
                 catalog, layout, everything: !isBelieved, isCancelled: isCancelled)
-            // Not all of it was read then.
+            // Not everything was read in this case.
             guard !isCancelled() else { return }
-            // What is said of this time is in the files already, and changes nothing when it is taken in.
+            // Events since then are already in the files; applying them again changes nothing.
             changes = []
             stale = .nothing
             state = .kept(catalog)
@@ -185,7 +186,7 @@ struct CatalogFollower {
         }
     }
 
-    // MARK: What has changed
+    // MARK: Updating
 
     private mutating func note(_ event: RecordingEvent) {
         switch event {
@@ -200,6 +201,8 @@ struct CatalogFollower {
             }
         case .sessionRemoved(let session):
             changes.append(.sessionRemoved(session))
+        case .sessionChanged(let session):
+            stale.add(session)
         case .sourceMended(let source):
             stale.add(source.session)
         case .segmentBegan(let segment, _, let zero), .segmentFinished(let segment, _, let zero, _):
@@ -219,7 +222,7 @@ struct CatalogFollower {
         }
     }
 
-    /// Reads sessions again of which something was missed. After what was said of them was written: what is read now is newer than that.
+    /// Reads sessions again of which events were missed. Runs after their events were written: what is read now is newer.
     private mutating func readStale(
         into catalog: any CatalogStore, now: ContinuousClock.Instant,
         _ reports: inout [CatalogReport]
@@ -235,7 +238,7 @@ struct CatalogFollower {
                 catalog, layout, everything: true, isCancelled: isCancelled
             ).problems
         }
-        // Not all of it was read then.
+        // Not everything was read in this case.
         if stale == .everything, isCancelled() { return }
         if problems.isEmpty {
             stale = .nothing

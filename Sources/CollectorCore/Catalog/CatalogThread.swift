@@ -5,10 +5,10 @@ import Threads
 
 /// The thread on which a collector's catalog follows the spine (``CatalogFollower``).
 ///
-/// What it has to say is taken on the receiving thread. However slow, locked or broken the catalog is, neither that nor the disk thread
-/// waits for it.
+/// Its reports are fetched by the receiving thread. However slow, locked or broken the catalog is, neither the receiving thread
+/// nor the disk thread waits for it.
 final class CatalogThread: Sendable {
-    /// Events that wait for it: minutes of a large site.
+    /// Events that may be queued: minutes of a large site.
     private static let capacity = 16_384
 
     private struct State {
@@ -23,10 +23,10 @@ final class CatalogThread: Sendable {
     private let state = Mutex(State())
     private let isCancelled = Atomic(false)
     private let work: DispatchSemaphore
-    private let ended = DispatchSemaphore(value: 0)
+    private let thread = JoinableThread()
     private let notify: @Sendable () -> Void
 
-    /// - Parameter notify: called on its thread when there is something to take.
+    /// - Parameter notify: called on its thread when reports are available.
     init(
         _ place: any CatalogPlace, _ layout: ArchiveLayout, spine: Spine,
         notify: @escaping @Sendable () -> Void
@@ -42,16 +42,13 @@ final class CatalogThread: Sendable {
         }
     }
 
-    /// Starts to listen: what happens from here on is in the catalog some time.
+    /// Begins to listen: events from here on reach the catalog eventually.
     func start() {
         spine.add(listener)
-        NamedThread.start("catalog") { [self] in
-            run()
-            ended.signal()
-        }
+        thread.start("catalog") { [self] in run() }
     }
 
-    /// What has become of the catalog since the last call.
+    /// Reports on the catalog since the last call.
     func takeReports() -> [CatalogReport] {
         state.withLock { state in
             defer { state.reports.removeAll() }
@@ -59,12 +56,12 @@ final class CatalogThread: Sendable {
         }
     }
 
-    /// Takes in what has been said, and ends the thread. Nobody says anything any more.
+    /// Processes the remaining events, and ends the thread. No more events follow.
     func stop() {
         state.withLock { $0.isStopping = true }
         isCancelled.store(true, ordering: .relaxed)
         work.signal()
-        ended.wait()
+        thread.join()
         spine.remove(listener)
     }
 
@@ -82,7 +79,7 @@ final class CatalogThread: Sendable {
                 report(follower.end())
                 return
             }
-            // What has waited behind the lock.
+            // Events that were queued while the catalog was locked.
             if follower.isReady, !takes { continue }
             guard let due = follower.due else {
                 work.wait()

@@ -1,29 +1,29 @@
 import Archive
 import Media
 
-/// What the disk is asked to do. Jobs of one source are done in order.
+/// A job for the disk. Jobs of one source are done in order.
 enum DiskJob<Payload: MediaPayload>: Sendable {
-    /// Makes a session's directory, and those above it.
+    /// Creates a session's directory and its parents.
     case beginSession(String)
-    /// Makes a source's directory.
+    /// Creates a source's directory.
     case beginSource(SourceKey)
     /// Replaces a session's description.
     case describe(SessionManifest)
-    /// Appends a line to a ledger; the numbers it stands for are persisted with it.
+    /// Appends a line to a ledger; the records it stands for become durable with it.
     case note(SourceKey, LedgerEntry, records: PersistedRecords?)
     case open(SegmentKey, SegmentPlan, sessionZero: UTCTime)
-    /// Goes on with a file that an earlier collector left.
+    /// Resumes a file that an earlier collector left.
     case reopen(SegmentKey, UnfinishedSegment)
     case append(SegmentKey, FragmentPlan<Payload>)
     case finish(SegmentKey)
-    /// What comes next of a source whose file failed is what it has to go on with: all before this was in vain.
+    /// The jobs of a source that follow this one continue after a failed file: all earlier ones were discarded.
     case goOn(SourceKey)
-    /// Takes something out of the archive.
+    /// Removes something from the archive.
     case remove(Removal)
-    /// Writes that a session is finished, when all its files are and its ledgers are durable.
+    /// Marks a session as finished, when all its files are final and its ledgers are durable.
     case endSession(SessionManifest)
 
-    /// The session whose end has to wait for this job; none for one that no end waits for.
+    /// The session whose end has to wait for this job; none for a job that no end waits for.
     var session: String? {
         switch self {
         case .beginSession, .beginSource, .describe, .endSession, .remove, .goOn: nil
@@ -35,10 +35,10 @@ enum DiskJob<Payload: MediaPayload>: Sendable {
     }
 }
 
-/// What the archive does not keep any longer.
+/// Something that retention removes from the archive.
 enum Removal: Hashable, Sendable, CustomStringConvertible {
     case segment(ExpiredSegment)
-    /// The rest of a removal that was cut short.
+    /// The rest of an interrupted removal.
     case rest(ArchiveSurvey.StagedSegment)
     /// A finished session without media.
     case session(String)
@@ -46,8 +46,8 @@ enum Removal: Hashable, Sendable, CustomStringConvertible {
     var description: String {
         switch self {
         case .segment(let expired): "\(expired.segment.path) (\(expired.cause.rawValue))"
-        case .rest(let staged): "\(staged.path), whose removal was cut short"
-        case .session(let session): "the session \(session): it has no media any more"
+        case .rest(let staged): "\(staged.path), whose removal was interrupted"
+        case .session(let session): "session \(session), which has no media left"
         }
     }
 }
@@ -59,7 +59,7 @@ struct PersistedRecords: Hashable, Sendable {
     var sequences: [ClosedRange<UInt64>]
 }
 
-/// A source of which a file failed: what of it is on disk.
+/// A source with a failed file, and the records of it that are on disk.
 struct RescuedSource: Sendable {
     var id: SourceKey
     var source: RecoveredSource
@@ -69,23 +69,23 @@ struct RescuedSource: Sendable {
 
 /// What the disk has done.
 enum DiskEvent: Sendable {
-    /// Payload bytes of a source have left memory.
+    /// Payload bytes of a source that have left memory.
     case written(source: String, MediaAmount)
     /// Records are durable.
     case persisted(PersistedRecords)
     /// A session's files are final, and so is its description.
     case ended(session: String)
-    /// A file failed; its source's files end with what is durable, as soon as that can be done, and ``rescued(_:)`` says so.
+    /// A file failed. Its source's files are cut to what is durable as soon as possible; ``rescued(_:)`` reports that.
     case failed(SourceKey, ArchiveError)
-    /// The files of a source of which one failed are in order. All jobs of the source until ``DiskJob/goOn(_:)`` are in vain:
-    /// what they held has to come again.
+    /// The files of a source with a failed file are in order. All jobs of the source until ``DiskJob/goOn(_:)`` are discarded:
+    /// their content has to be sent again.
     case rescued(RescuedSource)
-    /// A file cannot be written; it is tried again, and nothing of it is acknowledged until then.
+    /// A file cannot be written; writing is retried, and nothing of it is acknowledged until it succeeds.
     case stuck(path: String, ArchiveError)
-    /// It works again.
+    /// Writing succeeds again.
     case unstuck(path: String)
-    /// Could not be taken out of the archive; the next survey finds it again.
+    /// Could not be removed from the archive; the next survey finds it again.
     case notRemoved(Removal, ArchiveError)
-    /// Given up at the end of the program: this file is not complete.
+    /// Given up when the program ends: this file is not complete.
     case abandoned(path: String, ArchiveError)
 }

@@ -2,19 +2,21 @@ import Archive
 import Media
 import Operations
 
-/// What the disk thread owns: open files, what of them is not durable yet, and what is stuck.
+/// The state of the disk thread: open files, their data that is not durable yet, and stuck jobs.
 ///
-/// Where there is no room, jobs wait, in their order, and are tried again. Where a source's file fails in another way, its files
-/// end there (``Rescue``).
+/// Where there is no room, jobs wait in order and are retried. Where a source's file fails for another reason, its files end
+/// there (``Rescue``).
 struct DiskWorker<Payload: MediaPayload> {
     struct OpenSegment {
         var writer: SegmentWriter
         let zero: UTCTime
         /// Appended since the last commit.
         var unsynchronised: [PersistedRecords] = []
+        /// Bytes of the file that are durable.
+        var durableBytes: UInt64 = 0
     }
 
-    /// Jobs that wait behind one that failed, and why.
+    /// Jobs that wait behind a failed one, and the reason.
     struct Backlog {
         var path: String
         var jobs: [DiskJob<Payload>]
@@ -24,7 +26,7 @@ struct DiskWorker<Payload: MediaPayload> {
     let layout: ArchiveLayout
     private var space: FreeSpace
     let now: @Sendable () -> UTCTime
-    /// Who listens to what it does.
+    /// Where its events are reported.
     private let spine: Spine?
     private var sayings: [RecordingEvent] = []
     var segments: [SegmentKey: OpenSegment] = [:]
@@ -33,22 +35,22 @@ struct DiskWorker<Payload: MediaPayload> {
     var dirty: Set<SegmentKey> = []
     var dirtyLedgers: Set<SourceKey> = []
     var stuck: [String: Backlog] = [:]
-    /// By path of the description that they wait for.
+    /// Jobs that wait for a session description, by its path.
     var undescribed: [String: [DiskJob<Payload>]] = [:]
-    /// Sources of which a file failed.
+    /// Sources with a failed file.
     var rescues: [SourceKey: Rescue] = [:]
-    /// How often in a row that has happened.
+    /// Consecutive failures of each source.
     var failures: [SourceKey: Int] = [:]
-    /// Ends of sessions that wait for files.
+    /// Session ends that wait for files.
     var ends: [DiskJob<Payload>] = []
     var events: [DiskEvent] = []
-    /// What could not be made durable, or not be replaced, and of which nothing better has been heard.
+    /// Paths that could not be made durable or replaced, and have not succeeded since.
     private var complaints: Set<String> = []
-    /// How long files took to become durable, for people who watch.
+    /// How long files took to become durable, for monitoring.
     private(set) var synchronising = LatencyHistogram()
 
     /// - Parameters:
-    ///   - spine: is told what has been done to recordings; nil: nobody is.
+    ///   - spine: receives events about recordings; nil: none.
     ///   - now: UTC, for the ledger.
     init(
         layout: ArchiveLayout, space: FreeSpace, spine: Spine? = nil,
@@ -63,7 +65,17 @@ struct DiskWorker<Payload: MediaPayload> {
     var isDirty: Bool { !dirty.isEmpty || !dirtyLedgers.isEmpty || !newDirectories.isEmpty }
     var isStuck: Bool { !stuck.isEmpty || !ends.isEmpty || rescues.values.contains { !$0.isDone } }
 
-    /// Payload bytes that have been written since events were taken.
+    /// Whether a file has so much that is not durable that, with another credit window of its source, recovery would not check all
+    /// of it after a power cut.
+    var mustCommit: Bool {
+        dirty.contains { id in
+            guard let segment = segments[id] else { return false }
+            return segment.writer.sizeBytes - segment.durableBytes
+                >= UInt64(SegmentSurvey.unsettledBytes / 2)
+        }
+    }
+
+    /// Payload bytes written since events were last fetched.
     var writtenBytes: Int {
         events.reduce(0) { sum, event in
             if case .written(_, let amount) = event { sum + amount.sizeBytes } else { sum }
@@ -77,14 +89,14 @@ struct DiskWorker<Payload: MediaPayload> {
         return events
     }
 
-    /// Has listeners hear of something that is written, if there are any.
+    /// Reports an event after the write, if anything listens.
     mutating func say(
         _ kinds: RecordingEvent.Kinds, _ event: @autoclosure () -> RecordingEvent
     ) {
         if spine?.hears(kinds) == true { sayings.append(event()) }
     }
 
-    /// Does one job, or puts it behind those that it has to wait for.
+    /// Does one job, or queues it behind the jobs that it has to wait for.
     mutating func perform(_ job: DiskJob<Payload>) {
         if case .remove(let removal) = job {
             remove(removal)
@@ -111,10 +123,10 @@ struct DiskWorker<Payload: MediaPayload> {
         }
     }
 
-    /// Keeps back what belongs to a session that could not be described yet.
+    /// Holds back jobs of a session whose description could not be written yet.
     ///
-    /// Were the collector killed, its files would be those of a session of which nothing is known but its name: it could not go on, and
-    /// what of it is not on disk would come again into another one.
+    /// Without the description, only the session's name would be known if the collector were killed. The session could not be
+    /// resumed, and its records that were not on disk would be recorded into another session.
     private mutating func waitsForDescription(_ job: DiskJob<Payload>) -> Bool {
         guard !stuck.isEmpty, let session = job.session else { return false }
         let path = layout.manifest(session)
@@ -125,14 +137,14 @@ struct DiskWorker<Payload: MediaPayload> {
         return true
     }
 
-    /// Does what waited for a description that is there now.
+    /// Does the jobs that waited for a description that has now been written.
     private mutating func performDescribed() {
         for path in undescribed.keys.sorted() where FileSystem.exists(path) {
             for job in undescribed.removeValue(forKey: path) ?? [] { perform(job) }
         }
     }
 
-    /// Tries stuck jobs again.
+    /// Retries stuck jobs.
     mutating func retry() {
         space.forget()
         for (queue, backlog) in stuck.sorted(by: { $0.key < $1.key }) {
@@ -158,22 +170,22 @@ struct DiskWorker<Payload: MediaPayload> {
         endSessions()
     }
 
-    /// Writes the ends of sessions that nothing is in the way of any more.
+    /// Writes the ends of sessions that nothing delays any more.
     private mutating func endSessions() {
         for job in ends {
             guard case .endSession(let manifest) = job else { continue }
             let session = manifest.session
             let path = layout.manifest(session)
             guard
-                // An earlier description that waits would be written over this one.
+                // A pending earlier description would overwrite this one.
                 stuck[path] == nil,
                 !segments.keys.contains(where: { $0.session == session }),
-                // What a failed file has lost is in the ledger when its source may go on.
+                // The ledger lists what a failed file has lost before its source may continue.
                 !rescues.keys.contains(where: { $0.session == session }),
                 !stuck.values.contains(where: { $0.jobs.contains { $0.session == session } })
             else { continue }
             do throws(ArchiveError) {
-                // A finished session has nothing that a power cut could take away.
+                // A power cut must not be able to damage a finished session.
                 for source in dirtyLedgers where source.session == session {
                     try synchronize(ledger: source)
                 }
@@ -181,7 +193,7 @@ struct DiskWorker<Payload: MediaPayload> {
                 say(.sessions, .sessionEnded(manifest))
                 ledgers = ledgers.filter { $0.key.session != session }
             } catch {
-                // Tried again with what is stuck, and at the next commit.
+                // Retried with the stuck jobs, and at the next commit.
                 complain(of: path, error)
                 continue
             }
@@ -191,7 +203,7 @@ struct DiskWorker<Payload: MediaPayload> {
         }
     }
 
-    /// Whether all jobs of a session have been given, but what follows on failed files.
+    /// Whether all jobs of a session have been issued, except those that follow from failed files.
     func hasEnded(_ session: String) -> Bool {
         ends.contains { Self.isEnd($0, of: session) }
     }
@@ -200,29 +212,29 @@ struct DiskWorker<Payload: MediaPayload> {
         if case .endSession(let manifest) = job { manifest.session == session } else { false }
     }
 
-    /// Gives up what is still stuck.
+    /// Gives up the jobs that are still stuck.
     mutating func abandon() {
         for backlog in stuck.values {
             events.append(.abandoned(path: backlog.path, backlog.error))
         }
         stuck.removeAll()
         undescribed.removeAll()
-        // A session's end that waits for what a file has lost is not written either.
+        // The end of a session that waits for the losses of a failed file is not written either.
         for (id, rescue) in rescues where !rescue.isDone || hasEnded(id.session) {
             events.append(.abandoned(path: id.description, rescue.error))
         }
         rescues.removeAll()
-        // What they would have said is not so; the next collector finishes what it finds.
+        // Their statements would be false; the next collector finishes the files that it finds.
         ends.removeAll()
     }
 
-    /// Makes all that was written durable, then says so.
+    /// Makes everything written durable, then reports it.
     mutating func commit() {
         space.forget()
         let ids = dirty.sorted()
         for id in ids { segments[id]?.writer.startWriteback() }
-        // Directories, then ledgers: where a source begins, its ledger says what is not expected here, and nothing of the source
-        // counts as durable without that. What fails of one source stops that one alone.
+        // Directories first, then ledgers: where a source begins, its ledger says which records are not expected, and nothing of
+        // the source counts as durable without that line. A failure of one source stops only that source.
         for directory in newDirectories.sorted() { synchronize(directory: directory) }
         for source in dirtyLedgers.sorted() where !isDirectoryBehind(of: layout.ledger(source)) {
             do throws(ArchiveError) {
@@ -235,7 +247,7 @@ struct DiskWorker<Payload: MediaPayload> {
     }
 
     private mutating func synchronize(directory: String) {
-        // Restoring another one may have dealt with it.
+        // The restoration of another directory may have handled it.
         guard newDirectories.contains(directory) else { return }
         do throws(ArchiveError) {
             do throws(ArchiveError) {
@@ -251,8 +263,8 @@ struct DiskWorker<Payload: MediaPayload> {
         }
     }
 
-    /// Makes a directory again that somebody has removed while it was recorded into. Lines of a ledger that were not durable are
-    /// written again; what else was not comes again from its agent.
+    /// Recreates a directory that was removed while it was recorded into. Ledger lines that were not durable are written again;
+    /// the agent sends again whatever else was not durable.
     private mutating func restore(
         _ directory: String, _ error: ArchiveError
     ) throws(ArchiveError) {
@@ -260,12 +272,12 @@ struct DiskWorker<Payload: MediaPayload> {
             let source = layout.source($0.owner)
             return source == directory || source.hasPrefix(directory + "/")
         }
-        // What is in files that have no name any more is gone, whatever their descriptors say.
+        // The content of unlinked files is lost, whatever their descriptors report.
         for id in own { segments[id]?.unsynchronised = [] }
         for id in Set(own.map(\.owner)) { fail(id, error) }
         try FileSystem.makeDirectories(directory, on: layout.disk)
         for (source, ledger) in ledgers where layout.ledger(source).hasPrefix(directory + "/") {
-            // Should the next steps fail: its lines are not durable, and are not called so.
+            // If the next steps fail, its lines are not durable and are not reported as such.
             ledgers[source] = nil
             let path = layout.ledger(source)
             try FileSystem.makeDirectories(parent(path), on: layout.disk)
@@ -278,7 +290,7 @@ struct DiskWorker<Payload: MediaPayload> {
         try FileSystem.synchronizeDirectory(directory, on: layout.disk)
     }
 
-    /// Whether the name of a directory on the way to a file is not durable.
+    /// Whether a directory on the path to a file has a name that is not durable.
     private func isDirectoryBehind(of path: String) -> Bool {
         !newDirectories.isEmpty
             && newDirectories.contains { $0 != layout.root && path.hasPrefix($0 + "/") }
@@ -290,7 +302,7 @@ struct DiskWorker<Payload: MediaPayload> {
         return dirtyLedgers.contains(id) || stuck[path] != nil || isDirectoryBehind(of: path)
     }
 
-    /// Makes durable what has to be so before anything of a source is called durable.
+    /// Makes durable what has to precede everything of a source that is reported as durable.
     mutating func prepareToPersist(_ id: SourceKey) throws(ArchiveError) {
         let own = layout.source(id)
         if rescues[id] != nil, !FileSystem.isDirectory(own) {
@@ -301,7 +313,7 @@ struct DiskWorker<Payload: MediaPayload> {
         if dirtyLedgers.contains(id) { try synchronize(ledger: id) }
     }
 
-    /// Makes names of new files and directories durable.
+    /// Makes the names of new files and directories durable.
     mutating func synchronizeDirectories(
         where isMeant: (String) -> Bool
     ) throws(ArchiveError) {
@@ -319,7 +331,7 @@ struct DiskWorker<Payload: MediaPayload> {
         takeBackComplaint(of: layout.ledger(source))
     }
 
-    /// Says that something other than a job is in the way.
+    /// Reports that something other than a job fails.
     private mutating func complain(of path: String, _ error: ArchiveError) {
         complaints.insert(path)
         events.append(.stuck(path: path, error))
@@ -341,11 +353,12 @@ struct DiskWorker<Payload: MediaPayload> {
         }
     }
 
-    /// Makes a file durable, and says so.
+    /// Makes a file durable, and reports it.
     mutating func synchronizeSegment(_ id: SegmentKey) throws(ArchiveError) {
         guard let segment = segments[id] else { return }
         synchronising.add(try ContinuousClock().measureThrowing(segment.writer.synchronize))
         segments[id]?.unsynchronised.removeAll(keepingCapacity: true)
+        segments[id]?.durableBytes = segment.writer.sizeBytes
         dirty.remove(id)
         say(.fragments, .durable(id, upTo: segment.writer.sizeBytes))
         for records in segment.unsynchronised { events.append(.persisted(records)) }
@@ -372,13 +385,13 @@ struct DiskWorker<Payload: MediaPayload> {
                 zero: zero)
             say(.segments, .segmentBegan(id, plan, sessionZero: zero))
         case .reopen(let id, let segment):
+            let writer = try SegmentWriter(continuing: segment, on: layout.disk)
             segments[id] = OpenSegment(
-                writer: try SegmentWriter(continuing: segment, on: layout.disk),
-                zero: segment.sessionZero)
+                writer: writer, zero: segment.sessionZero, durableBytes: writer.sizeBytes)
         case .append(let id, let fragment):
             guard let segment = segments[id] else { return }
             try space.claim(fragment.sizeBytes, for: segment.writer.path)
-            // A file has its name from its first fragment on.
+            // A file gets its name with its first fragment.
             if segment.writer.sizeBytes == 0 { newDirectories.insert(parent(segment.writer.path)) }
             let begin = segment.writer.sizeBytes
             try segment.writer.append(fragment)
@@ -418,7 +431,7 @@ struct DiskWorker<Payload: MediaPayload> {
 
     private mutating func makeDirectory(_ path: String) throws(ArchiveError) {
         try FileSystem.makeDirectories(path, on: layout.disk)
-        // The name of a new directory is durable when the one above it is.
+        // The name of a new directory is durable when its parent is synchronised.
         newDirectories.insert(parent(path))
     }
 
@@ -437,7 +450,7 @@ struct DiskWorker<Payload: MediaPayload> {
         if entry.kind == .goodbye { say(.sessions, .sourceEnded(source)) }
     }
 
-    /// Removes what it can. What cannot be removed is found again by the retention's next look: nothing waits for it.
+    /// Removes what can be removed. The next survey finds the rest again: nothing waits for it.
     private mutating func remove(_ removal: Removal) {
         do throws(ArchiveError) {
             try attempt(removal)
@@ -446,7 +459,7 @@ struct DiskWorker<Payload: MediaPayload> {
         }
     }
 
-    /// Not what is gone already, or in use.
+    /// Does not remove what is gone already, or in use.
     private mutating func attempt(_ removal: Removal) throws(ArchiveError) {
         let now = now()
         switch removal {
@@ -484,7 +497,7 @@ struct DiskWorker<Payload: MediaPayload> {
         if let segment = SegmentKey(source, fileName: name) {
             say(.sessions, .segmentRemoved(segment, cause: cause))
         } else {
-            // Somebody has put it there under a name of his own.
+            // Another program has put it there under a different name.
             say(.sessions, .sourceMended(source))
         }
     }
@@ -508,8 +521,8 @@ struct DiskWorker<Payload: MediaPayload> {
         for records in try ledger.synchronize() { events.append(.persisted(records)) }
     }
 
-    /// Jobs of one queue keep their order: those of one source's segments, or of one path. A later segment of a source waits for the
-    /// one before it: with a full disk, small fragments would else overtake large ones, and leave holes where they were.
+    /// Jobs of one queue keep their order: those of one source's segments, or of one path. A later segment of a source waits for
+    /// the earlier one. Otherwise small fragments would overtake large ones on a full disk, and leave gaps.
     private func queue(of job: DiskJob<Payload>) -> String {
         switch job {
         case .open(let id, _, _), .reopen(let id, _), .append(let id, _), .finish(let id):
@@ -519,7 +532,7 @@ struct DiskWorker<Payload: MediaPayload> {
         }
     }
 
-    /// What it is that cannot be written, for people.
+    /// The path that cannot be written, for messages.
     private func path(of job: DiskJob<Payload>) -> String {
         switch job {
         case .beginSession(let session): layout.session(session)
@@ -539,7 +552,7 @@ struct DiskWorker<Payload: MediaPayload> {
 }
 
 extension ContinuousClock {
-    /// How long `body` takes, with its typed error.
+    /// The duration of `body`, with its typed error.
     fileprivate func measureThrowing(
         _ body: () throws(ArchiveError) -> Void
     ) throws(ArchiveError) -> Duration {

@@ -8,19 +8,20 @@ import Threads
 
 /// The one thread that writes recordings.
 ///
-/// The receiving thread hands it jobs and goes on at once; what it has done comes back as events. Its queue is bounded by the
-/// credit that agents are granted: credit returns only when payloads have been written.
+/// The receiving thread hands over jobs and continues at once; results come back as events. The queue is bounded by the credit
+/// granted to agents: credit returns only when payloads have been written.
 ///
-/// Every ``commitInterval`` all files that have grown are made durable together: write-back is started on all of them first, so that
-/// the disk sees one batch and the file system needs few journal commits. Where much comes at once, as after an outage or from a
-/// replay, that is done as soon as ``commitBytes`` have been written: whoever sent them keeps them until then.
+/// Every ``commitInterval``, all files that have grown are made durable together. Write-back is started on all of them first, so
+/// that the disk sees one batch and the file system needs few journal commits. When many bytes arrive at once, as after an outage
+/// or from a replay, files are made durable as soon as ``commitBytes`` have been written, or one file has as much as recovery
+/// can check (``DiskWorker/mustCommit``): the sender keeps them until then.
 ///
-/// A file that cannot be written (disk full, or worse) keeps its jobs and is tried again every second. Its agents keep their
-/// samples meanwhile, because nothing is acknowledged; other files are not held up.
+/// A file that cannot be written (disk full, or worse) keeps its jobs, and writing is retried every second. Meanwhile its agents
+/// keep their samples, because nothing is acknowledged. Other files are not delayed.
 final class DiskWriter<Payload: MediaPayload>: Sendable {
-    /// How often grown files are made durable: what a power cut may cost besides the fragment being collected.
+    /// Interval between commits: what a power cut may cost in addition to the fragment being collected.
     static var commitInterval: Duration { .seconds(1) }
-    /// What is written before it is made durable, at most: a second of 64 sources at 8 Mbit/s.
+    /// Maximum bytes written before they are made durable: a second of 64 sources at 8 Mbit/s.
     static var commitBytes: Int { 64 << 20 }
     /// A quarter of one source's credit window.
     static var urgentBytes: Int { 2 << 20 }
@@ -34,7 +35,7 @@ final class DiskWriter<Payload: MediaPayload>: Sendable {
 
     private let shared = Mutex(Shared())
     private let work = DispatchSemaphore(value: 0)
-    private let ended = DispatchSemaphore(value: 0)
+    private let thread = JoinableThread()
     private let layout: ArchiveLayout
     private let space: FreeSpace
     private let spine: Spine
@@ -43,10 +44,10 @@ final class DiskWriter<Payload: MediaPayload>: Sendable {
 
     /// - Parameters:
     ///   - layout: the archive.
-    ///   - space: what of its disk may be written to.
-    ///   - spine: is told what happens to recordings.
-    ///   - meter: told what the disk thread sees of the disk.
-    ///   - notify: called on the disk thread whenever new events are there.
+    ///   - space: how much of its disk may be written.
+    ///   - spine: receives events about recordings.
+    ///   - meter: receives the disk thread's statistics.
+    ///   - notify: called on the disk thread whenever new events are available.
     init(
         layout: ArchiveLayout, space: FreeSpace, spine: Spine, meter: DiskStatistics,
         notify: @escaping @Sendable () -> Void
@@ -60,11 +61,10 @@ final class DiskWriter<Payload: MediaPayload>: Sendable {
 
     /// Starts the thread.
     func start() {
-        NamedThread.start("disk") {
+        thread.start("disk") {
             var worker = DiskWorker<Payload>(
                 layout: self.layout, space: self.space, spine: self.spine)
             self.run(&worker)
-            self.ended.signal()
         }
     }
 
@@ -75,7 +75,7 @@ final class DiskWriter<Payload: MediaPayload>: Sendable {
         work.signal()
     }
 
-    /// What has happened since the last call.
+    /// Events since the last call.
     func takeEvents() -> [DiskEvent] {
         shared.withLock { shared in
             defer { shared.events.removeAll(keepingCapacity: true) }
@@ -83,11 +83,11 @@ final class DiskWriter<Payload: MediaPayload>: Sendable {
         }
     }
 
-    /// Does all jobs that are there, makes everything durable, and ends the thread.
+    /// Does all queued jobs, makes everything durable, and ends the thread.
     func stop() {
         shared.withLock { $0.isStopping = true }
         work.signal()
-        ended.wait()
+        thread.join()
     }
 
     private func run(_ worker: inout DiskWorker<Payload>) {
@@ -111,6 +111,7 @@ final class DiskWriter<Payload: MediaPayload>: Sendable {
             uncommittedBytes += worker.writtenBytes
             if worker.isDirty,
                 isStopping || now >= nextCommit || uncommittedBytes >= Self.commitBytes
+                    || worker.mustCommit
             {
                 worker.commit()
                 uncommittedBytes = 0
@@ -130,8 +131,8 @@ final class DiskWriter<Payload: MediaPayload>: Sendable {
         }
     }
 
-    /// Whether the receiving thread has to hear of the events at once. That bytes have been written gives agents credit, and
-    /// there is credit for a while: waking a thread for every fragment would cost more than writing it.
+    /// Whether the receiving thread has to be notified of the events at once. Written bytes give agents credit, and agents have
+    /// credit in reserve: waking a thread for every fragment would cost more than writing it.
     private func isUrgent(_ events: [DiskEvent], _ unannouncedBytes: inout Int) -> Bool {
         for event in events {
             guard case .written(_, let amount) = event else {

@@ -1,26 +1,26 @@
 import Archive
 import Media
 
-/// Keeps a part of the disk free: media is never written into it.
+/// Keeps part of the disk free: media is never written into it.
 ///
-/// What little makes files whole still is: indexes, ledgers, descriptions.
+/// The small writes that complete files still are: indexes, ledgers, descriptions.
 struct FreeSpace: Sendable {
-    /// What has to stay free unless told otherwise, on a disk of this size: 1 GB, on small disks a twentieth.
+    /// Default minimum free space on a disk of this size: 1 GB, or 5 % of a small disk.
     static func defaultReserve(ofDiskWith sizeBytes: UInt64) -> UInt64 {
         min(1_000_000_000, sizeBytes / 20)
     }
 
-    /// What has to stay free; none: the default for the disk.
+    /// Minimum free space; none: the default for the disk.
     private let reserveBytes: @Sendable () -> UInt64?
     private let directory: String
     private let measure: @Sendable (String) throws(ArchiveError) -> (free: UInt64, of: UInt64)
-    /// What may be written before the disk is asked again.
+    /// Bytes that may be written before the disk is queried again.
     private var creditBytes: UInt64 = 0
 
     /// - Parameters:
-    ///   - reserveBytes: asked again each time that the disk is.
-    ///   - directory: on the disk that is meant.
-    ///   - measure: what a disk has free, and its size.
+    ///   - reserveBytes: called each time the disk is queried.
+    ///   - directory: a directory on the disk.
+    ///   - measure: the disk's free bytes, and its size.
     init(
         reserveBytes: @escaping @autoclosure @Sendable () -> UInt64?, directory: String,
         measure: @escaping @Sendable (String) throws(ArchiveError) -> (free: UInt64, of: UInt64) =
@@ -31,23 +31,23 @@ struct FreeSpace: Sendable {
         self.measure = measure
     }
 
-    /// Somebody else may have written, or removed, meanwhile: the disk is asked before the next claim.
+    /// Other programs may have written or removed files: the disk is queried before the next claim.
     mutating func forget() { creditBytes = 0 }
 
-    /// What keeps media from being written, in a few words; nil: nothing does, or nobody can say.
+    /// Why media cannot be written, in a few words; nil: it can, or this is unknown.
     func trouble() -> String? {
         do throws(ArchiveError) {
             let (free, size) = try measure(directory)
             let reserve = reserveBytes() ?? Self.defaultReserve(ofDiskWith: size)
             guard free <= reserve else { return nil }
             return
-                "there is no room on the disk: \(byteText(free)) are free, and \(byteText(reserve)) stay so (--reserve)"
+                "the disk is full: \(byteText(free)) free, \(byteText(reserve)) reserved (--reserve)"
         } catch {
             return error.description
         }
     }
 
-    /// Lets bytes be written to `path`, or says why not.
+    /// Permits a write of so many bytes to `path`, or throws the reason why not.
     mutating func claim(_ bytes: Int, for path: String) throws(ArchiveError) {
         if creditBytes < UInt64(bytes) {
             let (free, size) = try measure(directory)

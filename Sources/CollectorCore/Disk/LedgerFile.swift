@@ -1,21 +1,21 @@
 import Archive
 
-/// An open `ledger.jsonl`, which only grows. Owned by the disk thread.
+/// An open `ledger.jsonl`, which is only appended to. Owned by the disk thread.
 final class LedgerFile {
     private let file: RecordingFile
-    /// Appended since the last time that everything was durable.
+    /// Records of the lines appended since everything was last durable.
     private var unsynchronised: [PersistedRecords] = []
     private var unsynchronisedLines: [UInt8] = []
-    /// Those lines are not in the file: an `fdatasync` lost them, and they could not be written again yet.
+    /// Those lines are not in the file: an `fdatasync` lost them, and they could not be rewritten yet.
     private var isShort = false
 
-    /// Opens a ledger, or begins one.
+    /// Opens a ledger, or creates one.
     init(path: String, on disk: any Disk) throws(ArchiveError) {
         file = try RecordingFile(growing: path, on: disk)
     }
 
     /// Appends whole lines, or nothing.
-    /// - Returns: where they begin in the file, bytes.
+    /// - Returns: their byte offset in the file.
     @discardableResult
     func append(_ lines: [UInt8], records: PersistedRecords?) throws(ArchiveError) -> UInt64 {
         try writeAnew()
@@ -26,13 +26,13 @@ final class LedgerFile {
         return offset
     }
 
-    /// Writes what another file of the same ledger, which is gone, did not have on disk.
+    /// Writes the lines that another, deleted file of the same ledger had not made durable.
     func takeOver(_ other: LedgerFile) throws(ArchiveError) {
         try append(other.unsynchronisedLines, records: nil)
         unsynchronised += other.unsynchronised
     }
 
-    /// Makes all lines durable; returns the records that are so now.
+    /// Makes all lines durable; returns the records that become durable with them.
     func synchronize() throws(ArchiveError) -> [PersistedRecords] {
         try writeAnew()
         try file.synchronize()
@@ -41,7 +41,7 @@ final class LedgerFile {
         return unsynchronised
     }
 
-    /// Writes again what a failed `fdatasync` may have lost: the next one would succeed without it.
+    /// Rewrites what a failed `fdatasync` may have lost: the next one would succeed without it.
     private func writeAnew() throws(ArchiveError) {
         if file.hasLostPages {
             try file.cutToDurable()

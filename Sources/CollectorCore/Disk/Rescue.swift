@@ -1,35 +1,36 @@
 import Archive
 import Media
 
-/// A source of which a file failed, with anything but a lack of room: an I/O error ends the file, not the recording.
+/// The recovery of a source after one of its files failed for any reason but lack of room: an I/O error ends the file, not the
+/// recording.
 ///
-/// The source's open files are cut to what is known to be durable, read, and made ordinary MP4s, exactly as after a crash. What was
-/// behind that has not been acknowledged, so its agent still has it. All jobs that are on their way meanwhile build on what is gone:
-/// they are in vain until the receiving thread has heard of it and says where it goes on (``DiskJob/goOn(_:)``).
+/// The source's open files are cut to what is known to be durable, read, and turned into ordinary MP4s, exactly as after a crash.
+/// What followed has not been acknowledged, so its agent still has it. Jobs that are queued meanwhile build on lost data: they
+/// are discarded until the receiving thread has been notified and says where to continue (``DiskJob/goOn(_:)``).
 struct Rescue: Sendable {
-    /// A disk on which every file fails is tried less and less often: after 1, 2, 4, … seconds, but twice a minute.
+    /// Maximum pause, in rounds. If every attempt fails, the pause doubles: 1, 2, 4, … seconds, up to twice a minute.
     static let longestPauseRounds = 32
 
     let error: ArchiveError
-    /// The session's zero, which file names count from.
+    /// The session's zero, to which file names are relative.
     let zero: UTCTime
-    /// Rounds of retrying that pass before the next attempt.
+    /// Retry rounds before the next attempt.
     var pauseRounds: Int
-    /// Media of jobs in vain that has left memory; told when the rescue is done, so that an agent does not send what
-    /// would be thrown away.
+    /// Media of discarded jobs that has left memory. It is reported when the rescue is done, so that an agent does not send what
+    /// would be discarded.
     var dropped = MediaAmount()
-    /// The files are in order; the receiving thread has been told.
+    /// The files are in order, and the receiving thread has been notified.
     var isDone = false
     var hasComplained = false
-    /// Attempts so far that failed.
+    /// Failed attempts so far.
     var attempts = 0
-    /// A file that cannot be read for so many rounds is left as it is, and its source goes on without it.
+    /// A file that cannot be read for so many rounds is left unchanged, and its source continues without it.
     static let patientAttempts = 10
 }
 
 extension DiskWorker {
-    /// Ends a source's files where the job of one of them has failed, and says whether that is what has to be done: for want of
-    /// room a job waits, and so does one that no open file depends on.
+    /// Ends a source's files after a job of one of them has failed. Returns whether that is the right reaction: for lack of room
+    /// a job waits, and so does a job that no open file depends on.
     mutating func giveUp(_ job: DiskJob<Payload>, _ error: ArchiveError) -> Bool {
         switch job {
         case .append(let id, _), .finish(let id):
@@ -65,7 +66,7 @@ extension DiskWorker {
         }
     }
 
-    /// Whether a job is one of a source that is being rescued, and builds on what is gone. Its memory is given back.
+    /// Whether a job belongs to a source that is being rescued, and builds on lost data. Its memory is given back.
     mutating func isInVain(_ job: DiskJob<Payload>) -> Bool {
         switch job {
         case .append(let id, let fragment):
@@ -75,8 +76,8 @@ extension DiskWorker {
         case .open(let id, _, _), .reopen(let id, _), .finish(let id):
             return rescues[id.owner] != nil
         case .note(let source, _, let records):
-            // Records come again, and would be there twice; other lines stand for themselves, and so does what is said of a session
-            // that has ended: nothing comes again into that.
+            // Records are sent again, and would be stored twice. Other lines stand for themselves, and so do lines of a session
+            // that has ended: nothing is sent again into that.
             return records != nil && !hasEnded(source.session) && rescues[source] != nil
         case .beginSession, .beginSource, .describe, .goOn, .remove, .endSession:
             return false
@@ -91,7 +92,7 @@ extension DiskWorker {
         }
     }
 
-    /// Puts a source's files in order, if that can be done now.
+    /// Puts a source's files in order, if that is possible now.
     mutating func rescue(_ id: SourceKey) {
         guard var rescue = rescues[id], !rescue.isDone else { return }
         guard rescue.pauseRounds == 0 else {
@@ -108,16 +109,16 @@ extension DiskWorker {
             rescues[id] = rescue
             events.append(.rescued(rescued))
         } catch {
-            // As long as what may be lost cannot be cut off, the source waits: its agent has it all.
+            // As long as possibly lost data cannot be cut from the file, the source waits: its agent keeps everything.
             if !rescue.hasComplained { events.append(.stuck(path: id.description, error)) }
             rescues[id]?.hasComplained = true
             rescues[id]?.attempts += 1
         }
     }
 
-    /// Finds out what is on disk of a source's sessions that have ended: what comes again comes into the present one, and what one of
-    /// those has would be there twice.
-    /// - Returns: whether that is known; otherwise it is tried again.
+    /// Determines what is on disk of a source's ended sessions. What is sent again goes into the present session, and what an
+    /// ended session already has would be stored twice.
+    /// - Returns: whether this is known; otherwise it is retried.
     private mutating func settleEarlierSessions(of id: SourceKey) -> Bool {
         for session in sessionsEnded(before: id.session) {
             let other = SourceKey(session: session, source: id.source)
@@ -145,7 +146,7 @@ extension DiskWorker {
         return true
     }
 
-    /// Sessions whose end has still to be written, and that were over before another.
+    /// Sessions whose end has still to be written, and that ended before another one.
     private func sessionsEnded(before session: String) -> [String] {
         let ended = ends.compactMap { job -> String? in
             if case .endSession(let manifest) = job { manifest.session } else { nil }
@@ -161,7 +162,7 @@ extension DiskWorker {
         try prepareToPersist(id)
         let own = segments.keys.filter { $0.owner == id }.sorted()
         for segment in own { try settle(segment) }
-        // Recovery writes into it too.
+        // Recovery also writes into it.
         ledgers[id] = nil
         for segment in own {
             segments[segment] = nil
@@ -180,19 +181,19 @@ extension DiskWorker {
             id: id, source: source, spools: recovery.spools, notes: recovery.notes)
     }
 
-    /// Leaves of a file what is durable, and nothing else.
+    /// Cuts a file to what is durable.
     private mutating func settle(_ id: SegmentKey) throws(ArchiveError) {
         if segments[id]?.writer.hasLostPages == false {
             do throws(ArchiveError) {
                 return try synchronizeSegment(id)
             } catch {
-                // Cut, then.
+                // It is cut in this case.
             }
         }
         try segments[id]?.writer.cutToDurable()
     }
 
-    /// Lines that wait for the ledger: those that stand for records come again.
+    /// Discards lines queued for the ledger that stand for records: those records are sent again.
     private mutating func dropRecords(waitingFor path: String, of id: SourceKey) {
         guard let backlog = stuck[path] else { return }
         stuck[path]?.jobs.removeAll(where: Self.isRecord)

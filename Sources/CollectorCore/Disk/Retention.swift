@@ -2,14 +2,15 @@ import Archive
 import Dispatch
 import Glibc
 import Logging
+import Media
 import Synchronization
 import Threads
 
-/// Looks through the archive now and then for what it is not to keep, and has the disk thread remove it.
+/// Surveys the archive periodically for what exceeds its limits, and has the disk thread remove it.
 ///
-/// On a thread of its own: to look at many thousand files can take seconds on a disk that has been asleep.
+/// It has its own thread: surveying many thousand files can take seconds on a disk that was in standby.
 final class Retention: Sendable {
-    /// How long after one look the next one begins. With 64 sources of 4 Mbit/s a gigabyte comes in this time.
+    /// Interval between surveys. 64 sources of 4 Mbit/s record a gigabyte in this time.
     private static var interval: DispatchTimeInterval { .seconds(30) }
 
     private let layout: ArchiveLayout
@@ -18,14 +19,14 @@ final class Retention: Sendable {
     private let meter: DiskStatistics
     private let remove: @Sendable ([Removal]) -> Void
     private let wake = DispatchSemaphore(value: 0)
-    private let ended = DispatchSemaphore(value: 0)
+    private let thread = JoinableThread()
     private let isStopping = Atomic(false)
     private let clock = Mutex(RetentionClock())
 
     /// - Parameters:
-    ///   - policy: what holds at the moment; asked on the retention's thread.
-    ///   - meter: told what the disk has free: nobody else asks while nothing is recorded.
-    ///   - remove: has things removed, in their order; called on the retention's thread.
+    ///   - policy: the limits now in force; called on the retention thread.
+    ///   - meter: receives the disk's free space, which no other thread measures while nothing is recorded.
+    ///   - remove: removes things in order; called on the retention thread.
     init(
         layout: ArchiveLayout, policy: @escaping @Sendable () -> RetentionPolicy, logger: Logger,
         meter: DiskStatistics, remove: @escaping @Sendable ([Removal]) -> Void
@@ -37,25 +38,24 @@ final class Retention: Sendable {
         self.remove = remove
     }
 
-    /// Starts the thread, with a look at once: what an earlier collector could not complete is completed.
+    /// Starts the thread with an immediate survey: removals that an earlier collector could not complete are completed.
     func start() {
-        NamedThread.start("retention") {
+        thread.start("retention") {
             repeat {
                 self.look()
                 _ = self.wake.wait(timeout: .now() + Self.interval)
             } while !self.isStopping.load(ordering: .acquiring)
-            self.ended.signal()
         }
     }
 
-    /// Has it look now: the disk is full.
+    /// Starts a survey now: the disk is full.
     func hurry() { wake.signal() }
 
-    /// Ends the thread. What it has asked for may still be removed after that.
+    /// Ends the thread. What it has requested may still be removed afterwards.
     func stop() {
         isStopping.store(true, ordering: .releasing)
         wake.signal()
-        ended.wait()
+        thread.join()
     }
 
     private func look() {
@@ -72,16 +72,16 @@ final class Retention: Sendable {
             if !policy.keepsEverything { removals += survey.emptySessions.map(Removal.session) }
             if !removals.isEmpty { remove(removals) }
         } catch {
-            logger.error("cannot look for what is no longer kept: \(error)")
+            logger.error("cannot survey the archive for retention: \(error)")
         }
     }
 
-    /// What has to go now; by age only while the wall clock is believed.
+    /// What has to be removed now; by age only while the wall clock is trusted.
     private func expired(
         of segments: [ArchivedSegment], _ policy: RetentionPolicy, free: UInt64, now: UTCTime
     ) -> [ExpiredSegment] {
         let reading = RetentionClock.Reading(
-            wall: now, bootNanoseconds: Instant.nanoseconds(CLOCK_BOOTTIME))
+            wall: now, bootNanoseconds: SystemClock.boot.nowNanoseconds)
         let (verdict, dated) = clock.withLock { clock in
             let verdict = clock.look(at: reading, ended: segments.lazy.map(\.ended))
             return (verdict, clock.dated(segments, now: verdict.isBelieved ? now : nil))

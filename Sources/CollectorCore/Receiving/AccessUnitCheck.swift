@@ -1,12 +1,12 @@
 import Media
 import Wire
 
-/// Looks at the inside of received pictures, so that nothing goes into a file that no reader could take apart.
+/// Checks the structure of received pictures, so that no file contains one that readers could not parse.
 enum AccessUnitCheck {
     /// What is wrong with a message's access units, in one line; nil when nothing is.
     ///
-    /// Only the lengths of the NAL units are read (ISO/IEC 14496-15 §5.3.3): a few bytes per picture. The payload is as
-    /// long as the runs say, which the link has checked.
+    /// Only the lengths of the NAL units are read (ISO/IEC 14496-15 §5.3.3): a few bytes per picture. The payload has the length
+    /// that the runs declare; the link has checked that.
     static func flaw(in samples: Samples, payload: UnsafeRawBufferPointer) -> String? {
         var offset = 0
         var sequence = samples.firstSequence

@@ -1,5 +1,6 @@
 import Archive
 import Glibc
+import Media
 import Messaging
 import Wire
 
@@ -13,16 +14,16 @@ struct AgentMessage {
     var sender: Peer
     var header: ReceivedPart
     var payload: ReceivedPart?
-    /// Parts that no message of the protocol has.
+    /// Parts beyond those of any message of the protocol.
     var extraParts: Int
-    /// The collector's monotonic clock when it was taken in.
+    /// The collector's monotonic clock when it was received.
     var arrivedNanoseconds: Int64
 
     /// The answer, if this is a clock probe.
     func clockReply() -> [UInt8]? {
         header.withUnsafeBytes { bytes in
             ClockReply.bytes(answering: bytes, receivedAt: arrivedNanoseconds) {
-                Instant.nanoseconds(CLOCK_MONOTONIC)
+                SystemClock.monotonic.nowNanoseconds
             }
         }
     }
@@ -30,17 +31,17 @@ struct AgentMessage {
 
 /// Messages that have arrived and wait for the collector's next turn.
 ///
-/// To do everything that a message asks for as soon as it comes would cost several times as much: with messages that come one by one,
-/// each finds cold caches. So what need not be answered at once waits for the next tick, and is done together.
+/// Processing each message completely on arrival would cost several times as much: each message that comes alone finds cold
+/// caches. So messages that need no immediate answer wait for the next tick, and are processed together.
 struct Inbox {
-    /// What has happened, in its order.
+    /// What has happened, in order.
     enum Event {
         case message(AgentMessage)
-        /// A connection is gone.
+        /// A connection has closed.
         case gone(PeerID)
     }
 
-    /// A quarter of one source's credit window: no agent waits for credit because of the wait here.
+    /// A quarter of one source's credit window: no agent runs out of credit because of this queue.
     private static let urgentBytes = 2 << 20
     private static let urgentMessages = 1_024
 
@@ -48,9 +49,9 @@ struct Inbox {
     private var sizeBytes = 0
     private var hasUrgent = false
 
-    /// Whether enough waits: what has not been taken in stays with libzmq, which makes its sender wait.
+    /// Whether enough is queued: messages that have not been taken in stay with libzmq, which makes their sender wait.
     var isLarge: Bool { sizeBytes >= Self.urgentBytes }
-    /// Whether something waits that should not.
+    /// Whether something is queued that should not wait.
     var isUrgent: Bool {
         hasUrgent || sizeBytes >= Self.urgentBytes || events.count >= Self.urgentMessages
     }
@@ -65,7 +66,7 @@ struct Inbox {
         events.append(.gone(peer))
     }
 
-    /// What waits, in its order.
+    /// The queued events, in order.
     mutating func take() -> [Event] {
         defer {
             events.removeAll(keepingCapacity: true)

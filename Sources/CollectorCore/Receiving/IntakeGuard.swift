@@ -1,93 +1,93 @@
 import Wire
 
-/// Finds connections that make libzmq keep more than an agent ever has on its way: a value that compares what was read of each with what
-/// was taken in as whole messages.
+/// Finds connections that make libzmq buffer more than an agent ever has in flight. A value: it compares the bytes read from each
+/// connection with the bytes taken in as complete messages.
 ///
-/// libzmq bounds a part of a message, and how many whole messages wait. It bounds neither the parts of a message that is not finished nor
-/// their number: half a gigabyte a second from one connection, before a word of the protocol. What was read and not taken in is
-/// what a connection makes the process keep, or a small part of it: an empty part is two bytes of the wire and 64 of memory, and a part
-/// that comes alone in its segment keeps a whole buffer alive.
+/// libzmq limits the size of a part, and the number of complete messages in its queue. It limits neither the parts of an
+/// incomplete message nor their number: one connection could add half a gigabyte a second before any message of the protocol. The
+/// bytes read and not taken in show what a connection makes the process hold, but may understate it. An empty part is two bytes
+/// on the wire and 64 in memory, and a part that arrives alone in its segment keeps a whole buffer allocated.
 struct IntakeGuard {
-    /// What a connection may have on its way before an agent was welcomed on it: the largest header, and the same again for the
+    /// What a connection may have in flight before an agent is welcomed on it: the largest header, and as much again for the
     /// handshake.
     static let strangerBytes = 2 * WireLimits.headerBytes
-    /// In how many segments: the largest header takes 490 of the smallest that IPv4 has. Each may keep a buffer of 18 KB alive.
+    /// The same in segments: the largest header takes 490 of IPv4's smallest segments. Each may keep a buffer of 18 KB allocated.
     static let strangerSegments = 1_024
-    /// All strangers together: a hundred agents that greet at once have a few hundred kilobytes.
+    /// The limit for all unknown peers together: a hundred agents that send Hello at once have a few hundred kilobytes in flight.
     static let strangersBytes = 8 << 20
-    /// What an agent may have on its way besides its credit: control messages, frames, and its next Hello.
+    /// What an agent may have in flight besides its credit: control messages, framing, and its next Hello.
     static let spareBytes = 1 << 20
-    /// By how much memory may grow while a message is not finished that may have cost as much: seconds of a starting site, a thirtieth
-    /// of a second of empty parts.
+    /// How much the process's memory may grow while an incomplete message could have cost as much: seconds of a site that starts
+    /// up, a thirtieth of a second of empty parts.
     static let growthBytes = 24 << 20
-    /// What a byte of an unfinished message costs in memory at most: an empty part is two bytes, and 64 in libzmq's queue.
+    /// Maximum memory per byte of an incomplete message: an empty part is two bytes, and 64 in libzmq's queue.
     private static let costPerByte = 33
-    /// What a segment costs at most: the buffer that it was read into, which one part keeps alive.
+    /// Maximum memory per segment: the receive buffer, which a single part keeps allocated.
     private static let costPerSegment = 18 << 10
-    /// How often the socket has to be found empty before what was read is known to be no whole message: the first may have been found
-    /// before, and counted after.
+    /// How often the socket must be found empty before bytes that were read are known not to be a complete message: the first
+    /// time may be before those bytes were read, although it was counted later.
     private static let emptiesThatProve = 2
-    /// What a connection may say to libzmq itself between two looks, and that no message holds: ZMTP's heartbeats.
+    /// Bytes of ZMTP heartbeats between two checks, which are part of no message.
     private static let commandBytes = 4 << 10
 
-    /// What is known of a connection at one moment.
+    /// The measured state of a connection at one moment.
     struct Reading: Hashable, Sendable {
-        /// Read by libzmq.
+        /// Bytes read by libzmq.
         var readBytes: Int
         var segments: Int
-        /// Taken in as whole messages.
+        /// Bytes taken in as complete messages.
         var takenBytes: Int
-        /// Of the agent that was welcomed on it; 0: none was.
+        /// Number of sources of the agent that was welcomed on it; 0: none was.
         var sources: Int
     }
 
-    /// Why a connection must end.
+    /// Why a connection is closed.
     enum Excess: Hashable, Sendable, CustomStringConvertible {
         case beforeWelcome(Int)
         case strangers(Int)
         case pastCredit(Int)
         case unfinished(Int)
 
-        /// What the log says.
+        /// The text for the log.
         var description: String {
             switch self {
             case .beforeWelcome(let bytes):
-                "cut off a connection that sent \(bytes) bytes of no message before it was welcomed"
+                "closed a connection that sent \(bytes) bytes without a complete message before a Welcome"
             case .strangers(let bytes):
-                "cut off a connection that sent \(bytes) bytes before it was welcomed, as many others did"
+                "closed a connection that sent \(bytes) bytes before a Welcome, as many others did"
             case .pastCredit(let bytes):
-                "cut off an agent that had \(bytes) bytes on their way, more than its credit"
+                "closed the connection of an agent with \(bytes) bytes in flight, more than its credit"
             case .unfinished(let bytes):
-                "cut off an agent that does not finish a message: \(bytes) bytes of it took too much memory"
+                "closed the connection of an agent with an incomplete message: its \(bytes) bytes took too much memory"
             }
         }
     }
 
     private struct Entry {
-        /// Bytes that no message holds: the handshake, and heartbeats.
+        /// Bytes that belong to no message: the handshake, and heartbeats.
         var base = 0
         var takenBytes = 0
-        /// Of the segments, those that had come when a message was last taken in.
+        /// The segments that had arrived when a message was last taken in.
         var segmentsTaken = 0
-        /// What the process had in memory then.
+        /// The process's resident memory at that time.
         var residentBytes: Int
         var pendingBytes = 0
-        /// Of the pending bytes, those that were there when the socket had been emptied `drains` times.
+        /// The pending bytes that were already there when the socket had been emptied `drains` times.
         var seenBytes = 0
         var drains = 0
     }
 
     private var entries: [Int32: Entry] = [:]
-    /// At the last look something was unfinished that only an emptied socket can prove.
+    /// At the last check, a connection had incomplete data that only an emptied socket can prove.
     private(set) var isSuspicious = false
 
-    /// Looks at connections: at all of them, or at strangers alone.
+    /// Checks connections: all of them, or only those of unknown peers.
     /// - Parameters:
     ///   - readings: by descriptor.
-    ///   - isOfAll: who is missing is gone, and forgotten.
-    ///   - residentBytes: of the process.
+    ///   - isOfAll: whether the readings are complete; a connection that is missing is then closed and forgotten.
+    ///   - residentBytes: the process's resident memory.
     ///   - drains: how often the receiving thread has found the socket empty so far.
-    /// - Returns: who must end, and why.
+    /// - Returns: the connections to close, and why.
     mutating func look(
         at readings: [Int32: Reading], isOfAll: Bool = true, residentBytes: Int, drains: Int
     ) -> [Int32: Excess] {
@@ -100,7 +100,7 @@ struct IntakeGuard {
         for (descriptor, reading) in readings {
             var entry = entries[descriptor] ?? Entry(residentBytes: residentBytes)
             if reading.takenBytes < entry.takenBytes || reading.segments < entry.segmentsTaken {
-                // Another connection has the descriptor by now.
+                // The descriptor now belongs to another connection.
                 entry = Entry(residentBytes: residentBytes)
             }
             let excess = look(at: reading, &entry, residentBytes: residentBytes, drains: drains)
@@ -120,7 +120,7 @@ struct IntakeGuard {
         return excesses
     }
 
-    /// What bytes that were read and not taken in may cost in memory.
+    /// Maximum memory of bytes that were read and not taken in.
     private func cost(_ bytes: Int, _ segments: Int) -> Int {
         bytes * Self.costPerByte + (bytes > 0 ? segments * Self.costPerSegment : 0)
     }
@@ -140,7 +140,7 @@ struct IntakeGuard {
         entry.pendingBytes = raw - entry.base
         entry.residentBytes = min(entry.residentBytes, residentBytes)
         let pending = entry.pendingBytes
-        // What was there before the socket was found empty, and is still not taken in, is of a message that is not whole.
+        // Bytes that were there before the socket was found empty, and are still not taken in, belong to an incomplete message.
         let isProven = drains - entry.drains >= Self.emptiesThatProve
         let unfinished = isProven && !hasTaken ? entry.seenBytes : 0
         if isProven || hasTaken || drains == entry.drains {

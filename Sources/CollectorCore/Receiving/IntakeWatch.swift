@@ -2,54 +2,55 @@ import CLinux
 import Dispatch
 import Glibc
 import Logging
+import Media
 import Operations
 import Synchronization
 import Threads
 import Wire
 
-/// Ends connections that make libzmq keep more than they may (``IntakeGuard``), on a thread of its own: it has to see them also while the
-/// receiving thread has its hands full.
+/// Closes connections that make libzmq buffer more than they may (``IntakeGuard``). It has its own thread, so that it also works
+/// while the receiving thread is busy.
 ///
-/// Looking at a connection costs two system calls. Strangers are few, and looked at all the time; agents and their clocks when the
-/// process's memory has grown, which is one call to ask, and once a second.
+/// Checking a connection costs two system calls. Connections of unknown peers are few, and are checked all the time. Those of
+/// agents and their clocks are checked once a second, and when the process's memory has grown, which takes one call to determine.
 final class IntakeWatch: Sendable {
-    /// How often memory is looked at while anybody is connected: empty parts fill 20 MB in that time, at a gigabit a second. Waking up
-    /// is what a look costs.
+    /// How often memory is checked while anything is connected: empty parts fill 20 MB in that time, at a gigabit a second. The
+    /// wake-up is the main cost of a check.
     private static let pauseNanoseconds: Int64 = 40_000_000
-    /// How often strangers are looked at, and everybody while somebody is suspected: most bytes come from those who have nothing to lose.
+    /// How often unknown peers are checked, and all connections while one is suspicious: unknown peers send most of the excess.
     private static let closePauseNanoseconds: Int64 = 2_000_000
-    /// A look is followed by a pause so many times as long as it kept a core busy: looking takes a tenth of a core, whoever comes.
+    /// Each check is followed by a pause of so many times its CPU time: checking takes at most a tenth of a core.
     private static let pausePerLook: Int64 = 9
-    /// The longest such pause: a gigabit a second is 2.5 MB in that time.
+    /// Maximum of that pause: a gigabit a second is 2.5 MB in that time.
     private static let longestPauseNanoseconds: Int64 = 20_000_000
-    /// Growth of memory after which every connection is looked at.
+    /// Growth of memory after which every connection is checked.
     private static let growthBytes = 2 << 20
-    /// How often every connection is looked at anyhow.
+    /// How often every connection is checked in any case.
     private static let lookNanoseconds: Int64 = 1_000_000_000
-    /// After this time libzmq has let go of what a connection had sent that was ended.
+    /// Time after which libzmq has released what a closed connection had sent.
     private static let releaseNanoseconds: Int64 = 10_000_000
-    /// Memory that is kept for what comes next, instead of being given back to the system after a connection was ended.
+    /// Free memory that is kept for reuse instead of being returned to the system after a connection was closed.
     private static let keptBytes = 4 << 20
 
     private struct State {
         var accounts: [Int32: ConnectionAccount] = [:]
-        /// Those on which neither an agent was welcomed nor the time was asked for.
+        /// Connections on which neither an agent was welcomed nor a clock probe received.
         var strangers: Set<Int32> = []
-        /// Those that were ended here, until libzmq says that they are gone.
+        /// Connections that were closed here, until libzmq reports their end.
         var ended: Set<Int32> = []
         var isStopping = false
     }
 
-    /// What the thread remembers from look to look.
+    /// The thread's state between checks.
     private struct Watching {
         var intake = IntakeGuard()
         var gate = LogRateLimit()
-        /// Memory at the last look at all connections, or less.
+        /// Memory at the last check of all connections, or less.
         var residentBytes: Int
-        /// Memory after the system last got some back.
+        /// Memory after the last return to the system.
         var trimmedBytes: Int
         var nextLook: Int64 = 0
-        /// When memory is to be given back.
+        /// When memory is to be returned to the system.
         var trimsAt: Int64?
     }
 
@@ -57,12 +58,12 @@ final class IntakeWatch: Sendable {
     /// How often the receiving thread has found the socket empty.
     private let drains = Atomic<Int>(0)
     private let arrival = DispatchSemaphore(value: 0)
-    /// Whether the thread has been told to look at once, and has not yet.
+    /// Whether an immediate check was requested and has not begun.
     private let hasArrival = Atomic(false)
-    private let ended = DispatchSemaphore(value: 0)
+    private let thread = JoinableThread()
     private let counters: RefusalCounters
     private let logger: Logger
-    /// Has the receiving thread look at its socket.
+    /// Makes the receiving thread read its socket.
     private let wantDrain: @Sendable () -> Void
 
     init(counters: RefusalCounters, logger: Logger, wantDrain: @escaping @Sendable () -> Void) {
@@ -72,17 +73,14 @@ final class IntakeWatch: Sendable {
     }
 
     func start() {
-        NamedThread.start("intake") { [self] in
-            run()
-            ended.signal()
-        }
+        thread.start("intake") { [self] in run() }
     }
 
-    /// Ends the thread; descriptors are not looked at any more when it returns.
+    /// Ends the thread; descriptors are no longer used when it returns.
     func stop() {
         state.withLock { $0.isStopping = true }
         wake()
-        ended.wait()
+        thread.join()
     }
 
     /// A connection has been accepted.
@@ -100,18 +98,18 @@ final class IntakeWatch: Sendable {
         if !hasArrival.exchange(true, ordering: .acquiringAndReleasing) { arrival.signal() }
     }
 
-    /// A connection is an agent's, or a clock's.
+    /// A connection belongs to an agent, or to a clock.
     func settled(_ descriptor: Int32) {
         state.withLock { _ = $0.strangers.remove(descriptor) }
     }
 
-    /// What is known of a connection; nil when it is gone, or was ended here.
+    /// The account of a connection; nil when it is gone, or was closed here.
     func account(_ descriptor: Int32) -> ConnectionAccount? {
         state.withLock { $0.accounts[descriptor] }
     }
 
-    /// A connection is gone.
-    /// - Returns: whether it was ended here.
+    /// A connection has closed.
+    /// - Returns: whether it was closed here.
     func remove(_ descriptor: Int32) -> Bool {
         state.withLock { state in
             state.strangers.remove(descriptor)
@@ -128,7 +126,7 @@ final class IntakeWatch: Sendable {
     private func run() {
         guard let memory = ResidentMemory() else {
             logger.error(
-                "cannot follow the collector's memory: /proc is not there; strangers can make it grow"
+                "cannot measure the collector's memory: /proc is not available; unknown peers can make it grow"
             )
             return
         }
@@ -143,14 +141,14 @@ final class IntakeWatch: Sendable {
                 hasArrival.store(false, ordering: .releasing)
                 continue
             }
-            // The thread's own time: how long a look waited for a busy machine is no reason to look away for longer.
-            let begin = Instant.nanoseconds(CLOCK_THREAD_CPUTIME_ID)
+            // The thread's CPU time: on a busy machine, the time that a check waited is no reason for a longer pause.
+            let begin = SystemClock.threadProcessorTime.nowNanoseconds
             look(
                 &watching, residentBytes: memory.bytes(),
-                now: Instant.nanoseconds(CLOCK_MONOTONIC))
-            let busy = Instant.nanoseconds(CLOCK_THREAD_CPUTIME_ID) - begin
+                now: SystemClock.monotonic.nowNanoseconds)
+            let busy = SystemClock.threadProcessorTime.nowNanoseconds - begin
             let rest = min(busy * Self.pausePerLook, Self.longestPauseNanoseconds)
-            // Whoever comes meanwhile is looked at now, but not before the rest is over.
+            // A connection that arrives meanwhile is checked now, but not before the pause is over.
             let isClose = hasStrangers || watching.intake.isSuspicious
             let pause = max(rest, isClose ? Self.closePauseNanoseconds : Self.pauseNanoseconds)
             guard arrival.wait(timeout: .now() + .nanoseconds(Int(pause))) == .success else {
@@ -177,7 +175,7 @@ final class IntakeWatch: Sendable {
         }
         var readings: [Int32: IntakeGuard.Reading] = [:]
         func read(_ descriptor: Int32, _ account: ConnectionAccount) {
-            // Taken in first: what is taken in meanwhile then counts as waiting for a moment, not the other way round.
+            // Read first: bytes that are taken in meanwhile then count as pending for a moment, not the other way round.
             let taken = account.taken
             guard let progress = TransportProgress(of: descriptor) else { return }
             readings[descriptor] = IntakeGuard.Reading(
@@ -191,7 +189,7 @@ final class IntakeWatch: Sendable {
                 if let account = accounts[descriptor] { read(descriptor, account) }
             }
         }
-        // Counted last: what the socket was emptied of before it was read is not to count for what was read.
+        // Read last: an emptied socket counted before the readings must not count as proof for bytes read later.
         let drains = drains.load(ordering: .acquiring)
         let excesses = watching.intake.look(
             at: readings, isOfAll: isOfAll, residentBytes: residentBytes, drains: drains)
@@ -207,8 +205,8 @@ final class IntakeWatch: Sendable {
         giveBack(&watching, residentBytes: residentBytes, now: now)
     }
 
-    /// Gives memory back to the system that connections had filled which were ended. The allocator would keep it, and the next one
-    /// could fill it before memory is seen to grow.
+    /// Returns memory to the system that closed connections had filled. Otherwise the allocator would keep it, and the next
+    /// connection could fill it before memory is seen to grow.
     private func giveBack(_ watching: inout Watching, residentBytes: Int, now: Int64) {
         guard let trimsAt = watching.trimsAt, now >= trimsAt else { return }
         watching.trimsAt = nil
@@ -223,11 +221,11 @@ final class IntakeWatch: Sendable {
     ) {
         let address = account.socket.address
         guard let before = gate.pass(address, now: now) else { return }
-        let more = before > 0 ? " (and \(before) like it before)" : ""
+        let more = before > 0 ? " (and \(before) similar events before)" : ""
         logger.warning("\(excess)\(more)", metadata: ["address": "\(address)"])
     }
 
-    /// Forgets a connection, unless its descriptor has another one by now.
+    /// Forgets a connection, unless its descriptor belongs to another one by now.
     private func remove(_ descriptor: Int32, _ account: ConnectionAccount) {
         state.withLock { state in
             guard state.accounts[descriptor] === account else { return }

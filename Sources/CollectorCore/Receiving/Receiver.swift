@@ -1,5 +1,6 @@
 import Glibc
 import Logging
+import Media
 import Messaging
 import Trust
 import Wire
@@ -8,14 +9,15 @@ import Wire
 struct Receiver: ~Copyable {
     /// Identity, header, payload.
     private static let partsPerMessage = 3
-    /// Parts that are no part of any message: a few are a mistake of which its sender is told; a hundred thousand keep a core busy.
+    /// Surplus parts of a message that are tolerated: a few are a mistake that its sender is notified of; a hundred thousand
+    /// would keep a core busy.
     private static let surplusParts = 64
-    /// Messages that wait per agent. Its credit bounds the bytes of an honest agent; this and the size of a part bound
+    /// Messages queued per agent. Credit bounds the bytes of an honest agent; this limit and the maximum size of a part bound
     /// those of any other.
     private static let queuedMessages: Int32 = 64
-    /// After so many messages other work gets its turn.
+    /// After so many messages, other work gets its turn.
     static let messagesPerTurn = 256
-    /// Of connections that come and go: each costs tens of microseconds while thousands do.
+    /// Connection events per turn: each costs tens of microseconds when thousands occur.
     private static let eventsPerTurn = 256
 
     private let socket: Socket
@@ -23,28 +25,28 @@ struct Receiver: ~Copyable {
     private let wakeUp: WakeUp
     private let wakeUpToken: Poller.Token
     private let authenticator: KeyAuthenticator?
-    private let tape: WireRecorder?
+    private let wireRecorder: WireRecorder?
     private var tracker: ConnectionTracker
     private let entranceToken: Poller.Token
     private let watch: IntakeWatch
     private var peers = Peers()
-    /// Where it really listens.
+    /// The endpoint that it actually listens on.
     let endpoint: String
 
     /// - Parameters:
-    ///   - authenticator: where agents prove who they are, open in `context`; nil: anybody may come.
-    ///   - tape: is given everything that comes; nil: nobody is.
-    ///   - counters: counts who is refused.
-    ///   - watch: ends connections that send too much.
+    ///   - authenticator: authenticates agents, open in `context`; nil: no authentication.
+    ///   - wireRecorder: receives everything that arrives; nil: none.
+    ///   - counters: counts refusals.
+    ///   - watch: closes connections that send too much.
     init(
         settings: CollectorSettings, context: Context, authenticator: KeyAuthenticator?,
-        tape: WireRecorder?,
+        wireRecorder: WireRecorder?,
         counters: RefusalCounters, watch: IntakeWatch, wakeUp: WakeUp, logger: Logger
     ) throws(CollectorError) {
         self.wakeUp = wakeUp
         self.watch = watch
         self.authenticator = authenticator
-        self.tape = tape
+        self.wireRecorder = wireRecorder
         do throws(MessagingError) {
             var options = SocketOptions()
             options.maximumPartBytes = Int64(
@@ -53,7 +55,7 @@ struct Receiver: ~Copyable {
             options.handshakeMilliseconds = 5_000
             options.probesIdleConnections = true
             options.reportsUnreachablePeers = true
-            // What has been said to agents (the last acknowledgement) reaches them after the end.
+            // Messages to agents (the last acknowledgement) are delivered after the socket is closed.
             options.lingerMilliseconds = 1_000
             if let keys = settings.keys { options.security = .server(keys.key) }
             let socket = try Socket(.router, in: context, options: options)
@@ -71,16 +73,16 @@ struct Receiver: ~Copyable {
         }
     }
 
-    /// Blocks until a message or a wake-up is there, or the time is over.
-    /// - Returns: whether another thread has asked for attention.
+    /// Blocks until a message or a wake-up arrives, or the time is over.
+    /// - Returns: whether another thread has requested a wake-up.
     mutating func wait(milliseconds: Int) throws(MessagingError) -> Bool {
         guard try poller.wait(milliseconds: milliseconds) else { return false }
         if poller.isReadable(entranceToken) { try tracker.follow(atMost: Self.eventsPerTurn) }
         return poller.isReadable(wakeUpToken) && wakeUp.drain()
     }
 
-    /// Takes in what has arrived, a turn's worth at most. Clock probes are answered here and now: nothing else that the
-    /// collector does delays them.
+    /// Takes in what has arrived, at most a turn's worth. Clock probes are answered immediately: nothing else that the collector
+    /// does delays them.
     mutating func takeIn(_ inbox: inout Inbox) throws(MessagingError) {
         for _ in 0..<Self.messagesPerTurn where !inbox.isLarge {
             guard let received = try socket.receive(maximumParts: Self.partsPerMessage) else {
@@ -88,7 +90,7 @@ struct Receiver: ~Copyable {
                 return
             }
             guard let message = try message(received, &inbox) else { continue }
-            tape?.take(message)
+            wireRecorder?.take(message)
             if let reply = message.clockReply() {
                 try answer(message, reply)
             } else {
@@ -100,7 +102,7 @@ struct Receiver: ~Copyable {
         }
     }
 
-    /// Tells the sender of a probe the time, unless it asks too often.
+    /// Answers a clock probe, unless the sender probes too often.
     private mutating func answer(
         _ probe: AgentMessage, _ reply: [UInt8]
     ) throws(MessagingError) {
@@ -108,7 +110,7 @@ struct Receiver: ~Copyable {
         guard peers.mayAskForTime(probe.sender, now: now) else {
             tracker.overflowed(
                 probe.sender.address,
-                "cut off a connection that asked for the time more than \(WireLimits.clockProbesPerSecond) times a second",
+                "closed a connection that sent more than \(WireLimits.clockProbesPerSecond) clock probes a second",
                 now: now)
             return
         }
@@ -118,16 +120,16 @@ struct Receiver: ~Copyable {
         }
     }
 
-    /// A message with its sender; nil when it is nobody's, or that of somebody who has been refused.
+    /// A message with its sender; nil when the sender is unknown or has been refused.
     private mutating func message(
         _ received: ReceivedMessage, _ inbox: inout Inbox
     ) throws(MessagingError) -> AgentMessage? {
         let parts = received.parts
-        // A DEALER cannot send less; what has no header is nobody's message.
+        // A DEALER always sends an identity and a header; a message without a header is dropped.
         guard parts.count > 1 else { return nil }
         let peer = PeerID(parts[0].bytes)
         let known = peers.known(sending: parts[1], peer: peer)
-        let now = Instant.nanoseconds(CLOCK_MONOTONIC)
+        let now = SystemClock.monotonic.nowNanoseconds
         let sender = if let known { known } else { try welcome(parts[1], peer, &inbox, now: now) }
         peers.took(received.wireBytes, from: sender)
         guard sender.endsAt == nil else { return nil }
@@ -135,7 +137,7 @@ struct Receiver: ~Copyable {
             peers.cut(sender)
             tracker.overflowed(
                 sender.address,
-                "cut off a connection that sent a message of \(received.parts.count + received.droppedParts) parts",
+                "closed a connection that sent a message of \(received.parts.count + received.droppedParts) parts",
                 now: now)
             return nil
         }
@@ -144,16 +146,16 @@ struct Receiver: ~Copyable {
             extraParts: received.droppedParts, arrivedNanoseconds: now)
     }
 
-    /// A connection says something for the first time.
+    /// A connection sends its first message.
     private mutating func welcome(
         _ header: ReceivedPart, _ peer: PeerID, _ inbox: inout Inbox, now: Int64
     ) throws(MessagingError) -> Peer {
-        // It may have come since the last look: it has to be known before it can be known to have spoken.
+        // The connection may have been accepted since the last poll of events: it has to be registered before its message counts.
         try tracker.follow()
         let (sender, gone) = peers.welcome(
             header, peer: peer, hasKeys: authenticator != nil, now: now, account: watch.account)
         for peer in gone { inbox.appendGone(peer) }
-        // Between the handshake and now the key may have been revoked.
+        // The key may have been revoked between the handshake and now.
         guard let authenticator else { return sender }
         peers.judge(sender, authenticator.standing(of:))
         if let socket = sender.socket, let key = peers.key(of: peer), let right = sender.right {
@@ -162,19 +164,19 @@ struct Receiver: ~Copyable {
         return sender
     }
 
-    /// Has a box's own key take the place of the one that its connection has.
+    /// Requests that a box's own key replaces the one-time key of its connection.
     mutating func enrol(_ peer: PeerID, _ enrol: Enrol) {
-        // Without an authenticator there are no keys, and the protocol has said no already; a peer that is gone needs no answer.
+        // Without an authenticator there are no keys, and the protocol has already refused; a peer that is gone needs no answer.
         guard let authenticator, let token = peers.key(of: peer) else { return }
         authenticator.enrol(KeyAuthenticator.Enrolment(peer: peer, token: token, enrol: enrol))
     }
 
-    /// What has become of those.
+    /// The results of enrolments.
     func takeEnrolled() -> [(peer: PeerID, outcome: CollectorLink.EnrolmentOutcome)] {
         authenticator?.takeEnrolled() ?? []
     }
 
-    /// What the files of keys have changed for those who are connected.
+    /// Applies changes of the key files to connected peers.
     mutating func followKeys(now: Int64) -> [Peers.Change] {
         guard let register = authenticator?.takeChange() else { return [] }
         let seconds = KeyAuthenticator.now()
@@ -185,10 +187,10 @@ struct Receiver: ~Copyable {
         return changes
     }
 
-    /// The peer has been refused: it is not heard any more, and cut off soon.
+    /// The peer has been refused: it is ignored from now on, and closed soon.
     mutating func dismiss(_ peer: PeerID, now: Int64) { peers.dismiss(peer, now: now) }
 
-    /// Ends connections whose time is over.
+    /// Closes connections whose time is over.
     mutating func cutOff(now: Int64) {
         peers.cutOff(now: now)
         tracker.cutOff(now: now)
@@ -204,22 +206,23 @@ struct Receiver: ~Copyable {
         }
     }
 
-    /// From its Welcome on, an agent may have its credit's worth on its way.
+    /// From its Welcome on, an agent may have as many bytes in flight as its credit.
     private mutating func noteWelcome(_ header: [UInt8], to peer: PeerID) {
         do throws(WireError) {
-            let now = Instant.nanoseconds(CLOCK_MONOTONIC)
+            let now = SystemClock.monotonic.nowNanoseconds
             guard case .welcome(let welcome) = try WireMessage(decoding: header),
                 let (sender, isTooOften) = peers.welcomed(
                     peer, sources: welcome.sources.count, now: now)
             else { return }
             if isTooOften {
                 tracker.overflowed(
-                    sender.address, "cut off an agent that greets again and again", now: now)
+                    sender.address, "closed the connection of an agent that sends Hello too often",
+                    now: now)
             } else if let socket = sender.socket {
                 tracker.welcomed(socket.descriptor, now: now)
             }
         } catch {
-            // Our own message: what cannot be read is none, and its peer stays a stranger.
+            // This is our own message: if it cannot be read, it is not a Welcome, and its peer stays an unknown peer.
         }
     }
 }

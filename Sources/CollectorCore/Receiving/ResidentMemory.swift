@@ -1,11 +1,11 @@
 import Glibc
 
-/// How much memory the process has in use, asked often: proc(5), `statm`.
+/// The process's resident memory, cheap to query: proc(5), `statm`.
 struct ResidentMemory: ~Copyable {
     private let descriptor: Int32
     private let pageBytes = Int(sysconf(Int32(_SC_PAGESIZE)))
 
-    /// - Returns: nil where `/proc` is not to be had.
+    /// - Returns: nil where `/proc` is not available.
     init?() {
         descriptor = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
@@ -15,7 +15,7 @@ struct ResidentMemory: ~Copyable {
         close(descriptor)
     }
 
-    /// Bytes in memory now; 0 when the kernel does not say.
+    /// Resident bytes now; 0 when the kernel does not report them.
     func bytes() -> Int {
         withUnsafeTemporaryAllocation(byteCount: 128, alignment: 1) { buffer in
             let count = pread(descriptor, buffer.baseAddress, buffer.count, 0)

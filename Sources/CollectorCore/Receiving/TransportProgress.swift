@@ -1,18 +1,18 @@
 import Glibc
 
-/// How much a TCP connection has brought, as the kernel counts it (tcp(7), `TCP_INFO`).
+/// What a TCP connection has received, as the kernel counts it (tcp(7), `TCP_INFO`).
 struct TransportProgress: Hashable, Sendable {
-    /// Bytes that have left the kernel: libzmq has read them.
+    /// Bytes that were read from the kernel: libzmq has them.
     var readBytes: Int
-    /// Segments that had bytes in them.
+    /// Segments that carried data.
     var segments: Int
 
-    /// Where the kernel's `struct tcp_info` has `tcpi_bytes_received` and `tcpi_data_segs_in`: it grows at its end only. Glibc's own declaration of it
-    /// ends before.
+    /// Offsets of `tcpi_bytes_received` and `tcpi_data_segs_in` in the kernel's `struct tcp_info`, which only grows at its end.
+    /// Glibc's own declaration ends before them.
     private static let (receivedOffset, segmentsOffset, size) = (128, 152, 160)
 
-    /// Asks the kernel.
-    /// - Returns: nil when the descriptor is no TCP connection (any more), as that of `ipc://` is none.
+    /// Queries the kernel.
+    /// - Returns: nil when the descriptor is not (or no longer) a TCP connection; that of `ipc://` never is.
     init?(of descriptor: Int32) {
         var info = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
         var size = socklen_t(Self.size)
@@ -26,7 +26,7 @@ struct TransportProgress: Hashable, Sendable {
             let segments = memory.load(fromByteOffset: Self.segmentsOffset, as: UInt32.self)
             return (Int(clamping: received), Int(segments))
         }
-        // Asked afterwards: what comes in between counts as waiting still, never as read.
+        // Queried afterwards: bytes that arrive in between count as still unread, never as read.
         var waiting: Int32 = 0
         guard let counts, ioctl(descriptor, UInt(FIONREAD), &waiting) == 0 else { return nil }
         readBytes = max(0, counts.0 - Int(waiting))

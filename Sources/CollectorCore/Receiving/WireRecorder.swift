@@ -10,10 +10,10 @@ import Threads
 
 /// Writes everything that is received into a file, for `tributary replay FILE.wire`.
 ///
-/// The receiving thread hands messages over as they came and goes on; a thread writes them. What waits is bounded: a disk that does not
-/// keep up costs the file messages, which it says, and the recording nothing.
+/// The receiving thread hands over messages as they arrived and continues; a separate thread writes them. The queue is bounded:
+/// if the disk is too slow, messages are missing from the file, which records how many. The recording itself is not affected.
 final class WireRecorder: Sendable {
-    /// Payload and header bytes that may wait for the disk: some seconds of a large site.
+    /// Payload and header bytes that may be queued for the disk: some seconds of a large site.
     private static let maximumWaitingBytes = 64 << 20
     private static let maximumAddressBytes = 256
 
@@ -27,7 +27,7 @@ final class WireRecorder: Sendable {
         var items: [Item] = []
         var waitingBytes = 0
         var missing: UInt64 = 0
-        /// The newest connection that was heard.
+        /// The newest connection that has sent a message.
         var newest: UInt32 = 0
         var isStopping = false
         var hasFailed = false
@@ -38,13 +38,13 @@ final class WireRecorder: Sendable {
     private let logger: Logger
     private let shared = Mutex(Shared())
     private let work = DispatchSemaphore(value: 0)
-    private let ended = DispatchSemaphore(value: 0)
+    private let thread = JoinableThread()
 
-    /// Makes the file; one that is there is never overwritten.
+    /// Creates the file; an existing one is never overwritten.
     init(path: String, logger: Logger) throws(CollectorError) {
         self.path = path
         self.logger = logger
-        // Media of other people's: for the collector's user only.
+        // Contains other people's media: accessible to the collector's user only.
         descriptor = CLinux_open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
             throw .cannotRecordWire(path: path, reason: String(cString: strerror(errno)))
@@ -63,20 +63,17 @@ final class WireRecorder: Sendable {
     }
 
     func start() {
-        NamedThread.start("wire") { [self] in
-            run()
-            ended.signal()
-        }
+        thread.start("wire") { [self] in run() }
     }
 
-    /// Writes what waits, and ends the thread.
+    /// Writes the queue, and ends the thread.
     func stop() {
         shared.withLock { $0.isStopping = true }
         work.signal()
-        ended.wait()
+        thread.join()
     }
 
-    /// Takes note of a message. Never blocks.
+    /// Queues a message. Never blocks.
     func take(_ message: AgentMessage) {
         let size = message.header.count + (message.payload?.count ?? 0)
         let at = message.arrivedNanoseconds
@@ -114,7 +111,7 @@ final class WireRecorder: Sendable {
                 if !isWritten {
                     let reason = String(cString: strerror(errno))
                     logger.error(
-                        "cannot go on recording the wire: \(path): \(reason); what came before is in it"
+                        "cannot continue the wire recording: \(path): \(reason); it contains everything received before"
                     )
                     shared.withLock { shared in
                         shared.hasFailed = true
@@ -123,7 +120,7 @@ final class WireRecorder: Sendable {
                     return
                 }
                 if case .missing(let count, _) = item {
-                    logger.warning("\(path) lacks \(count) messages: the disk did not take them")
+                    logger.warning("\(path) lacks \(count) messages: the disk was too slow")
                 }
             }
             if isStopping { return }
@@ -162,7 +159,7 @@ final class WireRecorder: Sendable {
         }
     }
 
-    /// Writes some bytes and a part behind them; says whether it could.
+    /// Writes some bytes and a part after them; returns whether it succeeded.
     private func write(_ bytes: [UInt8], _ part: ReceivedPart?) -> Bool {
         bytes.withUnsafeBytes(writeAll) && (part?.withUnsafeBytes(writeAll) ?? true)
     }

@@ -1,9 +1,9 @@
-/// A large value that a collection holds by reference, so that looking one thing up in it copies nothing else, and changing it
-/// moves nothing. It is a value all the same: copies share it until one of them is changed.
+/// A large value that a collection holds by reference. Looking something up in it copies nothing else, and changing it moves
+/// nothing. It has value semantics: copies share storage until one of them is changed.
 ///
-/// A `Dictionary` hands out a copy of what it is asked for: of a source's recorder that is some thirty references to count up and
-/// down, for every message of every source.
-// @unchecked: what is shared is only read; who changes it has it alone, which isKnownUniquelyReferenced has said.
+/// A `Dictionary` returns a copy of an element on lookup: for a source's recorder, that is some thirty references to retain and
+/// release for every message of every source.
+// @unchecked: shared storage is only read; it is changed only by its sole owner, as isKnownUniquelyReferenced has confirmed.
 struct CopyOnWrite<Value: Sendable>: @unchecked Sendable {
     private final class Storage {
         var value: Value

@@ -1,18 +1,18 @@
 import Archive
 import Media
 
-/// Keeps a source's ledger from growing without bound, without losing a record or a cause: lines are written as they come until their
-/// budget is used up; from then on lines of one kind and cause wait together, and are written as one that stands for them all.
+/// Bounds the growth of a source's ledger without losing a record or a cause. Lines are written as they come until their budget
+/// is used up. From then on, lines of the same kind and cause are collected, and written as one line that stands for them all.
 ///
-/// A value. Which records are missing, and why, stays exact; of when and how much, the sum and the earliest beginning remain.
+/// A value. Which records are missing, and why, stays exact; of the times and amounts, the earliest start and the sum remain.
 struct LedgerFold: Sendable {
-    /// What is to be written: one line, and the records that are explained with it.
+    /// What is to be written: one line, and the records that it explains.
     struct Line: Sendable {
         var entry: LedgerEntry
         var sequences: [ClosedRange<UInt64>]
     }
 
-    /// Lines that can be joined.
+    /// A kind of lines that can be joined.
     private struct Kind: Hashable {
         var kind: LedgerEntry.Kind
         var cause: String?
@@ -26,12 +26,12 @@ struct LedgerFold: Sendable {
         var count: UInt64 = 1
     }
 
-    /// Ranges of numbers in one line: twelve thousand bytes.
+    /// Maximum ranges of numbers in one line: twelve thousand bytes.
     private static let rangesPerLine = 512
-    /// Kinds of lines that wait apart from each other; past it, all clocks are one.
+    /// Maximum kinds that are collected separately; above it, all clocks share one.
     private static let maximumKinds = 256
 
-    /// What lines that are written at once may take beyond the most that a ledger has: half a day of a greeting each half second.
+    /// Margin above the ledger's maximum for lines that are written at once: half a day of a Hello every half second.
     private static let spareBytes: Int64 = 32 << 20
 
     private let bytesPerSecond: Int64
@@ -41,10 +41,10 @@ struct LedgerFold: Sendable {
     private var lastNanoseconds: Int64?
     private var writtenBytes: Int64
     private var waiting: [Kind: Waiting] = [:]
-    /// The kinds that wait, longest first.
+    /// The pending kinds, oldest first.
     private var order: [Kind] = []
 
-    /// - Parameter writtenBytes: what the ledger had before the collector was started.
+    /// - Parameter writtenBytes: size of the ledger before the collector was started.
     init(_ budgets: SourceBudgets, writtenBytes: Int64 = 0) {
         self.writtenBytes = writtenBytes
         bytesPerSecond = budgets.ledgerBytesPerSecond
@@ -55,8 +55,8 @@ struct LedgerFold: Sendable {
 
     var isWaiting: Bool { !order.isEmpty }
 
-    /// Takes in a line that has to be written now, whatever it costs: there are few of its kind.
-    /// - Returns: whether it may be: past all bounds it would make the whole ledger unreadable.
+    /// Adds a line that has to be written now, whatever it costs: there are few of its kind.
+    /// - Returns: whether it may be written: above all limits it would make the whole ledger unreadable.
     mutating func addAtOnce(_ entry: LedgerEntry, now: Int64) -> Bool {
         refill(now: now)
         guard writtenBytes < maximumBytes.clampedAdding(Self.spareBytes) else { return false }
@@ -64,7 +64,7 @@ struct LedgerFold: Sendable {
         return true
     }
 
-    /// Takes in a line.
+    /// Adds a line.
     /// - Returns: what is to be written now.
     mutating func add(
         _ entry: LedgerEntry, sequences: ClosedRange<UInt64>?, now: Int64
@@ -85,7 +85,7 @@ struct LedgerFold: Sendable {
         return []
     }
 
-    /// What has waited and may be written now.
+    /// Pending lines that may be written now.
     mutating func tick(now: Int64) -> [Line] {
         refill(now: now)
         var lines: [Line] = []
@@ -93,13 +93,13 @@ struct LedgerFold: Sendable {
         return lines
     }
 
-    /// Forgets what waits: it stands for records that come again.
+    /// Discards the pending lines: they stand for records that are sent again.
     mutating func forget() {
         waiting = [:]
         order = []
     }
 
-    /// Everything that waits: nothing more will come.
+    /// All pending lines: no more lines follow.
     mutating func end() -> [Line] {
         var lines: [Line] = []
         while let kind = order.first { lines += write(kind) }
@@ -121,7 +121,7 @@ struct LedgerFold: Sendable {
         savedBytes = min(burstBytes, savedBytes.clampedAdding(bytes))
     }
 
-    /// About as many bytes as the line will have.
+    /// Charges about as many bytes as the line will have.
     private mutating func charge(_ entry: LedgerEntry) {
         let bytes =
             Int64(
@@ -150,7 +150,7 @@ struct LedgerFold: Sendable {
             all.line.entry.durationNanoseconds = duration.clampedAdding(
                 entry.durationNanoseconds ?? 0)
         }
-        // Where nobody knows of one how many samples it was, nobody knows of all.
+        // If the number of samples is unknown for one line, it is unknown for all.
         all.line.entry.samples = before.samples.flatMap { samples in
             entry.samples.map { samples.clampedAdding($0) }
         }
@@ -189,7 +189,7 @@ struct LedgerFold: Sendable {
             entry.ranges = part.map { [$0.lowerBound, $0.upperBound] }
             charge(entry)
             lines.append(Line(entry: entry, sequences: part))
-            // Samples and times stand in the first line.
+            // The first line contains the samples and times.
             entry.samples = nil
             entry.startNanoseconds = nil
             entry.durationNanoseconds = nil

@@ -3,28 +3,28 @@ import Media
 import Timing
 import Wire
 
-/// Turns what agents send into one session: decides its zero, places every sample on its timeline, and says what is to be
+/// Turns the messages of agents into one session: determines its zero, places every sample on its timeline, and decides what is
 /// written where. A value: it owns no socket, no file and no clock.
 ///
-/// A session begins with its first sample. It ends when every source that took part has said goodbye, when none has sent
-/// anything for long enough, or when ``end(_:at:)`` is called. Until zero is known (the start window), samples are held.
-/// A session that a crash interrupted goes on (``resume(_:at:)``).
+/// A session begins with its first sample. It ends when every participating source has ended, when no source has sent anything
+/// for the idle timeout, or when ``end(_:at:)`` is called. Until zero is known (the start window), samples are held. A session
+/// that a crash interrupted is resumed (``resume(_:at:)``).
 struct SessionRecorder<Payload: MediaPayload>: Sendable {
     enum Action: Sendable {
         case job(DiskJob<Payload>)
         case note(Note)
-        /// Records of a source are lost for good, and its ledger says so.
-        /// - samples: 0: nobody knows how many they were.
+        /// Records of a source are finally lost, and its ledger says so.
+        /// - samples: 0: their number is unknown.
         case lost(source: String, cause: String, samples: UInt64 = 0)
-        /// All of a source's records up to one are on disk, as has been found out.
+        /// All of a source's records up to one were found to be on disk.
         case durable(source: String, spool: SpoolID, through: UInt64)
-        /// Records of which nothing needs to be kept.
+        /// Records that need not be kept.
         case unrecorded(PersistedRecords)
-        /// Media of a source that leaves memory without being written: it is on disk already, comes again, or is left out.
+        /// Media of a source that leaves memory without being written: it is already on disk, is sent again, or is left out.
         case released(source: String, MediaAmount)
         case sessionStarted(name: String)
         case sessionResumed(name: String)
-        /// All jobs of the session have been given.
+        /// All jobs of the session have been issued.
         case sessionEnded(name: String, SessionManifest.EndReason)
     }
 
@@ -36,9 +36,9 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         var text: String
     }
 
-    /// Something a source sent, in its order.
+    /// An event of a source, in order.
     private enum Event: Sendable {
-        /// It has come back while what it sent before was held: what follows may be of another spool, and of another clock.
+        /// It has come back while its earlier events were held: what follows may be of another spool, and of another clock.
         case opened(SourceIntroduction, durable: UInt64)
         case samples(Samples, Payload, PartialMessage? = nil)
         case gap(GapRecord)
@@ -46,7 +46,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         case goodbye(Goodbye, isKnown: Bool)
         /// Records that an earlier session has.
         case earlier(ClosedRange<UInt64>)
-        /// Records that nobody has any more.
+        /// Records that are lost everywhere.
         case gone(ClosedRange<UInt64>, spool: SpoolID)
     }
 
@@ -57,8 +57,8 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
 
     private enum State: Sendable {
         case idle
-        /// Samples have come and are held; zero is the earliest of those that come until the deadline, and until every track of
-        /// those who sent them has begun: sound may come later than the pictures that it is older than.
+        /// Samples are held. Zero is the earliest of those that arrive until the deadline, and until every track of the sources
+        /// that sent them has begun: audio may arrive later than pictures that were captured after it.
         case gathering(deadline: Int64, latest: Int64)
         case recording(SessionManifest)
     }
@@ -66,39 +66,39 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     private(set) var settings: SessionSettings
     private var takenNames: Set<String>
     private var state = State.idle
-    /// What waits for zero, in its order.
+    /// Events that are held until zero is known, in order.
     private var held: [(source: String, event: Event)] = []
-    /// A source has come into the session, which its description does not say yet; and when that was written last.
+    /// Whether a source has joined the session without being in its description yet; and when that was last written.
     private var isDescriptionDue = false
     private var describedNanoseconds: Int64 = .min / 2
     private static var descriptionNanosecondsEach: Int64 { 2_000_000 }
-    /// How many start windows a track is waited for whose source has sent samples of another one.
+    /// How many start windows to wait for a track whose source has sent samples of another track.
     private static var windowsForTracks: Int64 { 4 }
-    /// Since when something has waited.
+    /// Since when events have been held.
     private var heldSinceNanoseconds: Int64?
-    /// How sources introduced themselves last whose return is held.
+    /// The last introductions of sources whose return is held.
     private var heldIntroductions: [String: SourceIntroduction] = [:]
-    /// Sources that have been refused for good, and have something that is held.
+    /// Sources that were finally refused and have held events.
     private var heldToClose: Set<String> = []
     /// Sources whose goodbye is held.
     private var heldGoodbyes: Set<String> = []
-    /// Those that are connected, and those that have a place in the session.
+    /// Sources that are connected, and sources that are part of the session.
     var sources: [String: CopyOnWrite<SourceRecorder<Payload>>] = [:]
-    /// What is durable outlives sessions: the last acknowledgement of a source is due after its session has ended.
+    /// Durable records, which outlive sessions: the last acknowledgement of a source is due after its session has ended.
     var durable = DurableRecords()
-    /// The last sessions that ended, and how far each source had come: files may fail after their session's end.
+    /// The last ended sessions, and how far each source had come: files may fail after their session's end.
     private(set) var endedSessions: [(name: String, spools: [String: [SessionManifest.SpoolEnd]])] =
         []
-    /// Their files are final within seconds.
+    /// How many are kept: their files are final within seconds.
     private static var endedSessionsKept: Int { 4 }
     private var clocks = AgentClocks()
     private var begunSessions: Allowance
     private var host: HostClock
-    /// When something was recorded last, on the collector's monotonic clock.
+    /// When something was last recorded, on the collector's monotonic clock.
     var lastRecordNanoseconds: Int64 = 0
-    /// A resumed session does not end before its agents had time to come back, if only to hear that all is safe.
+    /// A resumed session does not end before its agents had time to reconnect, if only to receive the last acknowledgement.
     private var mayEndNanoseconds: Int64 = .min
-    /// Longer than the longest pause between two of an agent's attempts, and its clock probes.
+    /// Longer than the longest pause between two connection attempts of an agent, plus its clock probes.
     private static var returnNanoseconds: Int64 { 10_000_000_000 }
 
     init(settings: SessionSettings, host: HostClock = HostClock()) {
@@ -110,7 +110,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         self.host = host
     }
 
-    /// Takes over what an earlier collector left: what is on disk, and the session that goes on, if there is one.
+    /// Takes over the state of an earlier collector: the records on disk, and the session to resume, if there is one.
     mutating func resume(_ archive: RecoveredArchive, at now: Instant) -> [Action] {
         precondition(sources.isEmpty, "what was left is taken over before anything else")
         durable = DurableRecords(archive.spools, session: archive.session)
@@ -135,13 +135,13 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         return actions
     }
 
-    /// See ``SessionSettings/idleTimeoutNanoseconds``; holds from the next tick on.
+    /// See ``SessionSettings/idleTimeoutNanoseconds``; takes effect at the next tick.
     var idleTimeoutNanoseconds: Int64 {
         get { settings.idleTimeoutNanoseconds }
         set { settings.idleTimeoutNanoseconds = newValue }
     }
 
-    /// Who numbers what a source sends now.
+    /// The spool that numbers a source's present records.
     func spool(of source: String) -> SpoolID? {
         heldIntroductions[source]?.spool ?? sources[source]?.value.spool
     }
@@ -150,7 +150,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         if case .recording(let manifest) = state { manifest } else { nil }
     }
 
-    /// The session's name, once it has one.
+    /// The session's name, if it has begun.
     var sessionName: String? {
         if case .recording(let manifest) = state { manifest.session } else { nil }
     }
@@ -159,7 +159,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     // Stored, not computed from the state: Swift 6.3.1's optimiser fails on the latter once it is inlined.
     private(set) var sessionZero: Int64?
 
-    /// The session as it is at this moment; nil while there is none.
+    /// The present session; nil while there is none.
     func session(at now: Instant) -> StoppedSession? {
         guard case .recording(let manifest) = state else { return nil }
         return StoppedSession(
@@ -174,17 +174,17 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
                 })
     }
 
-    /// What each source has done so far, by name.
+    /// The progress of each source, by name.
     var progress: [SourceProgress] {
         sources.values.map(\.value.progress).sorted { $0.name < $1.name }
     }
 
-    // MARK: What agents say
+    // MARK: Events of sources
 
-    /// A source has come, or has come back.
+    /// A source has connected or reconnected.
     /// - Parameters:
-    ///   - received: the last of its records that need not be recorded any more.
-    ///   - missing: records among those that are not on disk, and that nobody has any more.
+    ///   - received: the last of its records that need not be recorded again.
+    ///   - missing: records up to that one that are not on disk and that no agent has any more.
     mutating func open(
         _ introduction: SourceIntroduction, received: UInt64,
         missing: ClosedRange<UInt64>? = nil, at now: Instant
@@ -196,7 +196,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         let persisted = durable.persisted(source: name, spool: spool)
         var actions: [Action] = []
         if let missing, persisted < missing.upperBound {
-            // Waiting for them would keep the agent from ever being done.
+            // Waiting for them would keep the agent from ever finishing.
             if isHeld(name) {
                 hold(.gone(missing, spool: spool), of: name)
             } else {
@@ -216,7 +216,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         return actions
     }
 
-    /// A source's connection is gone. One that has a place in the session may come back to it.
+    /// A source's connection has closed. A source that is part of the session may reconnect to it.
     mutating func disconnected(_ source: String, at now: Instant) -> [Action] {
         sources[source]?.value.disconnect()
         guard let recorder = sources[source], !recorder.value.hasJoined, !isHeld(source) else {
@@ -226,7 +226,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         return endIfComplete(at: now)
     }
 
-    /// Agents of one boot of a box have measured our clock. Sources follow when they record next.
+    /// Agents of one boot of a box have reported clock exchanges. Sources apply them when they next record.
     mutating func exchanges(
         _ exchanges: [ReportedExchange], by owner: ClockOwner, epoch: EpochID
     ) {
@@ -274,7 +274,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
             + take(.goodbye(goodbye, isKnown: isKnown), of: source, at: now)
     }
 
-    /// Numbers that are not on disk from before.
+    /// Numbers that were not already on disk.
     private func missing(
         _ sequences: ClosedRange<UInt64>, of source: String
     ) -> [ClosedRange<UInt64>] {
@@ -282,7 +282,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         return durable.missing(sequences, of: source, spool: spool)
     }
 
-    /// Says in the ledger which of these numbers an earlier session has.
+    /// Records in the ledger which of these numbers an earlier session has.
     private mutating func noteEarlier(
         _ sequences: ClosedRange<UInt64>, of source: String, at now: Instant
     ) -> [Action] {
@@ -292,10 +292,10 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         }
     }
 
-    /// A source will not come back: it was refused for good.
+    /// A source will not come back: it was finally refused.
     mutating func giveUp(_ source: String, at now: Instant) -> [Action] {
         if sources[source]?.value.hasJoined == false, isHeld(source) {
-            // What it has sent is recorded first.
+            // Its earlier events are recorded first.
             heldToClose.insert(source)
             return []
         }
@@ -304,7 +304,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         return actions + endIfComplete(at: now)
     }
 
-    // MARK: Time passes
+    // MARK: Time
 
     /// - Parameter wallErrorNanoseconds: how far off the wall clock may be; none: as before.
     mutating func tick(at now: Instant, wallErrorNanoseconds: Int64? = nil) -> [Action] {
@@ -323,7 +323,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         return actions + letGoOfLosses(now: now.monotonic) + watchSession(at: now)
     }
 
-    /// Ends a session that nobody sends to any more, and follows the wall clock while there is one.
+    /// Ends a session that receives nothing any more, and tracks the wall clock while there is a session.
     private mutating func watchSession(at now: Instant) -> [Action] {
         guard case .recording(var manifest) = state else { return [] }
         let timeout = settings.idleTimeoutNanoseconds
@@ -333,19 +333,19 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         var actions: [Action] = []
         let hasMoved = manifest.follow(host, at: now)
         if hasMoved { state = .recording(manifest) }
-        // Of a great many sources less often: each time all of them are written.
+        // Less often with many sources: each update writes all of them.
         let pause = Int64(sources.count) * Self.descriptionNanosecondsEach
         if hasMoved || (isDescriptionDue && now.monotonic - describedNanoseconds >= pause) {
             isDescriptionDue = false
             describedNanoseconds = now.monotonic
             actions.append(writeManifest())
         }
-        // Only a resumed session can be complete without anything having happened.
+        // Only a resumed session can be complete without any event.
         return mayEndNanoseconds == .min ? actions : actions + endIfComplete(at: now)
     }
 
     /// Records have become durable.
-    /// - Returns: the source's watermark, when it moved.
+    /// - Returns: the source's watermark, if it moved.
     mutating func persisted(_ records: PersistedRecords) -> UInt64? {
         durable.insert(records)
     }
@@ -357,18 +357,18 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         guard case .recording = state else { return actions }
         var staying: [String: CopyOnWrite<SourceRecorder<Payload>>] = [:]
         for name in sources.keys.sorted() {
-            // Who has no place in it has nothing to close.
+            // A source that is not part of the session has nothing to close.
             guard sources[name]?.value.hasJoined == true else { continue }
             staying[name] = sources[name]?.value.renewed.map(CopyOnWrite.init)
             actions += sources[name]?.value.close(clocks: clocks, at: now) ?? []
         }
         actions += finish(reason, at: now)
-        // Who is connected goes on sending, into the next session.
+        // Connected sources continue into the next session.
         sources.merge(staying) { $1 }
         return actions
     }
 
-    // MARK: Inside
+    // MARK: Implementation
 
     private mutating func take(
         _ event: Event, of source: String, at now: Instant
@@ -381,11 +381,11 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
             switch event {
             case .samples, .opened: break
             case .gap, .format, .earlier, .gone:
-                // No sample, so no session begins; but the next one's ledger and description must have it.
+                // Without a sample, no session begins; but the next session's ledger and description must contain the event.
                 hold(event, of: source)
                 return []
             case .goodbye:
-                // An agent that captured nothing may go.
+                // An agent that captured nothing may end.
                 let nothing = held.filter { $0.source == source } + [(source, event)]
                 held.removeAll { $0.source == source }
                 if let introduction = heldIntroductions.removeValue(forKey: source) {
@@ -394,7 +394,8 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
                 }
                 return acknowledgeUnrecorded(nothing)
             }
-            // Whoever begins one session after the other waits; so do those who come meanwhile, and lose nothing.
+            // Sources that begin one session after another have to wait; so do those that connect meanwhile, without losing
+            // anything.
             let pause = begunSessions.pauseNanoseconds(now: now.monotonic)
             let deadline = now.monotonic + max(settings.startWindowNanoseconds, pause)
             let latest = settings.startWindowNanoseconds
@@ -416,7 +417,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     }
 
     private mutating func hold(_ event: Event, of source: String) {
-        // An agent that comes back again and again says nothing new.
+        // An agent that reconnects again and again says nothing new.
         if case .opened = event, let last = held.lastIndex(where: { $0.source == source }),
             case .opened = held[last].event
         {
@@ -441,7 +442,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
             actions += sources[source]?.value.join(in: manifest, durable: persisted, at: now) ?? []
             isDescriptionDue = true
         }
-        // Changed in place: a copy of a recorder would copy what it is collecting.
+        // Changed in place: a copy of a recorder would copy the fragment that it is collecting.
         switch event {
         case .opened(let introduction, let durable):
             actions += sources[source]?.value.reopen(introduction, durable: durable, at: now) ?? []
@@ -490,14 +491,14 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         }
     }
 
-    /// An agent may have nothing but losses to tell of an earlier life, and sends no samples before those are acknowledged: what
-    /// has waited long for a session is known to belong to none.
+    /// An agent may only have losses of an earlier run to report, and sends no samples before those are acknowledged. Records
+    /// that have waited long for a session are known to belong to none.
     private mutating func letGoOfLosses(now: Int64) -> [Action] {
         guard case .idle = state, !held.isEmpty,
             now - (heldSinceNanoseconds ?? now) >= Self.returnNanoseconds
         else { return [] }
         let actions = acknowledgeUnrecorded(held)
-        // Formats stay in force: of each track the last one.
+        // Formats remain in force: the last one of each track.
         var seen: Set<FormatPlace> = []
         var kept: [(source: String, event: Event)] = []
         for (source, event) in held.reversed() {
@@ -515,7 +516,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         return actions
     }
 
-    /// Fixes zero and records what was held.
+    /// Determines zero and records the held events.
     private mutating func start(at now: Instant) -> [Action] {
         let held = held
         let zero = earliestPresented(at: now) ?? now.monotonic
@@ -535,7 +536,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         var actions: [Action] = [
             .job(.beginSession(manifest.session)),
             .sessionStarted(name: manifest.session),
-            // Before anything else of it: only a session with a description goes on after a crash.
+            // Written before anything else of the session: only a session with a description is resumed after a crash.
             writeManifest(),
         ]
         for (source, event) in held { actions += apply(event, of: source, zero: zero, at: now) }
@@ -546,7 +547,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         return actions + endIfComplete(at: now)
     }
 
-    /// A session's name is its zero. One that is played again has had it before.
+    /// A session's name is its zero. A replayed session may find its name taken.
     private mutating func newName(_ zero: UTCTime) -> String {
         var name = zero.fileName
         var count = 1
@@ -557,11 +558,12 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         return name
     }
 
-    /// When the first of the held samples is presented, on the collector's monotonic clock; of samples that are played again
-    /// only where there are no others.
+    /// When the first of the held samples is presented, on the collector's monotonic clock. Replayed samples only count where
+    /// there are no others.
     private func earliestPresented(at now: Instant) -> Int64? {
         let video: TrackKind? = settings.startAt == .firstVideo ? .video : nil
-        // A stamp from before the day before, or from the future, is no beginning of a session: all others would lie behind it.
+        // A sample stamped more than a day ago, or in the future, is not used as a session's beginning: all others would lie
+        // after it.
         let earliestBelieved = now.monotonic.clampedSubtracting(
             settings.budgets.zeroReachNanoseconds)
         let believable =
@@ -602,7 +604,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         return earliestVideo ?? earliest ?? replayed
     }
 
-    /// Whether one of those whose samples are held has a track of which none has come.
+    /// Whether a source with held samples has a track without any.
     private var isTrackAwaited: Bool {
         var missing: [String: Set<TrackKind>] = [:]
         for (source, event) in held {
@@ -617,7 +619,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         }
     }
 
-    /// Whether something of the source waits for zero.
+    /// Whether events of the source are held until zero is known.
     private func isHeld(_ source: String) -> Bool { held.contains { $0.source == source } }
 
     private mutating func endIfComplete(at now: Instant) -> [Action] {
@@ -657,14 +659,14 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         state = .idle
         sessionZero = nil
         sources = sources.filter { !$0.value.value.hasJoined }
-        // A complete session of which not everything is on disk when the collector is killed goes on, to get the rest.
+        // If the collector is killed before everything of a complete session is on disk, the session is resumed to get the rest.
         return lost + (reason == .complete ? [] : [ending]) + [
             .job(.endSession(manifest)),
             .sessionEnded(name: manifest.session, reason),
         ]
     }
 
-    /// The session's description as it is now.
+    /// The session's present description.
     mutating func writeManifest() -> Action {
         guard case .recording(var manifest) = state else {
             preconditionFailure("a description is written while there is a session")

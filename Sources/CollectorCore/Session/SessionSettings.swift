@@ -2,7 +2,7 @@ import Archive
 import Media
 import Wire
 
-/// An instant as the collector sees it.
+/// An instant on the collector's clocks.
 struct Instant: Hashable, Sendable {
     /// `CLOCK_MONOTONIC`, nanoseconds.
     var monotonic: Int64
@@ -10,20 +10,20 @@ struct Instant: Hashable, Sendable {
     var utc: UTCTime
 }
 
-/// What a session is made to be.
+/// The settings of a session.
 struct SessionSettings: Sendable {
     var layout: ArchiveLayout
     var startAt: SessionManifest.StartPolicy = .firstSample
     var startWindowNanoseconds: Int64 = 500_000_000
     var segmentNanoseconds: Int64
-    /// A session ends when no source has sent anything for so long; 0: it waits for ever.
+    /// A session ends when no source has sent anything for this long; 0: never.
     var idleTimeoutNanoseconds: Int64 = 0
-    /// Names of sessions that are there: another one gets another name, even if it has the same zero.
+    /// Names of existing sessions: a new session gets another name, even if it has the same zero.
     var takenNames: Set<String> = []
     var software: String
-    /// What one source may have written.
+    /// What one source may make the collector write.
     var budgets = SourceBudgets()
-    /// What one agent may ask for.
+    /// What one agent may request.
     var agentBudgets = CollectorBudgets()
 }
 
@@ -32,12 +32,12 @@ struct SourceIntroduction: Sendable {
     var name: String
     var agent: String
     var address: String
-    /// Whose key it came with; without keys, where it comes from.
+    /// The name of its key; without keys, its address.
     var owner = ""
     var spool: SpoolID
     var epochs: [Epoch]
     var tracks: [TrackFormat]
 
-    /// Whose word on its clock counts.
+    /// Whose clock exchanges apply to it.
     var clockOwner: ClockOwner { ClockOwner(owner: owner, spool: spool) }
 }

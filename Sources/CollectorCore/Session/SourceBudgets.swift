@@ -1,37 +1,38 @@
 import Media
 
-/// What one source may have the collector write besides its media. Far more than a healthy box needs; what is past it costs the source
-/// itself, and stands in its ledger.
+/// What one source may make the collector write in addition to its media. Far more than a healthy box needs. Only the source
+/// itself is affected when it exceeds a budget, and its ledger records that.
 struct SourceBudgets: Hashable, Sendable {
-    /// How far before the present a sample may set the zero of a session: a day, which is more than a spool usually holds of an outage.
-    /// What is older has its place before zero.
+    /// How far before the present a sample may set the zero of a session: a day, which is more than the usual spooled outage.
+    /// Older samples are placed before zero.
     var zeroReachNanoseconds: Int64 = 86_400_000_000_000
-    /// How far a recording that is played again may: thirty years. Of what lies farther from a session's zero, readers believe nothing
+    /// The same for a replayed recording: thirty years. Readers reject times that lie farther from a session's zero
     /// (``RecordLimits``).
     var replayedReachNanoseconds: Int64 = 30 * 365 * 86_400_000_000_000
-    /// Files that a source begins at once: more changes of format than people type in a session.
+    /// Files that a source may begin at once: more changes of format than anyone makes in a session.
     var fileBurst: Int64 = 64
-    /// After those, one in this time, or ten in a segment's, whichever is sooner: a backlog comes ten times as fast as it was captured.
+    /// After the burst, one file per this time, or ten per segment length, whichever is shorter: a backlog arrives ten times as
+    /// fast as it was captured.
     var fileNanoseconds: Int64 = 10_000_000_000
-    /// A segment of a recording that is played again does not count behind one with so much media: at full speed it fills them however
-    /// fast they come. A live source drains what it has kept at ten times the pace of its capture, which the budget has room for.
+    /// A segment of a replayed recording with this much media is not counted: at full speed, segments are filled however fast the
+    /// media arrives. A live source drains its spool at ten times the capture rate, which the budget allows.
     var fileBytes = 256 << 10
-    /// How far apart the samples of one message may lie: two minutes (4,096 packets of sound are less), or eight segments, where those
-    /// are longer. A message whose samples lie farther apart would begin a file with each of them.
+    /// How far apart the samples of one message may lie: two minutes (4,096 audio packets are less), or eight segments, where
+    /// those are longer. A message whose samples lie farther apart would begin a file with each of them.
     var messageNanoseconds: Int64 = 120_000_000_000
     /// Bytes of a ledger that are written as they come: some seven hundred lines.
     var ledgerBurstBytes: Int64 = 256 << 10
-    /// After those, so many a second; what is more waits, and is joined into lines that stand for many records: 44 MB a day.
+    /// After the burst, bytes per second; further lines wait, and are joined into lines that stand for many records: 44 MB a day.
     var ledgerBytesPerSecond: Int64 = 512
-    /// Bytes of a source's ledger in one session. Readers take a third more.
+    /// Maximum size of a source's ledger in one session. Readers accept a third more.
     var ledgerBytes: Int64 = 192 << 20
-    /// Spools of a source that a session's description names: more boots than a box has in a session.
+    /// Spools of a source in a session's description: more boots than a box has in a session.
     var spoolsPerSource = 64
-    /// Sessions that begin one right after the other, and after those one in this time.
+    /// Sessions that may begin in direct succession; after those, one per this time.
     var sessionBurst: Int64 = 64
     var sessionNanoseconds: Int64 = 10_000_000_000
 
-    /// No budget at all: what a simulation shows to be harmful.
+    /// No budget at all: simulations use it to show the harm.
     static var unlimited: SourceBudgets {
         var budgets = SourceBudgets()
         budgets.zeroReachNanoseconds = .max
@@ -44,12 +45,12 @@ struct SourceBudgets: Hashable, Sendable {
         return budgets
     }
 
-    /// How far apart the samples of one message may lie, with segments so long.
+    /// How far apart the samples of one message may lie, for this segment length.
     func messageNanoseconds(segmentNanoseconds: Int64) -> Int64 {
         max(messageNanoseconds, segmentNanoseconds.multipliedReportingOverflow(by: 8).partialValue)
     }
 
-    /// The budget for files, of segments so long.
+    /// The budget for files, for this segment length.
     func files(segmentNanoseconds: Int64) -> Allowance {
         Allowance(
             burst: fileBurst,
@@ -57,13 +58,13 @@ struct SourceBudgets: Hashable, Sendable {
     }
 }
 
-/// A number of things that may be used at once, and comes back with time. It may be overdrawn: then nothing may be used until it has
-/// come back.
+/// An allowance that may be used at once and is replenished with time. It may be overdrawn: then nothing may be used until the
+/// debt is repaid.
 struct Allowance: Hashable, Sendable {
     private let burst: Int64
     private let nanosecondsEach: Int64
     private var used: Int64 = 0
-    /// Since when what is used comes back.
+    /// Since when the used amount is being replenished.
     private var sinceNanoseconds: Int64 = 0
 
     init(burst: Int64, nanosecondsEach: Int64) {
@@ -81,13 +82,13 @@ struct Allowance: Hashable, Sendable {
         sinceNanoseconds = used == 0 ? now : sinceNanoseconds + back * nanosecondsEach
     }
 
-    /// Uses so many.
+    /// Uses this amount.
     mutating func use(_ count: Int64, now: Int64) {
         bringBack(now: now)
         used.addClamped(count)
     }
 
-    /// How long nothing may be used, nanoseconds; 0: something may.
+    /// How long nothing may be used, nanoseconds; 0: something may be used now.
     mutating func pauseNanoseconds(now: Int64) -> Int64 {
         bringBack(now: now)
         guard used >= burst else { return 0 }

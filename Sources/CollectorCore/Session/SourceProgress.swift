@@ -1,6 +1,6 @@
 import Media
 
-/// What a source has done so far.
+/// The progress of a source.
 struct SourceProgress: Hashable, Sendable {
     var name: String
     var pictures: UInt64 = 0
@@ -12,7 +12,7 @@ struct SourceProgress: Hashable, Sendable {
     var newestNanoseconds: Int64?
     var isComplete = false
 
-    /// One line for people.
+    /// One line for log output.
     var summary: String {
         var parts: [String] = []
         if pictures > 0 { parts.append("\(pictures) pictures") }

@@ -10,33 +10,33 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
     private let settings: SessionSettings
     private(set) var introduction: SourceIntroduction
     private var segmenter: Segmenter<Payload>
-    /// Files that are open, by the segmenter's numbers.
+    /// Open files, by the segmenter's numbers.
     private var openSegments: [Int: SegmentKey] = [:]
     var intake: SourceIntake
     private var diary = ClockReporting()
     private(set) var progress: SourceProgress
-    /// The session it has a place in.
+    /// The session that it is part of.
     private var session: (name: String, zeroUTC: UTCTime, zero: Int64)?
-    /// Its files are closed: nothing more of it comes in this session.
+    /// Its files are closed: it records nothing more in this session.
     private var isClosed = false
     private var hasSaidGoodbye = false
-    /// It had its place in the session before the collector was started.
+    /// It was part of the session before the collector was started.
     private var isResumed = false
-    /// Somebody sends it now.
+    /// Whether an agent is sending it.
     private(set) var isConnected = true
     /// The last record of the present spool that was taken in.
     private(set) var through: UInt64 = 0
-    /// The same of the spools before it.
+    /// The same for the earlier spools.
     private var earlierSpools: [SessionManifest.SpoolEnd] = []
     private var files: Allowance
-    /// Media since a file was begun last.
+    /// Media since the last file was begun.
     private var bytesSinceOpening = 0
     private var fold: LedgerFold
-    /// It has begun too many files: its samples are not recorded until it may begin one again, and decoding can start.
+    /// It has begun too many files: its samples are not recorded until it may begin a file again, and decoding can start.
     private var isOverFiles = false
     /// Ranges of samples that were left out since the ledger last had room, and the last of them.
     private var leftOut = (ranges: 0, last: UInt64.max)
-    /// Past so many of them, what lies between them is left out, too: then they are one.
+    /// Above this number of ranges, the samples between them are left out too, so that they become one.
     private static var leftOutRanges: Int { 1_024 }
 
     init(_ introduction: SourceIntroduction, settings: SessionSettings) {
@@ -52,12 +52,12 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         progress = SourceProgress(name: introduction.name)
     }
 
-    /// A source that had a place in a session when an earlier collector was killed. It is expected to come back.
+    /// A source that was part of a session when an earlier collector was killed. It is expected to reconnect.
     init(
         resuming source: RecoveredSource, spools: [RecordedSpool], in manifest: SessionManifest,
         settings: SessionSettings
     ) {
-        // Where it has none yet, one that no agent has.
+        // If it has no spool yet, a random one that no agent has.
         let present = source.spool ?? .random()
         self.settings = settings
         files = settings.budgets.files(segmentNanoseconds: manifest.segmentNanoseconds)
@@ -90,7 +90,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
                         spool: recorded.spool.description, sequences: recorded.sequences))
             }
         }
-        // What it recorded in before; a segmenter with an open file has it as its first.
+        // The file that it was recording into; a segmenter with an open file numbers it first.
         if let open = source.open {
             let key = SegmentKey(
                 SourceKey(session: manifest.session, source: name),
@@ -100,15 +100,15 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         }
     }
 
-    /// What the disk has to do before anything else of a resumed source.
+    /// A job that has to precede all others of a resumed source.
     private(set) var reopening: Action?
 
     var name: String { introduction.name }
     var spool: SpoolID { introduction.spool }
     var hasJoined: Bool { session != nil }
-    /// One of its files has failed, and what of it is on disk is being found out.
+    /// One of its files has failed, and the records on disk are being determined.
     var isFailing = false
-    /// It has said goodbye, or will never come back.
+    /// It has ended, or will never come back.
     var hasEnded: Bool { isClosed && !isFailing }
 
     var manifestEntry: SessionManifest.Source {
@@ -117,7 +117,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
             tracks: segmenter.tracks.map(\.summary), isComplete: hasSaidGoodbye)
     }
 
-    /// Its spools, and how far each has come.
+    /// Its spools, and the progress of each.
     var spoolEnds: [SessionManifest.SpoolEnd] {
         guard through > 0 else { return earlierSpools }
         return earlierSpools
@@ -133,7 +133,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         return other == spool || earlierSpools.contains { $0.spool == identity }
     }
 
-    /// The same source before it has a place in a session; nil for one that nobody sends any more.
+    /// The same source outside of a session; nil for one that no agent is sending.
     var renewed: SourceRecorder? {
         guard isConnected, !isClosed else { return nil }
         var introduction = introduction
@@ -143,7 +143,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
 
     mutating func disconnect() { isConnected = false }
 
-    /// The source is back, perhaps with other tracks, another clock or another spool.
+    /// The source has reconnected, possibly with other tracks, another clock or another spool.
     /// - Parameter durable: the last of its records that is on disk.
     mutating func reopen(
         _ new: SourceIntroduction, durable: UInt64, at now: Instant
@@ -175,16 +175,16 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         }
     }
 
-    /// What was recorded behind that which is on disk is lost: it comes again, into another file.
+    /// Records after those on disk were lost: they are sent again, into another file.
     /// - Parameters:
-    ///   - source: what is on disk.
-    ///   - durable: the last record of its present spool up to which everything is.
-    /// - Returns: what was waiting for its fragment.
+    ///   - source: the records on disk.
+    ///   - durable: the last record of its present spool up to which everything is on disk.
+    /// - Returns: the amount that was waiting for its fragment.
     mutating func goBack(
         to source: RecoveredSource, durable: UInt64, in manifest: SessionManifest
     ) -> MediaAmount {
         let waiting = segmenter.pendingAmount
-        // Lines that wait stand for records that come again.
+        // Pending lines stand for records that are sent again.
         fold.forget()
         segmenter = Segmenter(
             settings: SegmenterSettings(segmentNanoseconds: manifest.segmentNanoseconds),
@@ -200,7 +200,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         return waiting
     }
 
-    /// Takes a place in a session.
+    /// Joins a session.
     /// - Parameter durable: the last of its records that is on disk.
     mutating func join(
         in manifest: SessionManifest, durable: UInt64, at now: Instant
@@ -208,7 +208,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         session = (manifest.session, manifest.zeroTime, manifest.zeroMonotonicNanoseconds)
         intake.zeroErrorNanoseconds = manifest.clock?.zeroErrorNanoseconds ?? 0
         if manifest.segmentNanoseconds != settings.segmentNanoseconds {
-            // A session that goes on after a restart keeps its grid.
+            // A session that is resumed after a restart keeps its segment grid.
             segmenter = Segmenter(
                 settings: SegmenterSettings(segmentNanoseconds: manifest.segmentNanoseconds),
                 formats: segmenter.upcomingTracks)
@@ -222,7 +222,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
     }
 
     /// Samples have come.
-    /// - Parameter rest: what of their message they are, where a part of it was on disk already.
+    /// - Parameter rest: which part of their message they are, where another part was already on disk.
     mutating func record(
         _ samples: Samples, payload: Payload, rest: PartialMessage? = nil, clocks: AgentClocks,
         zero: Int64, at now: Instant
@@ -244,7 +244,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         guard leftOut.ranges < Self.leftOutRanges else {
             return leaveOut(
                 samples, LostRecords.impossibleTimes,
-                "samples between too many others with times that cannot be true", at: now)
+                "samples between too many others with impossible times", at: now)
         }
         let longest = settings.budgets.messageNanoseconds(
             segmentNanoseconds: settings.segmentNanoseconds)
@@ -258,9 +258,10 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         else {
             return leaveOut(
                 samples, LostRecords.impossibleTimes,
-                "more samples with times that cannot be true than there is time for", at: now)
+                "too many samples with impossible times: there is no room for them before now",
+                at: now)
         }
-        // In another session these are other times.
+        // In another session, these would be other times.
         if let rest, isResumed { intake.goOn(after: rest.ends, formats: segmenter.upcomingTracks) }
         var placed = intake.place(
             samples, payload: payload, formats: segmenter.upcomingTracks, clocks: clocks,
@@ -278,7 +279,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
                 clocks: clocks, at: now)
     }
 
-    /// Samples that are not recorded: what they would have been goes into the ledger.
+    /// Leaves out samples: the ledger records how many, and when they would have been.
     private mutating func leaveOut(
         _ samples: Samples, _ cause: String, _ text: String, at now: Instant
     ) -> [Action] {
@@ -302,7 +303,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         ]
     }
 
-    /// Samples are missing, and the agent says why.
+    /// Samples are missing, for a reason that the agent reports.
     mutating func record(_ gap: GapRecord, at now: Instant) -> [Action] {
         progress.lostSamples.addClamped(gap.samples)
         through = gap.sequences.upperBound
@@ -320,7 +321,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
     }
 
     /// A track's format changes with the next record.
-    /// - Parameter isKnown: whether its number is in a ledger already.
+    /// - Parameter isKnown: whether a ledger already has its number.
     mutating func record(
         _ update: TrackUpdate, isKnown: Bool = false, at now: Instant
     ) -> [Action] {
@@ -337,7 +338,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
     }
 
     /// The source is complete.
-    /// - Parameter isKnown: whether its number is in a ledger already.
+    /// - Parameter isKnown: whether a ledger already has its number.
     mutating func record(
         _ goodbye: Goodbye, isKnown: Bool = false, clocks: AgentClocks, at now: Instant
     ) -> [Action] {
@@ -354,11 +355,11 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         ]
     }
 
-    /// Records have come that an earlier session has: they are no hole in this one.
+    /// Records have arrived that an earlier session has: they are no gap in this one.
     mutating func recordEarlier(_ sequences: ClosedRange<UInt64>, at now: Instant) -> [Action] {
         through = max(through, sequences.upperBound)
         let spool = spool.description
-        // They are on disk: the line stands for itself.
+        // They are on disk: the line takes no record numbers.
         return ledgerAtOnce(.earlier, at: now) {
             $0.firstSequence = sequences.lowerBound
             $0.lastSequence = sequences.upperBound
@@ -372,7 +373,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         ledgerAtOnce(.resumed, at: now) { $0.text = text }
     }
 
-    /// Writes what is pending where it has waited too long.
+    /// Writes pending data that has waited too long.
     mutating func tick(clocks: AgentClocks, at now: Instant) -> [Action] {
         guard hasJoined else { return [] }
         let waited = fold.isWaiting ? fold.tick(now: now.monotonic).map(line) : []
@@ -381,7 +382,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
 
     /// Finishes the source's files.
     mutating func close(clocks: AgentClocks, at now: Instant) -> [Action] {
-        // What is measured behind its goodbye is nothing of its recording.
+        // Clock measurements after its goodbye do not belong to its recording.
         let wasClosed = isClosed
         isClosed = true
         progress.isComplete = true
@@ -409,7 +410,7 @@ extension SourceRecorder {
         }
     }
 
-    /// What was noticed of clocks and stamps, as lines.
+    /// Lines for observations about clocks and stamps.
     private mutating func noticed(_ notices: [IntakeNotice], at now: Instant) -> [Action] {
         var actions: [Action] = []
         for notice in notices {
@@ -419,7 +420,7 @@ extension SourceRecorder {
         return actions
     }
 
-    /// Gives a fragment what has been learned of its clock since the one before; what is worth a line comes back.
+    /// Adds to a fragment the clock exchanges learned since the previous one; returns the lines to log.
     private mutating func writeDown(
         _ clocks: AgentClocks, in fragment: inout FragmentPlan<Payload>, at now: Instant
     ) -> [Action] {
@@ -468,7 +469,7 @@ extension SourceRecorder {
         }
     }
 
-    /// A line for the ledger, now or when there is room for it.
+    /// Adds a line to the ledger, now or when there is room for it.
     private mutating func ledger(
         _ kind: LedgerEntry.Kind, at now: Instant, sequences: ClosedRange<UInt64>? = nil,
         _ fill: (inout LedgerEntry) -> Void
@@ -479,7 +480,7 @@ extension SourceRecorder {
         ).map(line)
     }
 
-    /// A line for the ledger that nothing may hold up; none where the ledger is so long that it could not be read any more.
+    /// Adds a line to the ledger without delay; none where the ledger would become too long to be read.
     private mutating func ledgerAtOnce(
         _ kind: LedgerEntry.Kind, at now: Instant, sequences: ClosedRange<UInt64>? = nil,
         _ fill: (inout LedgerEntry) -> Void
@@ -505,7 +506,7 @@ extension SourceRecorder {
 
     private func line(_ line: LedgerFold.Line) -> Action {
         guard let session else { preconditionFailure("a ledger belongs to a session") }
-        // A line may have waited, and be of the spool before.
+        // A line may have been pending, and belong to the previous spool.
         let own = line.entry.spool.flatMap(SpoolID.init(hexadecimal:)) ?? spool
         let records =
             line.sequences.isEmpty

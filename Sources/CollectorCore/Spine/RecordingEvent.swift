@@ -1,32 +1,35 @@
 import Archive
 import Media
 
-/// Something that has happened to recordings, as the disk thread has done it: what it speaks of is written when it is said.
+/// An event of recordings, published after the disk thread has completed it: what it describes is already written.
 enum RecordingEvent: Sendable {
-    /// A session has a description, or another one.
+    /// A session has a description, or a new one.
     case sessionDescribed(SessionManifest)
     /// Its files are final, and so is its description.
     case sessionEnded(SessionManifest)
     case sessionRemoved(String)
-    /// A source has its place in a session.
+    /// Another program has changed a session: retimed it (its segments have new revisions), imported, named, protected or removed
+    /// it. Its files have to be read again.
+    case sessionChanged(String)
+    /// A source has joined a session.
     case sourceBegan(SourceKey)
-    /// A source has said that nothing more of it comes.
+    /// A source has ended.
     case sourceEnded(SourceKey)
-    /// After a file of it failed: its files and its ledger have been put in order, and are to be read again.
+    /// After a file of the source failed: its files and its ledger have been put in order, and have to be read again.
     case sourceMended(SourceKey)
-    /// A file is going to be written; it is there from its first fragment on.
+    /// A file is about to be written; it exists from its first fragment on.
     case segmentBegan(SegmentKey, SegmentPlan, sessionZero: UTCTime)
     case fragmentAppended(SegmentKey, AppendedFragment)
-    /// What a power cut leaves of a growing file, in bytes from its beginning.
+    /// The durable size of a growing file, in bytes: what remains after a power cut.
     case durable(SegmentKey, upTo: UInt64)
     /// It is an ordinary MP4 now.
     case segmentFinished(SegmentKey, sizeBytes: UInt64, sessionZero: UTCTime, took: Duration)
     case segmentRemoved(SegmentKey, cause: String)
-    /// A line of a ledger: a gap, or what else the media cannot say.
-    /// - offset: where it begins in the ledger's file, bytes: it tells the line from others of the same words.
+    /// A ledger line: a gap, or something else that the media cannot express.
+    /// - offset: its byte offset in the ledger; it identifies the line among lines with the same text.
     case noted(SourceKey, LedgerEntry, offset: UInt64)
 
-    /// Kinds of events, for those who want some of them.
+    /// Kinds of events that a listener can select.
     struct Kinds: OptionSet, Hashable, Sendable {
         let rawValue: UInt16
 
@@ -34,7 +37,7 @@ enum RecordingEvent: Sendable {
         static let sessions = Kinds(rawValue: 1)
         /// Files begin and end.
         static let segments = Kinds(rawValue: 2)
-        /// Several a second for every source.
+        /// Several events a second for every source.
         static let fragments = Kinds(rawValue: 4)
         static let ledgers = Kinds(rawValue: 8)
 
@@ -43,8 +46,8 @@ enum RecordingEvent: Sendable {
 
     var kind: Kinds {
         switch self {
-        case .sessionDescribed, .sessionEnded, .sessionRemoved, .sourceBegan, .sourceEnded,
-            .sourceMended, .segmentRemoved:
+        case .sessionDescribed, .sessionEnded, .sessionRemoved, .sessionChanged, .sourceBegan,
+            .sourceEnded, .sourceMended, .segmentRemoved:
             .sessions
         case .segmentBegan, .segmentFinished: .segments
         case .fragmentAppended, .durable: .fragments
@@ -52,11 +55,11 @@ enum RecordingEvent: Sendable {
         }
     }
 
-    /// The session that it is about.
+    /// The session that the event belongs to.
     var session: String {
         switch self {
         case .sessionDescribed(let manifest), .sessionEnded(let manifest): manifest.session
-        case .sessionRemoved(let session): session
+        case .sessionRemoved(let session), .sessionChanged(let session): session
         case .sourceBegan(let source), .sourceEnded(let source), .sourceMended(let source),
             .noted(let source, _, _):
             source.session
@@ -68,20 +71,20 @@ enum RecordingEvent: Sendable {
     }
 }
 
-/// A fragment that has been written, and where.
+/// A fragment that has been written, and its position.
 struct AppendedFragment: Hashable, Sendable {
-    /// Its bytes in the file.
+    /// Its byte range in the file.
     var bytes: Range<UInt64>
-    /// Where its earliest sample is presented on the session's timeline, nanoseconds.
+    /// Presentation time of its earliest sample on the session's timeline, nanoseconds.
     var startNanoseconds: Int64
-    /// How much later the last of its samples ends.
+    /// Time from there to the end of its last sample.
     var durationNanoseconds: Int64
-    /// Whether decoding can begin with it.
+    /// Whether decoding can start with it.
     var beginsDecodable: Bool
 }
 
 extension AppendedFragment {
-    /// - Parameter plan: of the file that it was written to.
+    /// - Parameter plan: the plan of the file that it was written to.
     init<Payload>(_ fragment: FragmentPlan<Payload>, of plan: SegmentPlan, bytes: Range<UInt64>) {
         self.bytes = bytes
         var begin = Int64.max

@@ -2,20 +2,20 @@ import Archive
 import Dispatch
 import Synchronization
 
-/// Carries what happens to recordings from the disk thread to whoever listens: the catalog, the log and the metrics, and whoever shows,
-/// uploads or counts recordings.
+/// Distributes events of recordings from the disk thread to listeners: the catalog, the log, the metrics, and anything else that
+/// shows, uploads or counts recordings.
 ///
-/// It never makes the disk thread wait. Each listener has a bounded queue of its own; what does not fit is lost to that listener, which is
-/// told of which sessions it has lost something, and reads them again: the files are the truth. Where nobody listens to a kind of
-/// events, none is made.
+/// It never blocks the disk thread. Each listener has its own bounded queue. Events that do not fit are lost to that listener; it
+/// is notified of the sessions concerned, and reads their files again, which are authoritative. Events of a kind without a
+/// listener are not created.
 final class Spine: Sendable {
     private let listeners = Mutex<[SpineListener]>([])
-    /// Kinds that anybody listens to, ``RecordingEvent/Kinds``.
+    /// Kinds that any listener has selected, ``RecordingEvent/Kinds``.
     private let heard = Atomic<UInt16>(0)
 
     init() {}
 
-    /// Somebody listens from now on.
+    /// Adds a listener.
     func add(_ listener: SpineListener) {
         listeners.withLock { listeners in
             listeners.append(listener)
@@ -30,12 +30,12 @@ final class Spine: Sendable {
         }
     }
 
-    /// Whether anybody listens to such events.
+    /// Whether any listener has selected such events.
     func hears(_ kinds: RecordingEvent.Kinds) -> Bool {
         heard.load(ordering: .acquiring) & kinds.rawValue != 0
     }
 
-    /// Says what has happened, in its order. Never blocks.
+    /// Publishes events, in order. Never blocks.
     func say(_ events: [RecordingEvent]) {
         guard !events.isEmpty else { return }
         for listener in listeners.withLock({ $0 }) { listener.hear(events) }
@@ -46,21 +46,21 @@ final class Spine: Sendable {
     }
 }
 
-/// One listener's queue. Any thread may take from it; one should.
+/// One listener's queue. Any thread may read it; only one should.
 final class SpineListener: Sendable {
-    /// What was heard since it was taken last.
+    /// The events since it was last read.
     struct Heard: Sendable {
         var events: [RecordingEvent] = []
-        /// Sessions of which something was lost since then; ``events`` may hold others of theirs.
+        /// Sessions with lost events since then; ``events`` may contain other events of these sessions.
         var lost = Lost.nothing
     }
 
-    /// What a slow listener did not get.
+    /// The events that a slow listener has lost.
     enum Lost: Hashable, Sendable {
         case nothing
-        /// Of these sessions something.
+        /// Events of these sessions.
         case sessions(Set<String>)
-        /// Of so many sessions that they are not counted any more.
+        /// Events of too many sessions to list.
         case everything
     }
 
@@ -70,8 +70,8 @@ final class SpineListener: Sendable {
     private let wake: @Sendable () -> Void
 
     /// - Parameters:
-    ///   - capacity: how many events wait at most.
-    ///   - wake: called when something waits and nothing did before. It must not block.
+    ///   - capacity: maximum number of queued events.
+    ///   - wake: called when the queue becomes non-empty. It must not block.
     init(
         _ kinds: RecordingEvent.Kinds, capacity: Int,
         wake: @escaping @Sendable () -> Void = {}
@@ -81,7 +81,7 @@ final class SpineListener: Sendable {
         self.wake = wake
     }
 
-    /// What has been heard since the last call.
+    /// The events since the last call.
     func take() -> Heard {
         heard.withLock { heard in
             defer { heard = Heard() }
@@ -106,7 +106,7 @@ final class SpineListener: Sendable {
 }
 
 extension SpineListener.Lost {
-    /// So many sessions are told apart.
+    /// Maximum number of sessions that are listed.
     private static var mostSessions: Int { 256 }
 
     mutating func add(_ session: String) { formUnion(.sessions([session])) }

@@ -1,24 +1,24 @@
 import Media
 import Wire
 
-/// Keeps one source, or one address, from filling the log: a number of lines at once, then one in ten seconds that says how many there
-/// were. A value.
+/// Keeps one source, or one address, from flooding the log: a burst of lines, then one line every ten seconds with the number of
+/// suppressed ones. A value.
 struct LogBudget: Sendable {
-    /// Lines at once: a source that begins, is cut off and comes back a few times.
+    /// Burst: lines of a source that starts, disconnects and reconnects a few times.
     private static let burst: Int64 = 40
     private static let pauseNanoseconds: Int64 = 10_000_000_000
-    /// Names that are remembered; past it all are forgotten, and begin anew.
+    /// Maximum number of names; above it all are forgotten, and start anew.
     private static let maximumNames = 16_384
 
     private var lines: [String: (allowance: Allowance, heldBack: UInt64)] = [:]
 
-    /// The line as it is to be written; nil: it is not.
+    /// The line to write; nil: it is suppressed.
     mutating func pass(_ line: LinkLog, now: Int64) -> LinkLog? {
-        // Errors are few, each has its own brake, and nobody should miss one.
+        // Errors are few, each is rate-limited where it occurs, and none should be missed.
         guard line.level != .error,
             let owner = line.metadata["source"] ?? line.metadata["address"]
         else { return line }
-        // A warning does not wait behind what is said in passing.
+        // Each level has its own budget: a warning does not wait behind information lines.
         let name = "\(owner) \(line.level)"
         if lines.count >= Self.maximumNames { lines.removeAll() }
         var own =
@@ -32,7 +32,7 @@ struct LogBudget: Sendable {
         own.allowance.use(1, now: now)
         guard own.heldBack > 0 else { return line }
         var line = line
-        line.text += " (and \(own.heldBack) lines before, held back: there were too many)"
+        line.text += " (and \(own.heldBack) earlier lines suppressed: too many)"
         own.heldBack = 0
         return line
     }

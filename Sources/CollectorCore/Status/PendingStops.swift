@@ -1,16 +1,16 @@
 import Control
 import Wire
 
-/// Sessions that people have stopped, and who waits for which to be finished.
+/// Stopped sessions, and the requests that wait for them to be finished.
 struct PendingStops: Sendable {
     private var waiting: [(question: ControlServer.Question, session: StoppedSession)] = []
 
-    /// Somebody waits for the end of a session that has been ended.
+    /// A request waits for the end of a session that has been ended.
     mutating func wait(_ question: ControlServer.Question, for session: StoppedSession) {
         waiting.append((question, session))
     }
 
-    /// A session is finished: the answers that are due.
+    /// A session is finished: returns the answers that are due.
     mutating func finished(
         _ name: String
     ) -> [(question: ControlServer.Question, reply: ControlReply.Reply)] {

@@ -2,19 +2,19 @@ import Media
 import Operations
 import Wire
 
-/// What has become of each source since the collector was started, through whatever sessions: for people who watch. A value that is told
-/// what happens; counts only grow.
+/// Counters of each source since the collector was started, across sessions, for monitoring. A value that is updated with events;
+/// counters only grow.
 struct SourceCounters: Sendable {
-    /// Some forty lines of metrics each. A collector with more sources says how many it leaves out.
+    /// Each has some forty lines of metrics. A collector with more sources reports how many it omits.
     static let maximumSources = 512
-    /// A source that is gone stays in sight for so long.
+    /// A disconnected source remains visible for this long.
     static let forgottenAfterNanoseconds: Int64 = 3_600_000_000_000
 
     struct Tally: Sendable {
         var agent = ""
         var software = ""
         var isConnected = false
-        /// When it was heard of last.
+        /// When it was last heard.
         var heardNanoseconds: Int64 = 0
         var connections: UInt64 = 0
         var pictures: UInt64 = 0
@@ -29,30 +29,30 @@ struct SourceCounters: Sendable {
         var healthNanoseconds: Int64 = 0
         fileprivate var spool: SpoolID?
         fileprivate var newest: UInt64 = 0
-        /// Since when something has been here that is not durable, with nothing having become so meanwhile.
+        /// Since when records have been waiting to become durable, without any progress in the meantime.
         var unpersistedSinceNanoseconds: Int64?
     }
 
-    /// Every cause there is, so that a count that begins to grow grows from zero.
+    /// All causes, so that each counter starts at zero and its first increase is visible.
     private static let noGaps = Dictionary(
         uniqueKeysWithValues: (GapCause.allCases.map(\.description) + LostRecords.own)
             .map { (label($0), SourceStatus.Gaps()) })
 
     private var sourceCounters: [String: Tally] = [:]
-    /// Of all sources, also of those that are left out.
+    /// Total of all sources, including omitted ones.
     private(set) var writtenBytes: UInt64 = 0
-    /// How often a source was left out.
+    /// How often a source was omitted.
     private(set) var omitted: UInt64 = 0
 
     subscript(name: String) -> Tally? { sourceCounters[name] }
 
-    /// Sources that are followed.
+    /// The tracked sources.
     var names: Dictionary<String, Tally>.Keys { sourceCounters.keys }
 
-    /// A cause as metrics call it.
+    /// The name of a cause in metrics.
     private static func label(_ cause: String) -> String { cause.replacing(" ", with: "_") }
 
-    /// A source has come, or come back.
+    /// A source has connected or reconnected.
     mutating func opened(_ source: OpenedSource, at now: Int64) {
         if sourceCounters[source.name] == nil {
             guard makeRoom() else {
@@ -94,8 +94,8 @@ struct SourceCounters: Sendable {
         }
     }
 
-    /// Something is missing.
-    /// - Parameter samples: as far as it is known how many.
+    /// Samples are missing.
+    /// - Parameter samples: their number, as far as it is known.
     mutating func missed(_ samples: UInt64, of name: String, cause: String) {
         guard let index = sourceCounters.index(forKey: name) else { return }
         var gaps = sourceCounters.values[index].gaps[Self.label(cause)] ?? SourceStatus.Gaps()
@@ -107,7 +107,7 @@ struct SourceCounters: Sendable {
 
     mutating func reported(_ health: SourceHealth, of name: String, at now: Int64) {
         change(name, at: now) { counters in
-            // Levels come with some reports only.
+            // Only some reports contain levels.
             let sound = health.sound ?? counters.health?.sound
             counters.health = health
             counters.health?.sound = sound
@@ -130,7 +130,7 @@ struct SourceCounters: Sendable {
 
     mutating func segmentFinished(of name: String) { sourceCounters[name]?.segmentsFinished += 1 }
 
-    /// Forgets who has been gone for long enough.
+    /// Forgets sources that have been disconnected for long enough.
     mutating func forget(at now: Int64) {
         guard
             sourceCounters.values.contains(where: {
@@ -142,7 +142,7 @@ struct SourceCounters: Sendable {
         }
     }
 
-    /// Whether one more can be followed; who has been gone for longest makes room.
+    /// Whether one more source can be tracked; the source that has been disconnected longest makes room.
     private mutating func makeRoom() -> Bool {
         guard sourceCounters.count >= Self.maximumSources else { return true }
         let gone = sourceCounters.filter { !$0.value.isConnected }
@@ -152,7 +152,7 @@ struct SourceCounters: Sendable {
         return true
     }
 
-    /// Changes the counts of a source in place; of a source that is left out there is none.
+    /// Changes a source's counters in place; an omitted source has none.
     private mutating func change(_ name: String, at now: Int64, _ body: (inout Tally) -> Void) {
         guard let index = sourceCounters.index(forKey: name) else { return }
         body(&sourceCounters.values[index])

@@ -3,9 +3,9 @@ import Media
 import Operations
 import Wire
 
-/// Makes a ``CollectorStatus`` of what is known at one moment and was at the moments before: rates of totals.
+/// Builds a ``CollectorStatus`` from the present and earlier measurements: rates from totals.
 struct StatusBuilder {
-    /// How far back the rate reaches by which the disk fills, and how often it is looked at.
+    /// The time span over which the disk's fill rate is calculated, and the interval of its measurements.
     private static let rateNanoseconds: Int64 = 600_000_000_000
     private static let lookNanoseconds: Int64 = 10_000_000_000
 
@@ -16,14 +16,14 @@ struct StatusBuilder {
 
     private var last: [String: Totals] = [:]
     private var lastNanoseconds: Int64?
-    /// What had been written when, oldest first.
+    /// Totals of written bytes over time, oldest first.
     private var written: [(nanoseconds: Int64, bytes: UInt64)] = []
 
-    /// What is known elsewhere of the disk and of the tracker.
+    /// Measurements of the disk and of the tracker.
     struct Surroundings {
         var disk = DiskStatistics.Figures()
         var diskBusySeconds = 0.0
-        /// What has to stay free; none: the default for the disk.
+        /// Minimum free space; none: the default for the disk.
         var reserveBytes: UInt64?
         var removesOldSegments = false
         var refusedConnections: [ConnectionRefusal: UInt64] = [:]
@@ -40,7 +40,7 @@ struct StatusBuilder {
             session: recorder.sessionName,
             sources: sources(of: engine, sessionNow: sessionNow, now: now),
             trouble: surroundings.isEntranceShut
-                ? "no agent can connect any more, the collector is ending" : engine.trouble)
+                ? "no agent can be admitted any more; the collector is ending" : engine.trouble)
         status.sessionSeconds = sessionNow.map { Double($0) / 1e9 }
         status.sessionsBegun = engine.counts.sessionsBegun
         status.sessionsEnded = engine.counts.sessionsEnded
@@ -75,11 +75,11 @@ struct StatusBuilder {
         return disk
     }
 
-    /// Bytes per second since the oldest look that is kept.
+    /// Bytes per second since the oldest measurement that is kept.
     private mutating func writingRate(_ bytes: UInt64, now: Int64) -> Double? {
         if now - (written.last?.nanoseconds ?? .min / 2) >= Self.lookNanoseconds {
             written.append((now, bytes))
-            // The one before the oldest that is young enough: a whole span, not less.
+            // Keeps one measurement older than the span, so that the span is covered completely.
             while written.count > 1, now - written[1].nanoseconds >= Self.rateNanoseconds {
                 written.removeFirst()
             }
@@ -101,7 +101,7 @@ struct StatusBuilder {
             let counters = engine.sourceCounters[name] ?? SourceCounters.Tally()
             var source = SourceStatus(name: name, counters, now: now)
             totals[name] = Totals(pictures: counters.pictures, bytes: counters.receivedBytes)
-            // Less than before has only who had been forgotten.
+            // A counter only decreases when its source was forgotten in between.
             if let before = last[name], seconds > 0, counters.pictures >= before.pictures,
                 counters.receivedBytes >= before.bytes
             {
@@ -115,7 +115,7 @@ struct StatusBuilder {
                         offsetNanoseconds: $0.offsetNanoseconds,
                         boundNanoseconds: $0.boundNanoseconds, skewPPB: $0.skewPartsPerBillion)
                 }
-                // What is stopped on purpose is not late.
+                // A source that was stopped deliberately is not late.
                 if let sessionNow, source.isRecorded, !(source.isConnected && source.isStopped),
                     let newest = recorder.progress.newestNanoseconds
                 {
@@ -131,7 +131,7 @@ struct StatusBuilder {
 }
 
 extension SourceStatus {
-    /// What is counted of a source.
+    /// The metrics of a source.
     fileprivate init(name: String, _ counters: SourceCounters.Tally, now: Int64) {
         self.init(name: name)
         agent = counters.agent

@@ -170,8 +170,4 @@ final class LoadSource {
 }
 
 /// `CLOCK_MONOTONIC`, nanoseconds.
-func now() -> Int64 {
-    var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &time)
-    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
-}
+func now() -> Int64 { SystemClock.monotonic.nowNanoseconds }

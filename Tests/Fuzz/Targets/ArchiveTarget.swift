@@ -1,5 +1,6 @@
 import Archive
 import Glibc
+import Library
 import Media
 
 /// A session's directory, as somebody may have left or made it: everything that reads archives, and the recovery that mends them.

@@ -2,57 +2,58 @@ import Archive
 import Media
 import Wire
 
-/// What of every source is safe, by spool: the one owner of that knowledge.
+/// Which records of every source are durable, by spool: the only owner of that knowledge.
 ///
-/// A record that it calls durable is on disk, in a file or as a ledger's line, or the ledger says why it never will be; nothing that it
-/// has called durable is ever taken back.
+/// A durable record is on disk, in a file or as a ledger line, or the ledger says why it never will be. A record that was
+/// reported as durable stays so.
 ///
-/// It outlives sessions, because the last acknowledgement of a source is due after its session has ended. Besides what is durable it
-/// keeps, for as long as agents may send it again, what lay on disk when the collector began with a spool: an agent resumes after the
-/// last record up to which everything is durable, and of what follows some may be there too. Sound waits for pictures, lines of a
-/// ledger wait for nothing, and a message may have been divided between two fragments.
+/// It outlives sessions, because the last acknowledgement of a source is due after its session has ended. It also keeps the
+/// records that were on disk when the collector began with a spool, for as long as agents may send them again. An agent resumes
+/// after the last record up to which everything is durable, and later records may be on disk too. Audio waits for pictures,
+/// ledger lines wait for nothing, and a message may have been divided between two fragments.
 struct DurableRecords: Sendable {
-    /// What a message with samples is.
+    /// The state of a message with samples.
     enum Verdict: Sendable {
-        /// Nothing of it is on disk.
+        /// None of it is on disk.
         case new
-        /// These parts of it are to be recorded; so much is on disk already.
+        /// These parts of it are to be recorded; the amount `known` is already on disk.
         case partlyKnown([(Samples, PartialMessage)], known: MediaAmount)
     }
 
-    /// An agent has a new spool at every start until it keeps one on disk; older ones never come back in practice.
+    /// An agent has a new spool at every start until it keeps one on disk; older ones practically never come back.
     private static let maximumSpoolsPerSource = 8
 
     fileprivate struct Spool: Sendable {
         let id: SpoolID
         var durable = SequenceSet()
-        /// The number of its goodbye, if that was on disk when the collector began with it.
+        /// The number of its goodbye, if that was on disk when the collector began with the spool.
         var goodbye: UInt64?
-        /// What was on disk when the collector began with it, until its agent has gone past that.
+        /// The records that were on disk when the collector began with the spool, until its agent has passed them.
         var archived: RecordedSpool?
-        /// What of it the present session has, or says of it that an earlier one has it.
+        /// The records of it that the present session has, or whose presence in an earlier session its ledger records.
         var told = SequenceSet()
-        /// The newest sample of each track that was given out to be recorded although some of its message was on disk.
+        /// The newest sample of each track that was passed on to be recorded although part of its message was on disk.
         var givenOut: [TrackKind: UInt64] = [:]
-        /// What files lost that failed when their session had ended already: said in a ledger that need not be durable yet.
+        /// Records lost in files that failed after their session had ended: a ledger records them, in a line that need not be
+        /// durable yet.
         var writtenOff = SequenceSet()
     }
 
-    /// By source; each with the spool that was used last at the end.
+    /// By source; the most recently used spool is last.
     private var spools: [String: [Spool]] = [:]
-    /// Whether any spool has something archived: only then is there anything to look up.
+    /// Whether any spool has archived records: only then is there anything to look up.
     private var hasArchived = false
 
     init() {}
 
-    /// What an earlier collector has left on disk.
-    /// - Parameter session: the session that goes on; its ledgers speak of everything that is on disk of its own spools.
+    /// Takes over the records that an earlier collector left on disk.
+    /// - Parameter session: the session that is resumed; its ledgers cover everything that is on disk of its own spools.
     init(_ recorded: [String: [RecordedSpool]], session: RecoveredSession? = nil) {
         spools = recorded.mapValues { own in
             own.map {
                 var spool = Spool(id: $0.spool, durable: $0.sequences)
                 spool.goodbye = $0.hasGoodbye ? $0.goodbye : nil
-                // Where everything up to the last record is there, agents go on behind it.
+                // Where every record up to the last one is on disk, agents continue after it.
                 spool.archived = $0.sequences.highest > 0 ? $0 : nil
                 return spool
             }
@@ -66,19 +67,19 @@ struct DurableRecords: Sendable {
         for source in Array(spools.keys) { forgetOldSpools(of: source) }
     }
 
-    // MARK: What is durable
+    // MARK: Durable records
 
-    /// The number up to which every record is durable; 0 for a spool never seen.
+    /// The number up to which every record is durable; 0 for an unknown spool.
     func persisted(source: String, spool: SpoolID) -> UInt64 {
         self[source, spool]?.durable.watermark ?? 0
     }
 
-    /// All that is durable of a spool.
+    /// All durable records of a spool.
     func durable(source: String, spool: SpoolID) -> SequenceSet {
         self[source, spool]?.durable ?? SequenceSet()
     }
 
-    /// A spool that has not been seen before begins after `received`.
+    /// Registers a new spool that begins after `received`.
     mutating func begin(source: String, spool: SpoolID, received: UInt64) {
         guard self[source, spool] == nil else { return }
         spools[source, default: []].append(
@@ -102,18 +103,18 @@ struct DurableRecords: Sendable {
         return watermark > before ? watermark : nil
     }
 
-    /// A ledger is to say that records never will be on disk.
+    /// A ledger is to record that records will never be on disk.
     mutating func writeOff(_ records: ClosedRange<UInt64>, of source: String, spool: SpoolID) {
         change(source, spool) { $0.writtenOff.insert(records) }
     }
 
-    // MARK: What comes again
+    // MARK: Repeated records
 
-    /// A source goes on behind what is on disk of it, as if the collector had just been started.
-    /// - Parameter recorded: what was found on disk of its spools; the present session has that.
+    /// A source continues after what is on disk of it, as if the collector had just been started.
+    /// - Parameter recorded: the records found on disk of its spools; the present session has them.
     mutating func restart(_ source: String, recorded: [RecordedSpool]) {
         for index in spools[source]?.indices ?? 0..<0 {
-            // All that was given out is on disk, or comes again.
+            // Everything that was passed on is on disk, or will be sent again.
             spools[source]?[index].givenOut = [:]
             let id = spools[source]?[index].id
             if !recorded.contains(where: { $0.spool == id }) {
@@ -127,9 +128,9 @@ struct DurableRecords: Sendable {
             change(source, found.spool) { spool in
                 var known = found
                 known.sequences.formUnion(spool.durable)
-                // Explained, though the line may not be durable yet.
+                // Explained, although the line may not be durable yet.
                 known.sequences.formUnion(spool.writtenOff)
-                // Where nothing was to be looked up any more, everything was told.
+                // Where nothing was left to look up, everything was accounted for.
                 if spool.archived == nil { spool.told = known.sequences }
                 spool.told.formUnion(found.sequences)
                 spool.archived = known.sequences.highest > 0 ? known : nil
@@ -139,18 +140,18 @@ struct DurableRecords: Sendable {
         forgetOldSpools(of: source)
     }
 
-    /// The spools of a source whose agent has not gone past what was on disk of them.
+    /// The spools of a source whose agent has not passed the records that were on disk.
     func archivedSpools(of source: String) -> [SpoolID] {
         spools[source]?.filter { $0.archived != nil }.map(\.id) ?? []
     }
 
-    /// Looks at samples that have come.
+    /// Classifies received samples.
     mutating func judge(_ samples: Samples, of source: String, spool: SpoolID) -> Verdict {
         guard hasArchived, let own = self[source, spool], let archived = own.archived else {
             return .new
         }
         guard samples.firstSequence <= archived.sequences.highest else {
-            // The first that is past all of it; from here on nothing has to be looked up.
+            // The first samples after all of it; from here on nothing has to be looked up.
             let rest = PartialMessage(
                 ends: own.ends(of: TrackKind.allCases, before: samples.firstSequence, archived))
             change(source, spool) {
@@ -173,7 +174,7 @@ struct DurableRecords: Sendable {
         return archived.sequences.missing(in: sequences)
     }
 
-    /// Parts of a record that are on disk, and of which the present session says nothing yet: an earlier one has them.
+    /// Parts of a record that are on disk and that the present session does not account for yet: an earlier session has them.
     mutating func takeUntold(
         _ sequences: ClosedRange<UInt64>, of source: String, spool: SpoolID
     ) -> [ClosedRange<UInt64>] {
@@ -188,7 +189,7 @@ struct DurableRecords: Sendable {
         return untold
     }
 
-    /// What the present session lacks of a spool in front of something that it has.
+    /// Records of a spool that the present session lacks before a record that it has.
     func holes(of source: String, spool: SpoolID, behind last: UInt64) -> [ClosedRange<UInt64>] {
         guard archived(source, spool) != nil, let told = self[source, spool]?.told,
             told.highest > last
@@ -196,12 +197,12 @@ struct DurableRecords: Sendable {
         return told.missing(in: last + 1...told.highest)
     }
 
-    /// All that was on disk of a spool when the collector began with it, if its agent has not gone past that.
+    /// All records of a spool that were on disk when the collector began with it, if its agent has not passed them.
     func archivedSequences(of source: String, spool: SpoolID) -> SequenceSet {
         archived(source, spool)?.sequences ?? SequenceSet()
     }
 
-    /// The next session has nothing yet.
+    /// The next session has no records yet.
     mutating func sessionEnded() {
         for source in spools.keys {
             for index in spools[source]?.indices ?? 0..<0 {
@@ -210,7 +211,7 @@ struct DurableRecords: Sendable {
         }
     }
 
-    // MARK: Inside
+    // MARK: Implementation
 
     private subscript(source: String, spool: SpoolID) -> Spool? {
         spools[source]?.first { $0.id == spool }
@@ -229,7 +230,7 @@ struct DurableRecords: Sendable {
         body(&spools.values[place][index])
     }
 
-    /// Of those whose agents have gone past what was on disk, the last are kept.
+    /// Of the spools whose agents have passed what was on disk, only the last are kept.
     private mutating func forgetOldSpools(of source: String) {
         guard var own = spools[source] else { return }
         var excess = own.count { $0.archived == nil } - Self.maximumSpoolsPerSource
@@ -251,7 +252,7 @@ extension DurableRecords: DurabilityLookup {
 }
 
 extension DurableRecords.Spool {
-    /// Where tracks stand before a record, if that is on disk: a track of which something was recorded since goes on behind it.
+    /// Where tracks end before a record, if that record is on disk: a track that was recorded since continues after that.
     fileprivate func ends(
         of tracks: [TrackKind], before sequence: UInt64, _ archived: RecordedSpool
     ) -> [TrackKind: TrackEnd] {

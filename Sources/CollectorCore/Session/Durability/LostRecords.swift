@@ -1,19 +1,19 @@
 import Archive
 import Media
 
-/// How losses are called that nobody but the collector has.
+/// Names of the loss causes that only the collector has.
 enum LostRecords {
     static let writeFailed = "write failed"
     static let restart = "restart"
     static let tooManyFiles = "too many files"
     static let impossibleTimes = "impossible times"
-    /// Those that agents have no cause for.
+    /// The causes that agents do not have.
     static let own = [writeFailed, tooManyFiles, impossibleTimes]
 }
 
-// What was taken in and is not on disk: a source's file failed, or an earlier collector was killed.
+// Records that were received and are not on disk: a source's file failed, or an earlier collector was killed.
 extension SessionRecorder {
-    /// A file of a source has failed: the session does not end before it is known what has to come again.
+    /// A file of a source has failed: the session does not end before it is known which records have to be sent again.
     mutating func failed(_ id: SourceKey) {
         if sessionName == id.session { sources[id.source]?.value.isFailing = true }
     }
@@ -23,7 +23,7 @@ extension SessionRecorder {
         sessionName == rescued.id.session && sources[rescued.id.source]?.value.hasJoined == true
     }
 
-    /// Goes on with a source of which a file failed, behind what is on disk; the rest comes again.
+    /// Continues a source with a failed file after the records that are on disk; the rest is sent again.
     mutating func goOn(_ rescued: RescuedSource, at now: Instant) -> [Action] {
         let name = rescued.id.source
         guard let manifest, let spool = sources[name]?.value.spool else {
@@ -35,15 +35,15 @@ extension SessionRecorder {
             sources[name]?.value.goBack(
                 to: rescued.source, durable: durable.persisted(source: name, spool: spool),
                 in: manifest) ?? MediaAmount()
-        // An agent that was waiting for the last acknowledgement has to come back.
+        // An agent that was waiting for the last acknowledgement has to reconnect.
         lastRecordNanoseconds = now.monotonic
         return found + [
             .job(.goOn(rescued.id)), .released(source: name, waiting), writeManifest(),
         ]
     }
 
-    /// A file of a session that has ended failed: what of it is not on disk is lost, and the ledger says so. Its agent still has
-    /// it, but there is no session left that it belongs to.
+    /// A file of a session that has ended failed: its records that are not on disk are lost, and the ledger records that. Its
+    /// agent still has them, but the session that they belong to has ended.
     mutating func writeOff(_ rescued: RescuedSource, at now: Instant) -> [Action] {
         let id = rescued.id
         var actions = learn(rescued)
@@ -58,11 +58,11 @@ extension SessionRecorder {
                     "a file failed when the session had ended already", in: id.session, at: now)
             }
         }
-        // The session's end waits for the source to go on: the lines come first.
+        // The session's end waits for the source to continue: the lines are written first.
         return actions + [.job(.goOn(id))]
     }
 
-    /// Takes note of what is durable of a source: nobody else tells its agent.
+    /// Registers the durable records of a source: nothing else acknowledges them.
     private mutating func learn(_ rescued: RescuedSource) -> [Action] {
         let name = rescued.id.source
         return rescued.spools.compactMap { recorded in
@@ -73,8 +73,8 @@ extension SessionRecorder {
         }
     }
 
-    /// Records that are not on disk, and that their agent does not have any more: a gap where others of their spool are in the
-    /// session, otherwise nothing that belongs to it.
+    /// Handles records that are not on disk and that their agent no longer has. They are a gap where the session has other
+    /// records of their spool; otherwise the session has nothing to record about them.
     func neverCame(
         _ missing: ClosedRange<UInt64>, of name: String, _ spool: SpoolID, at now: Instant
     ) -> [Action] {
@@ -92,8 +92,8 @@ extension SessionRecorder {
         }
     }
 
-    /// Gaps for records of earlier spools that an earlier collector had not on disk, and that never came again: their boxes have lost
-    /// them, too.
+    /// Gaps for records of earlier spools that an earlier collector did not have on disk and that were never sent again: their
+    /// boxes have lost them, too.
     func neverReturned(to session: String, at now: Instant) -> [Action] {
         sources.keys.sorted().filter { sources[$0]?.value.hasJoined == true }.flatMap { name in
             durable.archivedSpools(of: name).filter { $0 != sources[name]?.value.spool }.flatMap {
@@ -101,15 +101,15 @@ extension SessionRecorder {
                 durable.durable(source: name, spool: spool).holes.flatMap { hole in
                     gap(
                         hole, of: name, spool, cause: LostRecords.restart,
-                        "never came again after the collector was started anew: the box had lost "
+                        "not sent again after the collector was restarted: the box had lost "
                             + "it, too", in: session, at: now)
                 }
             }
         }
     }
 
-    /// Lines for what a session lacks at its end in front of what it has: an earlier collector had not got it on disk, and its
-    /// agent, who still has it, has not come to it.
+    /// Lines for records that a session lacks at its end before records that it has: an earlier collector did not have them on
+    /// disk, and their agent still has them, but did not get to them in time.
     func comesLater(than session: String, at now: Instant) -> [Action] {
         sources.keys.sorted().flatMap { name -> [Action] in
             guard let source = sources[name]?.value, source.hasJoined else { return [] }
@@ -118,14 +118,14 @@ extension SessionRecorder {
                 entry.firstSequence = $0.lowerBound
                 entry.lastSequence = $0.upperBound
                 entry.spool = source.spool.description
-                entry.text = "had not come again when the session ended"
+                entry.text = "not sent again before the session ended"
                 return .job(
                     .note(SourceKey(session: session, source: name), entry, records: nil))
             }
         }
     }
 
-    /// A line of the ledger about records that nobody has.
+    /// A ledger line about records that are lost everywhere.
     private func gap(
         _ sequences: ClosedRange<UInt64>, of source: String, _ spool: SpoolID, cause: String,
         _ text: String, in session: String, at now: Instant

@@ -1,10 +1,10 @@
 import Archive
 import Media
 
-/// What is to be recorded of a message that an earlier collector had a part of on disk.
+/// The part of a message that is to be recorded, where an earlier collector had the rest on disk.
 struct PartialMessage: Hashable, Sendable {
-    /// Where in the payload the samples' bytes begin; none when the whole message is to be recorded.
+    /// Offset of the samples' bytes in the payload; none when the whole message is to be recorded.
     var offsetBytes: Int?
-    /// Where their tracks stand before them.
+    /// Where their tracks end before them.
     var ends: [TrackKind: TrackEnd]
 }

@@ -3,33 +3,33 @@ import Archive
 import Timing
 import Wire
 
-/// One clock as one agent measures it. What another agent says of the same clock is another word on it.
+/// One clock as one agent measures it. Another agent's measurements of the same clock are kept separately.
 struct ClockID: Hashable, Sendable {
-    /// Nil: of a source that nobody has introduced since the collector was started.
+    /// Nil: of a source that has not been introduced since the collector was started.
     var owner: ClockOwner?
     var epoch: EpochID
 }
 
-/// What is known of the agents' clocks.
+/// The measurements of the agents' clocks.
 struct AgentClocks: Sendable {
-    /// Exchanges kept until they are in a recording: half a minute of fast probing. Of a clock whose sources record
-    /// nothing, the oldest go: leaving an exchange out makes a bound wider, never wrong.
+    /// Exchanges kept until they are recorded: half a minute of fast probing. Of a clock whose sources record nothing, the oldest
+    /// are dropped: leaving an exchange out makes a bound wider, never wrong.
     static let maximumUnrecorded = FragmentRecord.maximumExchanges
-    /// Enough for every box of a large site to reboot a few times; the one heard of longest ago goes first, which is never one that
-    /// is still heard of every second.
+    /// Enough for every box of a large site to reboot a few times. The clock that was updated longest ago is dropped first; a
+    /// clock that is updated every second is never that one.
     private static let maximumClocks = 4_096
-    /// One key, or one address where there are no keys, has half of them at most: it forgets its own first.
+    /// One key, or one address where there are no keys, may have half of them at most: its own oldest clocks are dropped first.
     private static let clocksPerOwner = maximumClocks / 2
 
-    /// What is known of one clock.
+    /// The measurements of one clock.
     private struct Clock: Sendable {
         var estimator = ClockEstimator()
         var change: Change?
-        /// The latest exchanges that can have happened, believed or not, oldest first.
+        /// The latest possible exchanges, accepted or not, oldest first.
         var latest: [ClockExchange] = []
-        /// How many such exchanges there have been.
+        /// Number of possible exchanges so far.
         var possible = 0
-        /// How many times exchanges of any clock had come when some of this one came last.
+        /// The count of additions for all clocks when this one was last updated.
         var lastHeard: UInt64 = 0
     }
 
@@ -37,26 +37,25 @@ struct AgentClocks: Sendable {
     private var byOwner: [String: Set<ClockID>] = [:]
     private var count: UInt64 = 0
 
-    /// What exchanges have changed.
+    /// The last change of a clock's model.
     struct Change: Sendable {
         var model: ClockModel
-        /// Agent's time of the newest exchange that was believed.
+        /// Agent's time of the newest accepted exchange.
         var atNanoseconds: Int64
-        /// How often the clock has jumped, and how far it did last.
+        /// Number of jumps of the clock, and the size of the last one.
         var jumps = 0
         var jumpNanoseconds: Int64 = 0
         /// Agent's clock at the first exchange after the last jump.
         var jumpedAtNanoseconds: Int64?
     }
 
-    /// Learns from exchanges, oldest first.
+    /// Adds exchanges, oldest first.
     ///
-    /// Only exchanges that the estimator believes say when the model is to be applied: a reply that lies must not move a
-    /// timeline.
+    /// Only exchanges that the estimator accepts determine from when the model applies: a false reply must not move a timeline.
     mutating func add(_ exchanges: [ReportedExchange], of id: ClockID) {
         count += 1
         if clocks[id] == nil { makeRoom(for: id) }
-        // Taken out, so that it is changed in place.
+        // Removed from the dictionary, so that it is changed in place.
         var clock = clocks.removeValue(forKey: id) ?? Clock()
         clock.lastHeard = count
         defer { clocks[id] = clock }
@@ -75,7 +74,7 @@ struct AgentClocks: Sendable {
                 believed = reported.t4
                 jumps += 1
                 jump = distance
-                // All that the estimator knows now is from after the jump.
+                // The estimator now only knows exchanges after the jump.
                 jumpedAt =
                     clock.estimator.model(at: reported.t4)?.validFromAgentNanoseconds
                     ?? reported.t1
@@ -95,7 +94,7 @@ struct AgentClocks: Sendable {
             jumpedAtNanoseconds: jumpedAt)
     }
 
-    /// Forgets the clock heard of longest ago, where there are too many: of its owner's, if those are.
+    /// Drops the clock that was updated longest ago when there are too many: one of the same owner, if that owner has too many.
     private mutating func makeRoom(for id: ClockID) {
         let owner = id.owner?.owner ?? ""
         let own = byOwner[owner, default: []]
@@ -119,8 +118,7 @@ struct AgentClocks: Sendable {
         byOwner[owner, default: []].insert(id)
     }
 
-    /// The exchanges of a clock after the first `known` ones, as far as they are still kept, and how many there have been in
-    /// all.
+    /// The exchanges of a clock after the first `known` ones, as far as they are still kept, and their total number.
     func exchanges(
         of id: ClockID, after known: Int
     ) -> (exchanges: ArraySlice<ClockExchange>, count: Int) {
@@ -128,7 +126,7 @@ struct AgentClocks: Sendable {
         return (clock.latest.suffix(max(0, clock.possible - known)), clock.possible)
     }
 
-    /// What has become of a clock's exchanges; nil when there were none.
+    /// The verdicts on a clock's exchanges; nil when there were none.
     func counts(of id: ClockID) -> ClockEstimator.Counts? { clocks[id]?.estimator.counts }
 
     /// The newest change of a clock.

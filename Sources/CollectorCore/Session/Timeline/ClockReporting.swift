@@ -3,19 +3,19 @@ import Archive
 import Timing
 import Wire
 
-/// What of its agents' clocks one source's recording holds already, and what is to be written down next: exchanges with the
-/// next fragment, and lines for the ledger where something is worth one.
+/// Which clock exchanges one source's recording already contains, and what is recorded next: exchanges with the next fragment,
+/// and ledger lines for what is worth one.
 ///
-/// Asked once per fragment, not per message.
+/// Called once per fragment, not per message.
 struct ClockReporting: Sendable {
-    /// A line about a clock that does what was expected is written so often: four lines an hour.
+    /// Interval between ledger lines about a clock that behaves as expected: four lines an hour.
     static let calmIntervalNanoseconds: Int64 = 900_000_000_000
-    /// And no more often than this about a clock that does not.
+    /// Minimum interval between ledger lines about any other clock.
     static let leastIntervalNanoseconds: Int64 = 10_000_000_000
 
-    /// What is known of one epoch's page.
+    /// The state of one epoch.
     private struct Page: Sendable {
-        /// Exchanges that have been written down, of those that `owner` has made.
+        /// Number of exchanges of `owner` that have been recorded.
         var recorded = 0
         var owner: ClockOwner?
         var zeroNanoseconds: Int64
@@ -27,21 +27,21 @@ struct ClockReporting: Sendable {
     private var pages: [EpochID: Page] = [:]
     private var present: EpochID?
 
-    /// Samples of an epoch are to be written.
+    /// Samples of an epoch are about to be written.
     /// - Parameter zero: the session's zero on the collector's clock, nanoseconds.
     mutating func turn(to epoch: EpochID, zero: Int64) -> [IntakeNotice] {
         guard present != epoch else { return [] }
         var notices: [IntakeNotice] = []
         if let present { notices.append(.epochClosed(epoch: present)) }
         present = epoch
-        // A box has a few boots in a session; one that claims more has its earlier exchanges in its fragments only.
+        // A box has a few boots in a session; if it claims more, its earlier exchanges are in its fragments only.
         if pages.count > 2 * WireLimits.epochsPerAgent { pages.removeAll() }
         if pages[epoch] == nil { pages[epoch] = Page(zeroNanoseconds: zero) }
         notices.append(.epochOpened(epoch: epoch, collectorZeroNanoseconds: zero))
         return notices
     }
 
-    /// The exchanges that the next fragment of an epoch is to hold.
+    /// The exchanges for the next fragment of an epoch.
     mutating func takeExchanges(of id: ClockID, _ clocks: AgentClocks) -> [ClockExchange] {
         guard let page = pages[id.epoch] else { return [] }
         let recorded = page.owner == id.owner ? page.recorded : 0
@@ -51,10 +51,10 @@ struct ClockReporting: Sendable {
         return Array(exchanges)
     }
 
-    /// What is worth a line.
+    /// Observations that are worth a ledger line.
     ///
     /// - Parameters:
-    ///   - stamp: the present on the agent's clock, nanoseconds.
+    ///   - stamp: the present time on the agent's clock, nanoseconds.
     ///   - session: the same on the session's timeline.
     mutating func notices(
         of id: ClockID, _ clocks: AgentClocks, at stamp: Int64, session: Int64
@@ -85,7 +85,7 @@ struct ClockReporting: Sendable {
         return notices
     }
 
-    /// The source ends: what is not in a fragment yet, as lines.
+    /// The source ends: lines for what is not in a fragment yet.
     mutating func close(_ clocks: AgentClocks, of owner: ClockOwner?) -> [IntakeNotice] {
         var notices: [IntakeNotice] = []
         for (epoch, page) in pages.sorted(by: { $0.key.description < $1.key.description }) {
@@ -102,8 +102,8 @@ struct ClockReporting: Sendable {
         return notices
     }
 
-    /// The first model; one that leaves what the last line promised, or promises far more or less; or another one after a long
-    /// time.
+    /// Whether a model is worth a line: the first model; one outside of the last line's bound, or with a much smaller or larger
+    /// bound; or another one after a long time.
     private func isNoteworthy(_ model: ClockModel, _ page: Page, at stamp: Int64) -> Bool {
         guard let noted = page.noted else { return true }
         let elapsed = distance(stamp, noted.atNanoseconds)

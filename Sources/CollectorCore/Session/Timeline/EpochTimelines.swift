@@ -1,16 +1,15 @@
 import Timing
 
-/// How one epoch of an agent's clock lies on the session's timeline: a `Timeline` for every stretch between two jumps of the
-/// clock.
+/// Maps one epoch of an agent's clock to the session's timeline: a `Timeline` for every stretch between two jumps of the clock.
 ///
-/// Which stretch a sample belongs to is decided by when it was captured, not by when it came: a backlog from before a jump is
-/// mapped as it would have been had it come at once.
+/// The capture time of a sample decides to which stretch it belongs, not its arrival: a backlog from before a jump is mapped as
+/// if it had arrived at once.
 struct EpochTimelines: Sendable {
-    /// A clock that jumps more often is not worth more memory; the oldest stretch goes first.
+    /// Maximum stretches of a clock that jumps often; the oldest one is dropped first.
     static let maximumStretches = 16
 
     private struct Stretch: Sendable {
-        /// Agent's clock at its start; the first one also reaches back for ever.
+        /// Agent's clock at its start; the first stretch also extends back without limit.
         var sinceNanoseconds: Int64
         var timeline: Timeline
     }
@@ -23,7 +22,7 @@ struct EpochTimelines: Sendable {
 
     var sessionZeroNanoseconds: Int64 { stretches[0].timeline.sessionZeroNanoseconds }
 
-    /// A moment of the agent's clock on the session's timeline; later updates leave it where it is.
+    /// Maps a moment of the agent's clock to the session's timeline; later updates do not change the result.
     mutating func map(_ agentNanoseconds: Int64) -> Int64 {
         stretches[index(at: agentNanoseconds)].timeline.map(agentNanoseconds)
     }
@@ -33,14 +32,14 @@ struct EpochTimelines: Sendable {
         stretches[index(at: agentNanoseconds)].timeline
     }
 
-    /// Follows a newer model of the present stretch.
+    /// Applies a newer model to the present stretch.
     mutating func update(_ model: ClockModel, at agentNanoseconds: Int64) -> Timeline.Update {
         stretches[stretches.count - 1].timeline.update(model, at: agentNanoseconds)
     }
 
     /// Begins a stretch: the clock has jumped, at a moment of the agent's clock.
     ///
-    /// What has been mapped stays where it is: the stretch begins behind it.
+    /// Samples that are already mapped keep their places: the stretch begins after them.
     mutating func begin(_ timeline: Timeline, since agentNanoseconds: Int64) {
         let last = stretches.count - 1
         let start = stretches[last].timeline.startOfUpdate(at: agentNanoseconds)

@@ -2,15 +2,15 @@ import Archive
 import CLinux
 import Glibc
 
-/// What the system says of its clocks: which boot's monotonic clock this is, and how well the wall clock is set.
+/// The system's clocks: which boot's monotonic clock is in use, and how accurate the wall clock is.
 struct HostClock: Hashable, Sendable {
-    /// Boot and time namespace: two readings of `CLOCK_MONOTONIC` compare only within both. Empty where the system does not
-    /// say.
+    /// Boot and time namespace: two readings of `CLOCK_MONOTONIC` are comparable only if both are the same. Empty where the
+    /// system does not report them.
     var boot: String
     /// How far off the wall clock may be (adjtimex(2), `maxerror`), nanoseconds.
     var wallErrorNanoseconds: Int64
 
-    /// What the kernel says of a clock that nobody sets.
+    /// The kernel's value for a clock that is not synchronised.
     static let unknownErrorNanoseconds: Int64 = 16_000_000_000
 
     init(boot: String = "", wallErrorNanoseconds: Int64 = unknownErrorNanoseconds) {
@@ -39,17 +39,17 @@ struct HostClock: Hashable, Sendable {
             guard count > 0 else { return name }
             return "\(name) \(String(decoding: link[..<count], as: UTF8.self))"
         } catch {
-            // Without it, a resumed session finds its zero by the wall clock, and says so.
+            // Without it, a resumed session determines its zero by the wall clock, and logs that.
             return ""
         }
     }
 }
 
 extension SessionManifest {
-    /// How far the wall clock moves against the monotonic one before that is written down, nanoseconds.
+    /// Minimum change of the wall clock against the monotonic one that is recorded, nanoseconds.
     private static let wallToleranceNanoseconds: Int64 = 20_000_000
 
-    /// Notes where the wall clock has zero now, when that has changed.
+    /// Updates the position of zero on the wall clock, if it has changed.
     /// - Returns: whether it has.
     mutating func follow(_ host: HostClock, at now: Instant) -> Bool {
         let zero = now.utc.nanoseconds - (now.monotonic - zeroMonotonicNanoseconds)
@@ -65,8 +65,8 @@ extension SessionManifest {
         return true
     }
 
-    /// Finds zero on this collector's monotonic clock: the same as before within a boot, by the wall clock after one.
-    /// - Returns: one line when the wall clock had to be asked.
+    /// Determines zero on this collector's monotonic clock: unchanged within a boot, by the wall clock after a reboot.
+    /// - Returns: one line when the wall clock was used.
     mutating func findZero(_ host: HostClock, at now: Instant) -> String? {
         if let clock, !clock.boot.isEmpty, clock.boot == host.boot { return nil }
         let wall = clock?.zeroWallNanoseconds ?? zeroUTCNanoseconds
@@ -79,7 +79,7 @@ extension SessionManifest {
             wallErrorNanoseconds: host.wallErrorNanoseconds,
             zeroErrorNanoseconds: (clock?.zeroErrorNanoseconds ?? 0) + error)
         return
-            "the server was started anew: the session's zero is placed by the wall clock, to within "
+            "the server was restarted: the session's zero is placed by the wall clock, to within "
             + "\(error / 1_000_000) ms"
     }
 }

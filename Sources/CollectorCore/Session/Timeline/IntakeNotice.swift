@@ -3,28 +3,28 @@ import Media
 import Timing
 import Wire
 
-/// Something about a source's clock or stamps that is worth a line in the ledger, and perhaps in the log.
+/// An observation about a source's clock or stamps that is worth a ledger line, and possibly a log line.
 enum IntakeNotice: Hashable, Sendable {
     /// The first samples of an epoch have come.
     case epochOpened(epoch: EpochID, collectorZeroNanoseconds: Int64)
     /// Samples of another epoch have come, or the source has ended.
     case epochClosed(epoch: EpochID)
-    /// How an epoch's clock is taken to run from here on.
+    /// The model of an epoch's clock from here on.
     case model(epoch: EpochID, ClockModel, sessionNanoseconds: Int64)
-    /// The clocks moved apart by more than slewing can take: times continue with the new offset.
+    /// The clocks diverged by more than slewing can correct: times continue with the new offset.
     case clockJump(epoch: EpochID, byNanoseconds: Int64, sessionNanoseconds: Int64)
-    /// Samples came before any clock exchange: their place is a guess from when they arrived.
+    /// Samples arrived before any clock exchange: their times are estimated from their arrival.
     case clockUnknown
-    /// The first exchange has come after all: times go on with what was measured.
+    /// The first exchange has arrived late: times continue with the measured offset.
     case clockKnown(epoch: EpochID, movedByNanoseconds: Int64, sessionNanoseconds: Int64)
-    /// Clock exchanges that cannot be true, or contradict all others; how many so far in the epoch.
+    /// Impossible or contradictory clock exchanges; the number so far in the epoch.
     case doubtfulExchanges(epoch: EpochID, rejected: Int, outliers: Int, reasons: String)
-    /// Exchanges that no fragment will hold any more.
+    /// Exchanges that no fragment will contain.
     case exchanges(epoch: EpochID, collectorZeroNanoseconds: Int64, [ClockExchange])
-    /// Stamps that could not be kept as they came.
+    /// Stamps that could not be kept.
     case badStamps(TrackKind, StampFault, samples: Int)
 
-    /// Whether people should hear of it at once.
+    /// Whether it is logged as a warning.
     var isWarning: Bool {
         switch self {
         case .epochOpened, .epochClosed, .model, .exchanges: false
@@ -32,7 +32,7 @@ enum IntakeNotice: Hashable, Sendable {
         }
     }
 
-    /// How it is called in the ledger.
+    /// Its kind of ledger line.
     var kind: LedgerEntry.Kind {
         switch self {
         case .epochOpened, .epochClosed: .epoch
@@ -43,7 +43,7 @@ enum IntakeNotice: Hashable, Sendable {
         }
     }
 
-    /// One line for people.
+    /// One line for the log.
     var text: String {
         switch self {
         case .epochOpened: "samples of another run of the box's clock begin"
@@ -52,14 +52,14 @@ enum IntakeNotice: Hashable, Sendable {
             "offset \(model.offsetNanoseconds) ns ± \(model.boundNanoseconds) ns, "
                 + "skew \(model.skewPPB) ppb"
         case .clockJump(_, let nanoseconds, _):
-            "the clocks moved apart by \(nanoseconds / 1_000_000) ms at once; times continue "
+            "the clock offset jumped by \(nanoseconds / 1_000_000) ms; times continue "
                 + "with the new offset"
         case .clockUnknown:
-            "samples came before any clock exchange; their times are a guess from their arrival"
+            "samples arrived before any clock exchange; their times are estimated from their arrival"
         case .clockKnown(_, let nanoseconds, _):
             "the clock has been measured; times move by \(nanoseconds / 1_000_000) ms"
         case .doubtfulExchanges(_, let rejected, let outliers, let reasons):
-            "of the clock exchanges so far, \(rejected) cannot have happened as they say"
+            "of the clock exchanges so far, \(rejected) are impossible"
                 + (reasons.isEmpty ? "" : " (\(reasons))")
                 + " and \(outliers) contradicted the others"
         case .exchanges(_, _, let exchanges):
@@ -69,7 +69,7 @@ enum IntakeNotice: Hashable, Sendable {
         }
     }
 
-    /// Puts what is to be read by programs into a line.
+    /// Sets the machine-readable fields of a line.
     func fill(_ entry: inout LedgerEntry) {
         entry.text = text
         switch self {

@@ -3,24 +3,25 @@ import Media
 import Timing
 import Wire
 
-/// Puts one source's samples on the session's timeline: the agent's stamps go in, ticks of session time come out.
+/// Maps one source's samples to the session's timeline: input are the agent's stamps, output are ticks of session time.
 struct SourceIntake: Sendable {
-    /// How far off a timeline may be that is guessed from arrival: more than any sane network takes.
+    /// Bound of a timeline that is estimated from arrival times: more than any sane network delay.
     private static let guessBoundNanoseconds: Int64 = 10_000_000_000
     private static let followIntervalNanoseconds: Int64 = 1_000_000_000
-    /// A clock that has just come is followed more closely: its rate is being learnt.
+    /// A new clock is followed more closely for this long, because its rate is still being learned.
     private static let learningNanoseconds: Int64 = 10_000_000_000
     private static let learningIntervalNanoseconds: Int64 = 200_000_000
-    /// Sound follows on itself as long as its stamps say so to within this many ticks (a tick is one sampling
+    /// Audio packets are placed end to end as long as their stamps agree to within this many ticks (a tick is one sampling
     /// interval): rounding between clocks is not a gap.
     private static let soundToleranceTicks: Int64 = 2
-    /// How far a live source's track may have got ahead of the present, and how far from zero a recording that is played again may
-    /// have its samples (thirty years): there a file's name and all sums are still right, and readers believe them (``RecordLimits``).
+    /// How far a live source's track may run ahead of the present, and how far from zero the samples of a replayed recording may
+    /// be (thirty years). Within these limits, file names and all sums are valid, and readers accept the times
+    /// (``RecordLimits``).
     private static let leadNanoseconds: Int64 = 3_600_000_000_000
     private static let replayedNanoseconds: Int64 = 30 * 365 * 86_400_000_000_000
-    /// Epochs that are remembered, with those that a greeting names at most.
+    /// Maximum number of known epochs, including those in a Hello.
     private static let epochsKept = 2 * WireLimits.epochsPerAgent
-    /// What a sample lasts when nobody says: a picture at 25 Hz, an AAC packet.
+    /// Default duration of a sample: a picture at 25 Hz, an AAC packet.
     private static let nominalPictureTicks: Int64 = 3_600
     private static let nominalAudioTicks: Int64 = 1_024
 
@@ -31,28 +32,28 @@ struct SourceIntake: Sendable {
     }
 
     private var spool: SpoolID
-    /// Whose word on the clocks counts.
+    /// Whose clock exchanges apply.
     private var owner: ClockOwner?
     private var epochs: [UInt32: EpochID]
-    /// Epochs that are timelines played again, and their zero: nanoseconds since 1970, UTC.
+    /// Epochs that are replayed timelines, and their zero: nanoseconds since 1970, UTC.
     private var replayed: [EpochID: Int64] = [:]
     private var timelines: [EpochID: EpochTimelines] = [:]
-    /// Epochs whose timeline is a guess.
+    /// Epochs whose timeline is estimated from arrival times.
     private var guessed: Set<EpochID> = []
-    /// When each timeline has followed its clock last, on the collector's.
+    /// When each timeline was last updated from its clock, on the collector's clock.
     private var followedNanoseconds: [EpochID: Int64] = [:]
     /// When each timeline began, on the collector's clock.
     private var begunNanoseconds: [EpochID: Int64] = [:]
     private var jumpsSeen: [EpochID: Int] = [:]
     private var trackClocks: [TrackKind: TrackClock] = [:]
     private var notices: [IntakeNotice] = []
-    /// Of what was placed last: its epoch, and the agent's clock.
+    /// The epoch of the sample that was placed last, and its stamp on the agent's clock.
     private var newest: (epoch: EpochID, stamp: Int64)?
-    /// Where the tracks stood when they went on, until the present is known; and how far ahead of it they were: the server may have
-    /// started with a clock that is behind, and its zero lies where that clock says.
+    /// Session time at which the tracks were resumed, until the present is known; and how far ahead of the present they were. The
+    /// server's clock may have been behind when the server started, and its zero is where that clock says.
     private var standingNanoseconds: Int64?
     private var aheadNanoseconds: Int64 = 0
-    /// How far the session's zero may have moved when the server was started anew, nanoseconds.
+    /// How far the session's zero may have moved when the server was restarted, nanoseconds.
     var zeroErrorNanoseconds: Int64 = 0
 
     init(spool: SpoolID, owner: ClockOwner?, epochs: [Epoch]) {
@@ -70,7 +71,7 @@ struct SourceIntake: Sendable {
         Dictionary(epochs.map { ($0.number, $0.identity) }, uniquingKeysWith: { $1 })
     }
 
-    /// The agent is back: other epochs perhaps, another spool perhaps. The tracks' times go on.
+    /// The agent has reconnected, possibly with other epochs and another spool. The tracks' times continue.
     mutating func resume(spool: SpoolID, owner: ClockOwner?, epochs: [Epoch]) {
         self.spool = spool
         self.owner = owner
@@ -79,7 +80,7 @@ struct SourceIntake: Sendable {
         forgetOldEpochs()
     }
 
-    /// Keeps what is known of epochs bounded: a box has a few boots in a session, and its greeting names those that still matter.
+    /// Bounds the number of known epochs: a box has a few boots in a session, and its Hello names those that are still needed.
     private mutating func forgetOldEpochs() {
         guard max(timelines.count, replayed.count) > Self.epochsKept else { return }
         let present = Set(epochs.values)
@@ -91,12 +92,12 @@ struct SourceIntake: Sendable {
         jumpsSeen = jumpsSeen.filter { present.contains($0.key) }
     }
 
-    /// A source whose tracks stand where an earlier collector left them.
+    /// A source whose tracks continue from the point that an earlier collector reached.
     ///
-    /// Until its agent has made new clock exchanges, its clock is taken to run on as it did: a backlog comes first.
+    /// Until its agent has made new clock exchanges, its last clock model is extrapolated: a backlog arrives first.
     /// - Parameter zero: session zero on the collector's monotonic clock, nanoseconds.
     init(resuming source: RecoveredSource, zero: Int64, zeroErrorNanoseconds: Int64) {
-        // Where it has none yet, one that no agent has.
+        // If it has no spool yet, a random one that no agent has.
         self.init(spool: source.spool ?? .random(), owner: nil, epochs: [])
         self.zeroErrorNanoseconds = zeroErrorNanoseconds
         goOn(after: source.ends, formats: source.formats)
@@ -115,13 +116,13 @@ struct SourceIntake: Sendable {
         if model.boundNanoseconds >= Self.guessBoundNanoseconds { guessed.insert(epoch) }
     }
 
-    /// What was placed behind these ends is lost, and comes again.
+    /// Samples that were placed after these ends are lost, and are sent again.
     mutating func goBack(to ends: [TrackKind: TrackEnd], formats: [TrackFormat]) {
         trackClocks = [:]
         goOn(after: ends, formats: formats)
     }
 
-    /// The next sample of each track comes after this one, which was placed by an earlier collector.
+    /// The next sample of each track follows this one, which an earlier collector placed.
     mutating func goOn(after ends: [TrackKind: TrackEnd], formats: [TrackFormat]) {
         for (track, end) in ends {
             let format = formats.first { $0.kind == track }
@@ -138,10 +139,10 @@ struct SourceIntake: Sendable {
         return notices
     }
 
-    /// Follows what has been learned of an agent's clock since the last time, at most once a second (a timeline is slewed
-    /// slowly anyway), but at its beginning.
+    /// Updates a timeline from its agent's clock, at most once a second (a timeline is slewed slowly anyway), except at its
+    /// beginning.
     private mutating func follow(_ clocks: AgentClocks, _ epoch: EpochID, now: Int64) {
-        // What is played again stays where it was.
+        // A replayed timeline never changes.
         guard replayed[epoch] == nil else { return }
         let isLearning = now - (begunNanoseconds[epoch] ?? now) < Self.learningNanoseconds
         let interval =
@@ -181,18 +182,18 @@ struct SourceIntake: Sendable {
         }
     }
 
-    /// Where the zero of a timeline that is played again is on the collector's clock; nil for samples of a clock that runs.
+    /// The zero of a replayed timeline on the collector's clock; nil for samples of a live clock.
     func replayedZero(of samples: Samples, at now: Instant) -> Int64? {
         replayed[epoch(samples)].map {
             now.monotonic.clampedSubtracting(now.utc.nanoseconds.clampedSubtracting($0))
         }
     }
 
-    /// The collector's time of the first sample that is presented, for the choice of a session's zero; of nothing but
-    /// priming, when that is over.
+    /// The collector's time of the first presented sample, for the choice of a session's zero. For samples that are all priming:
+    /// the end of the priming.
     /// - Parameters:
     ///   - kind: only this track's samples count; none: all.
-    ///   - believable: samples that say that they were captured at another time do not count.
+    ///   - believable: the plausible range of capture times; other samples do not count.
     func firstPresented(
         in samples: Samples, of kind: TrackKind?, clocks: AgentClocks, now: Int64,
         believable: ClosedRange<Int64>
@@ -214,7 +215,7 @@ struct SourceIntake: Sendable {
         return earliest
     }
 
-    /// Whether a track of these samples has run so far ahead that no place is left for them that could be true.
+    /// Whether a track of these samples has run so far ahead that no plausible time is left for them.
     mutating func isRunAhead(_ samples: Samples, nowNanoseconds: Int64) -> Bool {
         if let standing = standingNanoseconds {
             aheadNanoseconds = max(0, standing.clampedSubtracting(nowNanoseconds))
@@ -236,7 +237,7 @@ struct SourceIntake: Sendable {
     ///   - clocks: what is known of the agent's clock.
     ///   - zero: session zero on the collector's monotonic clock, nanoseconds.
     ///   - zeroUTC: the same instant.
-    ///   - longest: how far apart they may lie, nanoseconds: those whose stamps cannot be used do not run on farther.
+    ///   - longest: maximum distance between them, nanoseconds; samples with unusable stamps are not extrapolated farther.
     ///   - now: the collector's monotonic clock, nanoseconds.
     mutating func place<Payload: MediaPayload>(
         _ samples: Samples, payload: Payload, formats: [TrackFormat], clocks: AgentClocks,
@@ -282,7 +283,7 @@ struct SourceIntake: Sendable {
         return Placed(piece: piece, context: context(epoch, at: stamp(samples)))
     }
 
-    /// A line that nothing will ever bend.
+    /// A model with a fixed offset.
     private static func fixed(_ offset: Int64) -> ClockModel {
         ClockModel(
             referenceAgentNanoseconds: 0, offsetNanoseconds: offset, skewPPB: 0,
@@ -311,7 +312,7 @@ struct SourceIntake: Sendable {
                     ptsNanoseconds: timeline.map(run.ptsNanoseconds(at: index)),
                     dtsNanoseconds: mapped,
                     durationNanoseconds: run.durationNanoseconds(at: index)),
-                // What is played again may be of nearly any time.
+                // A replayed sample may have nearly any time.
                 nowNanoseconds: isReplayed
                     ? max(-Self.replayedNanoseconds, min(Self.replayedNanoseconds, mapped))
                     : nowNanoseconds, latestNanoseconds: latest)
@@ -351,7 +352,7 @@ struct SourceIntake: Sendable {
         return clock
     }
 
-    /// Session time of one of the agent's stamps; none before the first sample of its epoch.
+    /// Session time of an agent's stamp; none before the first sample of its epoch.
     func sessionNanoseconds(_ stamp: Int64, epoch: UInt32) -> Int64? {
         epochs[epoch].flatMap { sessionNanoseconds(stamp, epoch: $0) }
     }
@@ -361,10 +362,10 @@ struct SourceIntake: Sendable {
         timelines[epoch]?.timeline(at: stamp).sessionNanoseconds(at: stamp)
     }
 
-    /// Whether what was placed last is played again.
+    /// Whether the sample that was placed last is replayed.
     var isPlayedAgain: Bool { newest.map { replayed[$0.epoch] != nil } ?? false }
 
-    /// How the clock of what was placed last is taken to run; nil before that, and of what is played again.
+    /// The clock model of the sample that was placed last; nil before that, and for replayed samples.
     var presentClock: FragmentRecord.Clock? {
         guard let (epoch, stamp) = newest, replayed[epoch] == nil else { return nil }
         return context(epoch, at: stamp).clock
@@ -384,7 +385,7 @@ struct SourceIntake: Sendable {
             collectorZeroNanoseconds: timeline?.sessionZeroNanoseconds ?? 0)
     }
 
-    /// Where no exchange has been made: the newest sample has just been captured.
+    /// The estimate before the first exchange: the newest sample was captured just now.
     private func guess(_ samples: Samples, now: Int64) -> ClockModel {
         let newest = samples.runs.compactMap(\.dtsNanoseconds.last).max() ?? now
         return ClockModel(
