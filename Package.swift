@@ -187,7 +187,7 @@ let package = Package(
         tests("Devices", "Devices", "Media", "TestMedia"),
         tests("Encoding", "Devices", "Encoding", "Media", "TestMedia"),
         tests(
-            "EndToEnd", "Archive", "Devices", "Media", "Messaging", "Operations", "SyncCheck",
+            "EndToEnd", grdb, "Archive", "Devices", "Media", "Messaging", "Operations", "SyncCheck",
             "TestMedia", "TestMetrics", "Trust", "Wire",
             "tributary", "tributary-agent", "tributary-collector"),
         tests("Media", "Media"),

@@ -51,9 +51,9 @@ struct SocketRoute: AgentRoute {
     }
 
     func ask(_ request: CommandRequest) throws -> (reply: CommandReply, payload: [UInt8]) {
-        if let source, !SourceNames.isValid(source) {
+        if let source, !SourceName.isValid(source) {
             throw UsageError(
-                "'\(source.prefix(80))' is not a valid source name: use letters, digits, '.', '_' and '-'"
+                "'\(source.prefix(80))' is not a valid source name: \(SourceName.rule)"
             )
         }
         guard let path = socketPath else {

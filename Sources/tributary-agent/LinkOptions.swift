@@ -1,5 +1,6 @@
 import ArgumentParser
 import Terminal
+import Wire
 
 /// Which source this is, and how it is sent.
 struct LinkOptions: ParsableArguments {
@@ -29,10 +30,9 @@ struct LinkOptions: ParsableArguments {
 
     func validate() throws {
         if let flaw = Endpoint.flaw(collector) { throw ValidationError("--collector: \(flaw)") }
-        if let source, !SourceNames.isValid(source) {
+        if let source, !SourceName.isValid(source) {
             throw ValidationError(
-                "--source '\(source.prefix(80))' is not a valid name: use at most 64 letters, digits, '.', "
-                    + "'_' and '-', beginning with a letter or digit")
+                "--source '\(source.prefix(80))' is not a valid name: \(SourceName.rule)")
         }
         guard batch.nanoseconds <= 1_000_000_000 else {
             throw ValidationError("--batch \(batch) is too long: use at most 1s")

@@ -1,18 +1,15 @@
 import Glibc
-import Media
+import Wire
 
 /// Names of sources and boxes.
 enum SourceNames {
-    /// Whether a name can become a directory of the collector's archive.
-    static func isValid(_ name: String) -> Bool { DirectoryName.isValid(name) }
-
     /// The machine's host name, as far as it can be a source's name.
     static func ofThisMachine() -> String {
         var buffer = [CChar](repeating: 0, count: 256)
         guard gethostname(&buffer, buffer.count - 1) == 0 else { return "agent" }
         let name = String(
             decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        let short = String(name.prefix { $0 != "." }.prefix(DirectoryName.maximumBytes))
-        return isValid(short) ? short : "agent"
+        let short = String(name.prefix { $0 != "." }.prefix(WireLimits.nameBytes))
+        return SourceName.isValid(short) ? short : "agent"
     }
 }

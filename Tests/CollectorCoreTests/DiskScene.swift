@@ -97,7 +97,8 @@ final class DiskScene {
     func append(_ records: ClosedRange<UInt64>, to id: SegmentKey, bytesEach: Int = 8) {
         let samples = records.map { record in
             PlannedSample(
-                sizeBytes: UInt32(bytesEach), dts: Int64(record) * 3_000, pts: Int64(record) * 3_000,
+                sizeBytes: UInt32(bytesEach), dts: Int64(record) * 3_000,
+                pts: Int64(record) * 3_000,
                 duration: 3_000, flags: .keyframe, agentDTSNanoseconds: 0,
                 appliedOffsetNanoseconds: 0)
         }

@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import Testing
 
 extension EndToEnd {
@@ -37,6 +38,38 @@ extension EndToEnd {
                 }
                 for program in [agent, collector] { try await program.succeeds() }
                 #expect(try await tributary(stage, "index", "--check").status == 0)
+            }
+        }
+
+        /// Another program holds the catalog's lock for half a minute, as a backup or a script would.
+        @Test func `a catalog that is locked delays no acknowledgement`() async throws {
+            try await Stage.with { stage in
+                let collector = try await stage.collector("--once", "--segment", "5s")
+                let agent = try stage.testAgent("camera", "--duration", "40s")
+                try await stage.grows("camera")
+                var configuration = Configuration()
+                configuration.allowsUnsafeTransactions = true
+                let database = try DatabaseQueue(
+                    path: stage.archive + "/tributary.sqlite", configuration: configuration)
+                try await database.writeWithoutTransaction {
+                    try $0.execute(sql: "BEGIN IMMEDIATE")
+                }
+                let end = ContinuousClock.now + .seconds(30)
+                var oldest = 0.0
+                while ContinuousClock.now < end {
+                    let top = try await tributary(stage, "top", "--json")
+                    let view = try #require(
+                        JSONSerialization.jsonObject(with: top.outputData) as? [String: Any])
+                    let source = try #require((view["sources"] as? [[String: Any]])?.first)
+                    oldest = max(oldest, try #require(source["persistedAgeSeconds"] as? Double))
+                    try await Task.sleep(for: .seconds(1))
+                }
+                // As long as a slow disk takes: not a half of the time that the lock was held.
+                #expect(oldest < 12)
+                try await database.writeWithoutTransaction { try $0.execute(sql: "COMMIT") }
+                for program in [agent, collector] { try await program.succeeds() }
+                let check = try await tributary(stage, "index", "--check")
+                #expect(check.status == 0, "\(check.output)\(check.complaints)")
             }
         }
 

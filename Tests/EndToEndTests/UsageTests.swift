@@ -32,6 +32,10 @@ extension EndToEnd {
             Wish(.agent, "--video test --fps 1/2147483647", 64, "'1/2147483647'"),
             Wish(.agent, "--video test --duration soon", 64, "'soon'"),
             Wish(.agent, "--video test --source ../etc", 64, "'../etc' is not a valid name"),
+            // The archive's own files are called so.
+            Wish(
+                .agent, "--video test --source session.json", 64,
+                "'session.json' is not a valid name"),
             Wish(
                 .agent, "--video test --collector http://box", 64, "'http://box' is not an endpoint"
             ),

@@ -34,6 +34,18 @@ struct `A configuration that is changed` {
         #expect(text.text.hasSuffix("\nsource: camera1\n"))
     }
 
+    @Test func `is written although a program that was killed has left its file`() throws {
+        let directory = FileManager.default.temporaryDirectory
+            .appending(path: "tributary-configuration-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let path = directory.appending(path: "agent.yaml").path
+        try Data("rest".utf8).write(to: URL(filePath: "\(path).\(getpid()).new"))
+        try ConfigurationText("video: test\n").write(to: path)
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == "video: test\n")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).count == 1)
+    }
+
     @Test func `with lines that end as on Windows keeps all of them`() throws {
         var text = ConfigurationText("collector: tcp://a:1\r\nvideo: first\r\n#source: KEY\r\n")
         text.set("collector", to: "tcp://b:2")

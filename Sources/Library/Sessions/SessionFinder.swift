@@ -38,7 +38,9 @@ package struct SessionFinder: Sendable {
     }
 
     /// Sessions by a name, oldest first: the one with that ID; else those with that name; else those with that tag.
-    private static func sessions(named name: String, in library: RecordingLibrary) throws -> [String] {
+    private static func sessions(named name: String, in library: RecordingLibrary) throws
+        -> [String]
+    {
         if name == "latest" {
             guard let newest = try library.sessionNames().last else {
                 throw LibraryError.empty(archive: library.name)
@@ -135,7 +137,8 @@ package struct SessionFinder: Sendable {
         if let (layout, name) = ArchiveLayout.session(directory: what) {
             return .session(
                 SessionPlace(
-                    name: name, library: RecordingLibrary(layout, name: layout.root, complain: complain)))
+                    name: name,
+                    library: RecordingLibrary(layout, name: layout.root, complain: complain)))
         }
         let inside = ArchiveLayout(root: what)
         if FileSystem.isDirectory(inside.sessions) {

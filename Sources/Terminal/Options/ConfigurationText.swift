@@ -74,6 +74,8 @@ package struct ConfigurationText: Hashable, Sendable {
     /// Puts it in the place of the file, so that at every instant either the old or the new one is there, whole and durable.
     package func write(to path: String) throws(ConfigurationError) {
         let temporary = "\(path).\(getpid()).new"
+        // Left by a program that was killed and had the same process ID, as in containers.
+        unlink(temporary)
         let descriptor = open(temporary, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else { throw .unwritable(path: path, errno: errno) }
         defer { unlink(temporary) }
@@ -81,6 +83,10 @@ package struct ConfigurationText: Hashable, Sendable {
         guard rename(temporary, path) == 0 else {
             throw .unwritable(path: path, errno: errno)
         }
+        let directory = open(Self.directory(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard directory >= 0 else { throw .unwritable(path: path, errno: errno) }
+        defer { close(directory) }
+        guard fsync(directory) == 0 else { throw .unwritable(path: path, errno: errno) }
     }
 
     /// The directory that a file is in.
