@@ -28,15 +28,19 @@ package enum StillPicture {
     /// Colours are what the picture says of them; where it says nothing, those of HDTV from 720 lines on, as players take them.
     ///
     /// - Parameters:
+    ///   - maximumWidth: a wider picture is made smaller, in proportion.
     ///   - maximumBytes: past that a JPEG is made again, coarser.
     /// - Throws: when the picture cannot be converted, or does not fit however coarse.
     package static func encode(
         _ picture: RawFrame, as format: StillFormat, orientation: PictureOrientation = .upright,
-        maximumBytes: Int = .max
+        maximumWidth: Int = .max, maximumBytes: Int = .max
     ) throws(EncodingError) -> [UInt8] {
         let (name, pixels) = format.library
         let converted = FrameBox()
-        try convert(try picture.turned(orientation), to: pixels, in: converted.frame)
+        let turned = try picture.turned(orientation)
+        try convert(
+            turned, to: pixels, size: size(of: turned, maximumWidth: maximumWidth),
+            in: converted.frame)
         var scale = scales.best
         while true {
             let bytes = try encode(converted.frame, with: name, scale: scale)
@@ -84,15 +88,28 @@ package enum StillPicture {
                 start: packet.packet.pointee.data, count: Int(packet.packet.pointee.size)))
     }
 
+    /// Even numbers, as the colours of a JPEG are.
+    private static func size(
+        of picture: RawFrame, maximumWidth: Int
+    ) -> (width: Int32, height: Int32) {
+        guard picture.width > maximumWidth else {
+            return (Int32(picture.width), Int32(picture.height))
+        }
+        let width = max(2, maximumWidth / 2 * 2)
+        let height = max(2, (picture.height * width / picture.width + 1) / 2 * 2)
+        return (Int32(width), Int32(height))
+    }
+
     /// The picture in other pixels, in memory that the frame owns.
     private static func convert(
-        _ picture: RawFrame, to pixels: AVPixelFormat, in frame: UnsafeMutablePointer<AVFrame>
+        _ picture: RawFrame, to pixels: AVPixelFormat, size: (width: Int32, height: Int32),
+        in frame: UnsafeMutablePointer<AVFrame>
     ) throws(EncodingError) {
         let source = av_get_pix_fmt(picture.format.name)
-        let size = (width: Int32(picture.width), height: Int32(picture.height))
         guard let description = av_pix_fmt_desc_get(source),
             let scaler = sws_getContext(
-                size.width, size.height, source, size.width, size.height, pixels,
+                Int32(picture.width), Int32(picture.height), source, size.width, size.height,
+                pixels,
                 SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT, nil, nil, nil)
         else {
             throw .noConversion(

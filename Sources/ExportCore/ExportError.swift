@@ -21,6 +21,8 @@ package enum ExportError: Error, Hashable, CustomStringConvertible {
     case noTrack(TrackKind, source: String)
     /// The container can describe a track once only.
     case formatChanges(TrackKind, atNanoseconds: Int64)
+    /// The index of a file that is made while it is read would be too large.
+    case tooLong
     /// A file cannot be dealt with; `reason` says why and what to do.
     case refused(path: String, reason: String)
     /// A sample is not what its track says.
@@ -42,6 +44,8 @@ package enum ExportError: Error, Hashable, CustomStringConvertible {
         case .formatChanges(let kind, let time):
             "the \(kind)'s format changes at \(TimelinePoint.text(time)), which only MP4 and MOV support in one file: export "
                 + "the parts with --start and --duration"
+        case .tooLong:
+            "the range is too long for one file: ask for a part of it, or use 'tributary export'"
         case .refused(let path, let reason): "\(path): \(reason)"
         case .damaged(let path, let reason): "\(path) is damaged: \(reason)"
         }

@@ -10,6 +10,8 @@ package struct RecordingLibrary: Sendable {
     package let store: any SegmentStore
     /// Where the archive is on the local disk.
     package let layout: ArchiveLayout
+    /// Nothing is written, the catalog included, and no lock is taken.
+    let isReadOnly: Bool
     /// Receives one line for each thing that was wrong and did not prevent an answer.
     let complain: @Sendable (String) -> Void
 
@@ -22,8 +24,22 @@ package struct RecordingLibrary: Sendable {
         self.init(layout, name: directory, complain: complain)
     }
 
-    init(_ layout: ArchiveLayout, name: String, complain: @escaping @Sendable (String) -> Void) {
+    /// An archive that is never written to: for a program without the right to do so.
+    /// - Throws: where there is no archive.
+    package init(
+        readingOnly directory: String, complain: @escaping @Sendable (String) -> Void
+    ) throws(LibraryError) {
+        let layout = ArchiveLayout(root: directory)
+        guard FileSystem.isDirectory(layout.sessions) else { throw .noArchive(directory) }
+        self.init(layout, name: directory, isReadOnly: true, complain: complain)
+    }
+
+    init(
+        _ layout: ArchiveLayout, name: String, isReadOnly: Bool = false,
+        complain: @escaping @Sendable (String) -> Void
+    ) {
         self.name = name
+        self.isReadOnly = isReadOnly
         self.layout = layout
         self.complain = complain
         store = DirectoryStore(layout)

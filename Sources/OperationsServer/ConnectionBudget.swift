@@ -3,14 +3,11 @@
 /// A service manager that gets no answer starts a collector again that records well. So a newcomer always finds a place: the connection that
 /// has waited longest without a whole request goes, which a probe's has not when it asks at once.
 struct ConnectionBudget: Hashable, Sendable {
-    /// A few scrapers and probes, and as many again of those that keep a connection open; each costs a descriptor and some kilobytes.
-    static let maximumConnections = 128
-    /// From the connection to the first whole header: a few hundred bytes, on any network.
-    static let headerNanoseconds: Int64 = 5_000_000_000
-    /// From a header to an answer that has been taken: 200 kB for 64 sources.
-    static let answerNanoseconds: Int64 = 15_000_000_000
-    /// From an answer to the next whole header: scrapers come back within a minute.
-    static let idleNanoseconds: Int64 = 60_000_000_000
+    private let limits: ConnectionLimits
+
+    init(_ limits: ConnectionLimits = .statusPages) {
+        self.limits = limits
+    }
 
     private enum Stage: Hashable {
         case new, asked, answered
@@ -36,7 +33,7 @@ struct ConnectionBudget: Hashable, Sendable {
     /// - Returns: what it is called here, and which connection must go for it.
     mutating func opened(now: Int64) -> (id: Int, displaced: Int?) {
         var displaced: Int?
-        if entries.count >= Self.maximumConnections {
+        if entries.count >= limits.maximumConnections {
             displaced =
                 entries.min { $0.value.rank < $1.value.rank }?.key
             if let displaced { entries.removeValue(forKey: displaced) }
@@ -63,9 +60,9 @@ struct ConnectionBudget: Hashable, Sendable {
         guard let entry = entries[id] else { return true }
         let patience =
             switch entry.stage {
-            case .new: Self.headerNanoseconds
-            case .asked: Self.answerNanoseconds
-            case .answered: Self.idleNanoseconds
+            case .new: limits.headerNanoseconds
+            case .asked: limits.answerNanoseconds
+            case .answered: limits.idleNanoseconds
             }
         return now - entry.since >= patience
     }
@@ -74,4 +71,32 @@ struct ConnectionBudget: Hashable, Sendable {
         guard entries[id] != nil else { return }
         entries[id] = Entry(stage: stage, since: now)
     }
+}
+
+/// How many HTTP connections there may be, and how long they may keep a server waiting.
+package struct ConnectionLimits: Hashable, Sendable {
+    /// Each costs a descriptor and some kilobytes.
+    package var maximumConnections: Int
+    /// From the connection to the first whole header.
+    package var headerNanoseconds: Int64
+    /// From a header to the first part of an answer that has been taken, and from there to the next part.
+    package var answerNanoseconds: Int64
+    /// From an answer to the next whole header.
+    package var idleNanoseconds: Int64
+
+    package init(
+        maximumConnections: Int, headerNanoseconds: Int64, answerNanoseconds: Int64,
+        idleNanoseconds: Int64
+    ) {
+        self.maximumConnections = maximumConnections
+        self.headerNanoseconds = headerNanoseconds
+        self.answerNanoseconds = answerNanoseconds
+        self.idleNanoseconds = idleNanoseconds
+    }
+
+    /// A few scrapers and probes, and as many again of those that keep a connection open. A header has a few hundred bytes, an answer 200 kB
+    /// for 64 sources, and scrapers come back within a minute.
+    package static let statusPages = ConnectionLimits(
+        maximumConnections: 128, headerNanoseconds: 5_000_000_000,
+        answerNanoseconds: 15_000_000_000, idleNanoseconds: 60_000_000_000)
 }

@@ -1,19 +1,21 @@
-import NIOCore
+package import NIOCore
 import Synchronization
 
 /// Ends HTTP connections that a ``ConnectionBudget`` does not let stay. Shared by the handlers of all connections.
-final class ConnectionDeadlines: Sendable {
+package final class ConnectionDeadlines: Sendable {
     private struct State: Sendable {
-        var budget = ConnectionBudget()
+        var budget: ConnectionBudget
         var channels: [Int: any Channel] = [:]
     }
 
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
-    init() {}
+    package init(_ limits: ConnectionLimits = .statusPages) {
+        state = Mutex(State(budget: ConnectionBudget(limits)))
+    }
 
     /// A handler for one connection.
-    func handler() -> some RemovableChannelHandler { ConnectionHandler(warden: self) }
+    package func handler() -> some RemovableChannelHandler { ConnectionHandler(warden: self) }
 
     fileprivate static func now() -> Int64 { Int64(clamping: NIODeadline.now().uptimeNanoseconds) }
 

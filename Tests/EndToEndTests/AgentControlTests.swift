@@ -458,7 +458,7 @@ extension EndToEnd {
                 let outcome = try await ask(stage, "status")
                 #expect(outcome.status == 1)
                 #expect(outcome.complaintLines.count == 1)
-                #expect(outcome.complaints.contains("no agent sends the source camera"))
+                #expect(outcome.complaints.contains("no agent is sending the source camera"))
                 #expect(outcome.complaints.contains("no agent is connected"))
                 for nonsense in [
                     ["set"], ["set", "--fps", "x"], ["set", "--rotate", "45"],

@@ -113,7 +113,7 @@ extension EndToEnd {
                     .collector, ["--listen", stage.endpoint, "--reserve", "\(size - 1)"] + archive,
                     on: stage)
                 try await manager.hears("READY=1")
-                try await manager.hears("STATUS=", "not recording: there is no room on the disk")
+                try await manager.hears("STATUS=", "not recording: the disk is full")
                 try await manager.hears("WATCHDOG=1")
                 full.signal(SIGTERM)
                 try await full.succeeds()

@@ -8,7 +8,7 @@ struct `A budget of HTTP connections` {
     @Test func `has the connection go that has waited longest without a request`() {
         var budget = ConnectionBudget()
         var ids: [Int] = []
-        for number in 0..<ConnectionBudget.maximumConnections {
+        for number in 0..<ConnectionLimits.statusPages.maximumConnections {
             let (id, displaced) = budget.opened(now: Int64(number))
             #expect(displaced == nil)
             ids.append(id)
@@ -18,7 +18,7 @@ struct `A budget of HTTP connections` {
         budget.answered(ids[1], now: 502)
         #expect(budget.opened(now: 600).displaced == ids[2])
         #expect(budget.opened(now: 601).displaced == ids[3])
-        #expect(budget.count == ConnectionBudget.maximumConnections)
+        #expect(budget.count == ConnectionLimits.statusPages.maximumConnections)
         // Whose request is being answered goes last.
         var displaced: [Int] = []
         for now in Int64(700)..<900 { displaced += [budget.opened(now: now).displaced ?? 0] }

@@ -49,6 +49,26 @@ package final class SQLiteCatalog: CatalogStore {
         return try open(layout)
     }
 
+    /// Opens the catalog for reading and writes nothing; nil if there is none.
+    /// - Throws: also where SQLite would have to write: its files `-wal` and `-shm` are missing, and the directory is not writable.
+    package static func readUnchanged(
+        _ layout: ArchiveLayout
+    ) throws(ArchiveError) -> SQLiteCatalog? {
+        let path = path(layout)
+        guard FileSystem.exists(path) else { return nil }
+        return try guarded(path) {
+            var configuration = Configuration()
+            configuration.readonly = true
+            configuration.busyMode = .timeout(1)
+            let catalog = SQLiteCatalog(
+                path: path, database: try DatabaseQueue(path: path, configuration: configuration))
+            guard try catalog.database.read(catalog.isPrepared) else {
+                throw ArchiveError.malformed(path: path, reason: "the catalog is empty")
+            }
+            return catalog
+        }
+    }
+
     /// An empty catalog in memory.
     package static func inMemory() throws(ArchiveError) -> SQLiteCatalog {
         try guarded("memory") {
@@ -68,18 +88,21 @@ package final class SQLiteCatalog: CatalogStore {
         }
     }
 
-    private func prepare() throws {
-        func isPrepared(_ db: Database) throws -> Bool {
-            let version = try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
-            let application = try Int.fetchOne(db, sql: "PRAGMA application_id") ?? 0
-            let tables = try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM sqlite_master") ?? 0
-            guard tables > 0 else { return false }
-            guard application == Self.applicationID, version == Self.schemaVersion else {
-                throw ArchiveError.malformed(
-                    path: path, reason: "is not a catalog of a supported version (\(version))")
-            }
-            return true
+    /// Whether it has its tables.
+    /// - Throws: when they are another program's, or of another version.
+    private func isPrepared(_ db: Database) throws -> Bool {
+        let version = try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
+        let application = try Int.fetchOne(db, sql: "PRAGMA application_id") ?? 0
+        let tables = try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM sqlite_master") ?? 0
+        guard tables > 0 else { return false }
+        guard application == Self.applicationID, version == Self.schemaVersion else {
+            throw ArchiveError.malformed(
+                path: path, reason: "is not a catalog of a supported version (\(version))")
         }
+        return true
+    }
+
+    private func prepare() throws {
         if try database.read(isPrepared) { return }
         try database.write { db in
             // Another process may have done it in between.

@@ -22,6 +22,30 @@ package struct PictureExtraction {
 
     /// Does it; the summary's start is the picture's own time.
     package func run() throws -> ExportSummary {
+        let picture = try shownPicture()
+        let file = try target.open()
+        try file.write(try StillPicture.encode(picture, as: format))
+        var summary = ExportSummary()
+        summary.startNanoseconds = picture.captureNanoseconds
+        summary.pictures = 1
+        summary.sizeBytes = file.position
+        try target.close(file)
+        return summary
+    }
+
+    /// The picture that is shown at the start of a range, as JPEG: nothing is written.
+    /// - Returns: the file's bytes, and the session time of the picture, nanoseconds.
+    package static func jpeg(
+        _ range: ExportRange, maximumWidth: Int
+    ) throws -> (bytes: [UInt8], atNanoseconds: Int64) {
+        let picture = try PictureExtraction(range, as: .jpeg, to: .standardOutput).shownPicture()
+        return (
+            try StillPicture.encode(picture, as: .jpeg, maximumWidth: maximumWidth),
+            picture.captureNanoseconds
+        )
+    }
+
+    private func shownPicture() throws -> RawFrame {
         let instant = range.startNanoseconds ?? .min
         if let end = try range.source.extent()?.endNanoseconds, instant >= end {
             throw ExportError.nothingThere(
@@ -36,14 +60,7 @@ package struct PictureExtraction {
                 "\(range.source.name) at \(TimelinePoint.text(instant)): its first picture is at "
                     + TimelinePoint.text(picture.captureNanoseconds))
         }
-        let file = try target.open()
-        try file.write(try StillPicture.encode(picture, as: format))
-        var summary = ExportSummary()
-        summary.startNanoseconds = picture.captureNanoseconds
-        summary.pictures = 1
-        summary.sizeBytes = file.position
-        try target.close(file)
-        return summary
+        return picture
     }
 
     /// The last picture at or before the instant, or the first there is.

@@ -203,6 +203,33 @@ extension RecordingLibrary {
         return coverages
     }
 
+    /// The same for a part of the timeline that is drawn in so many columns.
+    /// - Parameters:
+    ///   - from: nil: where the first of the sources begins.
+    ///   - until: nil: where the last of them ends.
+    ///   - isWanted: sources that may be told of.
+    package func coverage(
+        of session: String, sources: [String]?, from: Int64?, until: Int64?, pixels: Int,
+        where isWanted: (String) -> Bool
+    ) throws(ArchiveError) -> [SourceCoverage] {
+        let wanted = try sourceNames(session).filter {
+            isWanted($0) && sources?.contains($0) ?? true
+        }
+        var range = (from ?? 0)..<max(from ?? 0, until ?? 0)
+        if from == nil || until == nil {
+            let whole = try coverage(
+                of: session, sources: wanted, in: .min..<Int64.max, resolutionNanoseconds: 0)
+            let starts = whole.compactMap(\.recorded.first?.startNanoseconds)
+            let ends = whole.compactMap(\.recorded.last?.endNanoseconds)
+            let start = from ?? starts.min() ?? 0
+            range = start..<max(start, until ?? ends.max() ?? start)
+        }
+        let length = range.upperBound.clampedSubtracting(range.lowerBound)
+        return try coverage(
+            of: session, sources: wanted, in: range,
+            resolutionNanoseconds: length / Int64(max(1, pixels)))
+    }
+
     /// Ends of finished segments, as far as the catalog has them; nanoseconds of session time.
     private func finishedEnds(
         of session: String

@@ -2,10 +2,11 @@ package import Archive
 
 extension RecordingLibrary {
     /// Asks the catalog; nil where there is none that can be used, with a complaint. A damaged one is rebuilt first, unless a
-    /// collector is recording.
+    /// collector is recording. Where nothing may be written, a catalog that is damaged, of another version or out of date is not used.
     package func askCatalog<Answer>(
         _ question: (any CatalogStore) throws(ArchiveError) -> Answer
     ) throws(ArchiveError) -> Answer? {
+        if isReadOnly { return try askUnchanged(question) }
         var isDamaged = false
         do throws(ArchiveError) {
             guard let catalog = try SQLiteCatalog.read(layout) else { return nil }
@@ -39,6 +40,21 @@ extension RecordingLibrary {
             for problem in summary.problems { complain(problem) }
             // A session that cannot be read is not in the catalog: the files are asked then.
             return summary.problems.isEmpty ? try question(catalog) : nil
+        }
+    }
+
+    private func askUnchanged<Answer>(
+        _ question: (any CatalogStore) throws(ArchiveError) -> Answer
+    ) throws(ArchiveError) -> Answer? {
+        do throws(ArchiveError) {
+            guard let catalog = try SQLiteCatalog.readUnchanged(layout),
+                Set(try catalog.sessionNames()) == Set(try layout.sessionNames())
+            else { return nil }
+            return try question(catalog)
+        } catch {
+            if case .malformed = error { return nil }
+            guard error.isForPermission || error.isForLock else { throw error }
+            return nil
         }
     }
 

@@ -2,7 +2,7 @@ import Archive
 package import Media
 
 /// A line of a ledger about samples that are missing.
-package struct RecordedGap: Hashable, Sendable {
+package struct RecordedGap: Hashable, Encodable, Sendable {
     /// Nil: all tracks.
     package var track: TrackKind?
     /// Nanoseconds of session time; nil: not known.
@@ -13,6 +13,23 @@ package struct RecordedGap: Hashable, Sendable {
     /// As the ledger has it: `driver drop`, `spool full`, …
     package var cause: String
     package var text: String
+
+    /// Nil: not known.
+    package var endNanoseconds: Int64? { startNanoseconds?.clampedAdding(durationNanoseconds) }
+
+    private enum CodingKeys: CodingKey {
+        case track, startNanoseconds, durationNanoseconds, samples, cause, text
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encodeIfPresent(track?.description, forKey: .track)
+        try container.encodeIfPresent(startNanoseconds, forKey: .startNanoseconds)
+        try container.encode(durationNanoseconds, forKey: .durationNanoseconds)
+        try container.encode(samples, forKey: .samples)
+        try container.encode(cause, forKey: .cause)
+        try container.encode(text, forKey: .text)
+    }
 
     /// A file that is not there any more.
     /// - Parameter lines: what the ledger says of its removal; one for each range of records.

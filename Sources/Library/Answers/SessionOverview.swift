@@ -1,0 +1,71 @@
+package import Archive
+import Media
+
+/// A session at a glance: what it is called, its sources, and from when to when they are recorded. Cheap: no media is read, and of each
+/// source two files at most are opened.
+package struct SessionOverview: Encodable, Sendable {
+    package struct Source: Encodable, Sendable {
+        package var name: String
+        package var agent: String?
+        /// Its formats when it joined, a line for each track.
+        package var formats: [String]
+        package var isComplete: Bool
+        /// Session time; nil: nothing that can be read is recorded yet.
+        package var startNanoseconds: Int64?
+        package var endNanoseconds: Int64?
+        package var segments: Int
+        package var sizeBytes: UInt64
+    }
+
+    package var session: String
+    package var zero: String
+    package var state: String
+    package var isCollectorRunning: Bool
+    package var isProtected: Bool
+    package var name: String?
+    package var tags: [String]
+    package var note: String?
+    package var segmentNanoseconds: Int64
+    package var startAt: String
+    package var software: String
+    package var sources: [Source]
+}
+
+extension RecordingLibrary {
+    /// A session at a glance.
+    package func overview(of session: String) throws(ArchiveError) -> SessionOverview {
+        let manifest = try manifest(session)
+        let recording = try recording(session)
+        let labels = labels(session)
+        var sources: [SessionOverview.Source] = []
+        for name in try sourceNames(session) {
+            let entry = manifest.sources.first { $0.name == name }
+            let files = try segments(SourceKey(session: session, source: name))
+            let recorded = recording.source(name)
+            var source = SessionOverview.Source(
+                name: name, agent: entry?.agent, formats: entry?.tracks ?? [],
+                isComplete: entry?.isComplete ?? false, segments: files.count,
+                sizeBytes: files.reduce(0) { $0 + UInt64(clamping: $1.sizeBytes) })
+            source.startNanoseconds = try recorded?.files.first.flatMap(Self.span)?.startNanoseconds
+            source.endNanoseconds = try recorded?.files.last.flatMap(Self.span)?.endNanoseconds
+            sources.append(source)
+        }
+        return SessionOverview(
+            session: session, zero: manifest.zero, state: manifest.state.rawValue,
+            isCollectorRunning: try isCollectorRunning(), isProtected: isProtected(session),
+            name: labels.name, tags: labels.tags, note: labels.note,
+            segmentNanoseconds: manifest.segmentNanoseconds,
+            startAt: manifest.startAt.rawValue, software: manifest.software, sources: sources)
+    }
+
+    /// Nil where nothing in the file can be read.
+    private static func span(_ file: RecordedSource.File) throws(ArchiveError) -> RecordedSpan? {
+        do throws(ArchiveError) {
+            return try RecordedSpan(of: file.opened())
+        } catch {
+            if case .malformed = error { return nil }
+            if error.isForAbsence { return nil }
+            throw error
+        }
+    }
+}
