@@ -20,7 +20,18 @@ let argumentParser: Target.Dependency = .product(
     name: "ArgumentParser", package: "swift-argument-parser")
 let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
 let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
-/// What an HTTP server is made of: the collector's alone.
+/// What the viewer's HTTP server is made of.
+let viewerServer: [Target.Dependency] = [
+    .product(name: "Hummingbird", package: "hummingbird"),
+    .product(name: "HummingbirdHTTP2", package: "hummingbird"),
+    .product(name: "HTTPTypes", package: "swift-http-types"),
+    .product(name: "CryptoExtras", package: "swift-crypto"),
+    .product(name: "NIOCore", package: "swift-nio"),
+    .product(name: "NIOPosix", package: "swift-nio"),
+    .product(name: "NIOSSL", package: "swift-nio-ssl"),
+    .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+]
+/// What the collector's HTTP server is made of.
 let httpServer: [Target.Dependency] = [
     .product(name: "HummingbirdCore", package: "hummingbird"),
     .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -54,6 +65,7 @@ let package = Package(
     products: [
         .executable(name: "tributary-agent", targets: ["tributary-agent"]),
         .executable(name: "tributary-collector", targets: ["tributary-collector"]),
+        .executable(name: "tributary-viewer", targets: ["tributary-viewer"]),
         .executable(name: "tributary", targets: ["tributary"]),
     ],
     dependencies: [
@@ -63,11 +75,12 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-crypto", exact: "4.5.2"),
         .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
         .package(url: "https://github.com/apple/swift-protobuf", exact: "1.39.0"),
-        // The collector's HTTP server. Without traits: no package for configuration files, no more of Foundation than need be.
+        // The HTTP servers of collector and viewer. Without traits: no package for configuration files, no more of Foundation than need be.
         .package(
             url: "https://github.com/hummingbird-project/hummingbird", exact: "2.28.1", traits: []),
         .package(url: "https://github.com/apple/swift-http-types", exact: "1.8.0"),
         .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", exact: "2.37.6"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
     ],
     targets: [
@@ -135,7 +148,15 @@ let package = Package(
             "ExportCore", "Archive", "CLinux", "Containers", "Devices", "Encoding", "Library",
             "Media", "MP4", "Terminal"),
 
-        // Level 5: the programs.
+        // Level 5: the viewer's services.
+        .target(
+            name: "ViewerCore",
+            dependencies: viewerServer + [
+                crypto, logging, "Archive", "CLinux", "Encoding", "ExportCore", "Library", "Media", "MP4",
+                "OperationsServer", "Terminal", "Threads", "Trust",
+            ], exclude: ["Access", "HLS"], swiftSettings: settings),
+
+        // Level 6: the programs.
         program(
             "tributary-agent", "AgentCore", "CLinux", "Control", "Encoding", "Devices", "Media",
             "Messaging", "Trust", "Wire"),
@@ -146,6 +167,8 @@ let package = Package(
             "tributary", "Archive", "CollectorClient", "Containers", "Control", "Devices",
             "Encoding", "ExportCore", "Library", "Media", "Messaging", "MP4", "Operations",
             "ReplayCore", "SyncCheck", "Trust", "Wire"),
+
+        program("tributary-viewer", "ViewerCore"),
 
         // The benchmarks' load: many sources from one file, over the real protocol.
         .executableTarget(

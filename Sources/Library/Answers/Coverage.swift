@@ -187,9 +187,10 @@ extension RecordingLibrary {
                     continue
                 }
                 if let key = file.key, let end = known[key] {
+                    // Names say origins to the millisecond, and nothing is recorded before the session's zero.
                     spans.append(
                         .init(
-                            startNanoseconds: file.originNanoseconds, endNanoseconds: end,
+                            startNanoseconds: max(0, file.originNanoseconds), endNanoseconds: end,
                             isGrowing: false))
                 } else if let span = try Self.span(of: file, isGrowing: isGrowing) {
                     spans.append(span)

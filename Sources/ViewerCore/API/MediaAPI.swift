@@ -1,0 +1,119 @@
+import Archive
+import ExportCore
+import HTTPTypes
+import Hummingbird
+import Library
+import Media
+import NIOCore
+
+extension VirtualMovie: VirtualFile {
+    func read(at offset: Int64, count: Int) throws -> [UInt8] {
+        let bytes: [UInt8] = try self.read(from: offset, count: count)
+        return bytes
+    }
+}
+
+/// Media of one source: a range as one MP4, and single pictures.
+struct MediaAPI {
+    /// From a thumbnail to the largest picture that there is.
+    private static let widths = 16...8_192
+    /// A picture decodes a group of pictures: at most so many at once, whoever asks.
+    private static let decodersAtOnce = 2
+
+    let site: ViewerSite
+    private let decoding = AsyncLimit(Self.decodersAtOnce, waiting: 256)
+
+    init(site: ViewerSite) { self.site = site }
+
+    func movie(_ request: Request, _ context: ViewerContext) async throws -> Response {
+        let query = try RequestQuery(request, ["from", "until", "download", "expires", "signature"])
+        let session = try context.name("session")
+        let name = try context.source()
+        let movies = site.movies
+        let movie = try await site.read { library -> VirtualMovie in
+            let recording = try library.recording(session)
+            guard let source = recording.source(name) else {
+                throw Problem(.notFound, "no source '\(name)' in \(session)")
+            }
+            let from = try query.moment("from", zero: recording.zero)
+            let until = try query.moment("until", zero: recording.zero)
+            if let from, let until, from >= until {
+                throw Problem(.badRequest, "'until' must be later than 'from'")
+            }
+            let key = MovieCache.Key(
+                session: session, source: name, fromNanoseconds: from, untilNanoseconds: until,
+                state: try library.state(
+                    of: SourceKey(session: session, source: name), from: from, until: until))
+            return try movies.movie(key) {
+                try VirtualMovie(
+                    ExportRange(
+                        source: source, sessionZero: recording.zero, startNanoseconds: from,
+                        endNanoseconds: until))
+            }
+        }
+        let answer = FileAnswer(file: movie, contentType: "video/mp4", tag: movie.tag.description)
+        var response = answer.response(to: request, in: site.threads)
+        if query["download"] != nil {
+            response.headers[.contentDisposition] =
+                "attachment; filename=\"\(session)_\(name).mp4\""
+        }
+        return response
+    }
+
+    func picture(_ request: Request, _ context: ViewerContext) async throws -> Response {
+        let query = try RequestQuery(request, ["at", "width", "expires", "signature"])
+        let session = try context.name("session")
+        let name = try context.source()
+        let width = try query.number("width", in: Self.widths) ?? Self.widths.upperBound
+        let pictures = site.pictures
+        let wanted = try await site.read { library -> (PictureCache.Key, ExportRange) in
+            let recording = try library.recording(session)
+            guard let source = recording.source(name) else {
+                throw Problem(.notFound, "no source '\(name)' in \(session)")
+            }
+            let at = try query.moment("at", zero: recording.zero)
+            let holding = source.files.last { $0.originNanoseconds <= at ?? .min }
+            let key = PictureCache.Key(
+                session: session, source: name,
+                revision: try holding?.opened().revision ?? 0, atNanoseconds: at ?? .min,
+                width: width)
+            return (
+                key,
+                ExportRange(
+                    source: source, sessionZero: recording.zero, startNanoseconds: at,
+                    tracks: [.video])
+            )
+        }
+        let (key, range) = wanted
+        let picture: PictureCache.Picture
+        if let known = pictures.picture(key) {
+            picture = known
+        } else {
+            picture = try await decoding.run {
+                try await site.read { _ in
+                    let (bytes, at) = try PictureExtraction.jpeg(range, maximumWidth: width)
+                    return PictureCache.Picture(bytes: bytes, atNanoseconds: at)
+                }
+            }
+            pictures.keep(picture, for: key)
+        }
+        let tag = Digest(of: picture.bytes).description
+        let answer = FileAnswer(
+            file: MemoryFile(bytes: picture.bytes), contentType: "image/jpeg", tag: tag)
+        var response = answer.response(to: request, in: site.threads)
+        if let name = HTTPField.Name("X-Tributary-At") {
+            response.headers[name] = "\(Double(picture.atNanoseconds) / 1e9)"
+        }
+        return response
+    }
+}
+
+/// Bytes in memory.
+struct MemoryFile: VirtualFile {
+    let bytes: [UInt8]
+    var sizeBytes: Int64 { Int64(bytes.count) }
+
+    func read(at offset: Int64, count: Int) throws -> [UInt8] {
+        Array(bytes.dropFirst(Int(min(offset, sizeBytes))).prefix(count))
+    }
+}

@@ -1,0 +1,134 @@
+import Archive
+import HTTPTypes
+import Hummingbird
+import Library
+import Terminal
+
+/// Sessions, as JSON: lists, one session, its segments and gaps, and what a timeline shows.
+struct SessionsAPI {
+    /// Sessions in one answer unless asked for fewer.
+    private static let pageSize = 100
+    private static let maximumPageSize = 1_000
+    /// Unless told otherwise, as wide as a screen.
+    private static let usualPixels = 2_000
+
+    let site: ViewerSite
+
+    /// A page of sessions.
+    private struct Page: Encodable {
+        var sessions: [SessionListing]
+        /// What to give as `after` for the next page; nil: this is the last one.
+        var next: String?
+    }
+
+    func list(_ request: Request, _ context: ViewerContext) async throws -> Response {
+        let query = try RequestQuery(request, ["from", "until", "limit", "after", "tag", "order"])
+        let from = try query.instant("from")
+        let until = try query.instant("until")
+        let limit = try query.number("limit", in: 1...Self.maximumPageSize) ?? Self.pageSize
+        let isNewestFirst: Bool
+        switch query["order"] {
+        case nil, "oldest": isNewestFirst = false
+        case "newest": isNewestFirst = true
+        default: throw Problem(.badRequest, "'order' must be oldest or newest")
+        }
+        let after = query["after"]
+        let tags = query["tag"].map { [$0] } ?? []
+        let rights = context.rights
+        let page = try await site.read { library in
+            var sessions = try library.sessions(from: from, until: until, tags: tags)
+            if isNewestFirst { sessions.reverse() }
+            sessions = sessions.compactMap { listing in
+                var listing = listing
+                listing.sources = listing.sources.filter(rights.mayRead)
+                // A session of other people's sources alone is not there.
+                return listing.sources.isEmpty && !rights.mayReadEverything ? nil : listing
+            }
+            if let after {
+                sessions = sessions.filter {
+                    isNewestFirst ? $0.session < after : $0.session > after
+                }
+            }
+            let shown = Array(sessions.prefix(limit))
+            return Page(
+                sessions: shown, next: sessions.count > limit ? shown.last?.session : nil)
+        }
+        return try .json(page)
+    }
+
+    func show(_ request: Request, _ context: ViewerContext) async throws -> Response {
+        _ = try RequestQuery(request, [])
+        let rights = context.rights
+        let name = try context.name("session")
+        return try .json(
+            await site.read { library in
+                var overview = try library.overview(of: name)
+                overview.sources.removeAll { !rights.mayRead($0.name) }
+                return overview
+            })
+    }
+
+    func segments(_ request: Request, _ context: ViewerContext) async throws -> Response {
+        let query = try RequestQuery(request, ["from", "until", "source"])
+        let name = try context.name("session")
+        let rights = context.rights
+        let source = query["source"]
+        return try .json(
+            await site.read { library in
+                let zero = try library.manifest(name).zeroTime
+                let from = try query.moment("from", zero: zero)
+                let until = try query.moment("until", zero: zero)
+                return try library.segments(
+                    of: name, from: from.map { zero.advanced(by: $0).nanoseconds },
+                    until: until.map { zero.advanced(by: $0).nanoseconds }
+                ).filter { rights.mayRead($0.source) && source ?? $0.source == $0.source }
+            })
+    }
+
+    func gaps(_ request: Request, _ context: ViewerContext) async throws -> Response {
+        let query = try RequestQuery(request, ["from", "until"])
+        let name = try context.name("session")
+        let sourceName = try context.source()
+        return try .json(
+            await site.read { library in
+                let recording = try library.recording(name)
+                let from = try query.moment("from", zero: recording.zero) ?? .min
+                let until = try query.moment("until", zero: recording.zero) ?? .max
+                guard let source = recording.source(sourceName) else {
+                    throw Problem(.notFound, "no source '\(sourceName)' in \(name)")
+                }
+                return try source.gaps().filter {
+                    ($0.startNanoseconds ?? from) < until && ($0.endNanoseconds ?? .max) > from
+                }
+            })
+    }
+
+    func coverage(_ request: Request, _ context: ViewerContext) async throws -> Response {
+        let query = try RequestQuery(request, ["from", "until", "pixels", "sources"])
+        let name = try context.name("session")
+        let pixels = try query.number("pixels", in: 1...SourceCoverage.maximumParts)
+        let wanted = try query.sources("sources")
+        let rights = context.rights
+        return try .json(
+            await site.read { library in
+                let zero = try library.manifest(name).zeroTime
+                let from = try query.moment("from", zero: zero)
+                let until = try query.moment("until", zero: zero)
+                return try library.coverage(
+                    of: name, sources: wanted, from: from, until: until,
+                    pixels: pixels ?? Self.usualPixels, where: rights.mayRead)
+            })
+    }
+}
+
+extension Response {
+    /// A value as JSON, in the units that all our JSON has.
+    static func json(_ value: some Encodable, status: HTTPResponse.Status = .ok) throws -> Response {
+        var headers = HTTPFields()
+        headers[.contentType] = "application/json"
+        headers[.cacheControl] = "no-store"
+        return Response(
+            status: status, headers: headers,
+            body: ResponseBody(byteBuffer: ByteBuffer(string: try JSONOutput.text(value) + "\n")))
+    }
+}

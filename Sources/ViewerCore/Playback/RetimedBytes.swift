@@ -1,0 +1,80 @@
+import Archive
+import Library
+import MP4
+import Media
+import Synchronization
+
+/// A recorded file's fragments as they are true now: where the file was retimed, the decoding times in the fragments' heads are those of
+/// its retiming. All else, and every place, is as in the file.
+final class RetimedBytes: VirtualFile {
+    /// Numbers in a fragment's head, as they have to be.
+    private struct Patch: Sendable {
+        var offset: Int64
+        var bytes: [UInt8]
+    }
+
+    let sizeBytes: Int64
+    private let file: RecordedFile
+    /// In the order of their places; none for a file as it was recorded.
+    private let patches: [Patch]
+
+    /// Reads all heads of a file that was retimed.
+    init(_ file: RecordedFile) throws {
+        self.file = file
+        let source = try file.source()
+        sizeBytes = source.sizeBytes
+        guard let retiming = file.retiming else {
+            patches = []
+            return
+        }
+        let movie = file.layout.initialMovie
+        var mapping = FileRetiming(retiming, movie: movie)
+        var scanner = try FragmentScanner(source)
+        var patches: [Patch] = []
+        while var fragment = try scanner.next() {
+            mapping.apply(to: &fragment)
+            let moof = try source.read(
+                at: fragment.moof.lowerBound,
+                count: Int(fragment.moof.upperBound - fragment.moof.lowerBound))
+            for place in try DecodeTimes(of: moof, at: fragment.moof.lowerBound).places {
+                guard let kind = movie.tracks.first(where: { $0.id == place.trackID })?.kind,
+                    let first = fragment.runs.first(where: { $0.track == kind })?.samples.first,
+                    first.dts >= 0
+                else { continue }
+                let ticks = UInt64(first.dts)
+                let bytes = (0..<place.sizeBytes).reversed().map {
+                    UInt8(truncatingIfNeeded: ticks >> UInt64(8 * $0))
+                }
+                patches.append(Patch(offset: place.offset, bytes: bytes))
+            }
+        }
+        self.patches = patches
+    }
+
+    func read(at offset: Int64, count: Int) throws -> [UInt8] {
+        let end = min(sizeBytes, offset + Int64(count))
+        guard offset < end else { return [] }
+        var bytes = try file.read(at: offset, count: Int(end - offset))
+        var index = patches.partitioned { $0.offset + Int64($0.bytes.count) <= offset }
+        while index < patches.count, patches[index].offset < end {
+            for (place, byte) in patches[index].bytes.enumerated() {
+                let position = patches[index].offset + Int64(place) - offset
+                if bytes.indices.contains(Int(position)) { bytes[Int(position)] = byte }
+            }
+            index += 1
+        }
+        return bytes
+    }
+}
+
+extension Array {
+    /// The first index at which `isBefore` is false; it is true for all elements before.
+    func partitioned(_ isBefore: (Element) -> Bool) -> Int {
+        var (low, high) = (0, count)
+        while low < high {
+            let middle = (low + high) / 2
+            if isBefore(self[middle]) { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+}

@@ -1,0 +1,56 @@
+import HTTPTypes
+
+/// What part of a file a request asks for (RFC 9110 §14.1.2, §13.1.5). Several ranges at once are not served: the whole file is, as the
+/// standard allows.
+enum ByteRangeRequest: Hashable, Sendable {
+    case whole
+    case part(Range<Int64>)
+    case notSatisfiable
+
+    /// - Parameters:
+    ///   - range: the value of `Range`.
+    ///   - ifRange: the value of `If-Range`: the part is wanted only if the file is still this one.
+    init(_ range: String?, ifRange: String?, tag: String, sizeBytes: Int64) {
+        guard let range, range.utf8.count <= 100, ifRange == nil || ifRange == tag,
+            range.hasPrefix("bytes=")
+        else {
+            self = .whole
+            return
+        }
+        let words = range.dropFirst("bytes=".count).split(
+            separator: "-", omittingEmptySubsequences: false)
+        guard words.count == 2, words.allSatisfy(Self.isNumber) else {
+            self = .whole
+            return
+        }
+        switch (Int64(words[0]), Int64(words[1])) {
+        case (let first?, let last?):
+            guard first <= last else {
+                self = .whole
+                return
+            }
+            self = first < sizeBytes ? .part(first..<min(last, sizeBytes - 1) + 1) : .notSatisfiable
+        case (let first?, nil):
+            guard words[1].isEmpty else {
+                self = .notSatisfiable
+                return
+            }
+            self = first < sizeBytes ? .part(first..<sizeBytes) : .notSatisfiable
+        case (nil, let count?):
+            guard words[0].isEmpty else {
+                self = .notSatisfiable
+                return
+            }
+            self =
+                count > 0 && sizeBytes > 0
+                ? .part(max(0, sizeBytes - count)..<sizeBytes) : .notSatisfiable
+        case (nil, nil):
+            // Empty, or larger than any file.
+            self = words.allSatisfy(\.isEmpty) ? .whole : .notSatisfiable
+        }
+    }
+
+    private static func isNumber(_ text: Substring) -> Bool {
+        text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+    }
+}

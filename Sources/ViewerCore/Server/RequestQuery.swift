@@ -1,0 +1,106 @@
+import Archive
+import Hummingbird
+import Terminal
+
+/// The query of a request, checked: every name known, none twice.
+struct RequestQuery {
+    /// More than any address that we make.
+    private static let maximumBytes = 4_096
+
+    private let values: [String: String]
+
+    /// - Parameter names: those that the path knows.
+    /// - Throws: ``Problem`` 400.
+    init(_ request: Request, _ names: Set<String>) throws(Problem) {
+        guard let query = request.uri.query, !query.isEmpty else {
+            values = [:]
+            return
+        }
+        guard query.utf8.count <= Self.maximumBytes else {
+            throw Problem(.uriTooLong, "the query is longer than \(Self.maximumBytes) bytes")
+        }
+        var values: [String: String] = [:]
+        for part in query.split(separator: "&") {
+            let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let name = Self.decoded(pair[0]),
+                let value = Self.decoded(pair.count > 1 ? pair[1] : "")
+            else { throw Problem(.badRequest, "the query is not percent-encoded UTF-8") }
+            guard names.contains(name) else {
+                let known =
+                    names.isEmpty
+                    ? "there are none here" : "use \(names.sorted().joined(separator: ", "))"
+                throw Problem(.badRequest, "unknown parameter '\(name.prefix(60))': \(known)")
+            }
+            guard values.updateValue(value, forKey: name) == nil else {
+                throw Problem(.badRequest, "the parameter '\(name)' is given twice")
+            }
+        }
+        self.values = values
+    }
+
+    private static func decoded(_ text: Substring) -> String? {
+        var bytes: [UInt8] = []
+        var rest = text.utf8[...]
+        while let byte = rest.popFirst() {
+            switch byte {
+            case UInt8(ascii: "+"): bytes.append(UInt8(ascii: " "))
+            case UInt8(ascii: "%"):
+                guard rest.count >= 2, let value = UInt8(String(Substring(rest.prefix(2))), radix: 16)
+                else { return nil }
+                rest = rest.dropFirst(2)
+                bytes.append(value)
+            default: bytes.append(byte)
+            }
+        }
+        guard !bytes.contains(0) else { return nil }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    subscript(name: String) -> String? { values[name] }
+
+    /// A whole number within bounds.
+    func number(_ name: String, in range: ClosedRange<Int>) throws(Problem) -> Int? {
+        guard let text = values[name] else { return nil }
+        guard let number = Int(text), range.contains(number) else {
+            throw Problem(
+                .badRequest,
+                "'\(name)' must be a whole number from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+
+    private func point(_ name: String) throws(Problem) -> TimelinePoint? {
+        guard let text = values[name] else { return nil }
+        guard text.utf8.count <= 64, let point = TimelinePoint(argument: text) else {
+            throw Problem(
+                .badRequest,
+                "'\(name)' must be seconds of session time (83.5) or UTC (2026-11-20T22:40:00.000Z)"
+            )
+        }
+        return point
+    }
+
+    /// A moment of a session, nanoseconds from its zero.
+    func moment(_ name: String, zero: UTCTime) throws(Problem) -> Int64? {
+        try point(name)?.sessionNanoseconds(zeroUTCNanoseconds: zero.nanoseconds)
+    }
+
+    /// An instant, nanoseconds since 1970 (UTC).
+    func instant(_ name: String) throws(Problem) -> Int64? {
+        switch try point(name) {
+        case nil: nil
+        case .utc(let nanoseconds): nanoseconds
+        case .session:
+            throw Problem(.badRequest, "'\(name)' must be UTC, such as 2026-11-20T22:40:00.000Z")
+        }
+    }
+
+    /// Names of sources, separated by commas.
+    func sources(_ name: String) throws(Problem) -> [String]? {
+        guard let text = values[name] else { return nil }
+        let names = text.split(separator: ",").map(String.init)
+        guard !names.isEmpty, names.count <= 256, names.allSatisfy(ArchiveLayout.isValidName)
+        else { throw Problem(.badRequest, "'\(name)' must be names of sources: a,b,c") }
+        return names
+    }
+}

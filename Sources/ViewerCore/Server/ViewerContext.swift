@@ -1,0 +1,35 @@
+import Archive
+import Hummingbird
+import Logging
+
+/// What is known of a request while it is answered.
+struct ViewerContext: RequestContext {
+    var coreContext: CoreRequestContextStorage
+    /// Of the peer: an IP address without its port.
+    let remoteAddress: String
+    /// Set by ``AccessMiddleware``.
+    var identity = Identity.nobody
+    var rights = Rights.everything
+
+    init(source: ApplicationRequestContextSource) {
+        coreContext = CoreRequestContextStorage(source: source)
+        remoteAddress = source.channel.remoteAddress?.ipAddress ?? "local"
+    }
+
+    /// A part of the path that is a name of a session or a source.
+    /// - Throws: 404 for what cannot be one: there is nothing of that name.
+    func name(_ parameter: String) throws(Problem) -> String {
+        let text = parameters.get(parameter) ?? ""
+        guard ArchiveLayout.isValidName(text) else {
+            throw Problem(.notFound, "no \(parameter) of that name")
+        }
+        return text
+    }
+
+    /// The source in the path, which this user may look at.
+    func source() throws(Problem) -> String {
+        let name = try name("source")
+        guard rights.mayRead(name) else { throw Problem(.notFound, "no source of that name") }
+        return name
+    }
+}

@@ -1,0 +1,67 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+
+/// Which address is answered by what.
+struct ViewerRoutes {
+    let site: ViewerSite
+    let settings: ViewerSettings
+
+    func router() -> Router<ViewerContext> {
+        let router = Router(context: ViewerContext.self)
+        router.add(middleware: AnswerHeaders(isSecure: settings.certificate != nil))
+        let sessions = SessionsAPI(site: site)
+        let media = MediaAPI(site: site)
+        let api = router.group("api/v1")
+        get(api, "sessions", sessions.list)
+        get(api, "sessions/:session", sessions.show)
+        get(api, "sessions/:session/segments", sessions.segments)
+        get(api, "sessions/:session/coverage", sessions.coverage)
+        get(api, "sessions/:session/sources/:source/gaps", sessions.gaps)
+        get(api, "sessions/:session/sources/:source/media.mp4", media.movie)
+        get(api, "sessions/:session/sources/:source/picture.jpg", media.picture)
+        return router
+    }
+
+    private func get(
+        _ group: RouterGroup<ViewerContext>, _ path: RouterPath,
+        _ answer: @escaping @Sendable (Request, ViewerContext) async throws -> Response
+    ) {
+        group.on(path, method: .get, use: answer)
+        group.on(path, method: .head) { request, context in
+            try await answer(request, context).createHeadResponse()
+        }
+    }
+}
+
+/// Headers of every answer: what a browser may do with it, and that nothing about it has to be guessed.
+struct AnswerHeaders: RouterMiddleware {
+    typealias Context = ViewerContext
+
+    let isSecure: Bool
+
+    private static let policy =
+        "default-src 'self'; img-src 'self' blob: data:; media-src 'self' blob:; object-src 'none'; "
+        + "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+
+    func handle(
+        _ request: Request, context: ViewerContext,
+        next: (Request, ViewerContext) async throws -> Response
+    ) async throws -> Response {
+        var response: Response
+        do {
+            response = try await next(request, context)
+        } catch let error as any HTTPResponseError {
+            response = try error.response(from: request, context: context)
+        }
+        response.headers[.contentSecurityPolicy] = Self.policy
+        response.headers[.xContentTypeOptions] = "nosniff"
+        response.headers[values: Self.referrer] = ["no-referrer"]
+        if isSecure {
+            response.headers[.strictTransportSecurity] = "max-age=31536000"
+        }
+        return response
+    }
+
+    private static let referrer = HTTPField.Name("Referrer-Policy") ?? .origin
+}

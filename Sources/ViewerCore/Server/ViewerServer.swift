@@ -1,0 +1,113 @@
+import Glibc
+import HTTPTypes
+import Hummingbird
+import HummingbirdCore
+import HummingbirdHTTP2
+package import Logging
+import NIOCore
+import NIOPosix
+import NIOSSL
+import OperationsServer
+import ServiceLifecycle
+import Synchronization
+
+/// Answers HTTP/1.1, and HTTP/2 over TLS, with what is in an archive.
+package struct ViewerServer: Sendable {
+    /// An address with a cookie, a token and a query.
+    private static let maximumHeaderBytes = 16 << 10
+    private static let maximumHeaders = 100
+    /// A wall of sixteen players keeps a handful of connections for each.
+    private static let limits = ConnectionLimits(
+        maximumConnections: 2_000, headerNanoseconds: 10_000_000_000,
+        answerNanoseconds: 60_000_000_000, idleNanoseconds: 120_000_000_000)
+
+    private let settings: ViewerSettings
+    private let site: ViewerSite
+    private let logger: Logger
+
+    package init(_ settings: ViewerSettings, logger: Logger) throws(ViewerError) {
+        self.settings = settings
+        self.logger = logger
+        site = ViewerSite(
+            archive: settings.archive, logger: logger, threads: ReadingThreads())
+    }
+
+    /// Answers until the task is cancelled.
+    /// - Parameter ready: called with the port when it listens.
+    package func run(ready: @escaping @Sendable (UInt16) -> Void) async throws {
+        let router = ViewerRoutes(site: site, settings: settings).router()
+        let application = Application(
+            router: router, server: try builder(),
+            configuration: ApplicationConfiguration(
+                address: .hostname(settings.host, port: Int(settings.port)), serverName: nil,
+                backlog: 512),
+            onServerRunning: { channel in
+                ready(UInt16(clamping: channel.localAddress?.port ?? Int(settings.port)))
+            },
+            eventLoopGroupProvider: .shared(MultiThreadedEventLoopGroup(numberOfThreads: 2)),
+            // What it has to say of connections that break off is nobody's concern here.
+            logger: Logger(label: "http") { _ in SwiftLogNoOpLogHandler() })
+        do {
+            try await application.run()
+        } catch {
+            throw Self.reason(error, settings)
+        }
+        try await site.threads.stop()
+    }
+
+    private func builder() throws -> HTTPServerBuilder {
+        let deadlines = ConnectionDeadlines(Self.limits)
+        let http1 = HTTP1Channel.Configuration(
+            additionalChannelHandlers: [deadlines.handler()],
+            httpDecoderConfiguration: .init(
+                maxHeaderFieldSize: Self.maximumHeaderBytes,
+                maxHeaderListSize: Self.maximumHeaderBytes,
+                maxHeaderFieldCount: Self.maximumHeaders))
+        guard let files = settings.certificate else { return .http1(configuration: http1) }
+        return try .http2Upgrade(tlsConfiguration: try Self.tls(files))
+    }
+
+    private static func tls(_ files: CertificateFiles) throws(ViewerError) -> TLSConfiguration {
+        do {
+            let chain = try NIOSSLCertificate.fromPEMFile(files.chain)
+            let key = try NIOSSLPrivateKey(file: files.key, format: .pem)
+            var configuration = TLSConfiguration.makeServerConfiguration(
+                certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
+            configuration.minimumTLSVersion = .tlsv12
+            return configuration
+        } catch {
+            throw .noCertificate(files, reason: "\(error)")
+        }
+    }
+
+    private static func reason(_ error: any Error, _ settings: ViewerSettings) -> any Error {
+        let host = settings.host.contains(":") ? "[\(settings.host)]" : settings.host
+        let address = "\(host):\(settings.port)"
+        switch error {
+        case let error as IOError:
+            return ViewerError.cannotListen(
+                address: address, reason: String(cString: strerror(error.errnoCode)))
+        case let error as SocketAddressError.UnknownHost:
+            return ViewerError.cannotListen(
+                address: address, reason: "the host '\(error.host)' does not exist")
+        default: return error
+        }
+    }
+}
+
+/// Why a viewer cannot answer.
+package enum ViewerError: Error, Hashable, CustomStringConvertible {
+    case cannotListen(address: String, reason: String)
+    case noCertificate(CertificateFiles, reason: String)
+    case stopped(reason: String)
+
+    package var description: String {
+        switch self {
+        case .cannotListen(let address, let reason):
+            "cannot serve HTTP at \(address): \(reason); use another --listen address"
+        case .stopped(let reason): "the server has ended: \(reason)"
+        case .noCertificate(let files, let reason):
+            "cannot use the certificate \(files.chain) with the key \(files.key): \(reason)"
+        }
+    }
+}

@@ -1,0 +1,33 @@
+/// Where and how a viewer answers.
+package struct ViewerSettings: Sendable {
+    package var archive: String
+    /// A name or an address, without brackets.
+    package var host: String
+    /// 0: any that is free.
+    package var port: UInt16
+    /// Who may look; nil: everybody who reaches it.
+    package var users: String?
+    package var certificate: CertificateFiles?
+    /// Names under which it is reached, besides its address and those in its certificate.
+    package var hostNames: [String] = []
+    /// Answers come through a proxy that speaks TLS to browsers.
+    package var isBehindProxy = false
+    package var version = ""
+
+    package init(archive: String, host: String, port: UInt16) {
+        self.archive = archive
+        self.host = host
+        self.port = port
+    }
+}
+
+/// A certificate with its chain and its key, PEM.
+package struct CertificateFiles: Hashable, Sendable {
+    package var chain: String
+    package var key: String
+
+    package init(chain: String, key: String) {
+        self.chain = chain
+        self.key = key
+    }
+}

@@ -1,0 +1,161 @@
+import ArgumentParser
+import Dispatch
+import Glibc
+import Logging
+import Synchronization
+import Terminal
+import ViewerCore
+
+/// The viewer's command line.
+@main
+struct ViewerCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "tributary-viewer",
+        abstract: "Shows an archive's recordings over HTTP: to browsers, players and scripts.",
+        discussion: """
+            Other commands: 'tributary-viewer users' keeps the file of those who may look.
+
+            The viewer only reads the archive. It can run as another user than the collector, who may read the archive's \
+            directory and not write to it.
+
+            Without --users, everybody who reaches the address sees everything, so it must be one of this machine. With \
+            --users, other machines are answered over TLS (--tls-certificate and --tls-key), or through a proxy that \
+            speaks TLS (--behind-proxy).
+
+            Every option can be set in the environment (--tls-key is TRIBUTARY_TLS_KEY) and in a file (--config). Stop \
+            with Ctrl-C or SIGTERM.
+            """,
+        version: Version.number)
+
+    @Option(help: ArgumentHelp("Directory of the recordings.", valueName: "dir"))
+    var archive = "./recordings"
+
+    @Option(
+        help: ArgumentHelp(
+            "Address to listen on. HOST defaults to 127.0.0.1.", valueName: "[host:]port"))
+    var listen = HTTPAddress(host: "127.0.0.1", port: 8080)
+
+    @Option(
+        help: ArgumentHelp(
+            "File of those who may look, as kept by 'tributary-viewer users'.", valueName: "file"))
+    var users: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Certificate with its chain, PEM. Read again when it is renewed.", valueName: "file"))
+    var tlsCertificate: String?
+
+    @Option(help: ArgumentHelp("Key of the certificate, PEM.", valueName: "file"))
+    var tlsKey: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Name under which browsers reach the viewer, besides the listen address. Repeat it for several.",
+            valueName: "name"))
+    var hostName: [String] = []
+
+    @Flag(help: "A proxy in front of the viewer speaks TLS to browsers and forwards the host's name.")
+    var behindProxy = false
+
+    @Flag(help: "Answer other machines without TLS: passwords and pictures can be read on the way.")
+    var insecure = false
+
+    @OptionGroup(title: "Configuration") var configuration: ConfigurationOptions
+
+    @Flag(name: .shortAndLong, help: "Log debug messages too.")
+    var verbose = false
+
+    func validate() throws {
+        guard (tlsCertificate == nil) == (tlsKey == nil) else {
+            throw ValidationError("--tls-certificate and --tls-key belong together: give both")
+        }
+        let isLocal = Endpoint.isLocal("tcp://\(listen)")
+        if !isLocal, users == nil {
+            throw ValidationError(
+                "\(listen) is open to other machines: give --users FILE, or listen on 127.0.0.1")
+        }
+        if !isLocal, tlsCertificate == nil, !behindProxy, !insecure {
+            throw ValidationError(
+                "\(listen) is open to other machines: give --tls-certificate and --tls-key, --behind-proxy, or --insecure"
+                    + " on a trusted network")
+        }
+    }
+
+    func run() throws {
+        let console = Console()
+        let threshold = LogThreshold(verbose: verbose)
+        let logger = Logger(label: "viewer") { _ in
+            HumanLogHandler(console: console, threshold: threshold)
+        }
+        var settings = ViewerSettings(archive: archive, host: listen.host, port: listen.port)
+        settings.users = users
+        settings.hostNames = hostName
+        settings.isBehindProxy = behindProxy
+        settings.version = Version.number
+        if let tlsCertificate, let tlsKey {
+            settings.certificate = CertificateFiles(chain: tlsCertificate, key: tlsKey)
+        }
+        do throws(ViewerError) {
+            let server = try ViewerServer(settings, logger: logger)
+            if configuration.checks {
+                print("the options are valid")
+                return
+            }
+            try serve(server, logger)
+        } catch {
+            throw Failure("\(error)")
+        }
+    }
+
+    /// Answers until it is told to stop.
+    private func serve(_ server: ViewerServer, _ logger: Logger) throws(ViewerError) {
+        let manager = ServiceManager.current()
+        let scheme = tlsCertificate == nil ? "http" : "https"
+        let host = listen.host
+        let outcome = Outcome()
+        let task = Task.detached {
+            do {
+                try await server.run { port in
+                    logger.info(
+                        "watch at \(scheme)://\(HTTPAddress(host: host, port: port))/")
+                    manager.ready()
+                }
+                outcome.settle(nil)
+            } catch {
+                outcome.settle(error)
+            }
+        }
+        let signals = StopSignals { count in
+            if count > 1 { _exit(130) }
+            manager.stopping()
+            task.cancel()
+        }
+        defer { withExtendedLifetime(signals) {} }
+        switch outcome.wait() {
+        case nil: return
+        case let error as ViewerError: throw error
+        case is CancellationError: return
+        case let error?: throw .stopped(reason: "\(error)")
+        }
+    }
+
+    static func main() {
+        Program.main(ViewerCommand.self)
+    }
+}
+
+/// How the server's task has ended.
+private final class Outcome: Sendable {
+    private let error = Mutex<(any Error)?>(nil)
+    private let done = DispatchSemaphore(value: 0)
+
+    func settle(_ error: (any Error)?) {
+        self.error.withLock { $0 = error }
+        done.signal()
+    }
+
+    func wait() -> (any Error)? {
+        done.wait()
+        return error.withLock { $0 }
+    }
+}

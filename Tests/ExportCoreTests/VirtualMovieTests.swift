@@ -1,0 +1,59 @@
+import Archive
+import ExportCore
+import Foundation
+import Library
+import Media
+import TestMedia
+import TestRecordings
+import Testing
+
+/// Files that exist only while they are read.
+@Suite(.enabled(if: MediaFiles.canBeMade, "ffmpeg makes the media")) struct VirtualMovieTests {
+    @Test(
+        arguments: [(nil, nil), (1.5, 2.0), (0.0, 0.5), (4.9, 100.0)]
+            as [(Double?, Double?)])
+    func `a virtual movie is byte for byte the export`(from: Double?, seconds: Double?) throws {
+        let archive = try ImportedArchive()
+        let range = try archive.range(from: from, seconds: seconds)
+        try archive.export(range, to: "out.mp4") { $0.isFastStart = true }
+        let file = Array(try Data(contentsOf: URL(filePath: archive.path("out.mp4"))))
+        let movie = try VirtualMovie(range)
+        #expect(movie.sizeBytes == file.count)
+        #expect(try movie.read(from: 0, count: file.count + 7) == file)
+        #expect(try movie.read(from: movie.sizeBytes, count: 5) == [])
+        // However it is cut.
+        var random = SystemRandomNumberGenerator()
+        for _ in 0..<200 {
+            let start = Int.random(in: 0..<file.count, using: &random)
+            let count = Int.random(in: 1...70_000, using: &random)
+            #expect(
+                try movie.read(from: Int64(start), count: count)
+                    == Array(file[start..<min(file.count, start + count)]), "\(start) \(count)")
+        }
+    }
+
+    @Test func `equal recordings have equal tags, another range or retiming another one`() throws {
+        let session = try WrittenSession { _ in 3_000_000 }
+        func movie(from: Int64?) throws -> VirtualMovie {
+            let recording = try RecordedSession(WrittenSession.name, in: session.layout)
+            return try VirtualMovie(
+                ExportRange(
+                    source: try #require(recording.source("camera")),
+                    sessionZero: recording.zero, startNanoseconds: from))
+        }
+        let first = try movie(from: nil).tag
+        #expect(try movie(from: nil).tag == first)
+        #expect(try movie(from: 1_000_000_000).tag != first)
+        _ = try SessionRetimer(WrittenSession.name, in: session.layout).retime(isDryRun: false)
+        #expect(try movie(from: nil).tag != first)
+        _ = try SessionRetimer(WrittenSession.name, in: session.layout).undo(isDryRun: false)
+        #expect(try movie(from: nil).tag == first)
+    }
+
+    @Test func `where nothing is recorded, there is no movie`() throws {
+        let archive = try ImportedArchive()
+        #expect(throws: ExportError.self) {
+            try VirtualMovie(archive.range(from: 1_000, seconds: 5))
+        }
+    }
+}
