@@ -154,7 +154,7 @@ let package = Package(
             dependencies: viewerServer + [
                 crypto, logging, "Archive", "CLinux", "Encoding", "ExportCore", "Library", "Media", "MP4",
                 "OperationsServer", "Terminal", "Threads", "Trust",
-            ], exclude: ["Access", "HLS"], swiftSettings: settings),
+            ], exclude: ["HLS"], swiftSettings: settings),
 
         // Level 6: the programs.
         program(

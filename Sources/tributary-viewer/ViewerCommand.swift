@@ -140,7 +140,23 @@ struct ViewerCommand: ParsableCommand {
     }
 
     static func main() {
-        Program.main(ViewerCommand.self)
+        // Beside the viewer itself there is a command that keeps its users.
+        let words = Array(CommandLine.arguments.dropFirst())
+        switch words.first {
+        case "users":
+            Program.main(
+                UsersCommand.self, name: "\(Self._commandName) users",
+                arguments: Array(words.dropFirst()))
+        case "help":
+            Program.main(ViewerCommand.self, arguments: ["--help"])
+        case .some(let word) where !word.hasPrefix("-"):
+            Program.refuse(
+                UsageError(
+                    "there is no command '\(word)': use 'users', or options alone to serve"),
+                name: Self._commandName)
+        default:
+            Program.main(ViewerCommand.self)
+        }
     }
 }
 

@@ -6,10 +6,10 @@ import Logging
 struct ViewerContext: RequestContext {
     var coreContext: CoreRequestContextStorage
     /// Of the peer: an IP address without its port.
-    let remoteAddress: String
+    var remoteAddress: String
     /// Set by ``AccessMiddleware``.
     var identity = Identity.nobody
-    var rights = Rights.everything
+    var rights = Rights.nothing
 
     init(source: ApplicationRequestContextSource) {
         coreContext = CoreRequestContextStorage(source: source)

@@ -6,13 +6,21 @@ import NIOCore
 struct ViewerRoutes {
     let site: ViewerSite
     let settings: ViewerSettings
+    let access: AccessMiddleware
 
     func router() -> Router<ViewerContext> {
         let router = Router(context: ViewerContext.self)
         router.add(middleware: AnswerHeaders(isSecure: settings.certificate != nil))
+        router.add(middleware: access)
+        router.get("healthz") { _, _ in "well\n" }
+        let account = AccountAPI(access: access.access, logger: site.logger)
         let sessions = SessionsAPI(site: site)
         let media = MediaAPI(site: site)
         let api = router.group("api/v1")
+        api.post("login", use: account.logIn)
+        api.post("logout", use: account.logOut)
+        api.post("links", use: account.link)
+        get(api, "account", account.show)
         get(api, "sessions", sessions.list)
         get(api, "sessions/:session", sessions.show)
         get(api, "sessions/:session/segments", sessions.segments)

@@ -23,6 +23,7 @@ package struct ViewerServer: Sendable {
 
     private let settings: ViewerSettings
     private let site: ViewerSite
+    private let access: AccessMiddleware
     private let logger: Logger
 
     package init(_ settings: ViewerSettings, logger: Logger) throws(ViewerError) {
@@ -30,12 +31,25 @@ package struct ViewerServer: Sendable {
         self.logger = logger
         site = ViewerSite(
             archive: settings.archive, logger: logger, threads: ReadingThreads())
+        do throws(AccessError) {
+            let isSecure = settings.certificate != nil || settings.isBehindProxy
+            let hosts = try HostCheck(
+                listenHost: settings.host, allowed: settings.hostNames)
+            access = AccessMiddleware(
+                access: try Access(
+                    users: settings.users.map { UserFile($0) }, isSecure: isSecure, now: .now()
+                ) { logger.warning("\($0)") }, hosts: hosts,
+                origin: RequestOrigin(hosts: hosts, isSecure: isSecure),
+                isBehindProxy: settings.isBehindProxy)
+        } catch {
+            throw .noAccess(error)
+        }
     }
 
     /// Answers until the task is cancelled.
     /// - Parameter ready: called with the port when it listens.
     package func run(ready: @escaping @Sendable (UInt16) -> Void) async throws {
-        let router = ViewerRoutes(site: site, settings: settings).router()
+        let router = ViewerRoutes(site: site, settings: settings, access: access).router()
         let application = Application(
             router: router, server: try builder(),
             configuration: ApplicationConfiguration(
@@ -100,11 +114,13 @@ package enum ViewerError: Error, Hashable, CustomStringConvertible {
     case cannotListen(address: String, reason: String)
     case noCertificate(CertificateFiles, reason: String)
     case stopped(reason: String)
+    case noAccess(AccessError)
 
     package var description: String {
         switch self {
         case .cannotListen(let address, let reason):
             "cannot serve HTTP at \(address): \(reason); use another --listen address"
+        case .noAccess(let error): "\(error)"
         case .stopped(let reason): "the server has ended: \(reason)"
         case .noCertificate(let files, let reason):
             "cannot use the certificate \(files.chain) with the key \(files.key): \(reason)"

@@ -79,4 +79,3 @@ package struct Rights: Hashable, Sendable {
         sources.filter { mayRead($0) }
     }
 }
-struct Identity { static let nobody = Identity() }

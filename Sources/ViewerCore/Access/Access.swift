@@ -1,0 +1,298 @@
+import Synchronization
+
+/// Decides who may look: by a cookie, a token or a signed link, over the file of accounts. Any thread may call.
+///
+/// The file is read again when it changes. While it cannot be used, the accounts that were read last count.
+final class Access: Sendable {
+    /// Why somebody may not look.
+    enum Refusal: Hashable, Sendable, CustomStringConvertible {
+        case notLoggedIn
+        case wrongToken
+        case linkExpired
+        case linkInvalid
+        case tooManyAttempts(seconds: Int)
+
+        var description: String {
+            switch self {
+            case .notLoggedIn: "log in first"
+            case .wrongToken: "this token is not valid: ask for a new one"
+            case .linkExpired: "this link has expired: ask for a new one"
+            case .linkInvalid: "this link is not valid: copy it completely"
+            case .tooManyAttempts(let seconds): "too many attempts: try again in \(seconds) s"
+            }
+        }
+    }
+
+    enum Answer: Hashable, Sendable {
+        /// - Parameter renewedCookie: a value for `Set-Cookie`, when the log-in's time has been extended.
+        case allowed(Identity, Rights, renewedCookie: String?)
+        case refused(Refusal)
+    }
+
+    /// What comes of a log-in.
+    enum LogIn: Hashable, Sendable {
+        /// - Parameter cookie: a value for `Set-Cookie`.
+        case succeeded(Rights, cookie: String)
+        /// No such account, or another password; which of them is not said.
+        case wrong
+        case tooManyAttempts(seconds: Int)
+        /// Too many passwords are being verified: try again.
+        case busy
+    }
+
+    /// How often the file of accounts is looked at, at most.
+    private static let lookNanoseconds: Int64 = 1_000_000_000
+    /// `Bearer` and a token, with room for blanks.
+    private static let maximumAuthorizationBytes = 256
+
+    /// What there is with a file of accounts.
+    private struct Accounts {
+        let file: UserFile
+        let key: AccessKey
+    }
+
+    private struct State {
+        var index: AccountIndex
+        /// Of the file that ``index`` is from; nil: it has to be read again.
+        var mark: SecretFile.Mark?
+        /// Monotonic, nanoseconds.
+        var nextLook: Int64
+        /// Already reported.
+        var flaw: AccessError?
+        var limiter = LogInLimiter()
+        var revoked = RevokedSessions()
+    }
+
+    private let accounts: Accounts?
+    private let cookie: SessionCookie
+    private let hashing: HashingQueue
+    private let report: @Sendable (String) -> Void
+    private let state: Mutex<State>
+
+    /// Reads the accounts, and makes the key where there is none.
+    /// - Parameters:
+    ///   - users: nil: everybody who reaches the viewer may do everything.
+    ///   - isSecure: whether browsers reach the viewer over TLS.
+    ///   - report: takes lines for the log; called on any thread.
+    /// - Throws: when there is no file, or it cannot be used.
+    init(
+        users: UserFile?, isSecure: Bool, now: AccessTime, hashing: HashingQueue = HashingQueue(),
+        report: @escaping @Sendable (String) -> Void
+    ) throws(AccessError) {
+        var content = UserFile.Content(accounts: [], mark: nil)
+        if let users {
+            content = try users.read()
+            accounts = Accounts(file: users, key: try AccessKey.load(for: users))
+        } else {
+            accounts = nil
+        }
+        cookie = SessionCookie(isSecure: isSecure)
+        self.hashing = hashing
+        self.report = report
+        state = Mutex(
+            State(
+                index: AccountIndex(content.accounts), mark: content.mark,
+                nextLook: now.monotonicNanoseconds + Access.lookNanoseconds))
+    }
+
+    /// Whether there are accounts to log in with.
+    var hasAccounts: Bool { accounts != nil }
+
+    // MARK: Requests
+
+    /// Who asks, and what they may see. A link counts before a token, and a token before a cookie.
+    func check(_ credentials: Credentials, now: AccessTime) -> Answer {
+        guard let accounts else { return .allowed(.nobody, .everything, renewedCookie: nil) }
+        refresh(accounts, now)
+        if let query = credentials.query, SignedLink.isLink(query) {
+            return check(linkTo: credentials.path, query: query, accounts.key, now)
+        }
+        if let token = Self.bearerToken(credentials.authorization) {
+            return check(token: token, from: credentials.remoteAddress, now)
+        }
+        if let header = credentials.cookie, let text = cookie.value(in: header) {
+            return check(session: text, accounts.key, now)
+        }
+        return .refused(.notLoggedIn)
+    }
+
+    private func check(
+        linkTo path: String, query: String, _ key: AccessKey, _ now: AccessTime
+    ) -> Answer {
+        let verdict = SignedLink.verify(
+            path: path, query: query, key: key, now: now.secondsSince1970)
+        switch verdict {
+        case .valid(let link): return .allowed(.link, link.rights, renewedCookie: nil)
+        case .expired: return .refused(.linkExpired)
+        case .invalid: return .refused(.linkInvalid)
+        }
+    }
+
+    /// A right token is never refused, however many wrong ones come from its address: nobody can guess one.
+    private func check(token text: String, from address: String, _ now: AccessTime) -> Answer {
+        let digest = AccessToken(text: text)?.digest
+        let network = RemoteNetwork(address)
+        return state.withLock { state -> Answer in
+            if let digest, let account = state.index.account(token: digest) {
+                return .allowed(.script(account.name), account.rights, renewedCookie: nil)
+            }
+            let wait = state.limiter.begin(nil, from: network, now: now.monotonicNanoseconds)
+            if let wait { return .refused(.tooManyAttempts(seconds: wait)) }
+            return .refused(.wrongToken)
+        }
+    }
+
+    private func check(session text: String, _ key: AccessKey, _ now: AccessTime) -> Answer {
+        let seconds = now.secondsSince1970
+        guard let session = LogInSession(text: text, key: key, now: seconds) else {
+            return .refused(.notLoggedIn)
+        }
+        let found = state.withLock { state -> UserAccount? in
+            state.revoked.contains(session) ? nil : state.index.account(named: session.name)
+        }
+        guard let account = found, session.isOf(account, key: key) else {
+            return .refused(.notLoggedIn)
+        }
+        let renewed = session.renewed(now: seconds).map {
+            cookie.setting($0, key: key, now: seconds)
+        }
+        return .allowed(.user(account.name), account.rights, renewedCookie: renewed)
+    }
+
+    /// The token of `Bearer TOKEN` (RFC 6750 §2.1); nil for other schemes, which a proxy in front may use for itself.
+    private static func bearerToken(_ header: String?) -> String? {
+        guard let header, header.utf8.count <= maximumAuthorizationBytes else { return nil }
+        let words = header.split(separator: " ")
+        guard let scheme = words.first, scheme.lowercased() == "bearer" else { return nil }
+        return words.count == 2 ? String(words[1]) : ""
+    }
+
+    // MARK: Logging in and out
+
+    /// Verifies a password.
+    /// - Parameter address: of the peer, as in ``Credentials/remoteAddress``.
+    func logIn(
+        name: String, password: String, from address: String, now: AccessTime
+    ) async -> LogIn {
+        guard let accounts else { return .wrong }
+        refresh(accounts, now)
+        let network = RemoteNetwork(address)
+        // What cannot be a name has no account whose guesses could be counted.
+        let counted = UserName.isValid(name) ? name : nil
+        let (wait, account, cost) = state.withLock {
+            state -> (Int?, UserAccount?, PasswordHash.Cost) in
+            let wait = state.limiter.begin(
+                counted, from: network, now: now.monotonicNanoseconds)
+            return (
+                wait, counted.flatMap { state.index.account(named: $0) },
+                state.index.decoyCost(
+                    counted ?? "", key: accounts.key, otherwise: .standard)
+            )
+        }
+        if let wait { return .tooManyAttempts(seconds: wait) }
+        let bytes = Array(password.utf8)
+        guard PasswordHash.isVerifiable(bytes) else { return .wrong }
+        let hash = account?.passwordHash
+        let outcome = await hashing.run { () -> Result<Bool, AccessError> in
+            do throws(AccessError) {
+                return .success(
+                    try PasswordHash.verify(bytes, against: hash, otherwise: cost))
+            } catch {
+                return .failure(error)
+            }
+        }
+        switch outcome {
+        case .success(let isRight)?:
+            guard isRight, let account else { return .wrong }
+            giveBack(counted, network)
+            return succeeded(account, accounts.key, now)
+        case .failure(let error)?:
+            giveBack(counted, network)
+            report("\(error)")
+            return .busy
+        case nil:
+            giveBack(counted, network)
+            return .busy
+        }
+    }
+
+    private func succeeded(
+        _ account: UserAccount, _ key: AccessKey, _ now: AccessTime
+    ) -> LogIn {
+        let session = LogInSession(of: account, key: key, now: now.secondsSince1970)
+        return .succeeded(
+            account.rights, cookie: cookie.setting(session, key: key, now: now.secondsSince1970))
+    }
+
+    private func giveBack(_ name: String?, _ network: RemoteNetwork) {
+        state.withLock { $0.limiter.giveBack(name, from: network) }
+    }
+
+    /// Ends the log-in of a `Cookie` header.
+    /// - Returns: a value for `Set-Cookie` that removes the cookie, whatever it was.
+    func logOut(cookie header: String?, now: AccessTime) -> String {
+        if let accounts, let header, let text = cookie.value(in: header),
+            let session = LogInSession(
+                text: text, key: accounts.key, now: now.secondsSince1970)
+        {
+            state.withLock { $0.revoked.revoke(session, now: now.secondsSince1970) }
+        }
+        return cookie.clearing
+    }
+
+    // MARK: Links
+
+    /// An address that opens a file to everybody who has it; without accounts, the address alone.
+    /// - Parameters:
+    ///   - query: without `expires` and `signature`.
+    ///   - identity: who shares it. Who has a link only cannot make another one, which might live longer.
+    ///   - rights: what they may see themselves.
+    /// - Throws: ``AccessError/linkTooLong(maximumDays:)``, ``AccessError/notLinkable(reason:)``.
+    func link(
+        to path: String, query: String, lifeSeconds: Int64, for identity: Identity,
+        _ rights: Rights, now: AccessTime
+    ) throws(AccessError) -> String {
+        guard (1...SignedLink.maximumLifeSeconds).contains(lifeSeconds) else {
+            throw .linkTooLong(maximumDays: SignedLink.maximumLifeSeconds / 86_400)
+        }
+        let link = try SignedLink(
+            path: path, query: query, expires: now.secondsSince1970 + lifeSeconds)
+        guard identity != .link, rights.mayRead(link.source) else {
+            throw .notLinkable(reason: "only who may see a source can share it: log in first")
+        }
+        guard let accounts else { return query.isEmpty ? path : "\(path)?\(query)" }
+        return link.text(key: accounts.key)
+    }
+
+    // MARK: The file of accounts
+
+    private func refresh(_ accounts: Accounts, _ now: AccessTime) {
+        let time = now.monotonicNanoseconds
+        // The others go on with what there is while one of them reads.
+        let (isDue, mark) = state.withLock { state -> (Bool, SecretFile.Mark?) in
+            guard time >= state.nextLook else { return (false, nil) }
+            state.nextLook = time + Self.lookNanoseconds
+            return (true, state.mark)
+        }
+        guard isDue else { return }
+        do throws(AccessError) {
+            if let mark, SecretFile.mark(of: accounts.file.path) == mark { return }
+            let content = try accounts.file.read()
+            let index = AccountIndex(content.accounts)
+            let flaw = state.withLock { state -> AccessError? in
+                defer { state.flaw = nil }
+                state.index = index
+                state.mark = content.mark
+                return state.flaw
+            }
+            if flaw != nil { report("\(accounts.file.path) can be used again") }
+        } catch {
+            let isNew = state.withLock { state -> Bool in
+                defer { state.flaw = error }
+                state.mark = nil
+                return state.flaw != error
+            }
+            if isNew { report("\(error); the accounts that were read before still count") }
+        }
+    }
+}

@@ -1,0 +1,45 @@
+import Crypto
+
+/// What a script logs in with: 32 random bytes, of which the file of accounts has the SHA-256 only.
+///
+/// A hash that costs time is for passwords, which can be guessed; these bytes cannot.
+struct AccessToken: Sendable {
+    private static let byteCount = 32
+
+    private let bytes: [UInt8]
+
+    private init(bytes: [UInt8]) { self.bytes = bytes }
+
+    static func random() -> AccessToken { AccessToken(bytes: randomBytes(byteCount)) }
+
+    /// 43 characters, base64url.
+    var text: String { Base64URL.encode(bytes) }
+
+    /// Reads what ``text`` wrote; nil for anything else.
+    init?(text: String) {
+        guard text.utf8.count <= 64, let bytes = Base64URL.decode(text),
+            bytes.count == Self.byteCount
+        else { return nil }
+        self.init(bytes: bytes)
+    }
+
+    var digest: TokenDigest { TokenDigest(SHA256.hash(data: bytes)) }
+}
+
+/// The SHA-256 of a token, 32 bytes: what is kept of it.
+struct TokenDigest: Hashable, Sendable {
+    private let bytes: [UInt8]
+
+    fileprivate init(_ digest: SHA256.Digest) { bytes = Array(digest) }
+
+    /// Base64url.
+    var text: String { Base64URL.encode(bytes) }
+
+    /// Reads what ``text`` wrote; nil for anything else.
+    init?(text: String) {
+        guard text.utf8.count <= 64, let bytes = Base64URL.decode(text),
+            bytes.count == SHA256.byteCount
+        else { return nil }
+        self.bytes = bytes
+    }
+}

@@ -1,0 +1,35 @@
+/// The accounts of one state of their file, by what requests have of them.
+struct AccountIndex: Sendable {
+    private var byName: [String: UserAccount] = [:]
+    private var byToken: [TokenDigest: UserAccount] = [:]
+    /// Of all accounts with passwords.
+    private var costs: [PasswordHash.Cost] = []
+
+    /// - Parameter accounts: as ``UserTable`` has them: no name and no token twice.
+    init(_ accounts: [UserAccount]) {
+        for account in accounts {
+            byName[account.name] = account
+            switch account.secret {
+            case .password(let hash): costs.append(hash.cost)
+            case .token(let digest): byToken[digest] = account
+            }
+        }
+    }
+
+    func account(named name: String) -> UserAccount? { byName[name] }
+
+    /// The account of a token. However long the look-up takes, it tells nothing of the tokens that there are: whoever guesses
+    /// does not choose the digest.
+    func account(token digest: TokenDigest) -> UserAccount? { byToken[digest] }
+
+    /// What verifying a password costs for a name that has none: as much as for one of the accounts, always the same one.
+    /// Where accounts differ, names without an account differ like them.
+    func decoyCost(
+        _ name: String, key: AccessKey, otherwise cost: PasswordHash.Cost
+    ) -> PasswordHash.Cost {
+        guard !costs.isEmpty else { return cost }
+        let number = key.code(of: Array(name.utf8), for: .decoy).prefix(4)
+            .reduce(UInt32(0)) { ($0 << 8) | UInt32($1) }
+        return costs[Int(number) % costs.count]
+    }
+}

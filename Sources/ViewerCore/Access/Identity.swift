@@ -1,0 +1,62 @@
+import Media
+
+/// Who asks.
+enum Identity: Hashable, Sendable, CustomStringConvertible {
+    /// There are no accounts: everybody who reaches the viewer.
+    case nobody
+    /// A person, by the cookie of a log-in.
+    case user(String)
+    /// A script, by its token.
+    case script(String)
+    /// Whoever has a link.
+    case link
+
+    /// The text for the log.
+    var description: String {
+        switch self {
+        case .nobody: "nobody in particular"
+        case .user(let name): name
+        case .script(let name): "\(name) (token)"
+        case .link: "a link"
+        }
+    }
+}
+
+/// What of a request says who asks, as it came.
+struct Credentials: Hashable, Sendable {
+    /// The `Cookie` header; several of them joined by `; ` (RFC 9113 §8.2.3).
+    var cookie: String?
+    /// The `Authorization` header.
+    var authorization: String?
+    /// Not decoded, without the query.
+    var path: String
+    /// Not decoded, without the question mark.
+    var query: String?
+    /// Of the peer: numeric, without a port. Behind a proxy, what the proxy says.
+    var remoteAddress: String
+
+    init(
+        cookie: String? = nil, authorization: String? = nil, path: String = "/",
+        query: String? = nil, remoteAddress: String
+    ) {
+        self.cookie = cookie
+        self.authorization = authorization
+        self.path = path
+        self.query = query
+        self.remoteAddress = remoteAddress
+    }
+}
+
+/// The same instant on two clocks.
+struct AccessTime: Hashable, Sendable {
+    /// UTC, for what expires.
+    var secondsSince1970: Int64
+    /// For what is limited: nobody can set it.
+    var monotonicNanoseconds: Int64
+
+    static func now() -> AccessTime {
+        AccessTime(
+            secondsSince1970: SystemClock.utc.nowNanoseconds / 1_000_000_000,
+            monotonicNanoseconds: SystemClock.monotonic.nowNanoseconds)
+    }
+}

@@ -1,0 +1,159 @@
+import Media
+
+/// An address that opens one file of one source to everybody who has it, until it expires.
+///
+///     /api/v1/sessions/SESSION/sources/SOURCE/media.mp4?from=83.5&until=90&expires=1795300000&signature=…
+///
+/// The signature covers every byte in front of it. A link is valid exactly as it was made: not with another path, with items
+/// added, removed or repeated, or in another order.
+struct SignedLink: Hashable, Sendable {
+    /// How long a link may be valid: 30 days.
+    static let maximumLifeSeconds: Int64 = 30 * 86_400
+    /// How far the clock may have been set back since a link was made.
+    private static let clockToleranceSeconds: Int64 = 60
+    /// What links can be made for.
+    private static let files: Set = ["media.mp4", "picture.jpg"]
+    /// Longer ones are not looked at.
+    private static let maximumBytes = 1_024
+    /// Items in front of those that a link adds.
+    private static let maximumItems = 8
+
+    private static let expiresItem = "expires"
+    private static let signatureItem = "signature"
+
+    /// Without a query.
+    let path: String
+    /// The items in front of `expires`, as they are written; empty: there are none.
+    let query: String
+    /// Seconds since 1970.
+    let expires: Int64
+    /// In the path.
+    let session: String
+    /// In the path: what the link opens.
+    let source: String
+
+    /// A link for a file.
+    /// - Parameter query: without `expires` and `signature`.
+    init(path: String, query: String, expires: Int64) throws(AccessError) {
+        guard path.utf8.count + query.utf8.count <= Self.maximumBytes else {
+            throw .notLinkable(reason: "the address is longer than \(Self.maximumBytes) bytes")
+        }
+        guard let (session, source) = Self.names(in: path) else {
+            throw .notLinkable(
+                reason: "use /api/v1/sessions/SESSION/sources/SOURCE/ and "
+                    + Self.files.sorted().joined(separator: " or "))
+        }
+        guard Self.isCanonical(query) else {
+            throw .notLinkable(
+                reason: "write the query as name=value&name=value, percent-encoded, each name once")
+        }
+        self.path = path
+        self.query = query
+        self.expires = expires
+        self.session = session
+        self.source = source
+    }
+
+    /// What it opens: this source, and of it what the path and the query say.
+    var rights: Rights { Rights(role: .viewer, sources: .named([source])) }
+
+    /// Path and query, signed.
+    func text(key: AccessKey) -> String {
+        let signed = signedText
+        let code = key.code(of: Array(signed.utf8), for: .link)
+        return "\(signed)&\(Self.signatureItem)=\(Base64URL.encode(code))"
+    }
+
+    private var signedText: String {
+        "\(path)?\(query.isEmpty ? "" : query + "&")\(Self.expiresItem)=\(expires)"
+    }
+}
+
+// Verification.
+extension SignedLink {
+    enum Verdict: Hashable, Sendable {
+        case valid(SignedLink)
+        case expired
+        case invalid
+    }
+
+    /// Whether a query claims to be a link's.
+    static func isLink(_ query: String) -> Bool {
+        guard query.utf8.count <= maximumBytes else { return false }
+        return query.split(separator: "&").contains { $0.hasPrefix("\(signatureItem)=") }
+    }
+
+    /// Whether an address is a link that opens it. The answer ``Verdict/expired`` is for links that were valid.
+    /// - Parameters:
+    ///   - path: as it came, not decoded.
+    ///   - query: as it came, not decoded.
+    ///   - now: seconds since 1970.
+    static func verify(path: String, query: String, key: AccessKey, now: Int64) -> Verdict {
+        guard path.utf8.count + query.utf8.count <= maximumBytes else { return .invalid }
+        var items = query.split(separator: "&", omittingEmptySubsequences: false)
+        guard items.count >= 2, items.count <= maximumItems + 2,
+            let code = value(of: signatureItem, in: String(items.removeLast())),
+            let bytes = Base64URL.decode(code), bytes.count == AccessKey.codeBytes,
+            let time = value(of: expiresItem, in: String(items.removeLast())),
+            let expires = Int64(time), expires >= 0, "\(expires)" == time
+        else { return .invalid }
+        let link: SignedLink
+        do throws(AccessError) {
+            link = try SignedLink(
+                path: path, query: items.joined(separator: "&"), expires: expires)
+        } catch {
+            return .invalid
+        }
+        guard "\(path)?\(query)" == "\(link.signedText)&\(signatureItem)=\(code)",
+            key.isValid(bytes, of: Array(link.signedText.utf8), for: .link)
+        else { return .invalid }
+        guard now < expires else { return .expired }
+        // Made while the clock was wrong.
+        guard expires - now <= maximumLifeSeconds + clockToleranceSeconds else { return .invalid }
+        return .valid(link)
+    }
+
+    private static func value(of name: String, in item: String) -> String? {
+        item.hasPrefix("\(name)=") ? String(item.dropFirst(name.count + 1)) : nil
+    }
+
+    /// Session and source, if this is the canonical path of a file that links are made for.
+    private static func names(in path: String) -> (session: String, source: String)? {
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false).map { String($0) }
+        guard parts.count == 8, parts[0].isEmpty, parts[1] == "api", parts[2] == "v1",
+            parts[3] == "sessions", DirectoryName.isValid(parts[4]), parts[5] == "sources",
+            DirectoryName.isValid(parts[6]), files.contains(parts[7])
+        else { return nil }
+        return (parts[4], parts[6])
+    }
+
+    /// Whether a query has small letters as names, each once and none of ours, and values that need no more encoding.
+    private static func isCanonical(_ query: String) -> Bool {
+        if query.isEmpty { return true }
+        let items = query.split(separator: "&", omittingEmptySubsequences: false)
+        guard items.count <= maximumItems else { return false }
+        var names: Set<String> = [expiresItem, signatureItem]
+        return items.allSatisfy { item in
+            let pair = item.split(separator: "=", omittingEmptySubsequences: false)
+            return pair.count == 2 && !pair[0].isEmpty && pair[0].utf8.allSatisfy(isSmallLetter)
+                && pair[1].utf8.allSatisfy(isForValue) && names.insert(String(pair[0])).inserted
+        }
+    }
+
+    private static func isSmallLetter(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte)
+    }
+
+    /// RFC 3986 §2.3, §3.4: unreserved characters, and others that need no encoding in a query. A plus does: some read it as a
+    /// space.
+    private static func isForValue(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"), UInt8(ascii: "."),
+            UInt8(ascii: "_"), UInt8(ascii: "~"), UInt8(ascii: ":"), UInt8(ascii: ","),
+            UInt8(ascii: "%"):
+            true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,77 @@
+import HTTPTypes
+import Hummingbird
+
+/// Lets a request through when whoever asks may look, under a name of the viewer's own, and not on behalf of another site.
+struct AccessMiddleware: RouterMiddleware {
+    typealias Context = ViewerContext
+
+    /// What is answered without a log-in: the way to one, and whether the viewer is alive.
+    private static let open: Set<String> = ["/api/v1/login", "/healthz"]
+
+    let access: Access
+    let hosts: HostCheck
+    let origin: RequestOrigin
+    let isBehindProxy: Bool
+
+    func handle(
+        _ request: Request, context: ViewerContext,
+        next: (Request, ViewerContext) async throws -> Response
+    ) async throws -> Response {
+        let host = request.head.authority
+        guard hosts.allows(host) else {
+            throw Problem(.misdirectedRequest, "\(RequestOrigin.Flaw.foreignHost)")
+        }
+        var context = context
+        if isBehindProxy, let address = Self.forwarded(request) { context.remoteAddress = address }
+        let isOpen = Self.open.contains(request.uri.path)
+        var renewed: String?
+        if !isOpen {
+            let credentials = Credentials(
+                cookie: request.headers[values: .cookie].joined(separator: "; "),
+                authorization: request.headers[.authorization], path: request.uri.path,
+                query: request.uri.query, remoteAddress: context.remoteAddress)
+            switch access.check(credentials, now: .now()) {
+            case .allowed(let identity, let rights, let cookie):
+                (context.identity, context.rights, renewed) = (identity, rights, cookie)
+            case .refused(let refusal): throw Self.problem(refusal)
+            }
+        }
+        if request.method != .get, request.method != .head {
+            let fetchSite = HTTPField.Name("Sec-Fetch-Site").flatMap { request.headers[$0] }
+            let flaw =
+                isOpen
+                ? origin.flaw(
+                    host: host, origin: request.headers[.origin], fetchSite: fetchSite,
+                    needsOrigin: false)
+                : origin.flaw(
+                    context.identity, host: host, origin: request.headers[.origin],
+                    fetchSite: fetchSite)
+            if let flaw { throw Problem(.forbidden, "\(flaw)") }
+        }
+        var response = try await next(request, context)
+        if let renewed { response.headers[.setCookie] = renewed }
+        return response
+    }
+
+    private static func problem(_ refusal: Access.Refusal) -> Problem {
+        var headers = HTTPFields()
+        switch refusal {
+        case .notLoggedIn, .wrongToken:
+            headers[.wwwAuthenticate] = "Bearer"
+            return Problem(.unauthorized, "\(refusal)", headers: headers)
+        case .linkExpired, .linkInvalid: return Problem(.forbidden, "\(refusal)")
+        case .tooManyAttempts(let seconds):
+            headers[.retryAfter] = "\(seconds)"
+            return Problem(.tooManyRequests, "\(refusal)", headers: headers)
+        }
+    }
+
+    /// The peer of the proxy: what it has added last. What stands before that, the peer may have written itself.
+    private static func forwarded(_ request: Request) -> String? {
+        guard let name = HTTPField.Name("X-Forwarded-For"),
+            let last = request.headers[values: name].last?.split(separator: ",").last
+        else { return nil }
+        let address = last.filter { $0 != " " }
+        return address.utf8.count <= 45 ? String(address) : nil
+    }
+}
