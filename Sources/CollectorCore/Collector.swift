@@ -74,6 +74,8 @@ package final class Collector: Sendable {
             control.stop()
             withExtendedLifetime(lock) {}
         }
+        // Before other threads make files: while a socket is bound, the process has another file mode mask.
+        var feed = openFeed(layout)
         let wakeUp = wakeUp
         let changeable = changeable
         let space = FreeSpace(
@@ -126,7 +128,7 @@ package final class Collector: Sendable {
                     loop.stop()
                 } else {
                     let wasWoken = try receiver.wait(milliseconds: loop.millisecondsToNextTick())
-                    try turn(&loop, &receiver, &inbox, isDue: wasWoken)
+                    try turn(&loop, &receiver, &inbox, &feed, isDue: wasWoken)
                 }
             }
             // The last jobs, then their end, then their events: agents are notified that everything is durable before they are
@@ -163,6 +165,16 @@ package final class Collector: Sendable {
             let advice =
                 error.isForLength ? ": give --archive a shorter path, perhaps a relative one" : ""
             throw .cannotControl(path: layout.control, reason: error.description + advice)
+        }
+    }
+
+    /// Opens the feed for those who watch live; without it, recording goes on.
+    private func openFeed(_ layout: ArchiveLayout) -> Feed {
+        do throws(MessagingError) {
+            return Feed(try FeedPublisher(path: layout.feed, in: Context()), logger: logger)
+        } catch {
+            logger.warning("nobody can watch live: \(error)")
+            return Feed(nil, logger: logger)
         }
     }
 
@@ -226,16 +238,21 @@ package final class Collector: Sendable {
 
     /// Takes in the messages that have arrived; when a tick is due, processes them and everything else that is due.
     private func turn(
-        _ loop: inout CollectorLoop, _ receiver: inout Receiver, _ inbox: inout Inbox, isDue: Bool
+        _ loop: inout CollectorLoop, _ receiver: inout Receiver, _ inbox: inout Inbox,
+        _ feed: inout Feed, isDue: Bool
     ) throws(MessagingError) {
         try receiver.takeIn(&inbox)
-        guard isDue || inbox.isUrgent || loop.isTickDue else { return }
+        // Who watches live does not want to wait for the tick.
+        guard isDue || inbox.isUrgent || loop.isTickDue || feed.isWatched else { return }
         let now = Instant.now()
+        if loop.isTickDue { feed.tick(board: board, now: now.monotonic) }
+        loop.watch(feed.watched)
         for event in inbox.take() {
             switch event {
             case .message(let message): loop.receive(message, takenInBy: now)
             case .gone(let peer): loop.lost(peer)
             }
+            feed.publish(loop.takePlaced())
             if loop.hasOutgoing { try deliver(&loop, &receiver) }
         }
         for (peer, enrol) in loop.takeEnrolments() { receiver.enrol(peer, enrol) }

@@ -31,6 +31,7 @@ struct CollectorEngine<Payload: MediaPayload> {
     private var lines: [LinkLog] = []
     private var logBudget = LogBudget()
     private var notices: [Notice] = []
+    private var placed: [PlacedSamples<Payload>] = []
     /// Latest time seen: the protocol's time never goes back.
     private var latest: Int64 = 0
     /// Files that cannot be written: for lack of room, or for another reason.
@@ -119,6 +120,19 @@ extension CollectorEngine {
         guard !lines.isEmpty else { return [] }
         defer { lines.removeAll() }
         return lines
+    }
+
+    /// Samples of watched sources, as they were placed.
+    mutating func takePlaced() -> [PlacedSamples<Payload>] {
+        guard !placed.isEmpty else { return [] }
+        defer { placed.removeAll() }
+        return placed
+    }
+
+    /// Whose samples are placed for those who watch live.
+    var watched: WatchedSources {
+        get { recorder.watched }
+        set { recorder.watched = newValue }
     }
 
     mutating func takeNotices() -> [Notice] {
@@ -476,6 +490,8 @@ extension CollectorEngine {
                 persisted(records)
             case .released(let source, let amount):
                 link.released(amount, source: source)
+            case .placed(let samples):
+                placed.append(samples)
             case .sessionStarted(let name):
                 counts.sessionsBegun += 1
                 link.sessionBegan(name)

@@ -120,6 +120,14 @@ extension CollectorLoop {
         follow()
     }
 
+    /// Whose samples somebody watches live.
+    mutating func watch(_ watched: WatchedSources) {
+        if engine.watched != watched { engine.watched = watched }
+    }
+
+    /// Samples of watched sources.
+    mutating func takePlaced() -> [PlacedSamples<ReceivedPart>] { engine.takePlaced() }
+
     /// A peer could not be reached.
     mutating func lost(_ peer: PeerID) {
         engine.lost(peer, at: .now())

@@ -6,12 +6,15 @@ package enum OutgoingPart {
     case bytes([UInt8])
     /// Sent in place, without a copy: for payloads.
     case shared(SharedBytes)
+    /// Bytes of a part that was received, sent in place, without a copy. The part is kept until the last byte was sent.
+    case received(ReceivedPart, Range<Int>)
 
     /// Size in bytes.
     package var count: Int {
         switch self {
         case .bytes(let bytes): bytes.count
         case .shared(let bytes): bytes.count
+        case .received(_, let range): range.count
         }
     }
 
@@ -38,6 +41,23 @@ package enum OutgoingPart {
             guard result == 0 else {
                 retained.release()
                 throw .last("make", "a message of \(bytes.count) bytes")
+            }
+        case .received(let part, let range):
+            let retained = Unmanaged.passRetained(part)
+            let result = part.withUnsafeBytes { bytes -> Int32 in
+                precondition(range.lowerBound >= 0 && range.upperBound <= bytes.count)
+                // libzmq only reads what it sends. The part does not move its bytes as long as it exists.
+                return zmq_msg_init_data(
+                    message, UnsafeMutableRawPointer(mutating: bytes.baseAddress)?
+                        .advanced(by: range.lowerBound), range.count,
+                    { _, hint in
+                        guard let hint else { return }
+                        Unmanaged<ReceivedPart>.fromOpaque(hint).release()
+                    }, retained.toOpaque())
+            }
+            guard result == 0 else {
+                retained.release()
+                throw .last("make", "a message of \(range.count) bytes")
             }
         }
     }

@@ -13,6 +13,11 @@ package struct Socket: ~Copyable {
         case pair
         /// Answers one question after the other.
         case reply
+        /// Sends each message to the peers that have subscribed to the beginning of its first part; it receives their
+        /// subscriptions (XPUB).
+        case publisher
+        /// Receives what it has subscribed to.
+        case subscriber
 
         fileprivate var type: Int32 {
             switch self {
@@ -20,6 +25,8 @@ package struct Socket: ~Copyable {
             case .router: ZMQ_ROUTER
             case .pair: ZMQ_PAIR
             case .reply: ZMQ_REP
+            case .publisher: ZMQ_XPUB
+            case .subscriber: ZMQ_SUB
             }
         }
     }
@@ -138,6 +145,15 @@ package struct Socket: ~Copyable {
     private static func frameBytes(_ count: Int, _ isEncrypted: Bool) -> Int {
         let body = isEncrypted ? count + 33 : count
         return body + (body <= 255 ? 2 : 9)
+    }
+
+    /// SUB: wants messages whose first part begins so, or wants them no longer.
+    package func subscribe(_ topic: [UInt8], isWanted: Bool = true) throws(MessagingError) {
+        let option = isWanted ? ZMQ_SUBSCRIBE : ZMQ_UNSUBSCRIBE
+        let result = topic.withUnsafeBytes {
+            zmq_setsockopt(handle, option, $0.baseAddress, $0.count)
+        }
+        guard result == 0 else { throw .last("subscribe with", "a socket") }
     }
 
     /// Sends a complete message. Never blocks.

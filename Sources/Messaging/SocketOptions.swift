@@ -66,7 +66,7 @@ package struct SocketOptions: Hashable, Sendable {
             try Self.set(
                 ZMQ_ROUTER_HANDOVER, to: handsOverIdentities ? Int32(1) : 0,
                 named: "identity handover", on: handle)
-        case .dealer, .pair, .reply: break
+        case .dealer, .pair, .reply, .publisher, .subscriber: break
         }
         try security.apply(to: handle)
     }

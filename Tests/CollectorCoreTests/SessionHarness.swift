@@ -100,6 +100,7 @@ struct SessionHarness {
     var ended: [String] = []
     var resumed: [String] = []
     var reasons: [SessionManifest.EndReason] = []
+    private(set) var placed: [PlacedSamples<TestPayload>] = []
     var unrecorded: [PersistedRecords] = []
     /// How far sources were found to be on disk.
     var durable: [UInt64] = []
@@ -128,6 +129,7 @@ struct SessionHarness {
             switch action {
             case .job(let job): jobs.append(job)
             case .note, .lost: break
+            case .placed(let samples): placed.append(samples)
             case .durable(_, _, let through): durable.append(through)
             case .unrecorded(let records): unrecorded.append(records)
             case .released(_, let amount): releasedBytes += amount.sizeBytes

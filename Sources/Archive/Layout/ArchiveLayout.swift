@@ -60,6 +60,8 @@ package struct ArchiveLayout: Sendable {
 
     /// The control socket of that collector.
     package var control: String { "\(root)/collector.sock" }
+    /// Where a running collector publishes what it takes in.
+    package var feed: String { "\(root)/collector.feed" }
 
     package func session(_ session: String) -> String { "\(sessions)/\(session)" }
 

@@ -18,6 +18,8 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         case lost(source: String, cause: String, samples: UInt64 = 0)
         /// All of a source's records up to one were found to be on disk.
         case durable(source: String, spool: SpoolID, through: UInt64)
+        /// Samples have been placed on the timeline; only for sources that are watched.
+        case placed(PlacedSamples<Payload>)
         /// Records that need not be kept.
         case unrecorded(PersistedRecords)
         /// Media of a source that leaves memory without being written: it is already on disk, is sent again, or is left out.
@@ -84,6 +86,8 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     private var heldGoodbyes: Set<String> = []
     /// Sources that are connected, and sources that are part of the session.
     var sources: [String: CopyOnWrite<SourceRecorder<Payload>>] = [:]
+    /// Whose samples are to be told of when they have been placed.
+    var watched = WatchedSources()
     /// Durable records, which outlive sessions: the last acknowledgement of a source is due after its session has ended.
     var durable = DurableRecords()
     /// The last ended sessions, and how far each source had come: files may fail after their session's end.
@@ -449,7 +453,8 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         case .samples(let samples, let payload, let rest):
             actions +=
                 sources[source]?.value.record(
-                    samples, payload: payload, rest: rest, clocks: clocks, zero: zero, at: now)
+                    samples, payload: payload, rest: rest, clocks: clocks, zero: zero, at: now,
+                    isWatched: watched.includes(source))
                 ?? []
         case .gap(let gap):
             actions += sources[source]?.value.record(gap, at: now) ?? []

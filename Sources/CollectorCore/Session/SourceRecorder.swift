@@ -222,10 +222,12 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
     }
 
     /// Samples have come.
-    /// - Parameter rest: which part of their message they are, where another part was already on disk.
+    /// - Parameters:
+    ///   - rest: which part of their message they are, where another part was already on disk.
+    ///   - isWatched: whether somebody watches the source live.
     mutating func record(
         _ samples: Samples, payload: Payload, rest: PartialMessage? = nil, clocks: AgentClocks,
-        zero: Int64, at now: Instant
+        zero: Int64, at now: Instant, isWatched: Bool = false
     ) -> [Action] {
         through = samples.lastSequence
         if isOverFiles {
@@ -273,7 +275,19 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
             placed.piece.digest = nil
         }
         count(placed.piece)
-        return noticed(intake.takeNotices(), at: now)
+        var watched: [Action] = []
+        if isWatched, let session {
+            watched.append(
+                .placed(
+                    PlacedSamples(
+                        source: SourceKey(session: session.name, source: name),
+                        sessionZero: session.zeroUTC,
+                        formats: segmenter.upcomingTracks,
+                        piece: placed.piece,
+                        boundNanoseconds: placed.context.clock.boundNanoseconds,
+                        arrivedNanoseconds: now.monotonic.clampedSubtracting(zero))))
+        }
+        return watched + noticed(intake.takeNotices(), at: now)
             + actions(
                 segmenter.add(placed.piece, context: placed.context, now: now.monotonic),
                 clocks: clocks, at: now)

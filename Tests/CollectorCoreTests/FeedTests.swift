@@ -1,0 +1,123 @@
+import Archive
+import Foundation
+import Media
+import Messaging
+import Testing
+import Wire
+
+@testable import CollectorCore
+
+/// What those receive who watch live.
+@Suite struct FeedTests {
+    @Test func `a subscription is for a source, or for all whose names begin so`() {
+        var watched = WatchedSources()
+        #expect(!watched.includes("stage"))
+        func take(_ message: [UInt8]) -> Bool { watched.take(message) }
+        #expect(take([1] + FeedTopic.source("stage")))
+        #expect(watched.includes("stage") && !watched.includes("stage2"))
+        #expect(!watched.wants(FeedTopic.status))
+        #expect(take([1]))
+        #expect(watched.includes("stage2") && watched.wants(FeedTopic.status))
+        #expect(take([0]))
+        #expect(take([0] + FeedTopic.source("stage")))
+        #expect(watched == WatchedSources())
+        #expect(!take([]))
+        #expect(!take([7, 1]))
+    }
+
+    @Test func `samples are told of when their source is watched, and only then`() throws {
+        var harness = SessionHarness()
+        var camera = SteadyCamera("camera")
+        var other = SteadyCamera("other")
+        for source in [camera, other] { harness.open(source, at: 0) }
+        harness.picture(&camera, capturedAt: 0, arriving: 50_000_000)
+        harness.picture(&other, capturedAt: 0, arriving: 50_000_000)
+        harness.tick(1_000_000_000)
+        #expect(harness.placed.isEmpty)
+        var watched = WatchedSources()
+        _ = watched.take([1] + FeedTopic.source("camera"))
+        harness.recorder.watched = watched
+        harness.picture(&camera, capturedAt: 1_000_000_000, arriving: 1_050_000_000)
+        harness.picture(&other, capturedAt: 1_000_000_000, arriving: 1_050_000_000)
+        let placed = try #require(harness.placed.first)
+        #expect(harness.placed.count == 1)
+        #expect(placed.source.source == "camera")
+        #expect(placed.source.session == harness.started.first)
+        #expect(placed.formats == [SteadyCamera.format])
+        // What is told is what is recorded.
+        harness.goodbye(&camera, at: 2_000_000_000)
+        let recorded = harness.fragments("camera").flatMap(\.pieces).flatMap(\.runs)
+            .flatMap(\.samples)
+        #expect(placed.piece.runs.flatMap(\.samples) == Array(recorded.suffix(1)))
+        #expect(abs(placed.arrivedNanoseconds - 1_050_000_000) < 1_000_000)
+    }
+
+    @Test func `a subscriber receives media as it was sent, and nothing of other sources`() throws {
+        let path = FileManager.default.temporaryDirectory
+            .appending(path: "feed-\(UUID().uuidString.prefix(8))").path
+        let context = try Context()
+        let publisher = try FeedPublisher(path: path, in: context)
+        defer { unlink(path) }
+        #expect(!publisher.isWatched)
+        let subscriber = try Socket(.subscriber, in: context)
+        try subscriber.subscribe(FeedTopic.source("camera"))
+        try subscriber.connect("ipc://\(path)")
+        let deadline = ContinuousClock.now + .seconds(30)
+        while try !publisher.followSubscriptions(), ContinuousClock.now < deadline {}
+        #expect(publisher.watched.includes("camera") && !publisher.watched.includes("other"))
+        let media = try received(Array(0..<200))
+        for (source, pts) in [("other", 1), ("camera", 2), ("camera", 3)] as [(String, Int64)] {
+            try publisher.publish(placed(source, media, 100..<150, pts: pts))
+        }
+        var messages: [ReceivedMessage] = []
+        while messages.count < 2, ContinuousClock.now < deadline {
+            if let message = try subscriber.receive(maximumParts: 3) { messages.append(message) }
+        }
+        #expect(messages.map { $0.parts[0].bytes } == [
+            FeedTopic.source("camera"), FeedTopic.source("camera"),
+        ])
+        for (index, message) in messages.enumerated() {
+            guard case .samples(let samples) = try FeedMessage(decoding: message.parts[1].bytes)
+            else {
+                Issue.record("no samples")
+                continue
+            }
+            #expect(samples.source == "camera" && samples.number == UInt64(index + 1))
+            #expect(samples.runs.first?.samples.first?.pts == Int64(index + 2))
+            #expect(samples.boundNanoseconds == 5)
+            #expect(message.parts[2].bytes == Array(100..<150))
+        }
+        #expect(publisher.sentMessages == 3)
+    }
+
+    /// A part that came over a socket.
+    private func received(_ bytes: [UInt8]) throws -> ReceivedPart {
+        let context = try Context()
+        let one = try Socket(.pair, in: context)
+        let other = try Socket(.pair, in: context)
+        try one.bind("inproc://media")
+        try other.connect("inproc://media")
+        _ = try one.send(.bytes(bytes))
+        return try #require(try other.receive(maximumParts: 1)?.parts.first)
+    }
+
+    private func placed(
+        _ source: String, _ media: ReceivedPart, _ range: Range<Int>, pts: Int64
+    ) -> PlacedSamples<ReceivedPart> {
+        PlacedSamples(
+            source: SourceKey(session: "2026-11-20T22-40-00.000Z", source: source),
+            sessionZero: DiskScene.zero, formats: [DiskScene.format],
+            piece: PlannedPiece(
+                payload: media, range: range, digest: nil,
+                runs: [
+                    PlannedRun(
+                        track: .video, firstSequence: 1,
+                        samples: [
+                            PlannedSample(
+                                sizeBytes: UInt32(range.count), dts: pts, pts: pts, duration: 1,
+                                flags: .keyframe, agentDTSNanoseconds: 0,
+                                appliedOffsetNanoseconds: 0)
+                        ])
+                ]), boundNanoseconds: 5, arrivedNanoseconds: 9)
+    }
+}
