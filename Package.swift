@@ -153,8 +153,8 @@ let package = Package(
             name: "ViewerCore",
             dependencies: viewerServer + [
                 crypto, logging, "Archive", "CLinux", "Encoding", "ExportCore", "Library", "Media", "MP4",
-                "OperationsServer", "Terminal", "Threads", "Trust",
-            ], exclude: ["HLS"], swiftSettings: settings),
+                "Messaging", "OperationsServer", "Terminal", "Threads", "Trust", "Wire",
+            ], swiftSettings: settings),
 
         // Level 6: the programs.
         program(
@@ -230,6 +230,9 @@ let package = Package(
         tests("SyncCheck", "Media", "SyncCheck"),
         tests("Terminal", argumentParser, logging, "Terminal"),
         tests("Trust", "Messaging", "Trust", "Wire"),
+        tests(
+            "ViewerCore", "Archive", "Library", "Media", "MP4", "TestRecordings", "ViewerCore",
+            "Wire"),
         tests("Wire", protobuf, "Media", "Wire"),
         tests("Timing", "Media", "Timing"),
     ],

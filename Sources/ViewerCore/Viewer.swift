@@ -5,6 +5,8 @@ package struct ViewerSettings: Sendable {
     package var host: String
     /// 0: any that is free.
     package var port: UInt16
+    /// Where a collector publishes what it takes in; nil: at its place in the archive.
+    package var feed: String?
     /// Who may look; nil: everybody who reaches it.
     package var users: String?
     package var certificate: CertificateFiles?

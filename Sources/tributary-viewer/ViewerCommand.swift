@@ -37,6 +37,12 @@ struct ViewerCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
+            "Where a collector publishes live pictures. (default: its socket in the archive)",
+            valueName: "endpoint"))
+    var feed: String?
+
+    @Option(
+        help: ArgumentHelp(
             "File of those who may look, as kept by 'tributary-viewer users'.", valueName: "file"))
     var users: String?
 
@@ -69,6 +75,7 @@ struct ViewerCommand: ParsableCommand {
         guard (tlsCertificate == nil) == (tlsKey == nil) else {
             throw ValidationError("--tls-certificate and --tls-key belong together: give both")
         }
+        if let feed, let flaw = Endpoint.flaw(feed) { throw ValidationError("--feed: \(flaw)") }
         let isLocal = Endpoint.isLocal("tcp://\(listen)")
         if !isLocal, users == nil {
             throw ValidationError(
@@ -89,6 +96,7 @@ struct ViewerCommand: ParsableCommand {
         }
         var settings = ViewerSettings(archive: archive, host: listen.host, port: listen.port)
         settings.users = users
+        settings.feed = feed
         settings.hostNames = hostName
         settings.isBehindProxy = behindProxy
         settings.version = Version.number

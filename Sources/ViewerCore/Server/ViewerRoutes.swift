@@ -7,6 +7,7 @@ struct ViewerRoutes {
     let site: ViewerSite
     let settings: ViewerSettings
     let access: AccessMiddleware
+    let hub: LiveHub
 
     func router() -> Router<ViewerContext> {
         let router = Router(context: ViewerContext.self)
@@ -21,6 +22,7 @@ struct ViewerRoutes {
         api.post("logout", use: account.logOut)
         api.post("links", use: account.link)
         get(api, "account", account.show)
+        get(api, "live", LiveAPI(hub: hub).watch)
         get(api, "sessions", sessions.list)
         get(api, "sessions/:session", sessions.show)
         get(api, "sessions/:session/segments", sessions.segments)
@@ -64,7 +66,7 @@ struct AnswerHeaders: RouterMiddleware {
         }
         response.headers[.contentSecurityPolicy] = Self.policy
         response.headers[.xContentTypeOptions] = "nosniff"
-        response.headers[values: Self.referrer] = ["no-referrer"]
+        response.headers[values: Self.referrer] = ["same-origin"]
         if isSecure {
             response.headers[.strictTransportSecurity] = "max-age=31536000"
         }

@@ -1,9 +1,11 @@
+import Archive
 import Glibc
 import HTTPTypes
 import Hummingbird
 import HummingbirdCore
 import HummingbirdHTTP2
 package import Logging
+import Messaging
 import NIOCore
 import NIOPosix
 import NIOSSL
@@ -24,6 +26,8 @@ package struct ViewerServer: Sendable {
     private let settings: ViewerSettings
     private let site: ViewerSite
     private let access: AccessMiddleware
+    private let hub = LiveHub()
+    private let feed: FeedSubscriber
     private let logger: Logger
 
     package init(_ settings: ViewerSettings, logger: Logger) throws(ViewerError) {
@@ -31,6 +35,13 @@ package struct ViewerServer: Sendable {
         self.logger = logger
         site = ViewerSite(
             archive: settings.archive, logger: logger, threads: ReadingThreads())
+        do throws(MessagingError) {
+            let endpoint =
+                settings.feed ?? "ipc://\(ArchiveLayout(root: settings.archive).feed)"
+            feed = try FeedSubscriber(endpoint, hub: hub, logger: logger)
+        } catch {
+            throw .stopped(reason: "\(error)")
+        }
         do throws(AccessError) {
             let isSecure = settings.certificate != nil || settings.isBehindProxy
             let hosts = try HostCheck(
@@ -49,7 +60,7 @@ package struct ViewerServer: Sendable {
     /// Answers until the task is cancelled.
     /// - Parameter ready: called with the port when it listens.
     package func run(ready: @escaping @Sendable (UInt16) -> Void) async throws {
-        let router = ViewerRoutes(site: site, settings: settings, access: access).router()
+        let router = ViewerRoutes(site: site, settings: settings, access: access, hub: hub).router()
         let application = Application(
             router: router, server: try builder(),
             configuration: ApplicationConfiguration(
@@ -61,6 +72,8 @@ package struct ViewerServer: Sendable {
             eventLoopGroupProvider: .shared(MultiThreadedEventLoopGroup(numberOfThreads: 2)),
             // What it has to say of connections that break off is nobody's concern here.
             logger: Logger(label: "http") { _ in SwiftLogNoOpLogHandler() })
+        feed.start()
+        defer { feed.stop() }
         do {
             try await application.run()
         } catch {

@@ -1,0 +1,40 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+
+/// Live pictures and sound of several sources in one answer that does not end.
+struct LiveAPI {
+    let hub: LiveHub
+
+    func watch(_ request: Request, _ context: ViewerContext) async throws -> Response {
+        let query = try RequestQuery(request, ["sources"])
+        let sources = try query.sources("sources").map { Set($0) }
+        let rights = context.rights
+        if let sources, let other = sources.first(where: { !rights.mayRead($0) }) {
+            throw Problem(.notFound, "no source '\(other)'")
+        }
+        let watcher = LiveWatcher(sources: sources) { rights.mayRead($0) }
+        var headers = HTTPFields()
+        headers[.contentType] = "application/vnd.tributary.live"
+        headers[.cacheControl] = "no-store"
+        guard request.method != .head else { return Response(status: .ok, headers: headers) }
+        let hub = hub
+        return Response(
+            status: .ok, headers: headers,
+            body: ResponseBody { writer in
+                guard hub.start(watcher) else {
+                    try await writer.finish(nil)
+                    return
+                }
+                defer { hub.stop(watcher) }
+                while true {
+                    let frames = await watcher.next()
+                    if frames.isEmpty { break }
+                    for frame in frames {
+                        try await writer.write(ByteBuffer(bytes: frame.bytes))
+                    }
+                }
+                try await writer.finish(nil)
+            })
+    }
+}

@@ -1,0 +1,75 @@
+/// The attribute list of a tag while it is written (RFC 8216 §4.2): `NAME=value,NAME="value"`.
+struct AttributeList {
+    /// Maximum size of a quoted-string: a playlist is read again and again.
+    static let maximumQuotedBytes = 256
+
+    private(set) var text = ""
+
+    /// A decimal-integer.
+    mutating func add(_ name: String, integer value: some BinaryInteger) {
+        append(name, "\(value)")
+    }
+
+    /// A decimal-floating-point number of seconds.
+    mutating func add(_ name: String, microseconds value: Int64) {
+        append(name, secondsText(microseconds: value))
+    }
+
+    /// An enumerated-string, a decimal-resolution or a number.
+    mutating func add(_ name: String, unquoted value: String) {
+        append(name, value)
+    }
+
+    /// A quoted-string. Characters that it must not contain are replaced.
+    mutating func add(
+        _ name: String, quoted value: String, maximumBytes: Int = Self.maximumQuotedBytes
+    ) {
+        append(name, "\"" + quotedText(value, maximumBytes: maximumBytes) + "\"")
+    }
+
+    private mutating func append(_ name: String, _ value: String) {
+        if !text.isEmpty { text += "," }
+        text += name
+        text += "="
+        text += value
+    }
+}
+
+/// The content of a quoted-string (RFC 8216 §4.2), made from any text.
+///
+/// A quoted-string has no escapes. So quotation marks become apostrophes. Runs of white space, control characters and characters
+/// without a form of their own (RFC 8216 §4.1) become one space. Braces become parentheses: `{$NAME}` is a reference to a
+/// variable, and an unknown variable makes a player refuse the playlist (draft-pantos-hls-rfc8216bis §4.3).
+/// - Parameter maximumBytes: what is longer is cut between two scalars.
+func quotedText(_ text: String, maximumBytes: Int) -> String {
+    var result = ""
+    var isAfterSpace = false
+    for scalar in text.unicodeScalars {
+        guard let written = quotable(scalar) else {
+            isAfterSpace = !result.isEmpty
+            continue
+        }
+        let piece = (isAfterSpace ? " " : "") + String(written)
+        guard result.utf8.count + piece.utf8.count <= maximumBytes else { break }
+        result += piece
+        isAfterSpace = false
+    }
+    return result
+}
+
+/// What is written for a scalar; nil: a space.
+private func quotable(_ scalar: Unicode.Scalar) -> Unicode.Scalar? {
+    switch scalar {
+    case "\"": return "'"
+    case "{": return "("
+    case "}": return ")"
+    default: break
+    }
+    switch scalar.properties.generalCategory {
+    case .control, .format, .lineSeparator, .paragraphSeparator, .spaceSeparator, .surrogate,
+        .privateUse, .unassigned:
+        return nil
+    default:
+        return scalar
+    }
+}

@@ -1,0 +1,166 @@
+import Archive
+import Library
+import Media
+
+/// A gap of the ledger, or several that are near each other, as `EXT-X-DATERANGE` (draft-pantos-hls-rfc8216bis §4.4.5.1).
+struct GapDateRange: Hashable, Sendable {
+    static let className = "org.tributary.gap"
+    /// A cause is a few words; a text is a line.
+    private static let maximumCauseBytes = 64
+
+    /// Nil: all tracks, or different ones.
+    var track: TrackKind?
+    /// Nanoseconds of session time.
+    var startNanoseconds: Int64
+    var durationNanoseconds: Int64
+    /// 0: nobody knows.
+    var samples: UInt64
+    var cause: String
+    /// Empty: none, or different ones.
+    var text: String
+    /// Gaps of the ledger.
+    var count = 1
+
+    /// Nil for a gap whose place nobody knows: a date range has a date.
+    init?(_ gap: RecordedGap) {
+        guard let start = gap.startNanoseconds else { return nil }
+        track = gap.track
+        startNanoseconds = start
+        durationNanoseconds = max(0, gap.durationNanoseconds)
+        samples = gap.samples
+        cause = gap.cause
+        text = gap.text
+    }
+
+    var endNanoseconds: Int64 { startNanoseconds.clampedAdding(durationNanoseconds) }
+
+    /// A number that depends on nothing but the gap: the same in every list, of every process (FNV-1a, 64 bits).
+    var fingerprint: UInt64 {
+        let key =
+            "\(track?.description ?? "")|\(startNanoseconds)|\(durationNanoseconds)|\(samples)|"
+            + "\(count)|\(cause)|\(text)"
+        return key.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+    }
+
+    /// The tag, without a line feed.
+    func tag(id: String, zero: UTCTime) -> String {
+        var attributes = AttributeList()
+        attributes.add("ID", quoted: id)
+        attributes.add("CLASS", quoted: Self.className)
+        attributes.add("START-DATE", quoted: zero.advanced(by: startNanoseconds).description)
+        attributes.add("DURATION", microseconds: microseconds(durationNanoseconds))
+        let cause = quotedText(cause, maximumBytes: Self.maximumCauseBytes)
+        if !cause.isEmpty { attributes.add("X-CAUSE", quoted: cause) }
+        attributes.add("X-SAMPLES", integer: samples)
+        if let track { attributes.add("X-TRACK", quoted: track.description) }
+        if count > 1 { attributes.add("X-COUNT", integer: count) }
+        let text = quotedText(text, maximumBytes: AttributeList.maximumQuotedBytes)
+        if !text.isEmpty { attributes.add("X-TEXT", quoted: text) }
+        return "#EXT-X-DATERANGE:" + attributes.text
+    }
+
+    /// At most `maximum` ranges: where there are more, those of one cause that are near each other become one.
+    /// - Parameter ranges: in the order of time.
+    static func merged(_ ranges: [GapDateRange], maximum: Int) -> [GapDateRange] {
+        var result = ranges
+        var distance: Int64 = 1_000_000_000
+        while result.count > maximum, distance < .max {
+            result = joined(result, distance)
+            distance = distance.clampedMultiplied(by: 2)
+        }
+        guard result.count > maximum else { return result }
+        // There are more causes than may be told: the longest gaps.
+        let longest = result.sorted { $0.durationNanoseconds > $1.durationNanoseconds }
+        return longest.prefix(max(0, maximum)).sorted {
+            $0.startNanoseconds < $1.startNanoseconds
+        }
+    }
+
+    private static func joined(_ ranges: [GapDateRange], _ distance: Int64) -> [GapDateRange] {
+        var result: [GapDateRange] = []
+        var latest: [String: Int] = [:]
+        for range in ranges {
+            if let index = latest[range.cause],
+                range.startNanoseconds.clampedSubtracting(result[index].endNanoseconds) <= distance
+            {
+                result[index].join(range)
+            } else {
+                latest[range.cause] = result.count
+                result.append(range)
+            }
+        }
+        return result
+    }
+
+    private mutating func join(_ other: GapDateRange) {
+        let end = max(endNanoseconds, other.endNanoseconds)
+        durationNanoseconds = end.clampedSubtracting(startNanoseconds)
+        samples = samples.clampedAdding(other.samples)
+        count += other.count
+        if track != other.track { track = nil }
+        if text != other.text { text = "" }
+    }
+}
+
+/// The date ranges of a playlist, each told once.
+///
+/// What was told stays as it is: the attributes of an ID must not change (draft-pantos-hls-rfc8216bis §4.4.5.1).
+struct GapDateRanges: Sendable {
+    /// Most ranges of a playlist: more than anybody can see, and 250 kB.
+    static let maximum = 1_000
+
+    /// How often each gap was taken in, by its fingerprint.
+    private var taken: [UInt64: Int] = [:]
+    /// How often each ID was given, by its fingerprint.
+    private var given: [UInt64: Int] = [:]
+    /// Those that are not told yet, in the order of time, the last one first.
+    private var waiting: [GapDateRange] = []
+    /// Ranges that were taken in.
+    private var count = 0
+    /// Lines of the ledger that were taken in.
+    private var lines = 0
+
+    /// Takes in those gaps that are new.
+    /// - Parameters:
+    ///   - gaps: all that the ledger has; it is only appended to.
+    ///   - isComplete: no more gaps will come. Otherwise some room is kept for them.
+    mutating func take(_ gaps: [RecordedGap], isComplete: Bool) {
+        guard gaps.count != lines else { return }
+        lines = gaps.count
+        var seen: [UInt64: Int] = [:]
+        var new: [GapDateRange] = []
+        for gap in gaps {
+            guard let range = GapDateRange(gap) else { continue }
+            let fingerprint = range.fingerprint
+            let number = (seen[fingerprint] ?? 0) + 1
+            seen[fingerprint] = number
+            if number > taken[fingerprint] ?? 0 {
+                taken[fingerprint] = number
+                new.append(range)
+            }
+        }
+        new.sort { $0.startNanoseconds < $1.startNanoseconds }
+        let room = max(0, Self.maximum - count)
+        let merged = GapDateRange.merged(new, maximum: isComplete ? room : (room + 1) / 2)
+        count += merged.count
+        waiting = (waiting + merged).sorted { $0.startNanoseconds > $1.startNanoseconds }
+    }
+
+    /// Tags of those that begin at a moment of the session or before it, and were not told yet, each with a line feed.
+    mutating func takeTags(upTo nanoseconds: Int64, zero: UTCTime) -> String {
+        var text = ""
+        while let range = waiting.last, range.startNanoseconds <= nanoseconds {
+            waiting.removeLast()
+            let fingerprint = range.fingerprint
+            let number = (given[fingerprint] ?? 0) + 1
+            given[fingerprint] = number
+            let digits = String(fingerprint, radix: 16)
+            var id = "gap-" + String(repeating: "0", count: 16 - digits.count) + digits
+            // Two lines of a ledger may say the same.
+            if number > 1 { id += "-\(number)" }
+            text += range.tag(id: id, zero: zero)
+            text += "\n"
+        }
+        return text
+    }
+}

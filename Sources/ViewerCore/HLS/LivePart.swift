@@ -1,0 +1,88 @@
+/// A part's segment, by its media sequence number, and its place in it, from 0.
+package struct PartAddress: Hashable, Comparable, Sendable, CustomStringConvertible {
+    package var sequence: UInt64
+    package var part: Int
+
+    package init(sequence: UInt64, part: Int) {
+        self.sequence = sequence
+        self.part = part
+    }
+
+    package var description: String { "\(sequence).\(part)" }
+
+    package static func < (left: PartAddress, right: PartAddress) -> Bool {
+        (left.sequence, left.part) < (right.sequence, right.part)
+    }
+}
+
+/// A partial segment of a live playlist (draft-pantos-hls-rfc8216bis §4.4.4.9).
+package struct LivePart: Hashable, Sendable {
+    /// Where it is in the playlist.
+    package var address: PartAddress
+    /// What its URI says: the address that a part has that follows the one before in the same segment.
+    ///
+    /// The part that comes next is hinted before anybody knows whether a keyframe will begin another segment with it. So the first
+    /// part of a segment is called as if it still belonged to the segment before: `7.20.mp4` may be part 0 of segment 8. Then the
+    /// hint is always right.
+    package var name: PartAddress
+    /// `DURATION`: at most the part target.
+    package var durationNanoseconds: Int64
+    /// From when to when its main track really is, nanoseconds of session time.
+    package var nanoseconds: Range<Int64>
+    package var sizeBytes = 0
+    /// Decoding can begin in it.
+    package var isIndependent = false
+    /// Number of its media initialization section.
+    package var initialization = 0
+    /// It begins a segment behind a discontinuity.
+    package var isDiscontinuous = false
+
+    package init(
+        address: PartAddress, name: PartAddress, durationNanoseconds: Int64,
+        nanoseconds: Range<Int64>
+    ) {
+        self.address = address
+        self.name = name
+        self.durationNanoseconds = durationNanoseconds
+        self.nanoseconds = nanoseconds
+    }
+}
+
+/// What a URI of a live playlist asks for.
+package enum LiveResource: Hashable, Sendable {
+    /// All parts of a segment: `SEQUENCE.mp4`.
+    case segment(UInt64)
+    /// A part by its name: `SEQUENCE.PART.mp4`.
+    case part(PartAddress)
+    /// A media initialization section: `init.NUMBER.mp4`.
+    case initialization(Int)
+
+    /// The URI, relative to the playlist.
+    package var uri: String {
+        switch self {
+        case .segment(let sequence): "\(sequence).mp4"
+        case .part(let name): "\(name).mp4"
+        case .initialization(let number): "init.\(number).mp4"
+        }
+    }
+
+    /// - Parameter name: the last segment of the URI's path. Each resource has one name: `07.mp4` is none.
+    package init?(_ name: String) {
+        let pieces = name.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+        switch pieces.count {
+        case 2:
+            guard let sequence = UInt64(pieces[0]) else { return nil }
+            self = .segment(sequence)
+        case 3 where pieces[0] == "init":
+            guard let number = Int(pieces[1]) else { return nil }
+            self = .initialization(number)
+        case 3:
+            guard let sequence = UInt64(pieces[0]), let part = Int(pieces[1]) else { return nil }
+            self = .part(PartAddress(sequence: sequence, part: part))
+        default:
+            return nil
+        }
+        // Neither signs nor leading zeros, and the suffix is right.
+        guard uri == name, !name.contains("-") else { return nil }
+    }
+}

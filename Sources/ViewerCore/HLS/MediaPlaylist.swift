@@ -1,0 +1,152 @@
+package import Archive
+package import Library
+
+/// The media playlist of one recorded source: byte ranges of its files (RFC 8216 §4.3.3).
+///
+/// The text of segments is kept, so a playlist of ten hours costs little more than copying it. It is only appended to: what was
+/// rendered once is the beginning of everything that is rendered later, up to `EXT-X-ENDLIST` (RFC 8216 §6.2.1). Date ranges of
+/// gaps stand before the first segment that begins after them; one that becomes known later stands before the next segment.
+package struct MediaPlaylist: Sendable {
+    /// The values of `EXT-X-PLAYLIST-TYPE` (RFC 8216 §4.3.3.5).
+    package enum Kind: Hashable, Sendable {
+        /// Nothing will change: a finished recording.
+        case vod
+        /// Segments will be appended. When the recording is finished, the playlist ends with `EXT-X-ENDLIST` and is an `EVENT` still:
+        /// who followed it sees it end. Who comes later gets a `VOD` playlist, which is made anew.
+        case event
+    }
+
+    package static let contentType = "application/vnd.apple.mpegurl"
+    /// The protocol version: `EXT-X-MAP` in a playlist without `EXT-X-I-FRAMES-ONLY` needs 6 (RFC 8216 §7).
+    package static let version = 7
+    /// The least target duration. Groups of at most 4 s are joined to segments of at most 8 s, however irregular they are.
+    package static let leastTargetSeconds: Int64 = 8
+    /// Segments from one date and time to the next at most.
+    private static let datePeriod = 5
+
+    /// `EXT-X-TARGETDURATION`; see ``init(_:zero:leastTargetSeconds:)``.
+    package private(set) var targetSeconds: Int64
+    private let kind: Kind
+    private let zero: UTCTime
+    private var ranges = GapDateRanges()
+    /// The text of the segments so far.
+    private var body = ""
+    /// Number of those segments.
+    private var count = 0
+    /// The file of the last one.
+    private var file: Int?
+    private var segmentsSinceDate = 0
+    /// The last segment is longer than it says.
+    private var isDurationCut = false
+    private var isFinished = false
+
+    /// - Parameters:
+    ///   - zero: of the session.
+    ///   - leastTargetSeconds: the target duration is not less. All playlists of a multivariant playlist have to have one target
+    ///     duration (RFC 8216 §6.2.4): who knows that of the others gives it.
+    ///
+    /// The target duration of an `EVENT` playlist is chosen once, from its first segment: one and a half times its duration, and at
+    /// least ``leastTargetSeconds``. It is the same in every process that makes the playlist. A segment that is longer all the same
+    /// (a group of pictures with a long pause in it) says the target duration instead of its own, because players refuse a playlist
+    /// with a longer one; a discontinuity and a date-time follow it, so that time is right from there on. A `VOD` playlist says every
+    /// duration as it is, and its target duration is at least the longest.
+    package init(
+        _ kind: Kind, zero: UTCTime, leastTargetSeconds: Int64 = Self.leastTargetSeconds
+    ) {
+        self.kind = kind
+        self.zero = zero
+        targetSeconds = max(1, leastTargetSeconds)
+    }
+
+    /// Appends the segments and gaps that are new.
+    /// - Parameters:
+    ///   - segmentation: the one that was given before, with more segments.
+    ///   - gaps: all that the ledger has at this moment.
+    package mutating func update(_ segmentation: MediaSegmentation, gaps: [RecordedGap]) {
+        precondition(segmentation.segments.count >= count, "a playlist is only appended to")
+        ranges.take(gaps, isComplete: kind == .vod)
+        for segment in segmentation.segments[count...] {
+            append(segment, of: segmentation.files[segment.file])
+        }
+        isFinished = kind == .vod || segmentation.isFinished
+    }
+
+    /// The playlist; nil while it has no segment.
+    package var text: String? {
+        guard count > 0 else { return nil }
+        var text = header
+        text.reserveCapacity(text.utf8.count + body.utf8.count + 64)
+        text += body
+        if isFinished {
+            var rest = ranges
+            text += rest.takeTags(upTo: .max, zero: zero)
+            text += "#EXT-X-ENDLIST\n"
+        }
+        return text
+    }
+
+    private var header: String {
+        let type =
+            switch kind {
+            case .vod: "VOD"
+            case .event: "EVENT"
+            }
+        return """
+            #EXTM3U
+            #EXT-X-VERSION:\(Self.version)
+            #EXT-X-TARGETDURATION:\(targetSeconds)
+            #EXT-X-MEDIA-SEQUENCE:0
+            #EXT-X-PLAYLIST-TYPE:\(type)
+            #EXT-X-INDEPENDENT-SEGMENTS
+
+            """
+    }
+
+    private mutating func append(_ segment: MediaSegment, of file: SegmentFile) {
+        let tags = ranges.takeTags(upTo: segment.startNanoseconds, zero: zero)
+        body += tags
+        let isFirst = count == 0
+        let isOtherFile = self.file != segment.file
+        let isDiscontinuous = !isFirst && (isOtherFile || segment.followsGap || isDurationCut)
+        if isDiscontinuous { body += "#EXT-X-DISCONTINUITY\n" }
+        if isOtherFile {
+            body += "#EXT-X-MAP:URI=\"\(file.initializationURI)\"\n"
+            self.file = segment.file
+        }
+        if isFirst || isDiscontinuous || segmentsSinceDate >= Self.datePeriod {
+            let date = zero.advanced(by: segment.startNanoseconds)
+            body += "#EXT-X-PROGRAM-DATE-TIME:\(date)\n"
+            segmentsSinceDate = 0
+        }
+        segmentsSinceDate += 1
+        let length = duration(of: segment)
+        body += "#EXTINF:"
+        body += secondsText(microseconds: length)
+        body += ",\n#EXT-X-BYTERANGE:"
+        body += "\(segment.range.upperBound - segment.range.lowerBound)"
+        body += "@\(segment.range.lowerBound)\n"
+        body += file.mediaURI
+        body += "\n"
+        count += 1
+    }
+
+    /// What `EXTINF` says: rounded to a second, not more than the target duration (RFC 8216 §4.3.3.1).
+    private mutating func duration(of segment: MediaSegment) -> Int64 {
+        // Positions are rounded, not durations: sums stay exact.
+        let exact =
+            microseconds(segment.endNanoseconds) - microseconds(segment.startNanoseconds)
+        let duration = max(1, exact)
+        let seconds = (duration + 500_000) / 1_000_000
+        if count == 0 { targetSeconds = max(targetSeconds, (seconds * 3 + 1) / 2) }
+        isDurationCut = false
+        switch kind {
+        case .vod:
+            targetSeconds = max(targetSeconds, seconds)
+        case .event:
+            guard seconds > targetSeconds else { break }
+            isDurationCut = true
+            return targetSeconds * 1_000_000
+        }
+        return duration
+    }
+}

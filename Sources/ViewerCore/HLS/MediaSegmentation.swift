@@ -1,0 +1,211 @@
+package import Library
+import Media
+
+/// Divides one source's recording into media segments while it grows.
+///
+/// A segment begins with a fragment with which decoding can begin, and ends before the next such fragment: a segment that begins
+/// between keyframes breaks players of growing playlists. Short groups are joined (``GroupJoining``). What precedes a file's first
+/// keyframe is left out. The last group of a file that grows is left out until its end is known.
+///
+/// Segments that are listed never change. Sound of a file can arrive after the next file has begun, so the segments of a file wait
+/// until all files before it are finished.
+package struct MediaSegmentation: Sendable {
+    /// Length up to which groups are joined.
+    package static let targetNanoseconds: Int64 = 4_000_000_000
+    /// A longer pause of the main track between two segments is a gap. Shorter ones are late pictures.
+    package static let gapNanoseconds: Int64 = 500_000_000
+
+    /// In the order of their origins.
+    package private(set) var files: [SegmentFile] = []
+    /// In the order of playback; only appended to.
+    package private(set) var segments: [MediaSegment] = []
+    /// The last of ``files``: those whose segments are not all listed.
+    private var open: [FileSegmentation] = []
+    private var isClosed = false
+
+    package init() {}
+
+    /// Segments of fragments that were read at once.
+    /// - Parameter isGrowing: whether files that are not finished may still grow.
+    package init(_ range: PlaybackRange, isGrowing: Bool) {
+        for file in range.files {
+            guard let index = beginFile(SegmentFile(file.file, key: file.key)) else { continue }
+            for fragment in file.fragments { append(FragmentSummary(fragment), toFile: index) }
+            if file.file.isFinished { finishFile(index) }
+        }
+        if !isGrowing { finish() }
+    }
+
+    /// Nothing will be added any more.
+    package var isFinished: Bool { isClosed && open.isEmpty }
+
+    /// The index of a file.
+    package func index(ofFile name: String) -> Int? { files.lastIndex { $0.name == name } }
+
+    /// Begins a file.
+    /// - Returns: its index; nil when it begins before one that is known: a growing playlist is only appended to (RFC 8216 §6.2.1).
+    ///   Such a file (of a box that had been offline) is in the playlist that is made when the session is finished.
+    package mutating func beginFile(_ file: SegmentFile) -> Int? {
+        guard !isClosed, file.originNanoseconds >= files.last?.originNanoseconds ?? .min else {
+            return nil
+        }
+        let index = files.count
+        files.append(file)
+        open.append(FileSegmentation(index, originNanoseconds: file.originNanoseconds))
+        return index
+    }
+
+    /// Appends a fragment. One that was appended before, and one of a finished file, changes nothing.
+    package mutating func append(_ fragment: FragmentSummary, toFile index: Int) {
+        guard let place = place(ofFile: index) else { return }
+        open[place].append(fragment)
+        release()
+    }
+
+    /// The file is complete: its last group is a segment too.
+    package mutating func finishFile(_ index: Int) {
+        guard let place = place(ofFile: index) else { return }
+        open[place].finish()
+        release()
+    }
+
+    /// The recording is complete: all files are.
+    package mutating func finish() {
+        for place in open.indices { open[place].finish() }
+        isClosed = true
+        release()
+    }
+
+    private func place(ofFile index: Int) -> Int? {
+        let place = index - (files.count - open.count)
+        return open.indices.contains(place) ? place : nil
+    }
+
+    private mutating func release() {
+        while !open.isEmpty {
+            segments += open[0].takeReady()
+            guard open[0].isFinished else { return }
+            open.removeFirst()
+        }
+    }
+}
+
+/// The division of one file.
+private struct FileSegmentation: Sendable {
+    private static let joining = GroupJoining(
+        targetNanoseconds: MediaSegmentation.targetNanoseconds)
+    /// A duration has to be positive, whatever times a damaged file says.
+    private static let minimumNanoseconds: Int64 = 1_000_000
+
+    private(set) var isFinished = false
+    private let file: Int
+    private let originNanoseconds: Int64
+    private var ready: [MediaSegment] = []
+    private var pending: PendingSegment?
+
+    init(_ file: Int, originNanoseconds: Int64) {
+        self.file = file
+        self.originNanoseconds = originNanoseconds
+    }
+
+    mutating func takeReady() -> [MediaSegment] {
+        defer { ready.removeAll() }
+        return ready
+    }
+
+    mutating func append(_ fragment: FragmentSummary) {
+        guard !isFinished else { return }
+        guard var segment = pending else {
+            if let start = fragment.decodableFromNanoseconds {
+                // What is presented before the file begins is only decoded.
+                pending = PendingSegment(
+                    fragment, start: max(start, originNanoseconds), followsGap: false)
+            }
+            return
+        }
+        guard fragment.range.lowerBound >= segment.range.upperBound else { return }
+        if let start = fragment.decodableFromNanoseconds, let end = segment.shownEndNanoseconds {
+            let jump = start.clampedSubtracting(end).magnitude
+            let isJump =
+                jump > MediaSegmentation.gapNanoseconds.magnitude
+                || start <= segment.startNanoseconds
+            let isDue = Self.joining.beginsSegment(
+                elapsedNanoseconds: start.clampedSubtracting(segment.startNanoseconds),
+                groupNanoseconds: start.clampedSubtracting(segment.groupStartNanoseconds))
+            if isJump || isDue {
+                close(segment, next: start, isJump: isJump)
+                pending = PendingSegment(fragment, start: start, followsGap: isJump)
+                return
+            }
+            segment.groupStartNanoseconds = start
+        }
+        segment.extend(by: fragment)
+        pending = segment
+    }
+
+    mutating func finish() {
+        guard !isFinished else { return }
+        isFinished = true
+        if let segment = pending, segment.shownEndNanoseconds != nil {
+            close(segment, next: nil, isJump: false)
+        }
+        pending = nil
+    }
+
+    /// - Parameter next: when the next segment begins; nil: none follows in the file.
+    private mutating func close(_ segment: PendingSegment, next: Int64?, isJump: Bool) {
+        let start = segment.startNanoseconds
+        var end = segment.ownEndNanoseconds
+        if let next {
+            // Sound may go on over a gap of the pictures.
+            if !isJump { end = next } else if next > start { end = min(end, next) }
+        }
+        ready.append(
+            MediaSegment(
+                file: file, range: segment.range, startNanoseconds: start,
+                durationNanoseconds: max(Self.minimumNanoseconds, end.clampedSubtracting(start)),
+                followsGap: segment.followsGap))
+    }
+}
+
+/// A segment whose end is not known yet.
+private struct PendingSegment: Sendable {
+    private(set) var range: Range<Int64>
+    let startNanoseconds: Int64
+    let followsGap: Bool
+    /// When its last group begins.
+    var groupStartNanoseconds: Int64
+    private var mainEndNanoseconds: Int64?
+    private var lastEndNanoseconds: Int64?
+
+    init(_ fragment: FragmentSummary, start: Int64, followsGap: Bool) {
+        range = fragment.range
+        startNanoseconds = start
+        self.followsGap = followsGap
+        groupStartNanoseconds = start
+        mainEndNanoseconds = fragment.mainEndNanoseconds
+        lastEndNanoseconds = fragment.lastEndNanoseconds
+    }
+
+    /// When what is shown of its main track ends; nil: nothing of it is shown, all is only there to be decoded.
+    var shownEndNanoseconds: Int64? {
+        mainEndNanoseconds.flatMap { $0 > startNanoseconds ? $0 : nil }
+    }
+
+    /// When it ends, whatever follows: with its pictures, unless its sound goes on for longer than a gap.
+    var ownEndNanoseconds: Int64 {
+        let main = mainEndNanoseconds ?? startNanoseconds
+        let last = max(main, lastEndNanoseconds ?? main)
+        return last.clampedSubtracting(main) > MediaSegmentation.gapNanoseconds ? last : main
+    }
+
+    mutating func extend(by fragment: FragmentSummary) {
+        range = range.lowerBound..<fragment.range.upperBound
+        if let end = fragment.mainEndNanoseconds {
+            mainEndNanoseconds = max(mainEndNanoseconds ?? end, end)
+        }
+        if let end = fragment.lastEndNanoseconds {
+            lastEndNanoseconds = max(lastEndNanoseconds ?? end, end)
+        }
+    }
+}

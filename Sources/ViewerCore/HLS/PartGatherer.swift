@@ -1,0 +1,183 @@
+import Media
+
+/// What comes in from a live source at once: a fragment of one or a few pictures, and the sound beside them.
+///
+/// `Payload` is the type that holds its bytes.
+package struct LiveUnit<Payload: Sendable>: Sendable {
+    package var payload: Payload
+    package var sizeBytes: Int
+    /// From when to when it is presented, nanoseconds of session time: its pictures, or its sound where it has none. The end is where
+    /// the next unit is expected.
+    package var nanoseconds: Range<Int64>
+    /// It begins with a keyframe; where the source has no pictures, always.
+    package var isIndependent = false
+    /// Number of its media initialization section. Another number begins a segment behind a discontinuity.
+    package var initialization = 0
+    /// Something is missing before it, or its times continue in another way.
+    package var isDiscontinuous = false
+
+    package init(_ payload: Payload, sizeBytes: Int, nanoseconds: Range<Int64>) {
+        self.payload = payload
+        self.sizeBytes = sizeBytes
+        self.nanoseconds = nanoseconds
+    }
+}
+
+/// A part, and the units that it is made of.
+package struct GatheredPart<Payload: Sendable>: Sendable {
+    package var part: LivePart
+    /// At least one, in their order.
+    package var payloads: [Payload]
+}
+
+/// Gathers units into parts whose durations obey the rules of `EXT-X-PART`, whenever units arrive and however long they are.
+///
+/// A part must not be longer than the part target, and not shorter than 85 % of it, unless it is independent or the last of its
+/// segment (draft-pantos-hls-rfc8216bis §4.4.4.9). Units cannot be divided, and no number of pictures of 29.97 a second lasts from 170 to
+/// 200 ms. So the duration that is written is not the one that its pictures have:
+///
+/// - A part ends as soon as its units reach 85 % of the part target, counted from where the part before ended as it was written.
+/// - It is written as long as its units reach, but at most as the part target. What they reach further belongs to the next part.
+///
+/// So written and real ends differ by less than a unit, the difference does not add up, and at every segment both are equal again.
+/// Only units longer than a part target cannot be expressed: then the sum of the parts is less than the segment's duration.
+///
+/// A segment begins with a keyframe when the target duration is reached (``GroupJoining``), or anywhere before it would be exceeded.
+/// After a gap, everything waits for the next keyframe.
+package struct PartGatherer<Payload: Sendable>: Sendable {
+    /// Most units of a part. More than that come only from a source whose time stands still.
+    package static var maximumUnits: Int { 256 }
+    /// A duration has to be positive.
+    private static var minimumNanoseconds: Int64 { 1_000_000 }
+
+    /// The segment to which units are added.
+    private struct OpenSegment: Sendable {
+        var sequence: UInt64
+        var startNanoseconds: Int64
+        /// When its last group of pictures begins; that may be in the segment before.
+        var groupStartNanoseconds: Int64
+        /// Where the part before ended, as it was written.
+        var partStartNanoseconds: Int64
+        /// Where the last unit ends.
+        var endNanoseconds: Int64
+        var initialization: Int
+        var isDiscontinuous: Bool
+        /// Number of its parts so far.
+        var parts = 0
+    }
+
+    package let timing: LiveTiming
+    /// Units that were left out, because decoding could not begin with them.
+    package private(set) var skippedUnits: UInt64 = 0
+    private let joining: GroupJoining
+    /// Nil: the next segment begins with a keyframe.
+    private var segment: OpenSegment?
+    private var pending: [LiveUnit<Payload>] = []
+    private var nextSequence: UInt64
+    private var nextName: PartAddress
+    private var hasBegun = false
+
+    /// - Parameter firstSequence: media sequence number of the first segment. A server that is started again takes a greater one than
+    ///   before.
+    package init(_ timing: LiveTiming, firstSequence: UInt64 = 0) {
+        self.timing = timing
+        joining = GroupJoining(targetNanoseconds: timing.targetNanoseconds)
+        nextSequence = firstSequence
+        nextName = PartAddress(sequence: firstSequence, part: 0)
+    }
+
+    /// Takes in the next unit.
+    /// - Returns: the parts that are complete with it: none, one or two.
+    package mutating func append(_ unit: LiveUnit<Payload>) -> [GatheredPart<Payload>] {
+        guard let open = segment else {
+            guard unit.isIndependent else {
+                skippedUnits += 1
+                return []
+            }
+            begin(with: unit, after: nil)
+            return gather(unit)
+        }
+        let start = unit.nanoseconds.lowerBound
+        let jump = start.clampedSubtracting(open.endNanoseconds).magnitude
+        let elapsed = start.clampedSubtracting(open.startNanoseconds)
+        let isBroken =
+            unit.isDiscontinuous || unit.initialization != open.initialization
+            || jump > timing.gapNanoseconds.magnitude || pending.count >= Self.maximumUnits
+            || elapsed > timing.longestSegmentNanoseconds
+        if isBroken {
+            let last = endSegment(at: open.endNanoseconds)
+            return last + append(unit)
+        }
+        let isDue =
+            unit.isIndependent
+            && joining.beginsSegment(
+                elapsedNanoseconds: elapsed,
+                groupNanoseconds: start.clampedSubtracting(open.groupStartNanoseconds))
+        let isTooLong =
+            unit.nanoseconds.upperBound.clampedSubtracting(open.startNanoseconds)
+            > timing.segmentLimitNanoseconds
+        if isDue || isTooLong {
+            let last = endSegment(at: start)
+            begin(with: unit, after: open)
+            return last + gather(unit)
+        }
+        if unit.isIndependent { segment?.groupStartNanoseconds = start }
+        return gather(unit)
+    }
+
+    /// Ends the segment: nothing will follow, or something else. The next one begins with a keyframe, behind a discontinuity.
+    /// - Returns: its last part, if there is one.
+    package mutating func flush() -> [GatheredPart<Payload>] {
+        guard let open = segment else { return [] }
+        return endSegment(at: open.endNanoseconds)
+    }
+
+    /// - Parameter before: the segment that it continues; nil: it does not continue one.
+    private mutating func begin(with unit: LiveUnit<Payload>, after before: OpenSegment?) {
+        let start = unit.nanoseconds.lowerBound
+        let groupStart = unit.isIndependent ? start : before?.groupStartNanoseconds ?? start
+        segment = OpenSegment(
+            sequence: nextSequence, startNanoseconds: start, groupStartNanoseconds: groupStart,
+            partStartNanoseconds: start, endNanoseconds: start,
+            initialization: unit.initialization, isDiscontinuous: hasBegun && before == nil)
+        nextSequence += 1
+        hasBegun = true
+    }
+
+    private mutating func gather(_ unit: LiveUnit<Payload>) -> [GatheredPart<Payload>] {
+        pending.append(unit)
+        guard var open = segment else { return [] }
+        open.endNanoseconds = max(open.endNanoseconds, unit.nanoseconds.upperBound)
+        segment = open
+        let reached = open.endNanoseconds.clampedSubtracting(open.partStartNanoseconds)
+        return reached >= timing.leastPartNanoseconds ? endPart(at: open.endNanoseconds) : []
+    }
+
+    private mutating func endSegment(at end: Int64) -> [GatheredPart<Payload>] {
+        let last = endPart(at: end)
+        segment = nil
+        return last
+    }
+
+    private mutating func endPart(at end: Int64) -> [GatheredPart<Payload>] {
+        guard var open = segment, let first = pending.first else { return [] }
+        let reached = end.clampedSubtracting(open.partStartNanoseconds)
+        let start = first.nanoseconds.lowerBound
+        var part = LivePart(
+            address: PartAddress(sequence: open.sequence, part: open.parts), name: nextName,
+            durationNanoseconds: max(
+                Self.minimumNanoseconds, min(reached, timing.partTargetNanoseconds)),
+            nanoseconds: start..<max(start, open.endNanoseconds))
+        part.sizeBytes = pending.map(\.sizeBytes).clampedSum
+        part.isIndependent = pending.contains { $0.isIndependent }
+        part.initialization = open.initialization
+        part.isDiscontinuous = open.isDiscontinuous && open.parts == 0
+        open.partStartNanoseconds.addClamped(part.durationNanoseconds)
+        open.parts += 1
+        nextName = PartAddress(sequence: open.sequence, part: open.parts)
+        segment = open
+        let payloads = pending.map(\.payload)
+        pending.removeAll(keepingCapacity: true)
+        return [GatheredPart(part: part, payloads: payloads)]
+    }
+}

@@ -1,0 +1,83 @@
+package import Archive
+package import Library
+package import Media
+
+/// A recorded file as playlists name it.
+package struct SegmentFile: Hashable, Sendable {
+    /// Its name without the suffix: `2026-11-20T22-40-00.000Z`.
+    package var name: String
+    /// Where its timeline begins, nanoseconds of session time.
+    package var originNanoseconds: Int64
+    /// Which bytes it has (``SegmentKey/revision``). Not 0: the heads of its fragments are served rewritten.
+    package var revision: UInt32
+    /// How its tracks are coded.
+    package var formats: [TrackFormat]
+
+    package init(
+        name: String, originNanoseconds: Int64, revision: UInt32 = 0, formats: [TrackFormat]
+    ) {
+        self.name = name
+        self.originNanoseconds = originNanoseconds
+        self.revision = revision
+        self.formats = formats
+    }
+
+    /// - Parameter key: nil for a file that was picked out; its name is then the last part of its path.
+    package init(_ file: RecordedFile, key: SegmentKey?) {
+        let path = file.path.split(separator: "/").last.map(String.init) ?? file.path
+        let name = key?.fileName ?? path
+        let suffix = ArchiveLayout.segmentSuffix
+        self.init(
+            name: name.hasSuffix(suffix) ? String(name.dropLast(suffix.count)) : name,
+            originNanoseconds: file.originNanoseconds ?? 0, revision: file.revision,
+            formats: file.formats)
+    }
+
+    /// The URI of its media initialization section (RFC 8216 §3.3), relative to the playlist.
+    package var initializationURI: String { "\(pathSegment(name)).init.mp4" }
+
+    /// The URI of its media, relative to the playlist. Each revision has its own, so caches may keep every byte for ever.
+    package var mediaURI: String {
+        guard revision != 0 else { return "\(pathSegment(name)).mp4" }
+        let digits = String(revision, radix: 16)
+        let padded = String(repeating: "0", count: 8 - digits.count) + digits
+        return "\(pathSegment(name)).\(padded).mp4"
+    }
+}
+
+/// What a URI of a media playlist asks for: the other direction of ``SegmentFile/initializationURI`` and ``SegmentFile/mediaURI``.
+package enum SegmentResource: Hashable, Sendable {
+    /// `ftyp` and the initial `moov` of a file.
+    case initialization(file: String)
+    /// Bytes of a file; revision 0: as they were recorded.
+    case media(file: String, revision: UInt32)
+
+    /// - Parameter name: the last segment of the URI's path, percent-decoded.
+    package init?(_ name: String) {
+        let suffix = ArchiveLayout.segmentSuffix
+        guard name.hasSuffix(suffix) else { return nil }
+        let stem = name.dropLast(suffix.count)
+        let dot = stem.lastIndex(of: ".")
+        let file = dot.map { String(stem[..<$0]) } ?? ""
+        let end = dot.map { String(stem[stem.index(after: $0)...]) } ?? ""
+        if end == "init", !file.isEmpty {
+            self = .initialization(file: file)
+        } else if let revision = Self.revision(end), !file.isEmpty {
+            self = .media(file: file, revision: revision)
+        } else if !stem.isEmpty {
+            self = .media(file: String(stem), revision: 0)
+        } else {
+            return nil
+        }
+    }
+
+    private static func revision(_ text: String) -> UInt32? {
+        let isHexadecimal = text.utf8.allSatisfy {
+            (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
+                || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0)
+        }
+        guard isHexadecimal, text.utf8.count == 8, let value = UInt32(text, radix: 16), value != 0
+        else { return nil }
+        return value
+    }
+}

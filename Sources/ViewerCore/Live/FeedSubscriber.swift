@@ -1,0 +1,92 @@
+import Logging
+import Media
+import Messaging
+import Synchronization
+import Threads
+import Wire
+
+/// Reads a collector's feed on a thread of its own, as far as somebody watches. A collector that is away, or comes back, is waited for.
+final class FeedSubscriber: Sendable {
+    private static let beatNanoseconds: Int64 = 1_000_000_000
+    /// Topic, header, media.
+    private static let parts = 3
+    /// Messages that wait here: three seconds of 64 sources.
+    private static let queuedMessages: Int32 = 2_000
+
+    private let endpoint: String
+    private let hub: LiveHub
+    private let logger: Logger
+    private let wakeUp: WakeUp
+    private let thread = JoinableThread()
+    private let isStopping = Atomic(false)
+
+    /// - Parameter endpoint: `ipc://…` or `tcp://…`.
+    init(_ endpoint: String, hub: LiveHub, logger: Logger) throws(MessagingError) {
+        self.endpoint = endpoint
+        self.hub = hub
+        self.logger = logger
+        wakeUp = try WakeUp()
+    }
+
+    func start() {
+        hub.onChange { [wakeUp] in wakeUp.signal() }
+        thread.start("feed") { [self] in
+            do {
+                try run()
+            } catch {
+                logger.error("live pictures are no longer received: \(error)")
+            }
+        }
+    }
+
+    func stop() {
+        isStopping.store(true, ordering: .releasing)
+        wakeUp.signal()
+        thread.join()
+    }
+
+    private func run() throws {
+        var options = SocketOptions()
+        options.receiveQueue = Self.queuedMessages
+        options.maximumPartBytes = Int64(max(WireLimits.payloadBytes, WireLimits.headerBytes))
+        options.reconnectMaximumMilliseconds = 2_000
+        let socket = try Socket(.subscriber, in: Context(), options: options)
+        try socket.connect(endpoint)
+        var poller = Poller()
+        _ = poller.add(socket)
+        let token = poller.add(descriptor: wakeUp.descriptor)
+        var subscribed: Set<[UInt8]> = []
+        var nextBeat = SystemClock.monotonic.nowNanoseconds
+        while !isStopping.load(ordering: .acquiring) {
+            if try poller.wait(milliseconds: 100), poller.isReadable(token) { _ = wakeUp.drain() }
+            let wanted = hub.topics
+            for topic in wanted.subtracting(subscribed) { try socket.subscribe(topic) }
+            for topic in subscribed.subtracting(wanted) {
+                try socket.subscribe(topic, isWanted: false)
+            }
+            subscribed = wanted
+            let now = SystemClock.monotonic.nowNanoseconds
+            while let message = try socket.receive(maximumParts: Self.parts) {
+                take(message, now: now)
+            }
+            if now >= nextBeat {
+                nextBeat = now + Self.beatNanoseconds
+                hub.tick(now: now)
+            }
+        }
+    }
+
+    private func take(_ message: ReceivedMessage, now: Int64) {
+        guard message.parts.count > 1 else { return }
+        do throws(WireError) {
+            switch try FeedMessage(decoding: message.parts[1].bytes) {
+            case .samples(let samples):
+                guard message.parts.count == Self.parts else { return }
+                hub.take(samples, media: message.parts[2].bytes, now: now)
+            case .status, .unknown: return
+            }
+        } catch {
+            logger.debug("a message of the feed is left out: \(error)")
+        }
+    }
+}

@@ -1,0 +1,102 @@
+import Media
+import MP4
+import Wire
+
+/// A message of a feed as a fragment of an MP4 (ISO/IEC 14496-12 §8.8), on the session's timeline.
+struct LiveFragment: Sendable {
+    var session: String
+    var source: String
+    /// `moof` and `mdat`.
+    var bytes: [UInt8]
+    /// Session time of its first sample, nanoseconds.
+    var startNanoseconds: Int64
+    var durationNanoseconds: Int64
+    var boundNanoseconds: UInt64
+    /// From the end of its last sample to when the collector had it.
+    var lagNanoseconds: Int64
+    /// Decoding can begin with it.
+    var beginsDecodable: Bool
+
+    /// - Parameter number: of `mfhd`.
+    /// - Throws: when the samples are none that a fragment can have.
+    init(_ samples: FeedSamples, media: [UInt8], number: UInt32) throws(LiveError) {
+        guard media.count == samples.sizeBytes else { throw .malformed }
+        var builder = FragmentBuilder()
+        var start = Int64.max
+        var end = Int64.min
+        for run in samples.runs {
+            guard let format = samples.formats.first(where: { $0.kind == run.track }),
+                let first = run.samples.first, first.dts >= 0
+            else { throw .beforeZero }
+            builder.beginRun(track: run.track, firstDTS: first.dts)
+            for (index, sample) in run.samples.enumerated() {
+                let next = index + 1 < run.samples.count ? run.samples[index + 1].dts : nil
+                let distance = next.map { $0.clampedSubtracting(sample.dts) } ?? sample.duration
+                guard let duration = UInt32(exactly: max(1, distance)),
+                    let offset = Int32(exactly: sample.pts.clampedSubtracting(sample.dts))
+                else { throw .malformed }
+                builder.append(
+                    FragmentSample(
+                        sizeBytes: sample.sizeBytes, duration: duration,
+                        compositionOffset: offset, isSync: sample.flags.contains(.keyframe)))
+                let scale = format.timescale
+                start = min(start, saturatingRescale(sample.pts, from: scale, to: .nanoseconds))
+                end = max(
+                    end,
+                    saturatingRescale(
+                        sample.pts.clampedAdding(sample.duration), from: scale, to: .nanoseconds))
+            }
+        }
+        do throws(MP4Error) {
+            bytes = try builder.finish(sequenceNumber: number) + media
+        } catch {
+            throw .malformed
+        }
+        session = samples.session
+        source = samples.source
+        startNanoseconds = start
+        durationNanoseconds = max(0, end.clampedSubtracting(start))
+        boundNanoseconds = samples.boundNanoseconds
+        lagNanoseconds = samples.arrivedNanoseconds.clampedSubtracting(end)
+        let hasPictures = samples.formats.contains { $0.kind == .video }
+        beginsDecodable =
+            hasPictures
+            ? samples.runs.first { $0.track == .video }?.samples.first?.flags.contains(.keyframe)
+                ?? false : true
+    }
+}
+
+/// Why a message of a feed cannot be shown.
+enum LiveError: Error, Hashable {
+    case malformed
+    /// Its samples lie before the session's zero: they are there to be decoded, and never shown.
+    case beforeZero
+}
+
+/// What a player needs before the fragments of a source, and again when a format changes.
+struct LiveFormat: Hashable, Sendable {
+    var session: String
+    var zeroUTCNanoseconds: Int64
+    var formats: [TrackFormat]
+
+    init(_ samples: FeedSamples) {
+        session = samples.session
+        zeroUTCNanoseconds = samples.zeroUTCNanoseconds
+        formats = samples.formats
+    }
+
+    /// `ftyp` and a `moov` without samples.
+    func initialization() throws(LiveError) -> [UInt8] {
+        do throws(MP4Error) {
+            return try FragmentedHeader(
+                tracks: formats.map { RecordingTrack(format: $0) },
+                createdUnixSeconds: zeroUTCNanoseconds / 1_000_000_000
+            ).bytes
+        } catch {
+            throw .malformed
+        }
+    }
+
+    /// As players want them named (RFC 6381 §3.3; ISO/IEC 14496-15 §5.4.2): `avc1.64001e,mp4a.40.2`.
+    var codecs: String { formats.map(codecText).joined(separator: ",") }
+}

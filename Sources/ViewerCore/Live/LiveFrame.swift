@@ -1,0 +1,84 @@
+import Archive
+import FoundationEssentials
+import Media
+
+/// A piece of the live stream: a header in JSON, and the bytes of an initialization section or a fragment.
+///
+/// On the wire: u32 bytes of the header, u32 bytes of the body, the header, the body; numbers are big-endian.
+struct LiveFrame: Sendable {
+    /// What a header says; times in seconds, as in all our JSON.
+    struct Header: Encodable, Sendable {
+        enum Kind: String, Encodable, Sendable {
+            /// A source appears, or its format changes; the body is its initialization section.
+            case begin
+            /// The body is a fragment.
+            case media
+            /// Something was left out; the next fragment begins with a keyframe.
+            case skipped
+            /// A source sends nothing any more.
+            case gone
+            /// Nothing else to say for a second.
+            case beat
+        }
+
+        var type: Kind
+        var source: String?
+        var session: String?
+        /// The session's zero, RFC 3339.
+        var zero: String?
+        var codecs: String?
+        var atSeconds: Double?
+        var durationSeconds: Double?
+        var boundSeconds: Double?
+        var lagSeconds: Double?
+        var isKeyframe: Bool?
+
+        init(_ type: Kind, source: String? = nil) {
+            self.type = type
+            self.source = source
+        }
+    }
+
+    let source: String?
+    let isMedia: Bool
+    let beginsDecodable: Bool
+    let bytes: [UInt8]
+
+    init(_ header: Header, body: [UInt8] = []) {
+        source = header.source
+        isMedia = header.type == .media
+        beginsDecodable = header.isKeyframe ?? false
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        let text: [UInt8]
+        do {
+            text = Array(try encoder.encode(header))
+        } catch {
+            preconditionFailure("numbers of samples are finite: \(error)")
+        }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(8 + text.count + body.count)
+        for count in [text.count, body.count] {
+            withUnsafeBytes(of: UInt32(count).bigEndian) { bytes += $0 }
+        }
+        self.bytes = bytes + text + body
+    }
+
+    init(_ fragment: LiveFragment) {
+        var header = Header(.media, source: fragment.source)
+        header.atSeconds = Double(fragment.startNanoseconds) / 1e9
+        header.durationSeconds = Double(fragment.durationNanoseconds) / 1e9
+        header.boundSeconds = Double(fragment.boundNanoseconds) / 1e9
+        header.lagSeconds = Double(fragment.lagNanoseconds) / 1e9
+        header.isKeyframe = fragment.beginsDecodable
+        self.init(header, body: fragment.bytes)
+    }
+
+    init(_ format: LiveFormat, of source: String) throws(LiveError) {
+        var header = Header(.begin, source: source)
+        header.session = format.session
+        header.zero = UTCTime(nanoseconds: format.zeroUTCNanoseconds).description
+        header.codecs = format.codecs
+        self.init(header, body: try format.initialization())
+    }
+}

@@ -1,0 +1,156 @@
+import Media
+import Synchronization
+import Wire
+
+/// Hands each viewer what it watches of a feed. Any thread may call.
+///
+/// A source is subscribed to while somebody watches it. Its last group of pictures is kept meanwhile, so that who comes later sees a
+/// picture at once.
+final class LiveHub: Sendable {
+    /// Each is a connection with a queue of its own.
+    static let maximumWatchers = 500
+    /// Longest group of pictures that is kept for those who come later.
+    private static let groupBytes = 16 << 20
+    /// Without a message for so long, a source is gone.
+    private static let silenceNanoseconds: Int64 = 3_000_000_000
+
+    private struct Source {
+        var format: LiveFormat
+        var begin: LiveFrame
+        var number: UInt64
+        /// From the last keyframe on; empty while a part of the group is missing.
+        var group: [LiveFrame] = []
+        var groupBytes = 0
+        /// Something is missing: decoding goes on with the next keyframe.
+        var isBroken = true
+        var heardNanoseconds: Int64
+    }
+
+    private struct State {
+        var watchers: [ObjectIdentifier: LiveWatcher] = [:]
+        var sources: [String: Source] = [:]
+        var fragments: UInt32 = 0
+        var status: [UInt8]?
+    }
+
+    private let state = Mutex(State())
+    /// Called when other sources are wanted than before.
+    private let changed = Mutex<@Sendable () -> Void>({})
+
+    func onChange(_ body: @escaping @Sendable () -> Void) { changed.withLock { $0 = body } }
+
+    /// Topics that somebody wants.
+    var topics: Set<[UInt8]> {
+        state.withLock { state in
+            var topics: Set<[UInt8]> = []
+            for watcher in state.watchers.values {
+                guard let sources = watcher.sources else { return [[]] }
+                for source in sources { topics.insert(FeedTopic.source(source)) }
+            }
+            return topics
+        }
+    }
+
+    /// How many watch.
+    var watcherCount: Int { state.withLock { $0.watchers.count } }
+
+    /// Begins to watch; ``stop(_:)`` has to follow.
+    /// - Returns: false when there are too many.
+    func start(_ watcher: LiveWatcher) -> Bool {
+        let frames = state.withLock { state -> [LiveFrame]? in
+            guard state.watchers.count < Self.maximumWatchers else { return nil }
+            state.watchers[ObjectIdentifier(watcher)] = watcher
+            var frames: [LiveFrame] = []
+            for (name, source) in state.sources where watcher.wants(name) {
+                frames.append(source.begin)
+                frames += source.group
+            }
+            // Nothing that comes now may overtake it.
+            for frame in frames { watcher.take(frame) }
+            return frames
+        }
+        changed.withLock { $0 }()
+        return frames != nil
+    }
+
+    func stop(_ watcher: LiveWatcher) {
+        state.withLock { state in
+            state.watchers[ObjectIdentifier(watcher)] = nil
+            // What nobody watches is not heard any more, and would be old for who comes next.
+            state.sources = state.sources.filter { name, _ in
+                state.watchers.values.contains { $0.wants(name) }
+            }
+        }
+        watcher.end()
+        changed.withLock { $0 }()
+    }
+
+    /// Takes a message of the feed.
+    func take(_ samples: FeedSamples, media: [UInt8], now: Int64) {
+        state.withLock { state in
+            let watchers = state.watchers.values.filter { $0.wants(samples.source) }
+            guard !watchers.isEmpty else { return }
+            let format = LiveFormat(samples)
+            var source: Source
+            if let known = state.sources[samples.source], known.format == format {
+                source = known
+                if samples.number != known.number &+ 1 {
+                    source.isBroken = true
+                    source.group = []
+                    source.groupBytes = 0
+                }
+            } else {
+                do throws(LiveError) {
+                    let begin = try LiveFrame(format, of: samples.source)
+                    source = Source(
+                        format: format, begin: begin, number: 0, heardNanoseconds: now)
+                    for watcher in watchers { watcher.take(begin) }
+                } catch {
+                    // A format that no player takes.
+                    return
+                }
+            }
+            source.number = samples.number
+            source.heardNanoseconds = now
+            defer { state.sources[samples.source] = source }
+            state.fragments &+= 1
+            let fragment: LiveFragment
+            do throws(LiveError) {
+                fragment = try LiveFragment(samples, media: media, number: state.fragments)
+            } catch {
+                source.isBroken = true
+                return
+            }
+            if fragment.beginsDecodable {
+                source.group = []
+                source.groupBytes = 0
+                source.isBroken = false
+            }
+            guard !source.isBroken else { return }
+            let frame = LiveFrame(fragment)
+            source.group.append(frame)
+            source.groupBytes += frame.bytes.count
+            if source.groupBytes > Self.groupBytes {
+                source.group = []
+                source.groupBytes = 0
+            }
+            for watcher in watchers { watcher.take(frame) }
+        }
+    }
+
+    /// Says which sources have gone, and that the viewer is alive; once a second.
+    func tick(now: Int64) {
+        state.withLock { state in
+            for (name, source) in state.sources
+            where now - source.heardNanoseconds > Self.silenceNanoseconds {
+                state.sources[name] = nil
+                let frame = LiveFrame(.init(.gone, source: name))
+                for watcher in state.watchers.values where watcher.wants(name) {
+                    watcher.take(frame)
+                }
+            }
+            let beat = LiveFrame(.init(.beat))
+            for watcher in state.watchers.values { watcher.take(beat) }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+import Synchronization
+
+/// What one viewer has still to be sent. It never grows beyond a limit: who does not keep up goes on with the next keyframe.
+final class LiveWatcher: Sendable {
+    /// A second of sixteen cameras.
+    static let capacityBytes = 8 << 20
+
+    private struct State {
+        var frames: [LiveFrame] = []
+        var bytes = 0
+        /// Sources of which something was left out, and which wait for a keyframe.
+        var skipping: Set<String> = []
+        var waiting: CheckedContinuation<[LiveFrame], Never>?
+        var hasEnded = false
+    }
+
+    /// Nil: all.
+    let sources: Set<String>?
+    private let mayRead: @Sendable (String) -> Bool
+    private let state = Mutex(State())
+
+    init(sources: Set<String>?, mayRead: @escaping @Sendable (String) -> Bool) {
+        self.sources = sources
+        self.mayRead = mayRead
+    }
+
+    func wants(_ source: String) -> Bool { sources?.contains(source) ?? true && mayRead(source) }
+
+    /// Takes a frame of a source that it wants, or one of none.
+    func take(_ frame: LiveFrame) {
+        let waiting = state.withLock { state -> CheckedContinuation<[LiveFrame], Never>? in
+            guard !state.hasEnded else { return nil }
+            Self.append(frame, to: &state)
+            guard let waiting = state.waiting, !state.frames.isEmpty else { return nil }
+            state.waiting = nil
+            return waiting
+        }
+        waiting?.resume(returning: take())
+    }
+
+    private static func append(_ frame: LiveFrame, to state: inout State) {
+        if frame.isMedia, let source = frame.source, state.skipping.contains(source) {
+            guard frame.beginsDecodable else { return }
+            state.skipping.remove(source)
+            add(LiveFrame(.init(.skipped, source: source)), to: &state)
+        }
+        add(frame, to: &state)
+        guard state.bytes > capacityBytes else { return }
+        // What says how media are coded is kept: it comes once.
+        let sources = state.frames.filter(\.isMedia).compactMap(\.source)
+        state.skipping.formUnion(sources)
+        state.frames.removeAll(where: \.isMedia)
+        state.bytes = state.frames.reduce(0) { $0 + $1.bytes.count }
+    }
+
+    private static func add(_ frame: LiveFrame, to state: inout State) {
+        state.frames.append(frame)
+        state.bytes += frame.bytes.count
+    }
+
+    private func take() -> [LiveFrame] {
+        state.withLock { state in
+            defer {
+                state.frames.removeAll()
+                state.bytes = 0
+            }
+            return state.frames
+        }
+    }
+
+    /// All frames since the last call; waits for one. Empty: it has ended.
+    func next() async -> [LiveFrame] {
+        await withCheckedContinuation { continuation in
+            let frames = state.withLock { state -> [LiveFrame]? in
+                guard state.frames.isEmpty, !state.hasEnded else {
+                    defer {
+                        state.frames.removeAll()
+                        state.bytes = 0
+                    }
+                    return state.frames
+                }
+                state.waiting = continuation
+                return nil
+            }
+            if let frames { continuation.resume(returning: frames) }
+        }
+    }
+
+    /// Nothing follows.
+    func end() {
+        let waiting = state.withLock { state -> CheckedContinuation<[LiveFrame], Never>? in
+            state.hasEnded = true
+            defer { state.waiting = nil }
+            return state.waiting
+        }
+        waiting?.resume(returning: [])
+    }
+}
