@@ -1,11 +1,11 @@
-import Archive
+package import Archive
 import MP4
 import Media
 
 /// Walks one file's fragments, with its samples on the session's timeline. A file that grows is read to where it ends at that
 /// moment.
-struct FileCursor {
-    let file: RecordedFile
+package struct FileCursor {
+    package let file: RecordedFile
     private var scanner: FragmentScanner<StoredBytes>
     private var retiming: FileRetiming?
     /// What is taken off a track's times, and the session time of its zero, ticks.
@@ -14,7 +14,7 @@ struct FileCursor {
     private var firstKeyframe: Int64?
     private var size: Int64
 
-    init(_ file: RecordedFile) throws(ArchiveError) {
+    package init(_ file: RecordedFile) throws(ArchiveError) {
         self.file = file
         let source = try file.source()
         size = source.sizeBytes
@@ -37,7 +37,7 @@ struct FileCursor {
 
     /// The next fragment; nil where the file ends.
     /// - Throws: when it ends before its index says so, or is damaged. What came before is right.
-    mutating func next() throws(ArchiveError) -> RecordedFragment? {
+    package mutating func next() throws(ArchiveError) -> RecordedFragment? {
         do throws(MP4Error) {
             if let fragment = try scanner.next() { return place(fragment) }
             guard try hasGrown() else {

@@ -45,6 +45,15 @@ package final class RecordedFile: Sendable {
     /// How a track is coded; nil when the file has none of this kind.
     package func format(_ kind: TrackKind) -> TrackFormat? { formats.first { $0.kind == kind } }
 
+    /// What players need before the fragments (ISO/IEC 14496-12 §8.16): `ftyp`, and the `moov` that the file was opened with. In a
+    /// finished file they do not lie side by side.
+    package func initialization() throws(ArchiveError) -> [UInt8] {
+        let start = layout.placeholderOffset + Int64(FragmentedHeader.placeholderSizeBytes)
+        let end = layout.fragments.lowerBound
+        return try read(at: 0, count: Int(layout.placeholderOffset))
+            + read(at: start, count: Int(end - start))
+    }
+
     /// The file as it is now.
     package func source() throws(ArchiveError) -> StoredBytes { try StoredBytes(stored) }
 

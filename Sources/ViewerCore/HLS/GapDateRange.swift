@@ -5,6 +5,8 @@ import Media
 /// A gap of the ledger, or several that are near each other, as `EXT-X-DATERANGE` (draft-pantos-hls-rfc8216bis §4.4.5.1).
 struct GapDateRange: Hashable, Sendable {
     static let className = "org.tributary.gap"
+    /// Gaps that are nearer are joined first.
+    private static let nearestNanoseconds: Int64 = 50_000_000
     /// A cause is a few words; a text is a line.
     private static let maximumCauseBytes = 64
 
@@ -63,7 +65,7 @@ struct GapDateRange: Hashable, Sendable {
     /// - Parameter ranges: in the order of time.
     static func merged(_ ranges: [GapDateRange], maximum: Int) -> [GapDateRange] {
         var result = ranges
-        var distance: Int64 = 1_000_000_000
+        var distance = nearestNanoseconds
         while result.count > maximum, distance < .max {
             result = joined(result, distance)
             distance = distance.clampedMultiplied(by: 2)

@@ -149,6 +149,7 @@ extension MultivariantPlaylist.Source {
 
     /// Pictures a second with at most three decimals (RFC 8216 §4.3.4.2).
     fileprivate var frameRateText: String? {
+        guard hasPictures else { return nil }
         let rate: Double
         if let frameRate {
             rate = Double(frameRate.numerator) / Double(frameRate.denominator)

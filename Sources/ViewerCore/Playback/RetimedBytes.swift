@@ -67,6 +67,59 @@ final class RetimedBytes: VirtualFile {
     }
 }
 
+/// A recorded file as it is on disk.
+struct PlainBytes: VirtualFile {
+    let sizeBytes: Int64
+    private let file: RecordedFile
+
+    init(_ file: RecordedFile) throws(ArchiveError) {
+        self.file = file
+        sizeBytes = try file.source().sizeBytes
+    }
+
+    func read(at offset: Int64, count: Int) throws -> [UInt8] {
+        let end = min(sizeBytes, offset + Int64(count))
+        return offset < end ? try file.read(at: offset, count: Int(end - offset)) : []
+    }
+}
+
+/// The retimed files that were asked for last: players read each in many ranges.
+final class RetimedFiles: Sendable {
+    private static let capacity = 128
+
+    private struct Key: Hashable {
+        var path: String
+        var revision: UInt32
+    }
+
+    private struct State {
+        var files: [Key: (bytes: RetimedBytes, used: UInt64)] = [:]
+        var clock: UInt64 = 0
+    }
+
+    private let state = Mutex(State())
+
+    func bytes(of file: RecordedFile) throws -> any VirtualFile {
+        let key = Key(path: file.path, revision: file.revision)
+        let known = state.withLock { state -> RetimedBytes? in
+            state.clock += 1
+            state.files[key]?.used = state.clock
+            return state.files[key]?.bytes
+        }
+        if let known { return known }
+        let bytes = try RetimedBytes(file)
+        state.withLock { state in
+            state.files[key] = (bytes, state.clock)
+            if state.files.count > Self.capacity,
+                let oldest = state.files.min(by: { $0.value.used < $1.value.used })
+            {
+                state.files.removeValue(forKey: oldest.key)
+            }
+        }
+        return bytes
+    }
+}
+
 extension Array {
     /// The first index at which `isBefore` is false; it is true for all elements before.
     func partitioned(_ isBefore: (Element) -> Bool) -> Int {

@@ -30,6 +30,11 @@ struct ViewerRoutes {
         get(api, "sessions/:session/sources/:source/gaps", sessions.gaps)
         get(api, "sessions/:session/sources/:source/media.mp4", media.movie)
         get(api, "sessions/:session/sources/:source/picture.jpg", media.picture)
+        let playlists = PlaylistAPI(site: site)
+        let hls = router.group("hls")
+        get(hls, ":session/index.m3u8", playlists.session)
+        get(hls, ":session/:source/index.m3u8", playlists.source)
+        get(hls, ":session/:source/:file", playlists.file)
         return router
     }
 

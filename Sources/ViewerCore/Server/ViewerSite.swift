@@ -12,6 +12,8 @@ final class ViewerSite: Sendable {
     let threads: ReadingThreads
     let movies = MovieCache()
     let pictures = PictureCache()
+    let playlists = PlaylistStore()
+    let retimed = RetimedFiles()
 
     init(archive: String, logger: Logger, threads: ReadingThreads) {
         self.archive = archive

@@ -1,0 +1,118 @@
+import Archive
+import HTTPTypes
+import Hummingbird
+import Library
+import NIOCore
+
+/// HLS for everybody's players: playlists over the recorded files, and the bytes that they name (RFC 8216).
+struct PlaylistAPI {
+    /// Media of one revision never change.
+    private static let mediaLifetimeSeconds = 86_400
+
+    let site: ViewerSite
+
+    /// All sources of a session.
+    func session(_ request: Request, _ context: ViewerContext) async throws -> Response {
+        let query = try RequestQuery(request, ["sources"])
+        let name = try context.name("session")
+        let wanted = try query.sources("sources")
+        let rights = context.rights
+        let playlists = site.playlists
+        let text = try await site.read { library -> String in
+            let recording = try library.recording(name)
+            var sources: [MultivariantPlaylist.Source] = []
+            for source in recording.sources
+            where rights.mayRead(source.name) && wanted?.contains(source.name) ?? true {
+                let content = try Self.content(of: source, in: recording, playlists)
+                guard content.text != nil else { continue }
+                sources.append(
+                    MultivariantPlaylist.Source(
+                        name: source.name, formats: content.formats,
+                        bandwidth: content.bandwidth))
+            }
+            guard let text = MultivariantPlaylist(sources).text else {
+                throw Problem(.notFound, "nothing is recorded in \(name) yet")
+            }
+            return text
+        }
+        return Self.playlist(text)
+    }
+
+    /// One source.
+    func source(_ request: Request, _ context: ViewerContext) async throws -> Response {
+        _ = try RequestQuery(request, [])
+        let session = try context.name("session")
+        let name = try context.source()
+        let playlists = site.playlists
+        let text = try await site.read { library -> String in
+            let recording = try library.recording(session)
+            guard let source = recording.source(name) else {
+                throw Problem(.notFound, "no source '\(name)' in \(session)")
+            }
+            guard let text = try Self.content(of: source, in: recording, playlists).text else {
+                throw Problem(.notFound, "nothing of \(name) can be played yet")
+            }
+            return text
+        }
+        return Self.playlist(text)
+    }
+
+    /// A file that a playlist names.
+    func file(_ request: Request, _ context: ViewerContext) async throws -> Response {
+        _ = try RequestQuery(request, [])
+        let session = try context.name("session")
+        let source = SourceKey(session: session, source: try context.source())
+        guard let resource = SegmentResource(context.parameters.get("file") ?? "") else {
+            throw Problem(.notFound, "there is no such file")
+        }
+        let retimed = site.retimed
+        let answer = try await site.read { library -> FileAnswer in
+            switch resource {
+            case .initialization(let name):
+                let bytes = try Self.open(name, of: source, library).initialization()
+                return FileAnswer(
+                    file: MemoryFile(bytes: bytes), contentType: "video/mp4",
+                    tag: Digest(of: bytes).description, lifetimeSeconds: Self.mediaLifetimeSeconds)
+            case .media(let name, let revision):
+                let file = try Self.open(name, of: source, library)
+                guard revision == 0 || revision == file.revision else {
+                    throw Problem(.notFound, "the file was retimed: read the playlist again")
+                }
+                let bytes: any VirtualFile =
+                    revision == 0 ? try PlainBytes(file) : try retimed.bytes(of: file)
+                return FileAnswer(
+                    file: bytes, contentType: "video/mp4",
+                    tag: "\(name)-\(revision)-\(bytes.sizeBytes)",
+                    lifetimeSeconds: file.isFinished ? Self.mediaLifetimeSeconds : nil)
+            }
+        }
+        return answer.response(to: request, in: site.threads)
+    }
+
+    private static func open(
+        _ name: String, of source: SourceKey, _ library: RecordingLibrary
+    ) throws -> RecordedFile {
+        guard let key = SegmentKey(source, fileName: name + ArchiveLayout.segmentSuffix) else {
+            throw Problem(.notFound, "there is no such file")
+        }
+        return try RecordedFile(library.store.open(.segment(key)))
+    }
+
+    private static func content(
+        of source: RecordedSource, in recording: RecordedSession, _ playlists: PlaylistStore
+    ) throws(ArchiveError) -> SourcePlaylist.Content {
+        let key = PlaylistStore.Key(
+            session: recording.name, source: source.name, isFinished: recording.isFinished)
+        return try playlists.playlist(key, zero: recording.zero).content(
+            of: source, isFinished: recording.isFinished)
+    }
+
+    private static func playlist(_ text: String) -> Response {
+        var headers = HTTPFields()
+        headers[.contentType] = MediaPlaylist.contentType
+        headers[.cacheControl] = "no-cache"
+        return Response(
+            status: .ok, headers: headers,
+            body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
+    }
+}

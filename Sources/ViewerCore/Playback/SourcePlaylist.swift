@@ -1,0 +1,157 @@
+import Archive
+import Library
+import Media
+import Synchronization
+
+/// The playlist of one source, kept between requests: what was listed stays, and only what is new is read.
+final class SourcePlaylist: Sendable {
+    /// What there is of a file.
+    private struct File {
+        var index: Int
+        var revision: UInt32
+        /// Nil: all of it has been read.
+        var cursor: FileCursor?
+    }
+
+    private struct State {
+        var segmentation = MediaSegmentation()
+        var playlist: MediaPlaylist
+        var files: [String: File] = [:]
+        /// All revisions that there were when it was made.
+        var state: [String: UInt32] = [:]
+    }
+
+    /// A playlist at one moment.
+    struct Content: Sendable {
+        /// Nil: nothing is listed yet.
+        var text: String?
+        var bandwidth: Bandwidth?
+        var formats: [TrackFormat]
+    }
+
+    private let kind: MediaPlaylist.Kind
+    private let zero: UTCTime
+    private let state: Mutex<State>
+
+    init(_ kind: MediaPlaylist.Kind, zero: UTCTime) {
+        self.kind = kind
+        self.zero = zero
+        state = Mutex(State(playlist: MediaPlaylist(kind, zero: zero)))
+    }
+
+    /// Reads what is new, and says what there is.
+    /// - Parameter isFinished: nothing will be added to the session any more.
+    func content(
+        of source: RecordedSource, isFinished: Bool
+    ) throws(ArchiveError) -> Content {
+        let gaps = try source.gaps()
+        return try state.withLock { state throws(ArchiveError) -> Content in
+            var opened: [(file: RecordedSource.File, recorded: RecordedFile)] = []
+            for file in source.files {
+                do throws(ArchiveError) {
+                    opened.append((file, try file.opened()))
+                } catch {
+                    // A file that is damaged, or was removed meanwhile, cannot be listed.
+                    guard Self.isForFile(error) else { throw error }
+                }
+            }
+            if Self.hasChanged(state, opened) {
+                state = State(playlist: MediaPlaylist(kind, zero: zero))
+            }
+            for (file, recorded) in opened { try Self.read(file, recorded, &state) }
+            if isFinished { state.segmentation.finish() }
+            state.playlist.update(state.segmentation, gaps: gaps)
+            var formats: [TrackFormat] = []
+            for file in state.segmentation.files {
+                for format in file.formats where !formats.contains(format) {
+                    formats.append(format)
+                }
+            }
+            return Content(
+                text: state.playlist.text,
+                bandwidth: Bandwidth(
+                    state.segmentation.segments, targetSeconds: state.playlist.targetSeconds),
+                formats: formats)
+        }
+    }
+
+    /// Whether a file that is listed was retimed, or has gone.
+    private static func hasChanged(
+        _ state: State, _ opened: [(file: RecordedSource.File, recorded: RecordedFile)]
+    ) -> Bool {
+        let present = Dictionary(
+            opened.map { ($0.file.path, $0.recorded.revision) }, uniquingKeysWith: { $1 })
+        return state.files.contains { present[$0.key] != $0.value.revision }
+    }
+
+    private static func read(
+        _ file: RecordedSource.File, _ recorded: RecordedFile, _ state: inout State
+    ) throws(ArchiveError) {
+        if state.files[file.path] == nil {
+            // Without samples yet, or before one that is listed.
+            guard recorded.originNanoseconds != nil,
+                let index = state.segmentation.beginFile(SegmentFile(recorded, key: file.key))
+            else { return }
+            state.files[file.path] = File(
+                index: index, revision: recorded.revision, cursor: try FileCursor(recorded))
+        }
+        guard var known = state.files[file.path], var cursor = known.cursor else { return }
+        do throws(ArchiveError) {
+            while let fragment = try cursor.next() {
+                state.segmentation.append(FragmentSummary(fragment), toFile: known.index)
+            }
+        } catch {
+            // What came before the damage is right.
+            guard isForFile(error) else { throw error }
+            known.cursor = nil
+            state.files[file.path] = known
+            state.segmentation.finishFile(known.index)
+            return
+        }
+        known.cursor = recorded.isFinished ? nil : cursor
+        state.files[file.path] = known
+        if recorded.isFinished { state.segmentation.finishFile(known.index) }
+    }
+
+    private static func isForFile(_ error: ArchiveError) -> Bool {
+        if case .malformed = error { return true }
+        return error.isForAbsence
+    }
+}
+
+/// The playlists that were asked for last.
+final class PlaylistStore: Sendable {
+    /// A playlist of ten hours has 1 MB.
+    private static let capacity = 256
+
+    struct Key: Hashable, Sendable {
+        var session: String
+        var source: String
+        var isFinished: Bool
+    }
+
+    private struct State {
+        var playlists: [Key: (playlist: SourcePlaylist, used: UInt64)] = [:]
+        var clock: UInt64 = 0
+    }
+
+    private let state = Mutex(State())
+
+    func playlist(_ key: Key, zero: UTCTime) -> SourcePlaylist {
+        state.withLock { state in
+            state.clock += 1
+            if let known = state.playlists[key] {
+                state.playlists[key]?.used = state.clock
+                return known.playlist
+            }
+            let playlist = SourcePlaylist(key.isFinished ? .vod : .event, zero: zero)
+            state.playlists[key] = (playlist, state.clock)
+            if state.playlists.count > Self.capacity,
+                let oldest = state.playlists.min(by: { $0.value.used < $1.value.used })
+            {
+                state.playlists.removeValue(forKey: oldest.key)
+            }
+            return playlist
+        }
+    }
+}
