@@ -154,7 +154,7 @@ let package = Package(
             dependencies: viewerServer + [
                 crypto, logging, "Archive", "CLinux", "Encoding", "ExportCore", "Library", "Media", "MP4",
                 "Messaging", "OperationsServer", "Terminal", "Threads", "Trust", "Wire",
-            ], swiftSettings: settings),
+            ], resources: [.embedInCode("Resources/openapi.yaml")], swiftSettings: settings),
 
         // Level 6: the programs.
         program(
@@ -231,8 +231,8 @@ let package = Package(
         tests("Terminal", argumentParser, logging, "Terminal"),
         tests("Trust", "Messaging", "Trust", "Wire"),
         tests(
-            "ViewerCore", "Archive", "Library", "Media", "MP4", "TestRecordings", "ViewerCore",
-            "Wire"),
+            "ViewerCore", "Archive", "Library", "Media", "MP4", "TestRecordings", "TestSpools",
+            "ViewerCore", "Wire"),
         tests("Wire", protobuf, "Media", "Wire"),
         tests("Timing", "Media", "Timing"),
     ],

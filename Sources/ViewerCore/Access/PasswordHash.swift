@@ -128,7 +128,8 @@ struct PasswordHash: Hashable, Sendable {
     /// Whether a password has a length that any account's could have. The answer is the same for every account, so that it tells
     /// nothing.
     static func isVerifiable(_ password: [UInt8]) -> Bool {
-        (1...maximumBytes).contains(password.count)
+        // HMAC fills a key up with zeros (RFC 2104 §2): a password that ends with them would be the one without.
+        (1...maximumBytes).contains(password.count) && !password.contains(0)
     }
 
     private func isHash(of password: [UInt8]) throws(AccessError) -> Bool {

@@ -21,9 +21,9 @@ package struct LivePart: Hashable, Sendable {
     package var address: PartAddress
     /// What its URI says: the address that a part has that follows the one before in the same segment.
     ///
-    /// The part that comes next is hinted before anybody knows whether a keyframe will begin another segment with it. So the first
-    /// part of a segment is called as if it still belonged to the segment before: `7.20.mp4` may be part 0 of segment 8. Then the
-    /// hint is always right.
+    /// The part that comes next is hinted before anybody knows whether a keyframe will begin another segment with it. So the
+    /// first part of a segment is called as if it still belonged to the segment before: `7.20.mp4` may be part 0 of segment 8.
+    /// Then the hint is always right.
     package var name: PartAddress
     /// `DURATION`: at most the part target.
     package var durationNanoseconds: Int64

@@ -5,8 +5,8 @@ import Media
 ///
 /// A value: parts go in, texts come out. It has no clock and no connections, and holds no media.
 ///
-/// It does not say `EXT-X-INDEPENDENT-SEGMENTS`: a group of pictures that is longer than the target duration is divided. Which parts
-/// are independent is said of each.
+/// It does not say `EXT-X-INDEPENDENT-SEGMENTS`: a group of pictures that is longer than the target duration is divided. Which
+/// parts are independent is said of each.
 package struct LivePlaylist: Sendable {
     /// The protocol version: `EXT-X-SKIP` needs 9 (draft-pantos-hls-rfc8216bis §8).
     package static let version = 9
@@ -65,8 +65,8 @@ package struct LivePlaylist: Sendable {
         revision += 1
     }
 
-    /// Media sequence number of the oldest segment that has to be there for requests, with all its parts: segments remain available for
-    /// some time after they have left the list (draft-pantos-hls-rfc8216bis §6.2.2).
+    /// Media sequence number of the oldest segment that has to be there for requests, with all its parts: segments remain
+    /// available for some time after they have left the list (draft-pantos-hls-rfc8216bis §6.2.2).
     package var firstAvailableSequence: UInt64 {
         departed.first?.sequence ?? segments.first?.sequence ?? nextName.sequence
     }
@@ -166,11 +166,15 @@ package struct LivePlaylist: Sendable {
 
     /// Number of segments that end before the skip boundary.
     private var oldSegments: Int {
+        let boundary = timing.skipBoundaryNanoseconds + timing.roundingNanoseconds
         var distance = lengthNanoseconds
-        return segments.prefix { segment in
+        var count = 0
+        for segment in segments where segment.isComplete {
             distance -= segment.lengthNanoseconds
-            return segment.isComplete && distance > timing.skipBoundaryNanoseconds
-        }.count
+            guard distance > boundary else { break }
+            count += 1
+        }
+        return count
     }
 
     private mutating func completeLast(before next: LivePart?) {

@@ -40,8 +40,11 @@ package struct LiveTiming: Hashable, Sendable {
     /// No segment is removed from a shorter list (draft-pantos-hls-rfc8216bis §6.2.2).
     package var leastWindowNanoseconds: Int64 { 3 * targetNanoseconds }
 
-    /// Parts further from the end are removed from the list (draft-pantos-hls-rfc8216bis §6.2.2).
-    package var partWindowNanoseconds: Int64 { 3 * targetNanoseconds }
+    /// Parts further from the end are removed from the list: three target durations (draft-pantos-hls-rfc8216bis §6.2.2).
+    package var partWindowNanoseconds: Int64 { 3 * targetNanoseconds - roundingNanoseconds }
+
+    /// Durations are written in microseconds: what sums of them may be off.
+    package var roundingNanoseconds: Int64 { 1_000_000 }
 
     /// How long a segment can be fetched after it has been removed from the list: longer than any segment
     /// (draft-pantos-hls-rfc8216bis §6.2.2).

@@ -11,8 +11,8 @@ package struct MediaPlaylist: Sendable {
     package enum Kind: Hashable, Sendable {
         /// Nothing will change: a finished recording.
         case vod
-        /// Segments will be appended. When the recording is finished, the playlist ends with `EXT-X-ENDLIST` and is an `EVENT` still:
-        /// who followed it sees it end. Who comes later gets a `VOD` playlist, which is made anew.
+        /// Segments will be appended. When the recording is finished, the playlist ends with `EXT-X-ENDLIST` and is an `EVENT`
+        /// still: who followed it sees it end. Who comes later gets a `VOD` playlist, which is made anew.
         case event
     }
 
@@ -45,11 +45,11 @@ package struct MediaPlaylist: Sendable {
     ///   - leastTargetSeconds: the target duration is not less. All playlists of a multivariant playlist have to have one target
     ///     duration (RFC 8216 §6.2.4): who knows that of the others gives it.
     ///
-    /// The target duration of an `EVENT` playlist is chosen once, from its first segment: one and a half times its duration, and at
-    /// least ``leastTargetSeconds``. It is the same in every process that makes the playlist. A segment that is longer all the same
-    /// (a group of pictures with a long pause in it) says the target duration instead of its own, because players refuse a playlist
-    /// with a longer one; a discontinuity and a date-time follow it, so that time is right from there on. A `VOD` playlist says every
-    /// duration as it is, and its target duration is at least the longest.
+    /// The target duration of an `EVENT` playlist is chosen once, from its first segment: one and a half times its duration,
+    /// and at least ``leastTargetSeconds``. It is the same in every process that makes the playlist. A segment that is longer
+    /// all the same (a group of pictures with a long pause in it) says the target duration instead of its own, because players
+    /// refuse a playlist with a longer one; a discontinuity and a date-time follow it, so that time is right from there on. A
+    /// `VOD` playlist says every duration as it is, and its target duration is at least the longest.
     package init(
         _ kind: Kind, zero: UTCTime, leastTargetSeconds: Int64 = Self.leastTargetSeconds
     ) {

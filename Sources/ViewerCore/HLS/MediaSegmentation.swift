@@ -3,12 +3,12 @@ import Media
 
 /// Divides one source's recording into media segments while it grows.
 ///
-/// A segment begins with a fragment with which decoding can begin, and ends before the next such fragment: a segment that begins
-/// between keyframes breaks players of growing playlists. Short groups are joined (``GroupJoining``). What precedes a file's first
-/// keyframe is left out. The last group of a file that grows is left out until its end is known.
+/// A segment begins with a fragment with which decoding can begin, and ends before the next such fragment: a segment that
+/// begins between keyframes breaks players of growing playlists. Short groups are joined (``GroupJoining``). What precedes a
+/// file's first keyframe is left out. The last group of a file that grows is left out until its end is known.
 ///
-/// Segments that are listed never change. Sound of a file can arrive after the next file has begun, so the segments of a file wait
-/// until all files before it are finished.
+/// Segments that are listed never change. Sound of a file can arrive after the next file has begun, so the segments of a file
+/// wait until all files before it are finished.
 package struct MediaSegmentation: Sendable {
     /// Length up to which groups are joined.
     package static let targetNanoseconds: Int64 = 4_000_000_000
@@ -43,8 +43,8 @@ package struct MediaSegmentation: Sendable {
     package func index(ofFile name: String) -> Int? { files.lastIndex { $0.name == name } }
 
     /// Begins a file.
-    /// - Returns: its index; nil when it begins before one that is known: a growing playlist is only appended to (RFC 8216 §6.2.1).
-    ///   Such a file (of a box that had been offline) is in the playlist that is made when the session is finished.
+    /// - Returns: its index; nil when it begins before one that is known: a growing playlist is only appended to (RFC 8216
+    ///   §6.2.1). Such a file (of a box that had been offline) is in the playlist that is made when the session is finished.
     package mutating func beginFile(_ file: SegmentFile) -> Int? {
         guard !isClosed, file.originNanoseconds >= files.last?.originNanoseconds ?? .min else {
             return nil
@@ -92,14 +92,13 @@ package struct MediaSegmentation: Sendable {
 
 /// The division of one file.
 private struct FileSegmentation: Sendable {
-    private static let joining = GroupJoining(
-        targetNanoseconds: MediaSegmentation.targetNanoseconds)
     /// A duration has to be positive, whatever times a damaged file says.
     private static let minimumNanoseconds: Int64 = 1_000_000
 
     private(set) var isFinished = false
     private let file: Int
     private let originNanoseconds: Int64
+    private var joining = GroupJoining(targetNanoseconds: MediaSegmentation.targetNanoseconds)
     private var ready: [MediaSegment] = []
     private var pending: PendingSegment?
 
@@ -129,10 +128,13 @@ private struct FileSegmentation: Sendable {
             let isJump =
                 jump > MediaSegmentation.gapNanoseconds.magnitude
                 || start <= segment.startNanoseconds
-            let isDue = Self.joining.beginsSegment(
-                elapsedNanoseconds: start.clampedSubtracting(segment.startNanoseconds),
-                groupNanoseconds: start.clampedSubtracting(segment.groupStartNanoseconds))
-            if isJump || isDue {
+            let elapsed = start.clampedSubtracting(segment.startNanoseconds)
+            let group = start.clampedSubtracting(segment.groupStartNanoseconds)
+            var isDue = isJump
+            if !isJump {
+                isDue = joining.beginsSegment(elapsedNanoseconds: elapsed, groupNanoseconds: group)
+            }
+            if isDue {
                 close(segment, next: start, isJump: isJump)
                 pending = PendingSegment(fragment, start: start, followsGap: isJump)
                 return

@@ -6,8 +6,8 @@ import Media
 package struct LiveUnit<Payload: Sendable>: Sendable {
     package var payload: Payload
     package var sizeBytes: Int
-    /// From when to when it is presented, nanoseconds of session time: its pictures, or its sound where it has none. The end is where
-    /// the next unit is expected.
+    /// From when to when it is presented, nanoseconds of session time: its pictures, or its sound where it has none. The end is
+    /// where the next unit is expected.
     package var nanoseconds: Range<Int64>
     /// It begins with a keyframe; where the source has no pictures, always.
     package var isIndependent = false
@@ -33,17 +33,18 @@ package struct GatheredPart<Payload: Sendable>: Sendable {
 /// Gathers units into parts whose durations obey the rules of `EXT-X-PART`, whenever units arrive and however long they are.
 ///
 /// A part must not be longer than the part target, and not shorter than 85 % of it, unless it is independent or the last of its
-/// segment (draft-pantos-hls-rfc8216bis §4.4.4.9). Units cannot be divided, and no number of pictures of 29.97 a second lasts from 170 to
-/// 200 ms. So the duration that is written is not the one that its pictures have:
+/// segment (draft-pantos-hls-rfc8216bis §4.4.4.9). Units cannot be divided, and no number of pictures of 29.97 a second lasts
+/// from 170 to 200 ms. So the duration that is written is not the one that its pictures have:
 ///
 /// - A part ends as soon as its units reach 85 % of the part target, counted from where the part before ended as it was written.
 /// - It is written as long as its units reach, but at most as the part target. What they reach further belongs to the next part.
 ///
-/// So written and real ends differ by less than a unit, the difference does not add up, and at every segment both are equal again.
-/// Only units longer than a part target cannot be expressed: then the sum of the parts is less than the segment's duration.
+/// So written and real ends differ by less than a unit, the difference does not add up, and at every segment both are equal
+/// again. Only units longer than a part target cannot be expressed: then the sum of the parts is less than the segment's
+/// duration.
 ///
-/// A segment begins with a keyframe when the target duration is reached (``GroupJoining``), or anywhere before it would be exceeded.
-/// After a gap, everything waits for the next keyframe.
+/// A segment begins with a keyframe when the target duration is reached (``GroupJoining``), or anywhere before it would be
+/// exceeded. After a gap, everything waits for the next keyframe.
 package struct PartGatherer<Payload: Sendable>: Sendable {
     /// Most units of a part. More than that come only from a source whose time stands still.
     package static var maximumUnits: Int { 256 }
@@ -69,16 +70,16 @@ package struct PartGatherer<Payload: Sendable>: Sendable {
     package let timing: LiveTiming
     /// Units that were left out, because decoding could not begin with them.
     package private(set) var skippedUnits: UInt64 = 0
-    private let joining: GroupJoining
+    private var joining: GroupJoining
     /// Nil: the next segment begins with a keyframe.
     private var segment: OpenSegment?
     private var pending: [LiveUnit<Payload>] = []
-    private var nextSequence: UInt64
+    package private(set) var nextSequence: UInt64
     private var nextName: PartAddress
     private var hasBegun = false
 
-    /// - Parameter firstSequence: media sequence number of the first segment. A server that is started again takes a greater one than
-    ///   before.
+    /// - Parameter firstSequence: media sequence number of the first segment. A server that is started again takes a greater
+    ///   one than before.
     package init(_ timing: LiveTiming, firstSequence: UInt64 = 0) {
         self.timing = timing
         joining = GroupJoining(targetNanoseconds: timing.targetNanoseconds)
@@ -108,11 +109,11 @@ package struct PartGatherer<Payload: Sendable>: Sendable {
             let last = endSegment(at: open.endNanoseconds)
             return last + append(unit)
         }
-        let isDue =
-            unit.isIndependent
-            && joining.beginsSegment(
-                elapsedNanoseconds: elapsed,
-                groupNanoseconds: start.clampedSubtracting(open.groupStartNanoseconds))
+        var isDue = false
+        if unit.isIndependent {
+            let group = start.clampedSubtracting(open.groupStartNanoseconds)
+            isDue = joining.beginsSegment(elapsedNanoseconds: elapsed, groupNanoseconds: group)
+        }
         let isTooLong =
             unit.nanoseconds.upperBound.clampedSubtracting(open.startNanoseconds)
             > timing.segmentLimitNanoseconds

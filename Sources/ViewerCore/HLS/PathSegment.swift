@@ -1,7 +1,7 @@
 /// A name as one segment of a URI's path (RFC 3986 §3.3): everything but unreserved characters is percent-encoded.
 ///
-/// The result needs no quotation in a playlist and is the same as a line of its own and in a quoted-string. `.` and `..` cannot be
-/// expressed; they are no names of sessions, sources or files.
+/// The result needs no quotation in a playlist and is the same as a line of its own and in a quoted-string. `.` and `..` cannot
+/// be expressed; they are no names of sessions, sources or files.
 func pathSegment(_ name: String) -> String {
     var text = ""
     for byte in name.utf8 {

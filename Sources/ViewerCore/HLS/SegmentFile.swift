@@ -45,7 +45,8 @@ package struct SegmentFile: Hashable, Sendable {
     }
 }
 
-/// What a URI of a media playlist asks for: the other direction of ``SegmentFile/initializationURI`` and ``SegmentFile/mediaURI``.
+/// What a URI of a media playlist asks for: the other direction of ``SegmentFile/initializationURI`` and
+/// ``SegmentFile/mediaURI``.
 package enum SegmentResource: Hashable, Sendable {
     /// `ftyp` and the initial `moov` of a file.
     case initialization(file: String)

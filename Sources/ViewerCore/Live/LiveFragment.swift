@@ -8,6 +8,9 @@ struct LiveFragment: Sendable {
     var source: String
     /// `moof` and `mdat`.
     var bytes: [UInt8]
+    /// From when to when its pictures are presented, or its sound where the source has no pictures, nanoseconds of session time; nil: it
+    /// has none of that track.
+    var mainNanoseconds: Range<Int64>?
     /// Session time of its first sample, nanoseconds.
     var startNanoseconds: Int64
     var durationNanoseconds: Int64
@@ -24,6 +27,9 @@ struct LiveFragment: Sendable {
         var builder = FragmentBuilder()
         var start = Int64.max
         var end = Int64.min
+        let main: TrackKind =
+            samples.formats.contains { $0.kind == .video } ? .video : .audio
+        mainNanoseconds = nil
         for run in samples.runs {
             guard let format = samples.formats.first(where: { $0.kind == run.track }),
                 let first = run.samples.first, first.dts >= 0
@@ -40,11 +46,15 @@ struct LiveFragment: Sendable {
                         sizeBytes: sample.sizeBytes, duration: duration,
                         compositionOffset: offset, isSync: sample.flags.contains(.keyframe)))
                 let scale = format.timescale
-                start = min(start, saturatingRescale(sample.pts, from: scale, to: .nanoseconds))
-                end = max(
-                    end,
-                    saturatingRescale(
-                        sample.pts.clampedAdding(sample.duration), from: scale, to: .nanoseconds))
+                let begins = saturatingRescale(sample.pts, from: scale, to: .nanoseconds)
+                let ends = saturatingRescale(
+                    sample.pts.clampedAdding(sample.duration), from: scale, to: .nanoseconds)
+                start = min(start, begins)
+                end = max(end, ends)
+                guard run.track == main, begins <= ends else { continue }
+                let known = mainNanoseconds ?? begins..<ends
+                mainNanoseconds =
+                    min(known.lowerBound, begins)..<max(known.upperBound, ends)
             }
         }
         do throws(MP4Error) {

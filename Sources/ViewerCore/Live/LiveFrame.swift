@@ -39,12 +39,31 @@ struct LiveFrame: Sendable {
         }
     }
 
+    /// What it was made of.
+    enum Content: Sendable {
+        case begin(LiveFormat, initialization: [UInt8])
+        case media(LiveFragment)
+        case skipped, gone, beat
+    }
+
+    let content: Content
     let source: String?
     let isMedia: Bool
     let beginsDecodable: Bool
     let bytes: [UInt8]
 
-    init(_ header: Header, body: [UInt8] = []) {
+    static func skipped(_ source: String) -> LiveFrame {
+        LiveFrame(Header(.skipped, source: source), .skipped)
+    }
+
+    static func gone(_ source: String) -> LiveFrame {
+        LiveFrame(Header(.gone, source: source), .gone)
+    }
+
+    static let beat = LiveFrame(Header(.beat), .beat)
+
+    private init(_ header: Header, _ content: Content, body: [UInt8] = []) {
+        self.content = content
         source = header.source
         isMedia = header.type == .media
         beginsDecodable = header.isKeyframe ?? false
@@ -71,7 +90,7 @@ struct LiveFrame: Sendable {
         header.boundSeconds = Double(fragment.boundNanoseconds) / 1e9
         header.lagSeconds = Double(fragment.lagNanoseconds) / 1e9
         header.isKeyframe = fragment.beginsDecodable
-        self.init(header, body: fragment.bytes)
+        self.init(header, .media(fragment), body: fragment.bytes)
     }
 
     init(_ format: LiveFormat, of source: String) throws(LiveError) {
@@ -79,6 +98,7 @@ struct LiveFrame: Sendable {
         header.session = format.session
         header.zero = UTCTime(nanoseconds: format.zeroUTCNanoseconds).description
         header.codecs = format.codecs
-        self.init(header, body: try format.initialization())
+        let bytes = try format.initialization()
+        self.init(header, .begin(format, initialization: bytes), body: bytes)
     }
 }

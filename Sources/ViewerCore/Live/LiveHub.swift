@@ -144,13 +144,12 @@ final class LiveHub: Sendable {
             for (name, source) in state.sources
             where now - source.heardNanoseconds > Self.silenceNanoseconds {
                 state.sources[name] = nil
-                let frame = LiveFrame(.init(.gone, source: name))
+                let frame = LiveFrame.gone(name)
                 for watcher in state.watchers.values where watcher.wants(name) {
                     watcher.take(frame)
                 }
             }
-            let beat = LiveFrame(.init(.beat))
-            for watcher in state.watchers.values { watcher.take(beat) }
+            for watcher in state.watchers.values { watcher.take(.beat) }
         }
     }
 }

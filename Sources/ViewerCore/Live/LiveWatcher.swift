@@ -42,7 +42,7 @@ final class LiveWatcher: Sendable {
         if frame.isMedia, let source = frame.source, state.skipping.contains(source) {
             guard frame.beginsDecodable else { return }
             state.skipping.remove(source)
-            add(LiveFrame(.init(.skipped, source: source)), to: &state)
+            add(.skipped(source), to: &state)
         }
         add(frame, to: &state)
         guard state.bytes > capacityBytes else { return }

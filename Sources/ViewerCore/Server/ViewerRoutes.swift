@@ -1,3 +1,4 @@
+import Archive
 import HTTPTypes
 import Hummingbird
 import NIOCore
@@ -8,6 +9,7 @@ struct ViewerRoutes {
     let settings: ViewerSettings
     let access: AccessMiddleware
     let hub: LiveHub
+    let streams: LiveStreams
 
     func router() -> Router<ViewerContext> {
         let router = Router(context: ViewerContext.self)
@@ -21,6 +23,15 @@ struct ViewerRoutes {
         api.post("login", use: account.logIn)
         api.post("logout", use: account.logOut)
         api.post("links", use: account.link)
+        let site = site
+        get(api, "openapi.yaml") { request, _ in
+            _ = try RequestQuery(request, [])
+            let bytes = PackageResources.openapi_yaml
+            return FileAnswer(
+                file: MemoryFile(bytes: bytes), contentType: "application/yaml",
+                tag: Digest(of: bytes).description
+            ).response(to: request, in: site.threads)
+        }
         get(api, "account", account.show)
         get(api, "live", LiveAPI(hub: hub).watch)
         get(api, "sessions", sessions.list)
@@ -32,6 +43,9 @@ struct ViewerRoutes {
         get(api, "sessions/:session/sources/:source/picture.jpg", media.picture)
         let playlists = PlaylistAPI(site: site)
         let hls = router.group("hls")
+        let live = LivePlaylistAPI(streams: streams)
+        get(hls, "live/:source/index.m3u8", live.playlist)
+        get(hls, "live/:source/:file", live.media)
         get(hls, ":session/index.m3u8", playlists.session)
         get(hls, ":session/:source/index.m3u8", playlists.source)
         get(hls, ":session/:source/:file", playlists.file)

@@ -5,6 +5,7 @@ import Hummingbird
 import HummingbirdCore
 import HummingbirdHTTP2
 package import Logging
+import Media
 import Messaging
 import NIOCore
 import NIOPosix
@@ -60,7 +61,9 @@ package struct ViewerServer: Sendable {
     /// Answers until the task is cancelled.
     /// - Parameter ready: called with the port when it listens.
     package func run(ready: @escaping @Sendable (UInt16) -> Void) async throws {
-        let router = ViewerRoutes(site: site, settings: settings, access: access, hub: hub).router()
+        let router = ViewerRoutes(site: site, settings: settings, access: access, hub: hub,
+            streams: LiveStreams(hub: hub, nowUTCNanoseconds: SystemClock.utc.nowNanoseconds)
+        ).router()
         let application = Application(
             router: router, server: try builder(),
             configuration: ApplicationConfiguration(

@@ -58,6 +58,8 @@ struct `The queue of passwords` {
                 }
             }
             try await queue.reaches(running: 2, waiting: 16)
+            // A thread that has been started may not have come so far.
+            while gate.most < 2 { try await Task.sleep(for: .milliseconds(1)) }
             let refused = await queue.run { -1 }
             #expect(refused == nil)
             gate.open(18)

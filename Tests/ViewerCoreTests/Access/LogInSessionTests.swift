@@ -29,7 +29,8 @@ struct `A log-in's cookie` {
     @Test func `says who has logged in`() throws {
         let account = try AccessSample.account()
         let session = LogInSession(of: account, key: key, now: now)
-        let read = try #require(read(session.text(key: key)))
+        let found = self.read(session.text(key: key))
+        let read = try #require(found)
         #expect(read == session)
         #expect(read.name == "anna")
         #expect(read.isOf(account, key: key))

@@ -60,6 +60,11 @@ struct AttributeReading {
         return text
     }
 
+    /// A decimal-integer or a decimal-floating-point of any size.
+    static func isDecimal(_ text: String) -> Bool {
+        text.wholeMatch(of: /[0-9]+(\.[0-9]+)?/) != nil
+    }
+
     /// Seconds as microseconds: digits, and at most six behind a point.
     static func decimal(_ text: String) -> Int64? {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)

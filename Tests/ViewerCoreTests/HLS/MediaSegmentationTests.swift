@@ -173,6 +173,7 @@ import ViewerCore
         var random = SeededGenerator(seed: seed)
         var found = MediaSegmentation()
         var all: [FragmentSummary] = []
+        var longest: Int64 = 0
         var time = 0.0
         for file in 0..<3 {
             var fragments = WrittenFragments()
@@ -187,10 +188,15 @@ import ViewerCore
                 if Int.random(in: 0..<20, using: &random) == 0 { time += 3 }
             }
             all += fragments.fragments
+            let starts = fragments.fragments.compactMap(\.decodableFromNanoseconds)
+            for (one, next) in zip(starts, starts.dropFirst() + [nanoseconds(time)]) {
+                longest = max(longest, next - one)
+            }
             // One after another, as they are written.
             let name = SegmentFile(
-                name: "\(file)", originNanoseconds: Int64(origin * 1e9), formats: [])
-            let index = try #require(found.beginFile(name))
+                name: "\(file)", originNanoseconds: nanoseconds(origin), formats: [])
+            let place = found.beginFile(name)
+            let index = try #require(place)
             for fragment in fragments.fragments {
                 let before = found.segments
                 found.append(fragment, toFile: index)
@@ -199,7 +205,7 @@ import ViewerCore
             found.finishFile(index)
         }
         found.finish()
-        #expect(found.segments.count > 20)
+        #expect(found.segments.count > 10)
         for (one, next) in zip(found.segments, found.segments.dropFirst()) {
             #expect(one.endNanoseconds <= next.startNanoseconds + 1, "seed \(seed)")
             guard one.file == next.file else { continue }
@@ -207,11 +213,12 @@ import ViewerCore
             let distance = next.startNanoseconds - one.endNanoseconds
             #expect(next.followsGap == (distance > 500_000_000), "seed \(seed)")
         }
-        // A group has at most some fragments of a second, and a target of four seconds before it.
         let bytes = found.segments.reduce(0) { $0 + $1.range.upperBound - $1.range.lowerBound }
         #expect(bytes == all.reduce(0) { $0 + $1.range.upperBound - $1.range.lowerBound })
         let keys = Set(all.filter { $0.decodableFromNanoseconds != nil }.map(\.range.lowerBound))
         #expect(found.segments.allSatisfy { keys.contains($0.range.lowerBound) }, "seed \(seed)")
+        let bound = MediaSegmentation.targetNanoseconds * 17 / 16 + longest
+        #expect(found.segments.allSatisfy { $0.durationNanoseconds <= bound }, "seed \(seed)")
     }
 
     @Test func `regular groups make regular segments`() {

@@ -284,7 +284,7 @@ struct PlaylistRules {
         }
         for (name, attribute) in attributes.values where name.hasPrefix("X-") {
             guard case .plain(let number) = attribute else { continue }
-            if AttributeReading.decimal(number) == nil {
+            if !AttributeReading.isDecimal(number) {
                 report(.dateRange, "\(name) is neither a string nor a number")
             }
         }
@@ -353,7 +353,9 @@ struct PlaylistRules {
         if version.map({ $0 < neededVersion }) ?? true {
             report(.version, "needs \(neededVersion)", line: 1)
         }
-        if !headerTags.contains("#EXT-X-TARGETDURATION") { report(.targetDuration, "none", line: 1) }
+        if !headerTags.contains("#EXT-X-TARGETDURATION") {
+            report(.targetDuration, "none", line: 1)
+        }
         if type == "VOD", !isEnded { report(.ending, "a VOD without an end") }
         if type != nil, mediaSequence != 0 || skipped > 0 {
             report(.playlistType, "segments were removed", line: 1)
@@ -395,7 +397,8 @@ struct PlaylistRules {
 
     private mutating func checkSegments() {
         for segment in segments {
-            if segment.microseconds < 1 || (segment.microseconds + 500_000) / 1_000_000 > targetSeconds {
+            let seconds = (segment.microseconds + 500_000) / 1_000_000
+            if segment.microseconds < 1 || seconds > targetSeconds {
                 report(.overTarget, "\(segment.microseconds) µs", line: segment.line)
             }
         }
@@ -529,8 +532,8 @@ extension PlaylistRules {
         }
     }
 
-    /// What a player makes of a delta update and the version that it had (draft-pantos-hls-rfc8216bis §6.3.7): all segments, without
-    /// those parts that were left out; nil when something is missing.
+    /// What a player makes of a delta update and the version that it had (draft-pantos-hls-rfc8216bis §6.3.7): all segments,
+    /// without those parts that were left out; nil when something is missing.
     func segments(completing old: PlaylistRules) -> [Segment]? {
         var result: [Segment] = []
         for sequence in mediaSequence..<mediaSequence + UInt64(skipped) {

@@ -173,7 +173,8 @@ import Testing
             "#EXT-X-PART:DURATION=0.5,URI=\"10.3.mp4\"\n"
                 + "#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"10.4.mp4\""),
         Breakage(
-            .appendOnly, "#EXT-X-DISCONTINUITY\n#EXT-X-MAP:URI=\"b.init.mp4\"\n"
+            .appendOnly,
+            "#EXT-X-DISCONTINUITY\n#EXT-X-MAP:URI=\"b.init.mp4\"\n"
                 + "#EXT-X-PROGRAM-DATE-TIME:2026-11-20T22:40:06.500Z\n#EXTINF:4.499,\n"
                 + "#EXT-X-BYTERANGE:1000@1187\nb.mp4\n", ""),
         Breakage(.appendOnly, ":VOD", ":EVENT"),
@@ -231,7 +232,9 @@ import Testing
         #expect(AttributeReading("A=1,B=\"x,y\",C-2=YES")?.values.count == 3)
         #expect(AttributeReading("B=\"x,y\"")?.quoted("B") == "x,y")
         #expect(AttributeReading("A=0.25")?.microseconds("A") == 250_000)
-        for text in ["", "A", "A=", "a=1", "A=1,", "A=1,A=2", "A=\"1", "A=\"1\"2", "A=1 2", ",A=1"] {
+        for text in [
+            "", "A", "A=", "a=1", "A=1,", "A=1,A=2", "A=\"1", "A=\"1\"2", "A=1 2", ",A=1",
+        ] {
             #expect(AttributeReading(text) == nil, "\(text)")
         }
     }

@@ -5,6 +5,9 @@ import TestRecordings
 import Testing
 import ViewerCore
 
+/// Seconds as nanoseconds, to the nearest.
+func nanoseconds(_ seconds: Double) -> Int64 { Int64((seconds * 1e9).rounded()) }
+
 /// Fragments of a file that is written down instead of recorded.
 struct WrittenFragments {
     static let second: Int64 = 1_000_000_000
@@ -20,12 +23,12 @@ struct WrittenFragments {
     mutating func add(
         _ seconds: ClosedRange<Double>, isKey: Bool, soundEnd: Double? = nil, bytes: Int64 = 1_000
     ) {
-        let end = Int64(seconds.upperBound * 1e9)
+        let end = nanoseconds(seconds.upperBound)
         fragments.append(
             FragmentSummary(
                 range: offset..<offset + bytes, mainEndNanoseconds: end,
-                lastEndNanoseconds: max(end, soundEnd.map { Int64($0 * 1e9) } ?? end),
-                decodableFromNanoseconds: isKey ? Int64(seconds.lowerBound * 1e9) : nil))
+                lastEndNanoseconds: max(end, soundEnd.map(nanoseconds) ?? end),
+                decodableFromNanoseconds: isKey ? nanoseconds(seconds.lowerBound) : nil))
         offset += bytes
     }
 
@@ -34,8 +37,8 @@ struct WrittenFragments {
         fragments.append(
             FragmentSummary(
                 range: offset..<offset + 1_000, mainEndNanoseconds: nil,
-                lastEndNanoseconds: soundEnd.map { Int64($0 * 1e9) },
-                decodableFromNanoseconds: key.map { Int64($0 * 1e9) }))
+                lastEndNanoseconds: soundEnd.map(nanoseconds),
+                decodableFromNanoseconds: key.map(nanoseconds)))
         offset += 1_000
     }
 
@@ -57,7 +60,7 @@ extension MediaSegmentation {
         isFinished: Bool = true
     ) -> Int? {
         let file = SegmentFile(
-            name: name, originNanoseconds: Int64(origin * 1e9), revision: revision, formats: [])
+            name: name, originNanoseconds: nanoseconds(origin), revision: revision, formats: [])
         guard let index = beginFile(file) else { return nil }
         for fragment in fragments.fragments { append(fragment, toFile: index) }
         if isFinished { finishFile(index) }
@@ -72,8 +75,11 @@ extension MediaSegmentation {
 struct RecordedCamera {
     let zero: UTCTime
     let source: RecordedSource
+    /// Its files are there as long as it is.
+    private let session: WrittenSession
 
     init(_ session: WrittenSession) throws {
+        self.session = session
         let recording = try RecordedSession(WrittenSession.name, in: session.layout)
         zero = recording.zero
         source = try #require(recording.source("camera"))
@@ -108,8 +114,8 @@ extension LedgerEntry {
     ) -> LedgerEntry {
         var entry = LedgerEntry(kind: .gap, at: UTCTime(nanoseconds: 0))
         entry.cause = cause
-        entry.startNanoseconds = seconds.map { Int64($0 * 1e9) }
-        entry.durationNanoseconds = UInt64(duration * 1e9)
+        entry.startNanoseconds = seconds.map(nanoseconds)
+        entry.durationNanoseconds = UInt64(nanoseconds(duration))
         entry.samples = samples
         entry.text = text
         return entry

@@ -1,0 +1,190 @@
+import Archive
+import HTTPTypes
+import Media
+
+/// One live source as LL-HLS: its playlist, and the bytes of what the playlist names (draft-pantos-hls-rfc8216bis §6.2).
+///
+/// It watches the source while players ask for it, and for a while longer.
+actor LiveStream {
+    /// Nobody has asked for anything for so long: three reloads of a player without parts.
+    static let idleNanoseconds: Int64 = 30_000_000_000
+
+    /// What a request for media is answered with.
+    enum Media: Sendable {
+        case bytes([UInt8])
+        /// It has never been there, or not any more.
+        case gone
+    }
+
+    private let timing = LiveTiming()
+    private let watcher: LiveWatcher
+    private let hub: LiveHub
+    private var gatherer: PartGatherer<[UInt8]>
+    private var playlist: LivePlaylist?
+    private var format: LiveFormat?
+    private var initializations: [Int: [UInt8]] = [:]
+    private var initialization = 0
+    /// Bytes of parts, by their names; and of which segment each is.
+    private var parts: [PartAddress: (sequence: UInt64, bytes: [UInt8])] = [:]
+    private var waiting: [CheckedContinuation<Void, Never>] = []
+    private var isDiscontinuous = false
+    private var hasEnded = false
+
+    init(_ source: String, hub: LiveHub, firstSequence: UInt64) {
+        self.hub = hub
+        watcher = LiveWatcher(sources: [source]) { _ in true }
+        gatherer = PartGatherer(timing, firstSequence: firstSequence)
+    }
+
+    /// Takes in what comes until ``stop()``.
+    func run() async {
+        guard hub.start(watcher) else {
+            hasEnded = true
+            return wake()
+        }
+        while true {
+            let frames = await watcher.next()
+            if frames.isEmpty { break }
+            for frame in frames { take(frame) }
+            wake()
+        }
+        hasEnded = true
+        wake()
+    }
+
+    nonisolated func stop() { hub.stop(watcher) }
+
+    private func take(_ frame: LiveFrame) {
+        switch frame.content {
+        case .begin(let new, let bytes):
+            if let format, format.session != new.session { endSession() }
+            format = new
+            initialization += 1
+            initializations[initialization] = bytes
+            initializations[initialization - 8] = nil
+            if playlist == nil {
+                playlist = LivePlaylist(
+                    timing, zero: UTCTime(nanoseconds: new.zeroUTCNanoseconds),
+                    firstSequence: gatherer.nextSequence)
+            }
+        case .media(let fragment):
+            guard playlist != nil, let range = fragment.mainNanoseconds else { return }
+            var unit = LiveUnit(fragment.bytes, sizeBytes: fragment.bytes.count, nanoseconds: range)
+            unit.isIndependent = fragment.beginsDecodable
+            unit.initialization = initialization
+            unit.isDiscontinuous = isDiscontinuous
+            isDiscontinuous = false
+            append(gatherer.append(unit))
+        case .skipped: isDiscontinuous = true
+        case .gone:
+            append(gatherer.flush())
+            isDiscontinuous = true
+        case .beat: break
+        }
+    }
+
+    /// Another session has another zero: its playlist is another one, whose numbers go on.
+    private func endSession() {
+        append(gatherer.flush())
+        gatherer = PartGatherer(timing, firstSequence: gatherer.nextSequence)
+        playlist = nil
+        parts = [:]
+    }
+
+    private func append(_ gathered: [GatheredPart<[UInt8]>]) {
+        guard var playlist else { return }
+        for part in gathered {
+            parts[part.part.name] = (part.part.address.sequence, Array(part.payloads.joined()))
+            playlist.append(part.part)
+        }
+        self.playlist = playlist
+        let first = playlist.firstAvailableSequence
+        parts = parts.filter { $0.value.sequence >= first }
+    }
+
+    private func wake() {
+        let all = waiting
+        waiting = []
+        for continuation in all { continuation.resume() }
+    }
+
+    private func change() async {
+        guard !hasEnded else { return }
+        await withCheckedContinuation { waiting.append($0) }
+    }
+
+    /// The playlist; waits for what is asked for.
+    /// - Throws: 400 for what is too far ahead, 503 when it does not come in time.
+    func text(_ request: LiveRequest, now: @Sendable () -> Int64) async throws(Problem) -> String {
+        let deadline = now().clampedAdding(timing.patienceNanoseconds)
+        while true {
+            if let playlist {
+                switch playlist.answer(request) {
+                case .playlist(let text): return text
+                case .badRequest(let reason): throw Problem(.badRequest, reason)
+                case .wait: break
+                }
+            }
+            // The hub says something at least once a second.
+            guard now() < deadline, !hasEnded else {
+                throw Problem(.serviceUnavailable, "the source does not send anything")
+            }
+            await change()
+        }
+    }
+
+    /// The bytes of a resource; waits for the part that comes next.
+    func media(_ resource: LiveResource, now: @Sendable () -> Int64) async -> Media {
+        let deadline = now().clampedAdding(timing.patienceNanoseconds)
+        while true {
+            switch resource {
+            case .initialization(let number):
+                return initializations[number].map { .bytes($0) } ?? .gone
+            case .segment(let sequence):
+                let own = parts.filter { $0.value.sequence == sequence }
+                    .sorted { $0.key < $1.key }
+                return own.isEmpty ? .gone : .bytes(Array(own.flatMap(\.value.bytes)))
+            case .part(let name):
+                if let part = parts[name] { return .bytes(part.bytes) }
+                // What is hinted is waited for (§4.4.5.3); anything else is not there.
+                guard playlist?.nextName == name, now() < deadline, !hasEnded else {
+                    return .gone
+                }
+            }
+            await change()
+        }
+    }
+}
+
+/// The live sources that players ask for.
+actor LiveStreams {
+    private static let maximumStreams = 256
+
+    private let hub: LiveHub
+    private var streams: [String: (stream: LiveStream, used: Int64)] = [:]
+    /// Larger than in any run before: a player that was there goes on.
+    private let firstSequence: UInt64
+
+    init(hub: LiveHub, nowUTCNanoseconds: Int64) {
+        self.hub = hub
+        firstSequence = UInt64(clamping: nowUTCNanoseconds / 1_000_000_000)
+    }
+
+    func stream(_ source: String, now: Int64) throws(Problem) -> LiveStream {
+        for (name, entry) in streams where now - entry.used > LiveStream.idleNanoseconds {
+            entry.stream.stop()
+            streams[name] = nil
+        }
+        if let known = streams[source] {
+            streams[source]?.used = now
+            return known.stream
+        }
+        guard streams.count < Self.maximumStreams else {
+            throw Problem(.serviceUnavailable, "too many live sources are watched")
+        }
+        let stream = LiveStream(source, hub: hub, firstSequence: firstSequence)
+        streams[source] = (stream, now)
+        Task { await stream.run() }
+        return stream
+    }
+}
