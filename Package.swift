@@ -152,7 +152,8 @@ let package = Package(
         .target(
             name: "ViewerCore",
             dependencies: viewerServer + [
-                crypto, logging, "Archive", "CLinux", "Encoding", "ExportCore", "Library", "Media", "MP4",
+                crypto, logging, "Archive", "CLinux", "Encoding", "ExportCore", "Library", "Media",
+                "MP4",
                 "Messaging", "OperationsServer", "Terminal", "Threads", "Trust", "Wire",
             ], resources: [.embedInCode("Resources/openapi.yaml")], swiftSettings: settings),
 

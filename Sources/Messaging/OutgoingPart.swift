@@ -48,7 +48,8 @@ package enum OutgoingPart {
                 precondition(range.lowerBound >= 0 && range.upperBound <= bytes.count)
                 // libzmq only reads what it sends. The part does not move its bytes as long as it exists.
                 return zmq_msg_init_data(
-                    message, UnsafeMutableRawPointer(mutating: bytes.baseAddress)?
+                    message,
+                    UnsafeMutableRawPointer(mutating: bytes.baseAddress)?
                         .advanced(by: range.lowerBound), range.count,
                     { _, hint in
                         guard let hint else { return }

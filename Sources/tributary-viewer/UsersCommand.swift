@@ -93,7 +93,8 @@ struct AddUserCommand: ParsableCommand {
             }
             return line
         }
-        let first = try hidden("Password for \(name) (at least \(UserFile.minimumPasswordCharacters) characters): ")
+        let first = try hidden(
+            "Password for \(name) (at least \(UserFile.minimumPasswordCharacters) characters): ")
         guard try hidden("The same again: ") == first else {
             throw UsageError("these are two different passwords: try again")
         }

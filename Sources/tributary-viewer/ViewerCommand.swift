@@ -60,7 +60,8 @@ struct ViewerCommand: ParsableCommand {
             valueName: "name"))
     var hostName: [String] = []
 
-    @Flag(help: "A proxy in front of the viewer speaks TLS to browsers and forwards the host's name.")
+    @Flag(
+        help: "A proxy in front of the viewer speaks TLS to browsers and forwards the host's name.")
     var behindProxy = false
 
     @Flag(help: "Answer other machines without TLS: passwords and pictures can be read on the way.")

@@ -73,9 +73,10 @@ import Wire
         while messages.count < 2, ContinuousClock.now < deadline {
             if let message = try subscriber.receive(maximumParts: 3) { messages.append(message) }
         }
-        #expect(messages.map { $0.parts[0].bytes } == [
-            FeedTopic.source("camera"), FeedTopic.source("camera"),
-        ])
+        #expect(
+            messages.map { $0.parts[0].bytes } == [
+                FeedTopic.source("camera"), FeedTopic.source("camera"),
+            ])
         for (index, message) in messages.enumerated() {
             guard case .samples(let samples) = try FeedMessage(decoding: message.parts[1].bytes)
             else {

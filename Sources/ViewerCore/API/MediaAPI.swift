@@ -26,7 +26,8 @@ struct MediaAPI {
     init(site: ViewerSite) { self.site = site }
 
     func movie(_ request: Request, _ context: ViewerContext) async throws -> Response {
-        let query = try RequestQuery(request, ["from", "until", "download", "expires", "signature"])
+        let query = try RequestQuery(
+            request, ["from", "until", "download", "expires", "signature"])
         let session = try context.name("session")
         let name = try context.source()
         let movies = site.movies

@@ -123,7 +123,8 @@ struct SessionsAPI {
 
 extension Response {
     /// A value as JSON, in the units that all our JSON has.
-    static func json(_ value: some Encodable, status: HTTPResponse.Status = .ok) throws -> Response {
+    static func json(_ value: some Encodable, status: HTTPResponse.Status = .ok) throws -> Response
+    {
         var headers = HTTPFields()
         headers[.contentType] = "application/json"
         headers[.cacheControl] = "no-store"

@@ -49,7 +49,9 @@ struct AccessMiddleware: RouterMiddleware {
             if let flaw { throw Problem(.forbidden, "\(flaw)") }
         }
         var response = try await next(request, context)
-        if let renewed, response.headers[.setCookie] == nil { response.headers[.setCookie] = renewed }
+        if let renewed, response.headers[.setCookie] == nil {
+            response.headers[.setCookie] = renewed
+        }
         return response
     }
 

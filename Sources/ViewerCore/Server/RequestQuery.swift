@@ -45,7 +45,8 @@ struct RequestQuery {
             switch byte {
             case UInt8(ascii: "+"): bytes.append(UInt8(ascii: " "))
             case UInt8(ascii: "%"):
-                guard rest.count >= 2, let value = UInt8(String(Substring(rest.prefix(2))), radix: 16)
+                guard rest.count >= 2,
+                    let value = UInt8(String(Substring(rest.prefix(2))), radix: 16)
                 else { return nil }
                 rest = rest.dropFirst(2)
                 bytes.append(value)

@@ -61,7 +61,8 @@ package struct ViewerServer: Sendable {
     /// Answers until the task is cancelled.
     /// - Parameter ready: called with the port when it listens.
     package func run(ready: @escaping @Sendable (UInt16) -> Void) async throws {
-        let router = ViewerRoutes(site: site, settings: settings, access: access, hub: hub,
+        let router = ViewerRoutes(
+            site: site, settings: settings, access: access, hub: hub,
             streams: LiveStreams(hub: hub, nowUTCNanoseconds: SystemClock.utc.nowNanoseconds)
         ).router()
         let application = Application(

@@ -66,7 +66,9 @@ struct FileAnswer {
         _ range: Range<Int64>, _ request: Request, _ pool: ReadingThreads
     ) -> ResponseBody {
         let length = Int(range.upperBound - range.lowerBound)
-        guard request.method != .head else { return ResponseBody(contentLength: length) { try await $0.finish(nil) } }
+        guard request.method != .head else {
+            return ResponseBody(contentLength: length) { try await $0.finish(nil) }
+        }
         let file = file
         return ResponseBody(contentLength: length) { writer in
             var offset = range.lowerBound
