@@ -2,6 +2,7 @@ import Archive
 import HTTPTypes
 import Hummingbird
 import Library
+import Media
 import NIOCore
 
 /// HLS for everybody's players: playlists over the recorded files, and the bytes that they name (RFC 8216).
@@ -102,9 +103,11 @@ struct PlaylistAPI {
         of source: RecordedSource, in recording: RecordedSession, _ playlists: PlaylistStore
     ) throws(ArchiveError) -> SourcePlaylist.Content {
         let key = PlaylistStore.Key(
-            session: recording.name, source: source.name, isFinished: recording.isFinished)
-        return try playlists.playlist(key, zero: recording.zero).content(
-            of: source, isFinished: recording.isFinished)
+            session: recording.name, source: source.name)
+        let playlist = playlists.playlist(
+            key, zero: recording.zero, isFinished: recording.isFinished,
+            now: SystemClock.monotonic.nowNanoseconds)
+        return try playlist.content(of: source, isFinished: recording.isFinished)
     }
 
     private static func playlist(_ text: String) -> Response {

@@ -17,8 +17,6 @@ final class SourcePlaylist: Sendable {
         var segmentation = MediaSegmentation()
         var playlist: MediaPlaylist
         var files: [String: File] = [:]
-        /// All revisions that there were when it was made.
-        var state: [String: UInt32] = [:]
     }
 
     /// A playlist at one moment.
@@ -32,6 +30,9 @@ final class SourcePlaylist: Sendable {
     private let kind: MediaPlaylist.Kind
     private let zero: UTCTime
     private let state: Mutex<State>
+
+    /// It was made while the session was being recorded.
+    var isGrowing: Bool { kind == .event }
 
     init(_ kind: MediaPlaylist.Kind, zero: UTCTime) {
         self.kind = kind
@@ -55,7 +56,7 @@ final class SourcePlaylist: Sendable {
                     guard Self.isForFile(error) else { throw error }
                 }
             }
-            if Self.hasChanged(state, opened) {
+            if hasChanged(state, opened) {
                 state = State(playlist: MediaPlaylist(kind, zero: zero))
             }
             for (file, recorded) in opened { try Self.read(file, recorded, &state) }
@@ -75,13 +76,18 @@ final class SourcePlaylist: Sendable {
         }
     }
 
-    /// Whether a file that is listed was retimed, or has gone.
-    private static func hasChanged(
+    /// Whether a file that is listed was retimed, or has gone. A growing playlist is only appended to (RFC 8216 §6.2.1): what retention has
+    /// removed meanwhile stays in it.
+    private func hasChanged(
         _ state: State, _ opened: [(file: RecordedSource.File, recorded: RecordedFile)]
     ) -> Bool {
         let present = Dictionary(
             opened.map { ($0.file.path, $0.recorded.revision) }, uniquingKeysWith: { $1 })
-        return state.files.contains { present[$0.key] != $0.value.revision }
+        return state.files.contains { path, file in
+            isGrowing
+                ? present[path].map { $0 != file.revision } ?? false
+                : present[path] != file.revision
+        }
     }
 
     private static func read(
@@ -124,28 +130,35 @@ final class PlaylistStore: Sendable {
     /// A playlist of ten hours has 1 MB.
     private static let capacity = 256
 
+    /// Who has followed a growing playlist sees it end: it is kept so long after it was last asked for. Who comes later gets another one,
+    /// with everything that has been mended since.
+    private static let followNanoseconds: Int64 = 120_000_000_000
+
     struct Key: Hashable, Sendable {
         var session: String
         var source: String
-        var isFinished: Bool
     }
 
     private struct State {
-        var playlists: [Key: (playlist: SourcePlaylist, used: UInt64)] = [:]
-        var clock: UInt64 = 0
+        var playlists: [Key: (playlist: SourcePlaylist, used: Int64)] = [:]
     }
 
     private let state = Mutex(State())
 
-    func playlist(_ key: Key, zero: UTCTime) -> SourcePlaylist {
+    /// - Parameter now: monotonic, nanoseconds.
+    func playlist(
+        _ key: Key, zero: UTCTime, isFinished: Bool, now: Int64
+    ) -> SourcePlaylist {
         state.withLock { state in
-            state.clock += 1
-            if let known = state.playlists[key] {
-                state.playlists[key]?.used = state.clock
+            if let known = state.playlists[key],
+                known.playlist.isGrowing != isFinished
+                    || known.playlist.isGrowing && now - known.used < Self.followNanoseconds
+            {
+                state.playlists[key]?.used = now
                 return known.playlist
             }
-            let playlist = SourcePlaylist(key.isFinished ? .vod : .event, zero: zero)
-            state.playlists[key] = (playlist, state.clock)
+            let playlist = SourcePlaylist(isFinished ? .vod : .event, zero: zero)
+            state.playlists[key] = (playlist, now)
             if state.playlists.count > Self.capacity,
                 let oldest = state.playlists.min(by: { $0.value.used < $1.value.used })
             {

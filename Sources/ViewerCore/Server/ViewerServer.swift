@@ -27,6 +27,7 @@ package struct ViewerServer: Sendable {
     private let settings: ViewerSettings
     private let site: ViewerSite
     private let access: AccessMiddleware
+    private let certificate: Certificate?
     private let hub = LiveHub()
     private let feed: FeedSubscriber
     private let logger: Logger
@@ -36,6 +37,9 @@ package struct ViewerServer: Sendable {
         self.logger = logger
         site = ViewerSite(
             archive: settings.archive, logger: logger, threads: ReadingThreads())
+        certificate = try settings.certificate.map { files throws(ViewerError) in
+            try Certificate(files, logger: logger)
+        }
         do throws(MessagingError) {
             let endpoint =
                 settings.feed ?? "ipc://\(ArchiveLayout(root: settings.archive).feed)"
@@ -46,7 +50,8 @@ package struct ViewerServer: Sendable {
         do throws(AccessError) {
             let isSecure = settings.certificate != nil || settings.isBehindProxy
             let hosts = try HostCheck(
-                listenHost: settings.host, allowed: settings.hostNames)
+                listenHost: settings.host, certificateNames: certificate?.names ?? [],
+                allowed: settings.hostNames)
             access = AccessMiddleware(
                 access: try Access(
                     users: settings.users.map { UserFile($0) }, isSecure: isSecure, now: .now()
@@ -69,7 +74,10 @@ package struct ViewerServer: Sendable {
             router: router, server: try builder(),
             configuration: ApplicationConfiguration(
                 address: .hostname(settings.host, port: Int(settings.port)), serverName: nil,
-                backlog: 512),
+                backlog: 512,
+                availableConnectionsDelegate: MaximumAvailableConnections(
+                    Self.limits.maximumConnections)),
+            services: certificate.map { [$0.service] } ?? [],
             onServerRunning: { channel in
                 ready(UInt16(clamping: channel.localAddress?.port ?? Int(settings.port)))
             },
@@ -94,21 +102,12 @@ package struct ViewerServer: Sendable {
                 maxHeaderFieldSize: Self.maximumHeaderBytes,
                 maxHeaderListSize: Self.maximumHeaderBytes,
                 maxHeaderFieldCount: Self.maximumHeaders))
-        guard let files = settings.certificate else { return .http1(configuration: http1) }
-        return try .http2Upgrade(tlsConfiguration: try Self.tls(files))
-    }
-
-    private static func tls(_ files: CertificateFiles) throws(ViewerError) -> TLSConfiguration {
-        do {
-            let chain = try NIOSSLCertificate.fromPEMFile(files.chain)
-            let key = try NIOSSLPrivateKey(file: files.key, format: .pem)
-            var configuration = TLSConfiguration.makeServerConfiguration(
-                certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
-            configuration.minimumTLSVersion = .tlsv12
-            return configuration
-        } catch {
-            throw .noCertificate(files, reason: "\(error)")
-        }
+        guard let certificate else { return .http1(configuration: http1) }
+        return try .http2Upgrade(
+            tlsConfiguration: certificate.configuration,
+            configuration: HTTP2UpgradeChannel.Configuration(
+                idleTimeout: .nanoseconds(Self.limits.idleNanoseconds),
+                streamConfiguration: http1))
     }
 
     private static func reason(_ error: any Error, _ settings: ViewerSettings) -> any Error {
