@@ -141,7 +141,7 @@ let package = Package(
             "CollectorClient", "Spooling", "Threads", "Trust", "Wire"),
         library(
             "CollectorCore", logging, "Archive", "CLinux", "Control", "Media", "Messaging",
-            "Operations", "CollectorClient", "Threads", "Timing", "Trust", "Wire"),
+            "Operations", "CollectorClient", "Terminal", "Threads", "Timing", "Trust", "Wire"),
         library(
             "ReplayCore", logging, "Archive", "CollectorClient", "Containers", "Library", "Media",
             "Messaging", "Spooling", "Trust", "Wire"),
@@ -156,7 +156,8 @@ let package = Package(
             dependencies: viewerServer + [
                 crypto, logging, "Archive", "CLinux", "Encoding", "ExportCore", "Library", "Media",
                 "MP4",
-                "Messaging", "OperationsServer", "Terminal", "Threads", "Trust", "Wire",
+                "Messaging", "Operations", "OperationsServer", "Terminal", "Threads", "Trust",
+                "Wire",
             ], resources: [.embedInCode("Resources/openapi.yaml")], swiftSettings: settings),
 
         // Level 6: the programs.

@@ -75,14 +75,14 @@ package final class Collector: Sendable {
             withExtendedLifetime(lock) {}
         }
         // Before other threads make files: while a socket is bound, the process has another file mode mask.
-        var feed = openFeed(layout)
+        let spine = Spine()
+        var feed = openFeed(layout, spine)
         let wakeUp = wakeUp
         let changeable = changeable
         let space = FreeSpace(
             reserveBytes: changeable.current.reserveBytes, directory: layout.sessions)
         let meters = CollectorLoop.Meters(refusals: refusals)
         meters.disk.measure(layout.sessions)
-        let spine = Spine()
         let disk = DiskWriter<ReceivedPart>(
             layout: layout, space: space, spine: spine, meter: meters.disk
         ) { wakeUp.signal() }
@@ -169,12 +169,13 @@ package final class Collector: Sendable {
     }
 
     /// Opens the feed for those who watch live; without it, recording goes on.
-    private func openFeed(_ layout: ArchiveLayout) -> Feed {
+    private func openFeed(_ layout: ArchiveLayout, _ spine: Spine) -> Feed {
         do throws(MessagingError) {
-            return Feed(try FeedPublisher(path: layout.feed, in: Context()), logger: logger)
+            return Feed(
+                try FeedPublisher(path: layout.feed, in: Context()), spine: spine, logger: logger)
         } catch {
             logger.warning("nobody can watch live: \(error)")
-            return Feed(nil, logger: logger)
+            return Feed(nil, spine: spine, logger: logger)
         }
     }
 

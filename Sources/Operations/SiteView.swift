@@ -3,7 +3,7 @@ import Media
 import Terminal
 
 /// The status of a collector as it is shown: the document that `tributary top --json` prints, `/status` answers and the control
-/// socket carries (`proto/json/schema.json`, "top").
+/// socket carries (`proto/json/schema.json`, "tributary top").
 package struct SiteView: Hashable, Sendable, Codable {
     package struct Disk: Hashable, Sendable, Codable {
         package var freeBytes: Double?

@@ -25,7 +25,7 @@ import Testing
 
     @Test(
         arguments: [
-            .samples(samples), .status(Array("{}".utf8)), .unknown,
+            .samples(samples), .status(Array("{}".utf8)), .event([7]), .unknown,
         ] as [FeedMessage])
     func `what is sent is what is received`(message: FeedMessage) throws {
         #expect(try FeedMessage(decoding: message.encoded()) == message)

@@ -76,6 +76,13 @@ final class FeedPublisher {
         sentMessages += 1
     }
 
+    /// Publishes what has happened to recordings.
+    func publish(_ event: EventDocument) throws {
+        _ = try socket.send(
+            .bytes(FeedTopic.events), .bytes(FeedMessage.event(try event.encoded()).encoded()))
+        sentMessages += 1
+    }
+
     /// Publishes the status, if anybody wants it.
     func publish(_ json: () throws -> [UInt8]) throws {
         guard watched.wants(FeedTopic.status) else { return }

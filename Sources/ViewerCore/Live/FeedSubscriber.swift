@@ -15,15 +15,19 @@ final class FeedSubscriber: Sendable {
 
     private let endpoint: String
     private let hub: LiveHub
+    private let log: EventLog
     private let logger: Logger
     private let wakeUp: WakeUp
     private let thread = JoinableThread()
     private let isStopping = Atomic(false)
 
     /// - Parameter endpoint: `ipc://…` or `tcp://…`.
-    init(_ endpoint: String, hub: LiveHub, logger: Logger) throws(MessagingError) {
+    init(
+        _ endpoint: String, hub: LiveHub, log: EventLog, logger: Logger
+    ) throws(MessagingError) {
         self.endpoint = endpoint
         self.hub = hub
+        self.log = log
         self.logger = logger
         wakeUp = try WakeUp()
     }
@@ -59,7 +63,9 @@ final class FeedSubscriber: Sendable {
         var nextBeat = SystemClock.monotonic.nowNanoseconds
         while !isStopping.load(ordering: .acquiring) {
             if try poller.wait(milliseconds: 100), poller.isReadable(token) { _ = wakeUp.drain() }
-            let wanted = hub.topics
+            // What has happened is kept for those who come back; the status is for those who are there.
+            var wanted = hub.topics.union([FeedTopic.events])
+            if log.hasListeners { wanted.insert(FeedTopic.status) }
             for topic in wanted.subtracting(subscribed) { try socket.subscribe(topic) }
             for topic in subscribed.subtracting(wanted) {
                 try socket.subscribe(topic, isWanted: false)
@@ -72,6 +78,7 @@ final class FeedSubscriber: Sendable {
             if now >= nextBeat {
                 nextBeat = now + Self.beatNanoseconds
                 hub.tick(now: now)
+                log.add(EventLog.beat, source: nil, json: "")
             }
         }
     }
@@ -83,7 +90,10 @@ final class FeedSubscriber: Sendable {
             case .samples(let samples):
                 guard message.parts.count == Self.parts else { return }
                 hub.take(samples, media: message.parts[2].bytes, now: now)
-            case .status, .unknown: return
+            case .status(let json):
+                log.add(EventLog.status, source: nil, json: EventLog.line(json))
+            case .event(let json): log.take(feed: json)
+            case .unknown: return
             }
         } catch {
             logger.debug("a message of the feed is left out: \(error)")

@@ -9,6 +9,7 @@ struct ViewerRoutes {
     let settings: ViewerSettings
     let access: AccessMiddleware
     let hub: LiveHub
+    let log: EventLog
     let streams: LiveStreams
 
     func router() -> Router<ViewerContext> {
@@ -34,6 +35,7 @@ struct ViewerRoutes {
         }
         get(api, "account", account.show)
         get(api, "live", LiveAPI(hub: hub).watch)
+        get(api, "events", EventsAPI(log: log).listen)
         get(api, "sessions", sessions.list)
         get(api, "sessions/:session", sessions.show)
         get(api, "sessions/:session/segments", sessions.segments)

@@ -29,6 +29,7 @@ package struct ViewerServer: Sendable {
     private let access: AccessMiddleware
     private let certificate: Certificate?
     private let hub = LiveHub()
+    private let log: EventLog
     private let feed: FeedSubscriber
     private let logger: Logger
 
@@ -43,7 +44,9 @@ package struct ViewerServer: Sendable {
         do throws(MessagingError) {
             let endpoint =
                 settings.feed ?? "ipc://\(ArchiveLayout(root: settings.archive).feed)"
-            feed = try FeedSubscriber(endpoint, hub: hub, logger: logger)
+            log = EventLog(
+                first: UInt64(clamping: SystemClock.utc.nowNanoseconds / 1_000_000))
+            feed = try FeedSubscriber(endpoint, hub: hub, log: log, logger: logger)
         } catch {
             throw .stopped(reason: "\(error)")
         }
@@ -67,7 +70,7 @@ package struct ViewerServer: Sendable {
     /// - Parameter ready: called with the port when it listens.
     package func run(ready: @escaping @Sendable (UInt16) -> Void) async throws {
         let router = ViewerRoutes(
-            site: site, settings: settings, access: access, hub: hub,
+            site: site, settings: settings, access: access, hub: hub, log: log,
             streams: LiveStreams(hub: hub, nowUTCNanoseconds: SystemClock.utc.nowNanoseconds)
         ).router()
         let application = Application(

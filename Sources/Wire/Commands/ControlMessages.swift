@@ -31,7 +31,7 @@ package struct ControlReply: Hashable, Sendable {
         case report(CommandReply, payload: [UInt8])
         /// Everything that listens to recordings is told.
         case changeTold
-        /// The status: a JSON document (`proto/json/schema.json`, "top").
+        /// The status: a JSON document (`proto/json/schema.json`, "tributary top").
         case status([UInt8])
         /// The reason, and one line of text.
         case failure(ControlFailure, String)

@@ -21,6 +21,7 @@ extension FeedMessage {
         switch self {
         case .samples(let samples): message.samples = samples.encoded()
         case .status(let json): message.status = .with { $0.json = Data(json) }
+        case .event(let json): message.event = .with { $0.json = Data(json) }
         case .unknown: break
         }
         do {
@@ -46,6 +47,7 @@ extension FeedMessage {
         switch message.message {
         case .samples(let samples): self = .samples(try FeedSamples(decoding: samples))
         case .status(let status): self = .status(Array(status.json))
+        case .event(let event): self = .event(Array(event.json))
         case nil: self = .unknown
         }
     }

@@ -3,8 +3,10 @@ package import Media
 /// A message of a collector's feed (`proto/README.md`, "Feed"), without its topic and its media.
 package enum FeedMessage: Hashable, Sendable {
     case samples(FeedSamples)
-    /// The collector's status: a JSON document (`proto/json/schema.json`, "top").
+    /// The collector's status: a JSON document (`proto/json/schema.json`, "tributary top").
     case status([UInt8])
+    /// Something has happened to recordings: a JSON document ("event").
+    case event([UInt8])
     /// Unknown to this version.
     case unknown
 }
@@ -79,6 +81,9 @@ package struct FeedSamples: Hashable, Sendable {
 package enum FeedTopic {
     /// The collector's status.
     package static let status = Array("@status".utf8) + [0]
+
+    /// What happens to recordings.
+    package static let events = Array("@events".utf8) + [0]
 
     /// Media of one source.
     package static func source(_ name: String) -> [UInt8] { Array(name.utf8) + [0] }

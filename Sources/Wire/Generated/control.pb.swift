@@ -175,7 +175,7 @@ nonisolated struct Tributary_V1_Status: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// A JSON document: the definition `top` in proto/json/schema.json.
+  /// A JSON document: the definition `tributary top` in proto/json/schema.json.
   var json: Data = Data()
 
   var unknownFields = SwiftProtobuf.UnknownStorage()

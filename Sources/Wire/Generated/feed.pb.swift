@@ -58,11 +58,20 @@ nonisolated struct Tributary_V1_FeedMessage: Sendable {
     set {message = .status(newValue)}
   }
 
+  var event: Tributary_V1_FeedEvent {
+    get {
+      if case .event(let v)? = message {return v}
+      return Tributary_V1_FeedEvent()
+    }
+    set {message = .event(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Message: Equatable, Sendable {
     case samples(Tributary_V1_FeedSamples)
     case status(Tributary_V1_FeedStatus)
+    case event(Tributary_V1_FeedEvent)
 
   }
 
@@ -134,13 +143,27 @@ nonisolated struct Tributary_V1_FeedRun: Sendable {
   init() {}
 }
 
+/// Something has happened to recordings: a session or a source began or ended, a file was begun, finished or removed, something is missing.
+nonisolated struct Tributary_V1_FeedEvent: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// A JSON document: the definition `event` in proto/json/schema.json.
+  var json: Data = Data()
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+}
+
 /// The collector's status, about once a second.
 nonisolated struct Tributary_V1_FeedStatus: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// A JSON document: the definition `top` in proto/json/schema.json.
+  /// A JSON document: the definition `tributary top` in proto/json/schema.json.
   var json: Data = Data()
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -154,7 +177,7 @@ fileprivate nonisolated let _protobuf_package = "tributary.v1"
 
 nonisolated extension Tributary_V1_FeedMessage: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".FeedMessage"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}magic\0\u{1}major\0\u{2}\u{6}samples\0\u{1}status\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}magic\0\u{1}major\0\u{2}\u{6}samples\0\u{1}status\0\u{1}event\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -190,6 +213,19 @@ nonisolated extension Tributary_V1_FeedMessage: SwiftProtobuf.Message, SwiftProt
           self.message = .status(v)
         }
       }()
+      case 10: try {
+        var v: Tributary_V1_FeedEvent?
+        var hadOneofValue = false
+        if let current = self.message {
+          hadOneofValue = true
+          if case .event(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.message = .event(v)
+        }
+      }()
       default: break
       }
     }
@@ -214,6 +250,10 @@ nonisolated extension Tributary_V1_FeedMessage: SwiftProtobuf.Message, SwiftProt
     case .status?: try {
       guard case .status(let v)? = self.message else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
+    }()
+    case .event?: try {
+      guard case .event(let v)? = self.message else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 10)
     }()
     case nil: break
     }
@@ -354,6 +394,36 @@ nonisolated extension Tributary_V1_FeedRun: SwiftProtobuf.Message, SwiftProtobuf
     if lhs.ptsOffsets != rhs.ptsOffsets {return false}
     if lhs.durations != rhs.durations {return false}
     if lhs.flags != rhs.flags {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Tributary_V1_FeedEvent: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".FeedEvent"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}json\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularBytesField(value: &self.json) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.json.isEmpty {
+      try visitor.visitSingularBytesField(value: self.json, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: Tributary_V1_FeedEvent, rhs: Tributary_V1_FeedEvent) -> Bool {
+    if lhs.json != rhs.json {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

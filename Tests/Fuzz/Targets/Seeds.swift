@@ -35,8 +35,24 @@ enum Seeds {
             durationsNanoseconds: [33_333_333], flags: [isKeyframe ? .keyframe : []])
     }
 
+    static var feed: FeedMessage {
+        .samples(
+            FeedSamples(
+                session: "2026-11-20T22-40-00.000Z", zeroUTCNanoseconds: 1, source: "camera",
+                number: 1, formats: formats, boundNanoseconds: 250_000, arrivedNanoseconds: 7,
+                runs: [
+                    FeedSamples.Run(
+                        track: .video, firstSequence: 1,
+                        samples: [
+                            .init(
+                                sizeBytes: 9, dts: 0, pts: 3_000, duration: 3_000, flags: .keyframe)
+                        ])
+                ]))
+    }
+
     /// Writes a corpus: a directory for each target.
     static func write(below directory: String) {
+        save(feed.encoded(), "\(directory)/wire/feed-samples")
         for (name, message) in messages { save(message, "\(directory)/wire/\(name)") }
         save(collectorScript, "\(directory)/collector/session")
         save(rightsScript, "\(directory)/collector/rights")
