@@ -48,7 +48,7 @@ func library(_ name: String, _ dependencies: Target.Dependency...) -> Target {
     .target(name: name, dependencies: dependencies, swiftSettings: settings)
 }
 
-/// One of the three programs: a thin `@main` over the services below it.
+/// One of the four programs: a thin `@main` over the services below it.
 func program(_ name: String, _ dependencies: Target.Dependency...) -> Target {
     .executableTarget(
         name: name, dependencies: dependencies + [argumentParser, logging, "Terminal"],
@@ -154,10 +154,9 @@ let package = Package(
         .target(
             name: "ViewerCore",
             dependencies: viewerServer + [
-                crypto, logging, "Archive", "CLinux", "Encoding", "ExportCore", "Library", "Media",
-                "MP4",
-                "Messaging", "Operations", "OperationsServer", "Terminal", "Threads", "Trust",
-                "Wire",
+                crypto, logging, "Archive", "CLinux", "Containers", "Encoding", "ExportCore",
+                "Library", "Media", "MP4", "Messaging", "Operations", "OperationsServer",
+                "Terminal", "Threads", "Trust", "Wire",
             ], resources: [.embedInCode("Resources/openapi.yaml")], swiftSettings: settings),
 
         // Level 6: the programs.
@@ -216,7 +215,7 @@ let package = Package(
         tests(
             "EndToEnd", grdb, "Archive", "Devices", "Media", "Messaging", "Operations", "SyncCheck",
             "TestMedia", "TestMetrics", "Trust", "Wire",
-            "tributary", "tributary-agent", "tributary-collector"),
+            "tributary", "tributary-agent", "tributary-collector", "tributary-viewer"),
         tests("Media", "Media"),
         tests("Messaging", "Messaging"),
         tests("MP4", "MP4", "Media"),

@@ -7,6 +7,8 @@ package struct ViewerSettings: Sendable {
     package var port: UInt16
     /// Where a collector publishes what it takes in; nil: at its place in the archive.
     package var feed: String?
+    /// Where exports are made; nil: a directory of its own among the temporary files.
+    package var exports: String?
     /// Who may look; nil: everybody who reaches it.
     package var users: String?
     package var certificate: CertificateFiles?

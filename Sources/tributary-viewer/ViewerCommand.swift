@@ -43,6 +43,12 @@ struct ViewerCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
+            "Directory where exports are made; they are removed after an hour. (default: among the temporary files)",
+            valueName: "dir"))
+    var exports: String?
+
+    @Option(
+        help: ArgumentHelp(
             "File of those who may look, as kept by 'tributary-viewer users'.", valueName: "file"))
     var users: String?
 
@@ -98,6 +104,7 @@ struct ViewerCommand: ParsableCommand {
         var settings = ViewerSettings(archive: archive, host: listen.host, port: listen.port)
         settings.users = users
         settings.feed = feed
+        settings.exports = exports
         settings.hostNames = hostName
         settings.isBehindProxy = behindProxy
         settings.version = Version.number

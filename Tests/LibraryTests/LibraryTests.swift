@@ -126,4 +126,22 @@ import Testing
         #expect(library.labels("one") == SessionNotes())
         #expect(complaints.all.count == 1)
     }
+
+    @Test func `who may not write finds by time without a catalog, and writes nothing`() throws {
+        for (name, segments) in [("one", 1), ("two", 3)] {
+            try archive.addSession(name, segments: segments)
+        }
+        let reading = try RecordingLibrary(readingOnly: archive.layout.root) { _ in }
+        let zero = SmallArchive.zero.nanoseconds
+        let second: Int64 = 1_000_000_000
+        #expect(try reading.sessions().map(\.session) == ["one", "two"])
+        let late = try reading.sessions(from: zero + 12 * second)
+        #expect(late.map(\.session) == ["two"])
+        #expect(late.map(\.segments) == [2])
+        #expect(try reading.sessions(until: zero - second).isEmpty)
+        #expect(!FileSystem.exists(SQLiteCatalog.path(archive.layout)))
+        // With a catalog, the same.
+        _ = try CatalogIndexing.update(SQLiteCatalog.open(archive.layout), archive.layout)
+        #expect(try reading.sessions(from: zero + 12 * second).map(\.segments) == [2])
+    }
 }

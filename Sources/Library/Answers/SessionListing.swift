@@ -26,7 +26,7 @@ extension RecordingLibrary {
     ///   - from: nanoseconds since 1970 (UTC): only sessions with media after it, and of them only that media.
     ///   - until: only sessions with media before it.
     ///   - tags: only sessions that have all of these.
-    /// - Throws: ``LibraryError/noCatalog`` where a range is given and there is no catalog.
+    /// - Throws: ``LibraryError/noCatalog`` where a range is given and there is no catalog, although one could be made.
     package func sessions(
         from: Int64? = nil, until: Int64? = nil, tags: [String] = []
     ) throws -> [SessionListing] {
@@ -40,8 +40,25 @@ extension RecordingLibrary {
         if let found {
             sessions = found
         } else {
-            guard from == nil, until == nil else { throw LibraryError.noCatalog }
-            sessions = try sessionNames().map { try listing($0, isCollectorRunning) }
+            let isWhole = from == nil && until == nil
+            // Who may write can make a catalog. Who may not reads every file instead.
+            guard isWhole || isReadOnly else { throw LibraryError.noCatalog }
+            sessions = try sessionNames().compactMap { name in
+                var listing = try listing(name, isCollectorRunning)
+                if isWhole { return listing }
+                let found: [SegmentListing]
+                do throws(ArchiveError) {
+                    found = try segments(of: name, from: from, until: until)
+                } catch {
+                    // Without its description nobody knows when it was.
+                    guard listing.state == SessionListing.unreadable else { throw error }
+                    return nil
+                }
+                guard !found.isEmpty else { return nil }
+                listing.segments = found.count
+                listing.sizeBytes = found.reduce(0) { $0 + $1.sizeBytes }
+                return listing
+            }
         }
         if !tags.isEmpty { sessions = sessions.filter { Set(tags).isSubset(of: $0.tags) } }
         return sessions

@@ -1,8 +1,6 @@
-import FoundationEssentials
 import HTTPTypes
 import Hummingbird
 import Logging
-import NIOCore
 
 /// Logging in and out, who one is, and links that open one clip.
 struct AccountAPI {
@@ -36,7 +34,7 @@ struct AccountAPI {
     }
 
     func logIn(_ request: Request, _ context: ViewerContext) async throws -> Response {
-        let wish: LogInRequest = try await body(request)
+        let wish: LogInRequest = try await request.decoded(limit: Self.maximumBodyBytes)
         let outcome = await access.logIn(
             name: wish.name, password: wish.password, from: context.remoteAddress, now: .now())
         switch outcome {
@@ -80,7 +78,7 @@ struct AccountAPI {
     }
 
     func link(_ request: Request, _ context: ViewerContext) async throws -> Response {
-        let wish: LinkRequest = try await body(request)
+        let wish: LinkRequest = try await request.decoded(limit: Self.maximumBodyBytes)
         let parts = wish.address.split(
             separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         let address: String
@@ -93,23 +91,5 @@ struct AccountAPI {
         }
         logger.notice("\(context.identity) has shared \(parts[0]) for \(wish.seconds) s")
         return try .json(Link(address: address), status: .created)
-    }
-
-    private func body<Wish: Decodable>(_ request: Request) async throws -> Wish {
-        guard request.headers[.contentType]?.hasPrefix("application/json") == true else {
-            throw Problem(.unsupportedMediaType, "give a body of application/json")
-        }
-        let buffer: ByteBuffer
-        do {
-            buffer = try await request.body.collect(upTo: Self.maximumBodyBytes)
-        } catch {
-            throw Problem(
-                .contentTooLarge, "the body is longer than \(Self.maximumBodyBytes) bytes")
-        }
-        do {
-            return try JSONDecoder().decode(Wish.self, from: Data(buffer.readableBytesView))
-        } catch {
-            throw Problem(.badRequest, "the body is not what is expected here: see openapi.yaml")
-        }
     }
 }

@@ -37,7 +37,7 @@ struct EventsAPI {
     /// An event as it is sent; nil: it is not this listener's.
     private static func text(_ event: EventLog.Event, _ rights: Rights) -> String? {
         guard event.name != EventLog.beat else { return nil }
-        if let source = event.source, !rights.mayRead(source) { return nil }
+        guard event.sources.allSatisfy(rights.mayRead) else { return nil }
         var json = event.json
         if event.name == EventLog.status, !rights.mayReadEverything {
             guard let own = status(json, rights) else { return nil }

@@ -13,8 +13,8 @@ final class EventLog: Sendable {
         var number: UInt64
         /// `event:` of a server-sent event.
         var name: String
-        /// The source that it is about; nil: all.
-        var source: String?
+        /// The sources that it is about: who may not see them does not hear of it.
+        var sources: [String]
         var json: String
     }
 
@@ -101,11 +101,11 @@ final class EventLog: Sendable {
     }
 
     /// Adds an event; the status and beats are told, and not kept.
-    func add(_ name: String, source: String?, json: String) {
+    func add(_ name: String, sources: [String] = [], json: String) {
         state.withLock { state in
             let isKept = name != Self.status && name != Self.beat
             if isKept { state.last += 1 }
-            let event = Event(number: state.last, name: name, source: source, json: json)
+            let event = Event(number: state.last, name: name, sources: sources, json: json)
             if isKept {
                 state.events.append(event)
                 if state.events.count > Self.capacity { state.events.removeFirst() }
@@ -123,7 +123,7 @@ final class EventLog: Sendable {
         do {
             let head = try JSONDecoder().decode(Head.self, from: Data(json))
             let name = String(head.type.filter { $0.isLetter }.prefix(32))
-            add(name, source: head.source, json: Self.line(json))
+            add(name, sources: head.source.map { [$0] } ?? [], json: Self.line(json))
         } catch {
             // Of another version: nothing that could be told.
             return

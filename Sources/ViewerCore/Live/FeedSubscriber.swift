@@ -78,7 +78,7 @@ final class FeedSubscriber: Sendable {
             if now >= nextBeat {
                 nextBeat = now + Self.beatNanoseconds
                 hub.tick(now: now)
-                log.add(EventLog.beat, source: nil, json: "")
+                log.add(EventLog.beat, json: "")
             }
         }
     }
@@ -91,7 +91,7 @@ final class FeedSubscriber: Sendable {
                 guard message.parts.count == Self.parts else { return }
                 hub.take(samples, media: message.parts[2].bytes, now: now)
             case .status(let json):
-                log.add(EventLog.status, source: nil, json: EventLog.line(json))
+                log.add(EventLog.status, json: EventLog.line(json))
             case .event(let json): log.take(feed: json)
             case .unknown: return
             }

@@ -70,8 +70,19 @@ struct RequestQuery {
         return number
     }
 
+    /// A moment of a session that is written in a body.
+    static func moment(
+        _ text: String?, _ name: String, zero: UTCTime
+    ) throws(Problem) -> Int64? {
+        try point(text, name)?.sessionNanoseconds(zeroUTCNanoseconds: zero.nanoseconds)
+    }
+
     private func point(_ name: String) throws(Problem) -> TimelinePoint? {
-        guard let text = values[name] else { return nil }
+        try Self.point(values[name], name)
+    }
+
+    private static func point(_ text: String?, _ name: String) throws(Problem) -> TimelinePoint? {
+        guard let text else { return nil }
         guard text.utf8.count <= 64, let point = TimelinePoint(argument: text) else {
             throw Problem(
                 .badRequest,

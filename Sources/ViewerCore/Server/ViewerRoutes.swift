@@ -10,6 +10,7 @@ struct ViewerRoutes {
     let access: AccessMiddleware
     let hub: LiveHub
     let log: EventLog
+    let exports: ExportQueue
     let streams: LiveStreams
 
     func router() -> Router<ViewerContext> {
@@ -35,6 +36,12 @@ struct ViewerRoutes {
         }
         get(api, "account", account.show)
         get(api, "live", LiveAPI(hub: hub).watch)
+        let jobs = ExportsAPI(site: site, queue: exports)
+        api.post("exports", use: jobs.add)
+        get(api, "exports", jobs.list)
+        get(api, "exports/:export", jobs.show)
+        api.delete("exports/:export", use: jobs.remove)
+        get(api, "exports/:export/file", jobs.file)
         get(api, "events", EventsAPI(log: log).listen)
         get(api, "sessions", sessions.list)
         get(api, "sessions/:session", sessions.show)

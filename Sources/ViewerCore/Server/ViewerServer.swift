@@ -30,6 +30,7 @@ package struct ViewerServer: Sendable {
     private let certificate: Certificate?
     private let hub = LiveHub()
     private let log: EventLog
+    private let exports: ExportQueue
     private let feed: FeedSubscriber
     private let logger: Logger
 
@@ -41,11 +42,21 @@ package struct ViewerServer: Sendable {
         certificate = try settings.certificate.map { files throws(ViewerError) in
             try Certificate(files, logger: logger)
         }
+        log = EventLog(
+            first: UInt64(clamping: SystemClock.utc.nowNanoseconds / 1_000_000))
+        exports = ExportQueue(
+            archive: settings.archive,
+            directory: settings.exports ?? Self.temporaryDirectory(), logger: logger
+        ) { [log] job in
+            do {
+                log.add("job", sources: job.wish.sources, json: try ExportsAPI.event(job))
+            } catch {
+                logger.warning("a job cannot be told of: \(error)")
+            }
+        }
         do throws(MessagingError) {
             let endpoint =
                 settings.feed ?? "ipc://\(ArchiveLayout(root: settings.archive).feed)"
-            log = EventLog(
-                first: UInt64(clamping: SystemClock.utc.nowNanoseconds / 1_000_000))
             feed = try FeedSubscriber(endpoint, hub: hub, log: log, logger: logger)
         } catch {
             throw .stopped(reason: "\(error)")
@@ -70,7 +81,7 @@ package struct ViewerServer: Sendable {
     /// - Parameter ready: called with the port when it listens.
     package func run(ready: @escaping @Sendable (UInt16) -> Void) async throws {
         let router = ViewerRoutes(
-            site: site, settings: settings, access: access, hub: hub, log: log,
+            site: site, settings: settings, access: access, hub: hub, log: log, exports: exports,
             streams: LiveStreams(hub: hub, nowUTCNanoseconds: SystemClock.utc.nowNanoseconds)
         ).router()
         let application = Application(
@@ -78,8 +89,9 @@ package struct ViewerServer: Sendable {
             configuration: ApplicationConfiguration(
                 address: .hostname(settings.host, port: Int(settings.port)), serverName: nil,
                 backlog: 512,
+                // More than the deadlines let stay: who comes displaces who waits.
                 availableConnectionsDelegate: MaximumAvailableConnections(
-                    Self.limits.maximumConnections)),
+                    Self.limits.maximumConnections + 500)),
             services: certificate.map { [$0.service] } ?? [],
             onServerRunning: { channel in
                 ready(UInt16(clamping: channel.localAddress?.port ?? Int(settings.port)))
@@ -88,13 +100,21 @@ package struct ViewerServer: Sendable {
             // What it has to say of connections that break off is nobody's concern here.
             logger: Logger(label: "http") { _ in SwiftLogNoOpLogHandler() })
         feed.start()
-        defer { feed.stop() }
+        defer {
+            feed.stop()
+            exports.stop()
+        }
         do {
             try await application.run()
         } catch {
             throw Self.reason(error, settings)
         }
         try await site.threads.stop()
+    }
+
+    private static func temporaryDirectory() -> String {
+        let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+        return "\(parent)/tributary-viewer-\(getpid())"
     }
 
     private func builder() throws -> HTTPServerBuilder {

@@ -1,0 +1,159 @@
+import Archive
+import HTTPTypes
+import Hummingbird
+import Library
+import Media
+import NIOCore
+import Terminal
+
+/// Exports as jobs: asked for, followed, downloaded, cancelled.
+struct ExportsAPI {
+    private static let maximumBodyBytes = 16 << 10
+    private static let maximumGridSources = 16
+
+    let site: ViewerSite
+    let queue: ExportQueue
+
+    /// What is asked for.
+    private struct Wish: Decodable {
+        var session: String
+        var sources: [String]
+        /// Session time or UTC.
+        var from: String?
+        var until: String?
+        var layout: ExportWish.Layout?
+    }
+
+    private struct Job: Encodable {
+        var id: String
+        var session: String
+        var sources: [String]
+        var layout: String
+        var state: ExportJob.State
+        var fraction: Double
+        var sizeBytes: Int64
+        var failure: String?
+        /// Where it can be fetched when it is done.
+        var file: String?
+
+        init(_ job: ExportJob) {
+            id = job.id
+            session = job.wish.session
+            sources = job.wish.sources
+            layout = job.wish.layout.rawValue
+            state = job.state
+            fraction = job.fraction
+            sizeBytes = job.sizeBytes
+            failure = job.failure
+            file = job.state == .done ? "/api/v1/exports/\(job.id)/file" : nil
+        }
+    }
+
+    /// A job as those hear of it who listen to events.
+    static func event(_ job: ExportJob) throws -> String {
+        EventLog.line(Array(try JSONOutput.text(Job(job)).utf8))
+    }
+
+    func add(_ request: Request, _ context: ViewerContext) async throws -> Response {
+        _ = try RequestQuery(request, [])
+        let wish: Wish = try await request.decoded(limit: Self.maximumBodyBytes)
+        let layout = wish.layout ?? .passthrough
+        guard ArchiveLayout.isValidName(wish.session) else {
+            throw Problem(.badRequest, "'session' must be a session's name")
+        }
+        let count = layout == .passthrough ? 1...1 : 1...Self.maximumGridSources
+        guard count.contains(wish.sources.count),
+            Set(wish.sources).count == wish.sources.count
+        else {
+            throw Problem(
+                .badRequest,
+                layout == .passthrough
+                    ? "'sources' must be one name: a grid shows several"
+                    : "'sources' must be up to \(Self.maximumGridSources) different names")
+        }
+        if let other = wish.sources.first(where: { !context.rights.mayRead($0) }) {
+            throw Problem(.notFound, "no source '\(other)'")
+        }
+        let export = try await site.read { library -> ExportWish in
+            let recording = try library.recording(wish.session)
+            if let other = wish.sources.first(where: { recording.source($0) == nil }) {
+                throw Problem(.notFound, "no source '\(other)' in \(wish.session)")
+            }
+            let from = try RequestQuery.moment(wish.from, "from", zero: recording.zero)
+            let until = try RequestQuery.moment(wish.until, "until", zero: recording.zero)
+            if let from, let until, from >= until {
+                throw Problem(.badRequest, "'until' must be later than 'from'")
+            }
+            return ExportWish(
+                session: wish.session, sources: wish.sources, fromNanoseconds: from,
+                untilNanoseconds: until, layout: layout)
+        }
+        let now = SystemClock.monotonic.nowNanoseconds
+        guard let job = queue.add(export, for: context.identity, now: now) else {
+            throw Problem(.serviceUnavailable, "too many exports are waiting: try again")
+        }
+        return try .json(Job(job), status: .accepted)
+    }
+
+    func list(_ request: Request, _ context: ViewerContext) async throws -> Response {
+        _ = try RequestQuery(request, [])
+        return try .json(
+            queue.jobs().filter { Self.mayRead($0, context) }.map { Job($0) })
+    }
+
+    func show(_ request: Request, _ context: ViewerContext) async throws -> Response {
+        _ = try RequestQuery(request, [])
+        return try .json(Job(try job(context)))
+    }
+
+    func remove(_ request: Request, _ context: ViewerContext) async throws -> Response {
+        _ = try RequestQuery(request, [])
+        let job = try job(context)
+        guard job.owner == context.identity || context.rights.mayOperateSite else {
+            throw Problem(.forbidden, "only who asked for an export, or an operator, may end it")
+        }
+        _ = queue.remove(job.id)
+        return Response(status: .noContent)
+    }
+
+    func file(_ request: Request, _ context: ViewerContext) async throws -> Response {
+        _ = try RequestQuery(request, [])
+        let job = try job(context)
+        guard job.state == .done else {
+            throw Problem(.conflict, "the export is \(job.state.rawValue)")
+        }
+        let path = queue.path(job.id)
+        let file = try await site.threads.run { try StoredExport(path) }
+        var response = FileAnswer(file: file, contentType: "video/mp4", tag: job.id).response(
+            to: request, in: site.threads)
+        response.headers[.contentDisposition] = "attachment; filename=\"\(job.fileName)\""
+        return response
+    }
+
+    private func job(_ context: ViewerContext) throws(Problem) -> ExportJob {
+        guard let job = queue.job(context.parameters.get("export") ?? ""),
+            Self.mayRead(job, context)
+        else { throw Problem(.notFound, "there is no such export, or not any more") }
+        return job
+    }
+
+    private static func mayRead(_ job: ExportJob, _ context: ViewerContext) -> Bool {
+        job.wish.sources.allSatisfy(context.rights.mayRead)
+    }
+}
+
+/// An export's file.
+private struct StoredExport: VirtualFile {
+    let sizeBytes: Int64
+    private let file: LocalFile
+
+    init(_ path: String) throws(ArchiveError) {
+        file = try LocalFile(opening: path)
+        sizeBytes = try file.sizeBytes()
+    }
+
+    func read(at offset: Int64, count: Int) throws -> [UInt8] {
+        let end = min(sizeBytes, offset + Int64(count))
+        return offset < end ? try file.read(at: offset, count: Int(end - offset)) : []
+    }
+}

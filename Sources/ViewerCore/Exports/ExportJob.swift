@@ -1,0 +1,55 @@
+import Archive
+import ExportCore
+
+/// What somebody wants as a file.
+struct ExportWish: Hashable, Sendable {
+    enum Layout: String, Codable, Hashable, Sendable {
+        /// One source, its samples byte for byte.
+        case passthrough
+        /// Several sources side by side, encoded.
+        case grid
+    }
+
+    var session: String
+    /// For passthrough, one.
+    var sources: [String]
+    /// Session time, nanoseconds; nil: the beginning.
+    var fromNanoseconds: Int64?
+    /// Nil: the end.
+    var untilNanoseconds: Int64?
+    var layout: Layout
+}
+
+/// An export on its way, or done.
+struct ExportJob: Sendable {
+    enum State: String, Encodable, Sendable {
+        case waiting, running, done, failed, cancelled
+    }
+
+    /// Random, so that nobody guesses another's.
+    let id: String
+    let wish: ExportWish
+    /// Who asked, for the log.
+    let owner: Identity
+    var state = State.waiting
+    /// 0 … 1.
+    var fraction = 0.0
+    var sizeBytes: Int64 = 0
+    /// Why it failed, in one line.
+    var failure: String?
+    /// Monotonic, nanoseconds: when it was asked for, or ended.
+    var sinceNanoseconds: Int64
+
+    /// Nothing more happens to it.
+    var hasEnded: Bool {
+        switch state {
+        case .waiting, .running: false
+        case .done, .failed, .cancelled: true
+        }
+    }
+
+    /// The name to save it under.
+    var fileName: String {
+        "\(wish.session)_\(wish.sources.count == 1 ? wish.sources[0] : "grid").mp4"
+    }
+}

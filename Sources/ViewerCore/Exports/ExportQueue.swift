@@ -1,0 +1,250 @@
+import Archive
+import Containers
+import ExportCore
+import Glibc
+import Library
+import Logging
+import Media
+import Synchronization
+import Threads
+
+/// Exports that people have asked for: one after the other, on a thread of their own, into a directory of the viewer's.
+///
+/// Files are kept for an hour. They are bounded in number and in bytes, and so are those who wait.
+final class ExportQueue: Sendable {
+    /// Jobs that are known, ended ones included.
+    private static let maximumJobs = 64
+    private static let maximumWaiting = 16
+    /// After that, nobody is coming for it.
+    private static let keepNanoseconds: Int64 = 3_600_000_000_000
+    /// What has to stay free on the disk where exports are written.
+    private static let reserveBytes: UInt64 = 2_000_000_000
+
+    private struct State {
+        /// In the order in which they were asked for.
+        var jobs: [ExportJob] = []
+        var isRunning = false
+        var running: (id: String, control: WorkControl)?
+        var isStopping = false
+    }
+
+    private let archive: String
+    private let directory: String
+    private let logger: Logger
+    private let state = Mutex(State())
+    /// Called with a job that has changed.
+    private let changed: @Sendable (ExportJob) -> Void
+
+    /// - Parameter directory: where files are made; it is made when it is needed.
+    init(
+        archive: String, directory: String, logger: Logger,
+        changed: @escaping @Sendable (ExportJob) -> Void
+    ) {
+        self.archive = archive
+        self.directory = directory
+        self.logger = logger
+        self.changed = changed
+    }
+
+    func jobs() -> [ExportJob] { state.withLock(\.jobs) }
+
+    func job(_ id: String) -> ExportJob? { state.withLock { $0.jobs.first { $0.id == id } } }
+
+    func path(_ id: String) -> String { "\(directory)/\(id).mp4" }
+
+    /// Adds a job.
+    /// - Returns: nil when too many are waiting.
+    func add(_ wish: ExportWish, for owner: Identity, now: Int64) -> ExportJob? {
+        let job = ExportJob(
+            id: Self.randomID(), wish: wish, owner: owner, sinceNanoseconds: now)
+        let (isTaken, begins) = state.withLock { state -> (Bool, Bool) in
+            forget(&state, now: now)
+            let waiting = state.jobs.count { $0.state == .waiting }
+            guard waiting < Self.maximumWaiting, state.jobs.count < Self.maximumJobs,
+                !state.isStopping
+            else { return (false, false) }
+            state.jobs.append(job)
+            defer { state.isRunning = true }
+            return (true, !state.isRunning)
+        }
+        guard isTaken else { return nil }
+        logger.notice(
+            "\(owner) exports \(wish.sources.joined(separator: ", ")) of \(wish.session) (\(wish.layout.rawValue))"
+        )
+        if begins { NamedThread.start("export") { [self] in work() } }
+        changed(job)
+        return job
+    }
+
+    /// Ends a job, or forgets one that has ended, with its file.
+    /// - Returns: false: there is none.
+    func remove(_ id: String) -> Bool {
+        let job = state.withLock { state -> ExportJob? in
+            guard let place = state.jobs.firstIndex(where: { $0.id == id }) else { return nil }
+            if state.running?.id == id {
+                state.running?.control.cancellation.cancel()
+                return state.jobs[place]
+            }
+            unlink(path(id))
+            var job = state.jobs.remove(at: place)
+            if job.state == .waiting { job.state = .cancelled }
+            return job
+        }
+        guard let job else { return false }
+        if job.state == .cancelled { changed(job) }
+        return true
+    }
+
+    /// Ends everything, and removes all files.
+    func stop() {
+        state.withLock { state in
+            state.isStopping = true
+            state.running?.control.cancellation.cancel()
+            for job in state.jobs { unlink(path(job.id)) }
+        }
+        rmdir(directory)
+    }
+
+    private func forget(_ state: inout State, now: Int64) {
+        for job in state.jobs
+        where job.hasEnded && now - job.sinceNanoseconds > Self.keepNanoseconds {
+            unlink(path(job.id))
+        }
+        state.jobs.removeAll {
+            $0.hasEnded && now - $0.sinceNanoseconds > Self.keepNanoseconds
+        }
+        // Room for new ones: the oldest that has ended goes first.
+        while state.jobs.count >= Self.maximumJobs,
+            let oldest = state.jobs.firstIndex(where: \.hasEnded)
+        {
+            unlink(path(state.jobs[oldest].id))
+            state.jobs.remove(at: oldest)
+        }
+    }
+
+    // MARK: The export thread
+
+    private func work() {
+        while let (job, control) = next() {
+            changed(job)
+            var ended = job
+            do {
+                ended.sizeBytes = try export(job, control)
+                ended.state = .done
+                ended.fraction = 1
+            } catch ExportError.cancelled {
+                ended.state = .cancelled
+            } catch {
+                ended.state = .failed
+                ended.failure = Self.text(error)
+                logger.warning("an export failed: \(error)")
+            }
+            ended.sinceNanoseconds = SystemClock.monotonic.nowNanoseconds
+            let isKept = state.withLock { state -> Bool in
+                state.running = nil
+                guard let place = state.jobs.firstIndex(where: { $0.id == job.id }) else {
+                    return false
+                }
+                state.jobs[place] = ended
+                return !state.isStopping
+            }
+            if !isKept { unlink(path(job.id)) }
+            changed(ended)
+        }
+    }
+
+    /// The next job, which runs from now on; nil: there is none, and the thread ends.
+    private func next() -> (ExportJob, WorkControl)? {
+        state.withLock { state in
+            guard !state.isStopping,
+                let place = state.jobs.firstIndex(where: { $0.state == .waiting })
+            else {
+                state.isRunning = false
+                return nil
+            }
+            state.jobs[place].state = .running
+            let id = state.jobs[place].id
+            let control = WorkControl { [weak self] fraction in
+                self?.progress(id, fraction)
+            }
+            state.running = (id, control)
+            return (state.jobs[place], control)
+        }
+    }
+
+    private func progress(_ id: String, _ fraction: Double) {
+        let job = state.withLock { state -> ExportJob? in
+            guard let place = state.jobs.firstIndex(where: { $0.id == id }) else { return nil }
+            // Each hundredth is told.
+            guard fraction - state.jobs[place].fraction >= 0.01 else { return nil }
+            state.jobs[place].fraction = fraction
+            return state.jobs[place]
+        }
+        if let job { changed(job) }
+    }
+
+    private func export(_ job: ExportJob, _ control: WorkControl) throws -> Int64 {
+        if mkdir(directory, 0o700) != 0, errno != EEXIST {
+            throw ExportError.system(
+                operation: "make", path: directory, reason: String(cString: strerror(errno)))
+        }
+        guard try FileSystem.freeBytes(directory).free > Self.reserveBytes else {
+            throw ExportError.refused(
+                path: directory, reason: "there is no room for exports; remove old ones")
+        }
+        let library = try RecordingLibrary(readingOnly: archive) { [logger] in
+            logger.warning("\($0)")
+        }
+        let recording = try library.recording(job.wish.session)
+        let ranges = try job.wish.sources.map { name -> ExportRange in
+            guard let source = recording.source(name) else {
+                throw ExportError.noSource(name, available: recording.sources.map(\.name))
+            }
+            return ExportRange(
+                source: source, sessionZero: recording.zero,
+                startNanoseconds: job.wish.fromNanoseconds,
+                endNanoseconds: job.wish.untilNanoseconds)
+        }
+        let output = try OutputFile(path(job.id), overwrites: true)
+        let summary: ExportSummary
+        switch job.wish.layout {
+        case .passthrough:
+            var options = MovieExport.Options()
+            options.isFastStart = true
+            var export = try MovieExport(
+                ranges[0], to: output, options: options, control: control)
+            summary = try export.run()
+        case .grid:
+            var options = GridExport.Options()
+            options.audioSource = try ranges.first { range in
+                try range.source.extent()?.formats.contains { $0.kind == .audio } ?? false
+            }?.source.name
+            var settings = TranscodeSettings(videoCodec: nil, audioCodec: nil)
+            settings.isFastStart = true
+            summary = try GridExport(
+                ranges, to: output, format: .mp4, options: options, settings: settings,
+                control: control
+            ).run()
+        }
+        return summary.sizeBytes
+    }
+
+    /// What an error is for who asked: without paths of the server.
+    private static func text(_ error: any Error) -> String {
+        switch error {
+        case let error as ExportError:
+            switch error {
+            case .nothingThere, .noSource, .noTrack, .formatChanges: "\(error)"
+            case .refused(_, let reason), .damaged(_, let reason), .system(_, _, let reason): reason
+            default: "the export failed"
+            }
+        case let error as ArchiveError: error.reason
+        default: "the export failed"
+        }
+    }
+
+    private static func randomID() -> String {
+        var generator = SystemRandomNumberGenerator()
+        return String(generator.next(), radix: 36) + String(generator.next(), radix: 36)
+    }
+}
