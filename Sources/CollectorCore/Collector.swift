@@ -47,6 +47,9 @@ package final class Collector: Sendable {
         }
     }
 
+    private static let lockAttempts = 10
+    private static let lockPauseMicroseconds: UInt32 = 50_000
+
     /// Makes the collector finish its files and end. Callable from any thread, also from a signal handler's queue.
     package func stop() {
         isStopping.store(true, ordering: .releasing)
@@ -207,7 +210,11 @@ package final class Collector: Sendable {
 
     private func lock(_ layout: ArchiveLayout) throws(CollectorError) -> ArchiveLock {
         do throws(ArchiveError) {
-            if let lock = try ArchiveLock.take(layout) { return lock }
+            // Who asks whether a collector is running holds the lock for an instant.
+            for attempt in 0..<Self.lockAttempts {
+                if attempt > 0 { usleep(Self.lockPauseMicroseconds) }
+                if let lock = try ArchiveLock.take(layout) { return lock }
+            }
         } catch {
             throw .cannotRecord(archive: settings.archive, reason: "\(error)")
         }

@@ -17,7 +17,7 @@ struct UsersCommand: ParsableCommand {
 /// Where the accounts are, for every subcommand.
 struct UserFileOptions: ParsableArguments {
     @Option(help: ArgumentHelp("File of the accounts.", valueName: "file"))
-    var users = "/etc/tributary/users"
+    var users = "/var/lib/tributary-viewer/users"
 
     /// The file, and work on it with its errors as one line.
     func with<Result>(_ body: (UserFile) throws -> Result) throws -> Result {

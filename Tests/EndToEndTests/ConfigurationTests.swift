@@ -31,7 +31,9 @@ extension EndToEnd {
                     .map { String($0.1) })
         }
 
-        @Test(arguments: [(Executable.collector, "collector"), (.agent, "agent")])
+        @Test(arguments: [
+            (Executable.collector, "collector"), (.agent, "agent"), (.viewer, "viewer"),
+        ])
         func `the packages' configuration has every option, and all of it is right`(
             program: Executable, name: String
         ) async throws {
@@ -44,11 +46,16 @@ extension EndToEnd {
                 // A key that the box could have, and options that are for other kinds of capture.
                 let given = options.filter { $0.option != "collector-key" && $0.option != "preset" }
                 let file = stage.directory.appending(path: "options.yaml")
+                // As the package makes it: without an account.
+                let users = stage.directory.appending(path: "users")
+                try Data().write(to: users)
+                chmod(users.path, 0o600)
                 try given.map { option, value in
                     switch option {
-                    case "keys": ""
+                    case "keys", "tls-certificate", "tls-key": ""
                     // For other machines it would want a key.
-                    case "listen": "listen: tcp://127.0.0.1:5550"
+                    case "listen" where program != .viewer: "listen: tcp://127.0.0.1:5550"
+                    case "users": "users: \(users.path)"
                     default: "\(option): \(value)"
                     }
                 }.joined(separator: "\n").write(to: file, atomically: true, encoding: .utf8)

@@ -6,6 +6,10 @@ enum Foreign {
     static let hasFFmpeg = path(of: "ffmpeg") != nil && path(of: "ffprobe") != nil
     static let hasGStreamer = path(of: "gst-launch-1.0") != nil
     static let hasMediaInfo = path(of: "mediainfo") != nil
+    /// Asks over HTTP.
+    static let curl = path(of: "curl")
+    /// Makes certificates.
+    static let openSSL = path(of: "openssl")
 
     /// Chromium, by one of its names.
     static let chromium =

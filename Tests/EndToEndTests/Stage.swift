@@ -167,6 +167,7 @@ enum Executable: String, Sendable {
     case agent = "tributary-agent"
     case collector = "tributary-collector"
     case archive = "tributary"
+    case viewer = "tributary-viewer"
 
     /// Where the programs are: `TRIBUTARY_BIN`, or beside the tests.
     private static let directory =

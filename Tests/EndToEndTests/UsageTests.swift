@@ -188,7 +188,7 @@ extension EndToEnd {
             }
         }
 
-        @Test(arguments: [Executable.agent, .collector, .archive])
+        @Test(arguments: [Executable.agent, .collector, .archive, .viewer])
         func `help and version are given on standard output`(_ program: Executable) async throws {
             try await Stage.with { stage in
                 for word in ["--help", "--version"] {

@@ -9,6 +9,7 @@ import machine
 import packages
 
 ARCHIVE = "/var/lib/tributary/recordings"
+USERS = "/var/lib/tributary-viewer/users"
 STATUS = "systemctl show -P StatusText"
 # What an emulated processor cannot keep up with; each such loss is in the ledger, with these causes.
 SLOWNESS = {"driver drop", "encoder overload", "overrun"}
@@ -27,7 +28,9 @@ class Site:
         self.server = rig.machine("server", memory=768, forward=(options.port, 5550), has_devices=False)
         self.box = rig.machine("box", memory=1280)
         root = f"{rig.parts}/root"
-        for target, names in ((self.server, ("tributary_", "tributary-collector_")), (self.box, ("tributary-agent_",))):
+        for target, names in (
+            (self.server, ("tributary_", "tributary-collector_", "tributary-viewer_")), (self.box, ("tributary-agent_",))
+        ):
             mine = [path for path in ours if os.path.basename(path).startswith(names)]
             for path in mine:
                 shutil.copy(path, f"{target.share}/files")
@@ -51,7 +54,9 @@ class Site:
 
     def explain(self):
         """What both have to say when something did not come about."""
-        for target, unit in ((self.server, "tributary-collector"), (self.box, "tributary-agent")):
+        for target, unit in (
+            (self.server, "tributary-collector"), (self.server, "tributary-viewer"), (self.box, "tributary-agent")
+        ):
             try:
                 print(target.do(f"systemctl status --no-pager -l {unit}; journalctl -b --no-pager -n 40 -u {unit}",
                                 accept=range(256)))
@@ -61,6 +66,7 @@ class Site:
     def spend(self):
         """All of it, in its order."""
         self.settle_in()
+        self.watch()
         self.pull_network()
         self.cut_box()
         self.cut_collector()
@@ -146,9 +152,38 @@ class Site:
         self.verify("after the first minute")
         self.say(f"agent: {self.wait_until_sent()}")
         self.say("collector: " + self.server.do(f"{STATUS} tributary-collector").strip())
-        for target, unit in ((self.server, "tributary-collector"), (self.box, "tributary-agent")):
+        for target, unit in (
+            (self.server, "tributary-collector"), (self.server, "tributary-viewer"), (self.box, "tributary-agent")
+        ):
             said = target.do(f"systemd-analyze security --no-pager {unit}.service | tail -n 1").split(":")[-1]
             self.expect(float(said.split()[0]) < EXPOSURE, f"{unit}: what systemd-analyze calls its exposure is {said.split()[0]}")
+
+    @staticmethod
+    def request(path, token=None):
+        """A script that prints what the viewer answers, with no other program between."""
+        header = f"Authorization: Bearer {token}\\r\\n" if token else ""
+        return ("exec 3<>/dev/tcp/127.0.0.1/8080; "
+                f"printf 'GET {path} HTTP/1.1\\r\\nHost: localhost\\r\\n{header}Connection: close\\r\\n\\r\\n' >&3; "
+                "timeout 30 cat <&3")
+
+    def watch(self):
+        print("== somebody watches", flush=True)
+        answer = self.server.do(self.request("/api/v1/sessions"))
+        self.expect(answer.startswith("HTTP/1.1 401"), f"without an account: {answer.splitlines()[0].strip()}")
+        add = f"runuser -u tributary-viewer -- tributary-viewer users add robot --token --users {USERS}"
+        token = self.server.do(f"{add} 2> /dev/null").strip()
+        session = self.server.do(f"tributary ls --names --archive {ARCHIVE} | head -n 1").strip()
+        self.server.until("the account counts", self.request("/api/v1/sessions", token),
+                          lambda text: text.startswith("HTTP/1.1 200") and session in text, 10)
+        media = f"/api/v1/sessions/{session}/sources/camera1"
+        for path, word in ((f"{media}/picture.jpg", "image/jpeg"), (f"/hls/{session}/camera1/index.m3u8", "#EXTINF:"),
+                           ("/hls/live/camera1/index.m3u8", "#EXT-X-PART:")):
+            answer = self.server.do(self.request(path, token))
+            self.expect(answer.startswith("HTTP/1.1 200") and word in answer, f"{path}: {answer.splitlines()[0].strip()}")
+        rights = self.server.do(f"stat -c '%a %U' {USERS} {USERS}.key").split()
+        self.expect(rights == ["600", "tributary-viewer"] * 2, f"accounts and key are {' '.join(rights)}")
+        said = self.server.do(f"runuser -u tributary-viewer -- touch {ARCHIVE}/file", accept=range(256))
+        self.expect("Permission denied" in said, f"the viewer's user cannot write into the archive: {said.strip()}")
 
     def pull_network(self):
         seconds = self.options.outage
@@ -288,7 +323,8 @@ class Site:
         print("== the packages go", flush=True)
         for target, names, left in (
             (self.box, "tributary-agent", "/etc/tributary /var/lib/tributary-agent /usr/bin/tributary-agent"),
-            (self.server, "tributary-collector tributary", "/etc/tributary /usr/bin/tributary"),
+            (self.server, "tributary-viewer tributary-collector tributary",
+             "/etc/tributary /usr/bin/tributary /var/lib/tributary-viewer"),
         ):
             target.do(f"apt-get -qq -y remove {names}", 90)
             kept = target.do("ls /etc/tributary", accept=range(256)).split()

@@ -54,6 +54,11 @@ package final class RecordedFile: Sendable {
             + read(at: start, count: Int(end - start))
     }
 
+    /// Size of ``initialization()``.
+    package var initializationBytes: Int64 {
+        layout.fragments.lowerBound - Int64(FragmentedHeader.placeholderSizeBytes)
+    }
+
     /// The file as it is now.
     package func source() throws(ArchiveError) -> StoredBytes { try StoredBytes(stored) }
 

@@ -19,6 +19,9 @@ struct LiveAPI {
         headers[.cacheControl] = "no-store"
         guard request.method != .head else { return Response(status: .ok, headers: headers) }
         let hub = hub
+        guard hub.hasRoom else {
+            throw Problem(.serviceUnavailable, "too many are watching live: try again")
+        }
         return Response(
             status: .ok, headers: headers,
             body: ResponseBody { writer in

@@ -26,6 +26,8 @@ final class ExportQueue: Sendable {
         var isRunning = false
         var running: (id: String, control: WorkControl)?
         var isStopping = false
+        /// The job that runs was ended for lack of room.
+        var isFull = false
     }
 
     private let archive: String
@@ -133,7 +135,12 @@ final class ExportQueue: Sendable {
                 ended.state = .done
                 ended.fraction = 1
             } catch ExportError.cancelled {
-                ended.state = .cancelled
+                let isFull = state.withLock { state in
+                    defer { state.isFull = false }
+                    return state.isFull
+                }
+                ended.state = isFull ? .failed : .cancelled
+                if isFull { ended.failure = "there is no room for exports; remove old ones" }
             } catch {
                 ended.state = .failed
                 ended.failure = Self.text(error)
@@ -180,7 +187,17 @@ final class ExportQueue: Sendable {
             state.jobs[place].fraction = fraction
             return state.jobs[place]
         }
-        if let job { changed(job) }
+        guard let job else { return }
+        changed(job)
+        do throws(ArchiveError) {
+            guard try FileSystem.freeBytes(directory).free < Self.reserveBytes else { return }
+        } catch {
+            logger.warning("\(error)")
+        }
+        state.withLock { state in
+            state.isFull = true
+            state.running?.control.cancellation.cancel()
+        }
     }
 
     private func export(_ job: ExportJob, _ control: WorkControl) throws -> Int64 {

@@ -110,7 +110,8 @@ package struct MediaPlaylist: Sendable {
         let isDiscontinuous = !isFirst && (isOtherFile || segment.followsGap || isDurationCut)
         if isDiscontinuous { body += "#EXT-X-DISCONTINUITY\n" }
         if isOtherFile {
-            body += "#EXT-X-MAP:URI=\"\(file.initializationURI)\"\n"
+            let range = file.initializationBytes.map { ",BYTERANGE=\"\($0)@0\"" } ?? ""
+            body += "#EXT-X-MAP:URI=\"\(file.initializationURI)\"\(range)\n"
             self.file = segment.file
         }
         if isFirst || isDiscontinuous || segmentsSinceDate >= Self.datePeriod {

@@ -12,6 +12,9 @@ package struct SegmentFile: Hashable, Sendable {
     package var revision: UInt32
     /// How its tracks are coded.
     package var formats: [TrackFormat]
+    /// Of its media initialization section. Said in the playlist, because FFmpeg 5.1 keeps the end of the byte range before on a connection
+    /// that it uses again, and waits for bytes that never come. Nil: not known.
+    package var initializationBytes: Int64?
 
     package init(
         name: String, originNanoseconds: Int64, revision: UInt32 = 0, formats: [TrackFormat]
@@ -31,6 +34,7 @@ package struct SegmentFile: Hashable, Sendable {
             name: name.hasSuffix(suffix) ? String(name.dropLast(suffix.count)) : name,
             originNanoseconds: file.originNanoseconds ?? 0, revision: file.revision,
             formats: file.formats)
+        initializationBytes = file.initializationBytes
     }
 
     /// The URI of its media initialization section (RFC 8216 §3.3), relative to the playlist.

@@ -54,6 +54,9 @@ final class LiveHub: Sendable {
     /// How many watch.
     var watcherCount: Int { state.withLock { $0.watchers.count } }
 
+    /// One more can watch.
+    var hasRoom: Bool { watcherCount < Self.maximumWatchers }
+
     /// Begins to watch; ``stop(_:)`` has to follow.
     /// - Returns: false when there are too many.
     func start(_ watcher: LiveWatcher) -> Bool {
@@ -98,6 +101,7 @@ final class LiveHub: Sendable {
                     source.isBroken = true
                     source.group = []
                     source.groupBytes = 0
+                    for watcher in watchers { watcher.take(.skipped(samples.source)) }
                 }
             } else {
                 do throws(LiveError) {

@@ -8,6 +8,8 @@ import Media
 actor LiveStream {
     /// Nobody has asked for anything for so long: three reloads of a player without parts.
     static let idleNanoseconds: Int64 = 30_000_000_000
+    /// It does not take anything in any more.
+    var isOver: Bool { hasEnded }
 
     /// What a request for media is answered with.
     enum Media: Sendable {
@@ -29,14 +31,17 @@ actor LiveStream {
     private var waiting: [CheckedContinuation<Void, Never>] = []
     private var isDiscontinuous = false
     private var hasEnded = false
+    /// When something was asked for last, monotonic, nanoseconds.
+    private var askedNanoseconds: Int64
 
     init(_ source: String, hub: LiveHub, firstSequence: UInt64) {
         self.hub = hub
         watcher = LiveWatcher(sources: [source]) { _ in true }
         gatherer = PartGatherer(timing, firstSequence: firstSequence)
+        askedNanoseconds = SystemClock.monotonic.nowNanoseconds
     }
 
-    /// Takes in what comes until ``stop()``.
+    /// Takes in what comes until ``stop()``, or until nobody has asked for anything for a while.
     func run() async {
         guard hub.start(watcher) else {
             hasEnded = true
@@ -47,6 +52,8 @@ actor LiveStream {
             if frames.isEmpty { break }
             for frame in frames { take(frame) }
             wake()
+            let now = SystemClock.monotonic.nowNanoseconds
+            if now - askedNanoseconds > Self.idleNanoseconds { stop() }
         }
         hasEnded = true
         wake()
@@ -116,7 +123,8 @@ actor LiveStream {
     /// The playlist; waits for what is asked for.
     /// - Throws: 400 for what is too far ahead, 503 when it does not come in time.
     func text(_ request: LiveRequest, now: @Sendable () -> Int64) async throws(Problem) -> String {
-        let deadline = now().clampedAdding(timing.patienceNanoseconds)
+        askedNanoseconds = now()
+        let deadline = askedNanoseconds.clampedAdding(timing.patienceNanoseconds)
         while true {
             if let playlist {
                 switch playlist.answer(request) {
@@ -135,7 +143,8 @@ actor LiveStream {
 
     /// The bytes of a resource; waits for the part that comes next.
     func media(_ resource: LiveResource, now: @Sendable () -> Int64) async -> Media {
-        let deadline = now().clampedAdding(timing.patienceNanoseconds)
+        askedNanoseconds = now()
+        let deadline = askedNanoseconds.clampedAdding(timing.patienceNanoseconds)
         while true {
             switch resource {
             case .initialization(let number):
@@ -170,12 +179,12 @@ actor LiveStreams {
         firstSequence = UInt64(clamping: nowUTCNanoseconds / 1_000_000_000)
     }
 
-    func stream(_ source: String, now: Int64) throws(Problem) -> LiveStream {
+    func stream(_ source: String, now: Int64) async throws(Problem) -> LiveStream {
         for (name, entry) in streams where now - entry.used > LiveStream.idleNanoseconds {
             entry.stream.stop()
             streams[name] = nil
         }
-        if let known = streams[source] {
+        if let known = streams[source], await !known.stream.isOver {
             streams[source]?.used = now
             return known.stream
         }

@@ -1,4 +1,5 @@
 import Archive
+import Encoding
 import Glibc
 import HTTPTypes
 import Hummingbird
@@ -35,6 +36,8 @@ package struct ViewerServer: Sendable {
     private let logger: Logger
 
     package init(_ settings: ViewerSettings, logger: Logger) throws(ViewerError) {
+        // What the libraries say while they encode is nobody's concern.
+        CodecLibrary.keepOffTerminal()
         self.settings = settings
         self.logger = logger
         site = ViewerSite(

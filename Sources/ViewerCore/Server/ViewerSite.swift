@@ -44,6 +44,7 @@ final class ViewerSite: Sendable {
         case is Problem: return error
         case let error as LibraryError:
             switch error {
+            case .noArchive: return Problem(.serviceUnavailable, "there is no archive yet")
             case .noCatalog: return Problem(.serviceUnavailable, "the catalog is being rebuilt")
             default: return Problem(.notFound, "\(error)")
             }

@@ -1,0 +1,101 @@
+import Foundation
+
+/// A stage's archive that a viewer serves, as curl sees it.
+struct ServedArchive: Sendable {
+    /// What was answered.
+    struct Answer: Sendable {
+        var status: Int
+        var body: Data
+
+        /// The body as text.
+        var text: String { String(decoding: body, as: UTF8.self) }
+    }
+
+    /// `http://127.0.0.1:PORT`
+    let address: String
+    private let stage: Stage
+
+    /// Starts a viewer, at any port that is free.
+    init(on stage: Stage, _ arguments: String...) async throws {
+        let viewer = try stage.start(
+            .viewer, ["--archive", stage.archive, "--listen", "127.0.0.1:0"] + arguments)
+        try await viewer.says("watch at ")
+        let line = try viewer.complaints.firstMatch(
+            of: /watch at (https?:\/\/127\.0\.0\.1:[0-9]+)\//)
+        guard let line else {
+            throw StageFailure(description: "\(viewer.name) does not say at which port it is")
+        }
+        address = String(line.1)
+        self.stage = stage
+    }
+
+    /// Asks for something; options are curl's.
+    func get(_ path: String, _ options: String...) async throws -> Answer {
+        try await ask(path, options)
+    }
+
+    /// Asks for something; options are curl's.
+    func ask(_ path: String, _ options: [String]) async throws -> Answer {
+        // Behind the body comes a line with the status.
+        let outcome = try await start(
+            path, ["--max-time", "60", "--write-out", "\n%{http_code}"] + options
+        ).succeeds()
+        let output = outcome.outputData
+        guard let end = output.lastIndex(of: UInt8(ascii: "\n")),
+            let status = Int(String(decoding: output[(end + 1)...], as: UTF8.self))
+        else {
+            throw StageFailure(description: "curl says no status of \(path)")
+        }
+        return Answer(status: status, body: Data(output[..<end]))
+    }
+
+    /// Sends JSON, as a page of the viewer's own does.
+    func post(_ path: String, _ json: String, _ options: String...) async throws -> Answer {
+        try await ask(
+            path,
+            ["--header", "Origin: \(address)", "--header", "Content-Type: application/json"]
+                + ["--data", json] + options)
+    }
+
+    /// What is answered, which must be JSON.
+    func json<Value: Decodable & Sendable>(
+        _ type: Value.Type, at path: String
+    ) async throws -> Value {
+        let answer = try await ask(path, [])
+        guard answer.status == 200 else {
+            throw StageFailure(description: "\(path): \(answer.status), \(answer.text)")
+        }
+        return try JSONDecoder().decode(type, from: answer.body)
+    }
+
+    /// Begins to write an answer that does not end into a file.
+    func follow(_ path: String, into file: URL) throws -> Running {
+        try start(path, ["--no-buffer", "--output", file.path])
+    }
+
+    /// Asks again and again until the answer is as it should be.
+    @discardableResult
+    func eventually(
+        _ what: String, _ path: String, _ options: String..., isSo: (Answer) -> Bool
+    ) async throws -> Answer {
+        let deadline = ContinuousClock.now + Running.patience
+        while true {
+            let answer = try await ask(path, options)
+            if isSo(answer) { return answer }
+            guard ContinuousClock.now < deadline else {
+                throw StageFailure(
+                    description: "waited too long until \(what): \(answer.status), \(answer.text)")
+            }
+            try await Task.sleep(for: .milliseconds(200))
+        }
+    }
+
+    private func start(_ path: String, _ options: [String]) throws -> Running {
+        guard let curl = Foreign.curl else {
+            throw StageFailure(description: "curl is not installed")
+        }
+        return try stage.start(
+            at: curl,
+            ["--silent", "--show-error", "--noproxy", "*"] + options + [address + path])
+    }
+}
