@@ -234,8 +234,10 @@ let package = Package(
         tests("Terminal", argumentParser, logging, "Terminal"),
         tests("Trust", "Messaging", "Trust", "Wire"),
         tests(
-            "ViewerCore", "Archive", "Library", "Media", "MP4", "TestRecordings", "TestSpools",
-            "ViewerCore", "Wire"),
+            "ViewerCore", .product(name: "Hummingbird", package: "hummingbird"),
+            .product(name: "HTTPTypes", package: "swift-http-types"),
+            .product(name: "NIOCore", package: "swift-nio"), "Archive", "ExportCore", "Library",
+            "Media", "MP4", "TestRecordings", "TestSpools", "ViewerCore", "Wire"),
         tests("Wire", protobuf, "Media", "Wire"),
         tests("Timing", "Media", "Timing"),
     ],

@@ -37,8 +37,8 @@ final class FeedPublisher {
         self.socket = socket
     }
 
-    /// Somebody has subscribed to anything.
-    var isWatched: Bool { !watched.topics.isEmpty }
+    /// Somebody has subscribed to media, which is not to wait.
+    var isWatched: Bool { watched.wantsMedia }
 
     /// Takes in who wants what.
     /// - Returns: whether anything has changed.

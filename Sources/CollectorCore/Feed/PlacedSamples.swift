@@ -18,6 +18,8 @@ struct PlacedSamples<Payload: Sendable>: Sendable {
 struct WatchedSources: Hashable, Sendable {
     /// What subscribers want messages to begin with (``FeedTopic``).
     private(set) var topics: Set<[UInt8]> = []
+    /// A subscription for each of a thousand sources, and a few besides.
+    private static let maximumTopics = 1_200
 
     /// Takes a subscription, or its end.
     /// - Parameter message: as a publisher receives it: 1 or 0, then the topic (ZMTP 3.1 §4.4.1).
@@ -25,12 +27,16 @@ struct WatchedSources: Hashable, Sendable {
     mutating func take(_ message: [UInt8]) -> Bool {
         let topic = Array(message.dropFirst())
         switch message.first {
-        case 1: topics.insert(topic)
+        case 1 where topics.count < Self.maximumTopics: topics.insert(topic)
+        case 1: break
         case 0: topics.remove(topic)
         default: return false
         }
         return true
     }
+
+    /// Whether anybody wants media of any source.
+    var wantsMedia: Bool { topics.contains { $0.first != UInt8(ascii: "@") } }
 
     func includes(_ source: String) -> Bool {
         guard !topics.isEmpty else { return false }

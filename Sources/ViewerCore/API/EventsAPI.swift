@@ -15,13 +15,16 @@ struct EventsAPI {
         headers[.contentType] = "text/event-stream"
         headers[.cacheControl] = "no-store"
         guard request.method != .head else { return Response(status: .ok, headers: headers) }
-        guard let listener = log.listen(after: last) else {
-            throw Problem(.serviceUnavailable, "too many are listening")
+        guard log.hasRoom else {
+            throw Problem(.serviceUnavailable, "too many are listening: try again")
         }
         let (log, rights) = (log, context.rights)
         return Response(
             status: .ok, headers: headers,
             body: ResponseBody { writer in
+                guard let listener = log.listen(after: last) else {
+                    return try await writer.finish(nil)
+                }
                 defer { log.stop(listener) }
                 try await writer.write(ByteBuffer(string: "retry: 2000\n\n"))
                 while true {
@@ -52,6 +55,8 @@ struct EventsAPI {
         do {
             var view = try SiteView(decoding: Array(json.utf8))
             view.sources.removeAll { !rights.mayRead($0.name) }
+            view.session = view.sources.isEmpty ? nil : view.session
+            view.omittedSources = 0
             return EventLog.line(try view.encoded())
         } catch {
             // Of another version: what is in it nobody knows here.

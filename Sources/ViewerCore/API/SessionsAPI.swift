@@ -64,6 +64,9 @@ struct SessionsAPI {
             await site.read { library in
                 var overview = try library.overview(of: name)
                 overview.sources.removeAll { !rights.mayRead($0.name) }
+                guard !overview.sources.isEmpty || rights.mayReadEverything else {
+                    throw Problem(.notFound, "no session of that name")
+                }
                 return overview
             })
     }

@@ -193,6 +193,7 @@ final class ExportQueue: Sendable {
             guard try FileSystem.freeBytes(directory).free < Self.reserveBytes else { return }
         } catch {
             logger.warning("\(error)")
+            return
         }
         state.withLock { state in
             state.isFull = true

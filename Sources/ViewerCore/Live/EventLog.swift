@@ -78,6 +78,8 @@ final class EventLog: Sendable {
     /// - Parameter first: larger than any number of a run before.
     init(first: UInt64) { state = Mutex(State(last: first)) }
 
+    /// One more can listen.
+    var hasRoom: Bool { state.withLock { $0.listeners.count < Self.maximumListeners } }
     var hasListeners: Bool { state.withLock { !$0.listeners.isEmpty } }
 
     /// Begins to listen.

@@ -1,3 +1,4 @@
+import Glibc
 import Logging
 import Media
 import Messaging
@@ -10,6 +11,8 @@ final class FeedSubscriber: Sendable {
     private static let beatNanoseconds: Int64 = 1_000_000_000
     /// Topic, header, media.
     private static let parts = 3
+    private static let messagesPerTurn = 1_000
+    private static let pauseMicroseconds: UInt32 = 1_000_000
     /// Messages that wait here: three seconds of 64 sources.
     private static let queuedMessages: Int32 = 2_000
 
@@ -35,10 +38,20 @@ final class FeedSubscriber: Sendable {
     func start() {
         hub.onChange { [wakeUp] in wakeUp.signal() }
         thread.start("feed") { [self] in
-            do {
-                try run()
-            } catch {
-                logger.error("live pictures are no longer received: \(error)")
+            var complaint: String?
+            while !isStopping.load(ordering: .acquiring) {
+                do {
+                    try run()
+                } catch {
+                    // Once for each reason; who waits for live pictures is told that the viewer is alive all the same.
+                    if complaint != "\(error)" {
+                        logger.error("live pictures cannot be received: \(error)")
+                    }
+                    complaint = "\(error)"
+                    hub.tick(now: SystemClock.monotonic.nowNanoseconds)
+                    log.add(EventLog.beat, json: "")
+                    usleep(Self.pauseMicroseconds)
+                }
             }
         }
     }
@@ -72,7 +85,9 @@ final class FeedSubscriber: Sendable {
             }
             subscribed = wanted
             let now = SystemClock.monotonic.nowNanoseconds
-            while let message = try socket.receive(maximumParts: Self.parts) {
+            // A flood does not keep from all else.
+            for _ in 0..<Self.messagesPerTurn {
+                guard let message = try socket.receive(maximumParts: Self.parts) else { break }
                 take(message, now: now)
             }
             if now >= nextBeat {

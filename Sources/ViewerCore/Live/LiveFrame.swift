@@ -47,6 +47,7 @@ struct LiveFrame: Sendable {
     }
 
     let content: Content
+    let kind: Header.Kind
     let source: String?
     let isMedia: Bool
     let beginsDecodable: Bool
@@ -64,6 +65,7 @@ struct LiveFrame: Sendable {
 
     private init(_ header: Header, _ content: Content, body: [UInt8] = []) {
         self.content = content
+        kind = header.type
         source = header.source
         isMedia = header.type == .media
         beginsDecodable = header.isKeyframe ?? false

@@ -67,6 +67,8 @@ final class LiveHub: Sendable {
             for (name, source) in state.sources where watcher.wants(name) {
                 frames.append(source.begin)
                 frames += source.group
+                // The group of now is not there: it begins with the next one.
+                if source.group.isEmpty { watcher.skip(name) }
             }
             // Nothing that comes now may overtake it.
             for frame in frames { watcher.take(frame) }
@@ -132,8 +134,11 @@ final class LiveHub: Sendable {
             }
             guard !source.isBroken else { return }
             let frame = LiveFrame(fragment)
-            source.group.append(frame)
-            source.groupBytes += frame.bytes.count
+            // Without its keyframe, the rest of a group is of no use to who comes later.
+            if fragment.beginsDecodable || !source.group.isEmpty {
+                source.group.append(frame)
+                source.groupBytes += frame.bytes.count
+            }
             if source.groupBytes > Self.groupBytes {
                 source.group = []
                 source.groupBytes = 0

@@ -30,6 +30,9 @@ actor LiveStream {
     private var parts: [PartAddress: (sequence: UInt64, bytes: [UInt8])] = [:]
     private var waiting: [CheckedContinuation<Void, Never>] = []
     private var isDiscontinuous = false
+    /// Fragments without pictures since the last with some.
+    private var soundAlone: [UInt8] = []
+    private static let maximumSoundBytes = 1 << 20
     private var hasEnded = false
     /// When something was asked for last, monotonic, nanoseconds.
     private var askedNanoseconds: Int64
@@ -43,7 +46,8 @@ actor LiveStream {
 
     /// Takes in what comes until ``stop()``, or until nobody has asked for anything for a while.
     func run() async {
-        guard hub.start(watcher) else {
+        defer { hub.stop(watcher) }
+        guard !hasEnded, hub.start(watcher) else {
             hasEnded = true
             return wake()
         }
@@ -75,8 +79,16 @@ actor LiveStream {
                     firstSequence: gatherer.nextSequence)
             }
         case .media(let fragment):
-            guard playlist != nil, let range = fragment.mainNanoseconds else { return }
-            var unit = LiveUnit(fragment.bytes, sizeBytes: fragment.bytes.count, nanoseconds: range)
+            guard playlist != nil else { return }
+            guard let range = fragment.mainNanoseconds else {
+                // Sound that came in a message of its own is part of what comes next.
+                guard soundAlone.count < Self.maximumSoundBytes else { return }
+                soundAlone += fragment.bytes
+                return
+            }
+            let bytes = soundAlone + fragment.bytes
+            soundAlone = []
+            var unit = LiveUnit(bytes, sizeBytes: bytes.count, nanoseconds: range)
             unit.isIndependent = fragment.beginsDecodable
             unit.initialization = initialization
             unit.isDiscontinuous = isDiscontinuous
@@ -150,6 +162,8 @@ actor LiveStream {
             case .initialization(let number):
                 return initializations[number].map { .bytes($0) } ?? .gone
             case .segment(let sequence):
+                // While it grows, a segment is not what it will be.
+                guard sequence < playlist?.nextName.sequence ?? 0 || hasEnded else { return .gone }
                 let own = parts.filter { $0.value.sequence == sequence }
                     .sorted { $0.key < $1.key }
                 return own.isEmpty ? .gone : .bytes(Array(own.flatMap(\.value.bytes)))
@@ -170,13 +184,16 @@ actor LiveStreams {
     private static let maximumStreams = 256
 
     private let hub: LiveHub
+    private let nowUTC: @Sendable () -> Int64
     private var streams: [String: (stream: LiveStream, used: Int64)] = [:]
-    /// Larger than in any run before: a player that was there goes on.
-    private let firstSequence: UInt64
 
-    init(hub: LiveHub, nowUTCNanoseconds: Int64) {
+    /// - Parameter nowUTC: nanoseconds since 1970.
+    init(
+        hub: LiveHub,
+        nowUTC: @escaping @Sendable () -> Int64 = { SystemClock.utc.nowNanoseconds }
+    ) {
         self.hub = hub
-        firstSequence = UInt64(clamping: nowUTCNanoseconds / 1_000_000_000)
+        self.nowUTC = nowUTC
     }
 
     func stream(_ source: String, now: Int64) async throws(Problem) -> LiveStream {
@@ -191,7 +208,9 @@ actor LiveStreams {
         guard streams.count < Self.maximumStreams else {
             throw Problem(.serviceUnavailable, "too many live sources are watched")
         }
-        let stream = LiveStream(source, hub: hub, firstSequence: firstSequence)
+        // Larger than any number of a stream before: a player that was there goes on. No segment is shorter than a second for long.
+        let first = UInt64(clamping: nowUTC() / 1_000_000_000)
+        let stream = LiveStream(source, hub: hub, firstSequence: first)
         streams[source] = (stream, now)
         Task { await stream.run() }
         return stream

@@ -5,6 +5,15 @@ final class LiveWatcher: Sendable {
     /// A second of sixteen cameras.
     static let capacityBytes = 8 << 20
 
+    /// Frames that wait, however small: minutes of sixteen cameras.
+    private static let maximumFrames = 20_000
+
+    /// What a frame that is no media says.
+    private struct Word: Hashable {
+        var kind: LiveFrame.Header.Kind
+        var source: String?
+    }
+
     private struct State {
         var frames: [LiveFrame] = []
         var bytes = 0
@@ -26,16 +35,28 @@ final class LiveWatcher: Sendable {
 
     func wants(_ source: String) -> Bool { sources?.contains(source) ?? true && mayRead(source) }
 
+    /// A source begins with its next keyframe.
+    func skip(_ source: String) { state.withLock { _ = $0.skipping.insert(source) } }
+
     /// Takes a frame of a source that it wants, or one of none.
     func take(_ frame: LiveFrame) {
-        let waiting = state.withLock { state -> CheckedContinuation<[LiveFrame], Never>? in
+        let woken = state.withLock {
+            state -> (CheckedContinuation<[LiveFrame], Never>, [LiveFrame])? in
             guard !state.hasEnded else { return nil }
             Self.append(frame, to: &state)
             guard let waiting = state.waiting, !state.frames.isEmpty else { return nil }
             state.waiting = nil
-            return waiting
+            return (waiting, Self.takeFrames(&state))
         }
-        waiting?.resume(returning: take())
+        if let (waiting, frames) = woken { waiting.resume(returning: frames) }
+    }
+
+    private static func takeFrames(_ state: inout State) -> [LiveFrame] {
+        defer {
+            state.frames.removeAll()
+            state.bytes = 0
+        }
+        return state.frames
     }
 
     private static func append(_ frame: LiveFrame, to state: inout State) {
@@ -45,11 +66,18 @@ final class LiveWatcher: Sendable {
             add(.skipped(source), to: &state)
         }
         add(frame, to: &state)
-        guard state.bytes > capacityBytes else { return }
-        // What says how media are coded is kept: it comes once.
+        guard state.bytes > capacityBytes || state.frames.count > maximumFrames else { return }
         let sources = state.frames.filter(\.isMedia).compactMap(\.source)
         state.skipping.formUnion(sources)
-        state.frames.removeAll(where: \.isMedia)
+        // What says how media are coded comes once: of that, and of all else, the newest of each source is kept.
+        var seen: Set<Word> = []
+        var kept: [LiveFrame] = []
+        for frame in state.frames.reversed() where !frame.isMedia {
+            if seen.insert(Word(kind: frame.kind, source: frame.source)).inserted {
+                kept.append(frame)
+            }
+        }
+        state.frames = kept.reversed()
         state.bytes = state.frames.reduce(0) { $0 + $1.bytes.count }
     }
 
@@ -58,26 +86,12 @@ final class LiveWatcher: Sendable {
         state.bytes += frame.bytes.count
     }
 
-    private func take() -> [LiveFrame] {
-        state.withLock { state in
-            defer {
-                state.frames.removeAll()
-                state.bytes = 0
-            }
-            return state.frames
-        }
-    }
-
     /// All frames since the last call; waits for one. Empty: it has ended.
     func next() async -> [LiveFrame] {
         await withCheckedContinuation { continuation in
             let frames = state.withLock { state -> [LiveFrame]? in
                 guard state.frames.isEmpty, !state.hasEnded else {
-                    defer {
-                        state.frames.removeAll()
-                        state.bytes = 0
-                    }
-                    return state.frames
+                    return Self.takeFrames(&state)
                 }
                 state.waiting = continuation
                 return nil

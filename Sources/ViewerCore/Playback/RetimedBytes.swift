@@ -38,10 +38,9 @@ final class RetimedBytes: VirtualFile {
                 count: Int(fragment.moof.upperBound - fragment.moof.lowerBound))
             for place in try DecodeTimes(of: moof, at: fragment.moof.lowerBound).places {
                 guard let kind = movie.tracks.first(where: { $0.id == place.trackID })?.kind,
-                    let first = fragment.runs.first(where: { $0.track == kind })?.samples.first,
-                    first.dts >= 0
+                    let first = fragment.runs.first(where: { $0.track == kind })?.samples.first
                 else { continue }
-                let ticks = UInt64(first.dts)
+                let ticks = UInt64(max(0, first.dts))
                 let bytes = (0..<place.sizeBytes).reversed().map {
                     UInt8(truncatingIfNeeded: ticks >> UInt64(8 * $0))
                 }

@@ -59,6 +59,12 @@ final class SourcePlaylist: Sendable {
             if hasChanged(state, opened) {
                 state = State(playlist: MediaPlaylist(kind, zero: zero))
             }
+            let present = Set(opened.map(\.file.path))
+            for (path, file) in state.files where file.cursor != nil && !present.contains(path) {
+                // It was growing, and is gone: nothing of it follows.
+                state.files[path]?.cursor = nil
+                state.segmentation.finishFile(file.index)
+            }
             for (file, recorded) in opened { try Self.read(file, recorded, &state) }
             if isFinished { state.segmentation.finish() }
             state.playlist.update(state.segmentation, gaps: gaps)

@@ -5,7 +5,7 @@ import Synchronization
 final class AsyncLimit: Sendable {
     private struct State {
         var free: Int
-        var waiting: [CheckedContinuation<Void, Never>] = []
+        var waiting: [CheckedContinuation<Bool, Never>] = []
     }
 
     private let state: Mutex<State>
@@ -27,31 +27,37 @@ final class AsyncLimit: Sendable {
 
     private func enter() async throws {
         let maximumWaiting = maximumWaiting
-        let isFull = state.withLock { state in
-            state.free == 0 && state.waiting.count >= maximumWaiting
-        }
-        if isFull { throw Problem(.serviceUnavailable, "too many requests: try again") }
-        await withCheckedContinuation { continuation in
-            let mayGo = state.withLock { state in
-                guard state.free > 0 else {
-                    state.waiting.append(continuation)
-                    return false
+        let isEntered = await withCheckedContinuation {
+            (continuation: CheckedContinuation<Bool, Never>) in
+            let answer = state.withLock { state -> Bool? in
+                if state.free > 0 {
+                    state.free -= 1
+                    return true
                 }
-                state.free -= 1
-                return true
+                guard state.waiting.count < maximumWaiting else { return false }
+                state.waiting.append(continuation)
+                return nil
             }
-            if mayGo { continuation.resume() }
+            if let answer { continuation.resume(returning: answer) }
+        }
+        guard isEntered else {
+            throw Problem(.serviceUnavailable, "too many requests: try again")
+        }
+        // Whoever asked may have gone while it waited.
+        guard !Task.isCancelled else {
+            leave()
+            throw CancellationError()
         }
     }
 
     private func leave() {
-        let next = state.withLock { state -> CheckedContinuation<Void, Never>? in
+        let next = state.withLock { state -> CheckedContinuation<Bool, Never>? in
             guard !state.waiting.isEmpty else {
                 state.free += 1
                 return nil
             }
             return state.waiting.removeFirst()
         }
-        next?.resume()
+        next?.resume(returning: true)
     }
 }

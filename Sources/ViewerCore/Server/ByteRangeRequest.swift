@@ -23,7 +23,7 @@ enum ByteRangeRequest: Hashable, Sendable {
             self = .whole
             return
         }
-        switch (Int64(words[0]), Int64(words[1])) {
+        switch (Self.number(words[0]), Self.number(words[1])) {
         case (let first?, let last?):
             guard first <= last else {
                 self = .whole
@@ -46,8 +46,13 @@ enum ByteRangeRequest: Hashable, Sendable {
                 ? .part(max(0, sizeBytes - count)..<sizeBytes) : .notSatisfiable
         case (nil, nil):
             // Empty, or larger than any file.
-            self = words.allSatisfy(\.isEmpty) ? .whole : .notSatisfiable
+            self = .whole
         }
+    }
+
+    /// Nil: empty. What no number holds is larger than any file.
+    private static func number(_ text: Substring) -> Int64? {
+        text.isEmpty ? nil : Int64(text) ?? .max
     }
 
     private static func isNumber(_ text: Substring) -> Bool {

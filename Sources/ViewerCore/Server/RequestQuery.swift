@@ -6,6 +6,8 @@ import Terminal
 struct RequestQuery {
     /// More than any address that we make.
     private static let maximumBytes = 4_096
+    /// A hundred and twenty years: no recording is as long, and sums of times do not overflow.
+    private static let maximumNanoseconds: Int64 = 4_000_000_000_000_000_000
 
     private let values: [String: String]
 
@@ -45,7 +47,8 @@ struct RequestQuery {
             switch byte {
             case UInt8(ascii: "+"): bytes.append(UInt8(ascii: " "))
             case UInt8(ascii: "%"):
-                guard rest.count >= 2,
+                // A sign is no digit.
+                guard rest.count >= 2, rest.first != UInt8(ascii: "+"),
                     let value = UInt8(String(Substring(rest.prefix(2))), radix: 16)
                 else { return nil }
                 rest = rest.dropFirst(2)
@@ -74,7 +77,14 @@ struct RequestQuery {
     static func moment(
         _ text: String?, _ name: String, zero: UTCTime
     ) throws(Problem) -> Int64? {
-        try point(text, name)?.sessionNanoseconds(zeroUTCNanoseconds: zero.nanoseconds)
+        guard
+            let moment = try point(text, name)?.sessionNanoseconds(
+                zeroUTCNanoseconds: zero.nanoseconds)
+        else { return nil }
+        guard (-maximumNanoseconds...maximumNanoseconds).contains(moment) else {
+            throw Problem(.badRequest, "'\(name)' is further away than any recording")
+        }
+        return moment
     }
 
     private func point(_ name: String) throws(Problem) -> TimelinePoint? {
@@ -94,7 +104,7 @@ struct RequestQuery {
 
     /// A moment of a session, nanoseconds from its zero.
     func moment(_ name: String, zero: UTCTime) throws(Problem) -> Int64? {
-        try point(name)?.sessionNanoseconds(zeroUTCNanoseconds: zero.nanoseconds)
+        try Self.moment(values[name], name, zero: zero)
     }
 
     /// An instant, nanoseconds since 1970 (UTC).

@@ -85,7 +85,7 @@ package struct ViewerServer: Sendable {
     package func run(ready: @escaping @Sendable (UInt16) -> Void) async throws {
         let router = ViewerRoutes(
             site: site, settings: settings, access: access, hub: hub, log: log, exports: exports,
-            streams: LiveStreams(hub: hub, nowUTCNanoseconds: SystemClock.utc.nowNanoseconds)
+            streams: LiveStreams(hub: hub)
         ).router()
         let application = Application(
             router: router, server: try builder(),

@@ -1,0 +1,82 @@
+import HTTPTypes
+import Media
+import Synchronization
+import Testing
+
+@testable import ViewerCore
+
+extension LiveStream {
+    /// The playlist; waits as long as it takes: its clock stands still.
+    func listed(_ request: LiveRequest = LiveRequest()) async throws -> String {
+        let start = SystemClock.monotonic.nowNanoseconds
+        return try await text(request, now: { start })
+    }
+
+    /// The playlist as soon as a part is in it.
+    func listed(part uri: String) async throws -> String {
+        while true {
+            let text = try await listed()
+            if text.hasPart(uri) { return text }
+            try await Task.sleep(for: .milliseconds(1))
+        }
+    }
+
+    /// The bytes of a resource; nil: it is not there.
+    func bytes(_ resource: LiveResource) async -> [UInt8]? {
+        let start = SystemClock.monotonic.nowNanoseconds
+        switch await media(resource, now: { start }) {
+        case .bytes(let bytes): return bytes
+        case .gone: return nil
+        }
+    }
+
+    func part(_ sequence: UInt64, _ part: Int) async -> [UInt8]? {
+        await bytes(.part(PartAddress(sequence: sequence, part: part)))
+    }
+
+    /// The bytes of a resource that has to be there.
+    func present(_ resource: LiveResource) async throws -> [UInt8] {
+        let found = await bytes(resource)
+        return try #require(found, "\(resource)")
+    }
+
+    /// The bytes of a part that has to be there.
+    func present(_ sequence: UInt64, _ part: Int) async throws -> [UInt8] {
+        try await present(.part(PartAddress(sequence: sequence, part: part)))
+    }
+
+    /// The status that a request is refused with; nil: it is not.
+    func refusal(_ request: LiveRequest) async throws -> Int? {
+        do {
+            _ = try await listed(request)
+            return nil
+        } catch let problem as Problem {
+            return problem.status.code
+        }
+    }
+}
+
+extension String {
+    /// Whether a playlist lists a part, and not only hints at it.
+    func hasPart(_ uri: String) -> Bool {
+        split(separator: "\n").contains {
+            $0.hasPrefix("#EXT-X-PART:") && $0.contains("URI=\"\(uri)\"")
+        }
+    }
+}
+
+extension LiveHub {
+    /// Waits until so many watch.
+    func reaches(watchers: Int) async throws {
+        while watcherCount != watchers { try await Task.sleep(for: .milliseconds(1)) }
+    }
+}
+
+/// A clock that goes on by hand.
+final class HandClock: Sendable {
+    private let state = Mutex(SystemClock.monotonic.nowNanoseconds)
+
+    var now: Int64 { state.withLock { $0 } }
+
+    func goOn(seconds: Int64) { state.withLock { $0 += seconds * 1_000_000_000 } }
+}

@@ -1,0 +1,152 @@
+import Archive
+import ExportCore
+import Library
+import TestRecordings
+import Testing
+
+@testable import ViewerCore
+
+/// Indices of movies that are kept between the requests of a player.
+@Suite struct MovieCacheTests {
+    /// What all indices may have together.
+    private static let capacityBytes = 256 << 20
+
+    private func movie(_ session: WrittenSession, from: Int64? = nil) throws -> VirtualMovie {
+        let recording = try RecordedSession(WrittenSession.name, in: session.layout)
+        return try VirtualMovie(
+            ExportRange(
+                source: try #require(recording.source("camera")), sessionZero: recording.zero,
+                startNanoseconds: from))
+    }
+
+    private func key(_ number: Int64?, state: String = "") -> MovieCache.Key {
+        MovieCache.Key(
+            session: WrittenSession.name, source: "camera", fromNanoseconds: number,
+            untilNanoseconds: nil, state: Digest(of: Array(state.utf8)))
+    }
+
+    @Test func `a movie is made once for each range and state of the source`() throws {
+        let session = try WrittenSession { _ in 0 }
+        let cache = MovieCache()
+        var made = 0
+        func get(_ key: MovieCache.Key) throws -> Digest {
+            try cache.movie(key) {
+                made += 1
+                return try movie(session, from: key.fromNanoseconds)
+            }.tag
+        }
+        let whole = try get(key(nil))
+        let again = try get(key(nil))
+        #expect(made == 1 && whole == again)
+        let part = try get(key(1_000_000_000))
+        #expect(made == 2 && part != whole)
+        _ = try get(key(nil, state: "retimed"))
+        #expect(made == 3)
+        let still = try get(key(1_000_000_000))
+        #expect(made == 3 && still == part)
+    }
+
+    @Test func `what cannot be made is not kept`() throws {
+        struct Failure: Error {}
+        let session = try WrittenSession { _ in 0 }
+        let cache = MovieCache()
+        for _ in 0..<2 {
+            #expect(throws: Failure.self) { try cache.movie(key(nil)) { throw Failure() } }
+        }
+        let movie = try movie(session)
+        let found = try cache.movie(key(nil)) { movie }
+        #expect(found.tag == movie.tag)
+    }
+
+    @Test func `the cache is bounded, and what was not asked for longest leaves first`() throws {
+        let session = try WrittenSession { _ in 0 }
+        let movie = try movie(session)
+        try #require(movie.memoryBytes > 1_000)
+        let cache = MovieCache()
+        var made = 0
+        func get(_ number: Int) throws {
+            _ = try cache.movie(key(Int64(number))) {
+                made += 1
+                return movie
+            }
+        }
+        let count = Self.capacityBytes / movie.memoryBytes + 3
+        for number in 0..<count {
+            try get(number)
+            // Asked for again and again.
+            try get(0)
+        }
+        #expect(made == count)
+        try get(0)
+        try get(count - 1)
+        #expect(made == count)
+        // The second that came is the first that left.
+        try get(1)
+        #expect(made == count + 1)
+    }
+}
+
+/// Small pictures that are kept.
+@Suite struct PictureCacheTests {
+    private static let capacityBytes = 64 << 20
+
+    private func key(_ number: Int64, width: Int = 160, revision: UInt32 = 0) -> PictureCache.Key {
+        PictureCache.Key(
+            session: "session", source: "camera", revision: revision, atNanoseconds: number,
+            width: width)
+    }
+
+    private func picture(_ number: Int64, sizeBytes: Int = 10) -> PictureCache.Picture {
+        PictureCache.Picture(
+            bytes: [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: sizeBytes),
+            atNanoseconds: number)
+    }
+
+    @Test func `a picture is found by all of its key`() {
+        let cache = PictureCache()
+        #expect(cache.picture(key(1)) == nil)
+        cache.keep(picture(1), for: key(1))
+        #expect(cache.picture(key(1))?.bytes == picture(1).bytes)
+        #expect(cache.picture(key(1))?.atNanoseconds == 1)
+        #expect(cache.picture(key(2)) == nil)
+        #expect(cache.picture(key(1, width: 320)) == nil)
+        #expect(cache.picture(key(1, revision: 7)) == nil)
+        var other = key(1)
+        other.source = "other"
+        #expect(cache.picture(other) == nil)
+    }
+
+    @Test func `who came first has made the picture`() {
+        let cache = PictureCache()
+        cache.keep(picture(1), for: key(1))
+        cache.keep(picture(2), for: key(1))
+        #expect(cache.picture(key(1))?.atNanoseconds == 1)
+    }
+
+    @Test func `the cache is bounded, and what was not asked for longest leaves first`() {
+        let cache = PictureCache()
+        let size = 4 << 20
+        let bytes = picture(0, sizeBytes: size).bytes
+        let count = Int64(Self.capacityBytes / size) + 1
+        for number in 0..<count {
+            #expect(cache.picture(key(number)) == nil)
+            cache.keep(
+                PictureCache.Picture(bytes: bytes, atNanoseconds: number), for: key(number))
+            // Asked for again and again.
+            #expect(cache.picture(key(0)) != nil)
+        }
+        let kept = (0..<count).filter { cache.picture(key($0)) != nil }
+        #expect(kept.count * size <= Self.capacityBytes)
+        #expect(kept.first == 0 && kept.last == count - 1)
+        // All others that are left came after those that are not.
+        let youngest = count - Int64(kept.count) + 1
+        #expect(Array(kept.dropFirst()) == Array(youngest..<count))
+    }
+
+    @Test func `a picture that would push out all others is not kept`() {
+        let cache = PictureCache()
+        cache.keep(picture(1), for: key(1))
+        cache.keep(picture(2, sizeBytes: Self.capacityBytes), for: key(2))
+        #expect(cache.picture(key(1)) != nil && cache.picture(key(2)) == nil)
+    }
+}
