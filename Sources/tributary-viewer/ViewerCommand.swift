@@ -95,7 +95,17 @@ struct ViewerCommand: ParsableCommand {
         }
     }
 
+    /// As many descriptors as the system allows: each viewer and each recorded file has one.
+    private static func raiseDescriptorLimit() {
+        var limit = rlimit()
+        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+        guard getrlimit(resource, &limit) == 0 else { return }
+        limit.rlim_cur = min(limit.rlim_max, 65_536)
+        setrlimit(resource, &limit)
+    }
+
     func run() throws {
+        Self.raiseDescriptorLimit()
         let console = Console()
         let threshold = LogThreshold(verbose: verbose)
         let logger = Logger(label: "viewer") { _ in

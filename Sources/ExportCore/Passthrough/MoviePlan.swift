@@ -87,7 +87,8 @@ struct MoviePlan<Storage: MovieStorage> {
         summary.closedNanoseconds = closer.closedNanoseconds
         for (track, presentation) in presented {
             let end = try rescale(presentation.end, from: track.timescale, to: .nanoseconds)
-            summary.durationNanoseconds = max(summary.durationNanoseconds, end.clampedSubtracting(zero))
+            summary.durationNanoseconds = max(
+                summary.durationNanoseconds, end.clampedSubtracting(zero))
         }
         return Result(movie: movie, tracks: presented, start: start, summary: summary)
     }

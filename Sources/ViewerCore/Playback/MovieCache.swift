@@ -8,6 +8,8 @@ import Synchronization
 final class MovieCache: Sendable {
     /// All indices together, bytes.
     private static let capacityBytes = 256 << 20
+    /// Each keeps its files open, two for a short clip.
+    private static let maximumMovies = 128
 
     /// What a movie was made of.
     struct Key: Hashable, Sendable {
@@ -49,7 +51,7 @@ final class MovieCache: Sendable {
             }
             state.bytes += movie.memoryBytes
             state.entries[key] = Entry(movie: movie, used: state.clock)
-            while state.bytes > Self.capacityBytes,
+            while state.bytes > Self.capacityBytes || state.entries.count > Self.maximumMovies,
                 let oldest = state.entries.min(by: { $0.value.used < $1.value.used })
             {
                 state.bytes -= oldest.value.movie.memoryBytes

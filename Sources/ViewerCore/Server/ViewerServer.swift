@@ -117,7 +117,10 @@ package struct ViewerServer: Sendable {
 
     private static func temporaryDirectory() -> String {
         let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
-        return "\(parent)/tributary-viewer-\(getpid())"
+        // Of a name that nobody can know before, and nobody else may open.
+        var template = Array("\(parent)/tributary-viewer-XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else { return "\(parent)/tributary-viewer-\(getpid())" }
+        return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
     private func builder() throws -> HTTPServerBuilder {
