@@ -4,8 +4,8 @@ import Media
 /// Divides one source's recording into media segments while it grows.
 ///
 /// A segment begins with a fragment with which decoding can begin, and ends before the next such fragment: a segment that
-/// begins between keyframes breaks players of growing playlists. Short groups are joined (``GroupJoining``). What precedes a
-/// file's first keyframe is left out. The last group of a file that grows is left out until its end is known.
+/// begins between keyframes breaks players of growing playlists. Short groups are joined (``GroupJoining``). Sound
+/// that precedes a file's first keyframe belongs to its first segment; pictures that precede it are left out. The last group of a file that grows is left out until its end is known.
 ///
 /// Segments that are listed never change. Sound of a file can arrive after the next file has begun, so the segments of a file
 /// wait until all files before it are finished.
@@ -101,6 +101,8 @@ private struct FileSegmentation: Sendable {
     private var joining = GroupJoining(targetNanoseconds: MediaSegmentation.targetNanoseconds)
     private var ready: [MediaSegment] = []
     private var pending: PendingSegment?
+    /// Sound that has come before the first picture: where it begins in the file, and when.
+    private var leading: (offset: Int64, startNanoseconds: Int64)?
 
     init(_ file: Int, originNanoseconds: Int64) {
         self.file = file
@@ -115,11 +117,7 @@ private struct FileSegmentation: Sendable {
     mutating func append(_ fragment: FragmentSummary) {
         guard !isFinished else { return }
         guard var segment = pending else {
-            if let start = fragment.decodableFromNanoseconds {
-                // What is presented before the file begins is only decoded.
-                pending = PendingSegment(
-                    fragment, start: max(start, originNanoseconds), followsGap: false)
-            }
+            begin(with: fragment)
             return
         }
         guard fragment.range.lowerBound >= segment.range.upperBound else { return }
@@ -142,6 +140,23 @@ private struct FileSegmentation: Sendable {
             segment.groupStartNanoseconds = start
         }
         segment.extend(by: fragment)
+        pending = segment
+    }
+
+    /// Looks for the file's first keyframe.
+    private mutating func begin(with fragment: FragmentSummary) {
+        guard let keyframe = fragment.decodableFromNanoseconds else {
+            if let start = fragment.soundAloneFromNanoseconds {
+                leading = leading ?? (fragment.range.lowerBound, start)
+            } else {
+                leading = nil
+            }
+            return
+        }
+        // What is presented before the file begins is only decoded.
+        let start = max(min(keyframe, leading?.startNanoseconds ?? keyframe), originNanoseconds)
+        var segment = PendingSegment(fragment, start: start, followsGap: false)
+        if let leading { segment.begin(at: leading.offset) }
         pending = segment
     }
 
@@ -199,6 +214,11 @@ private struct PendingSegment: Sendable {
         let main = mainEndNanoseconds ?? startNanoseconds
         let last = max(main, lastEndNanoseconds ?? main)
         return last.clampedSubtracting(main) > MediaSegmentation.gapNanoseconds ? last : main
+    }
+
+    /// What precedes the first fragment in the file is part of the segment.
+    mutating func begin(at offset: Int64) {
+        range = min(offset, range.lowerBound)..<range.upperBound
     }
 
     mutating func extend(by fragment: FragmentSummary) {

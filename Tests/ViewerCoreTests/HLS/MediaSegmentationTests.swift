@@ -83,6 +83,33 @@ import ViewerCore
         #expect(found.segments.count == 1 && found.files.count == 2)
     }
 
+    @Test func `sound that precedes the first picture is part of the first segment`() {
+        var fragments = WrittenFragments()
+        fragments.addSound(0...0.3)
+        fragments.addSound(0.3...0.7)
+        fragments.add(0.7...1, isKey: true)
+        fragments.add(1...2, isKey: false)
+        var found = MediaSegmentation()
+        found.add(fragments, name: "a")
+        #expect(found.starts == [0] && found.seconds == [2])
+        #expect(found.segments[0].range == 1_187..<5_187)
+        // Pictures in between that cannot be decoded would be shown.
+        var broken = WrittenFragments()
+        broken.addSound(5...5.3)
+        broken.add(5.3...6, isKey: false)
+        broken.addSound(5.9...6)
+        broken.add(6...7, isKey: true)
+        found.add(broken, name: "b", origin: 5)
+        #expect(found.starts == [0, 5.9])
+        #expect(found.segments[1].range == 3_187..<5_187)
+        // Of sound without a picture there is no segment.
+        var sound = WrittenFragments()
+        sound.addSound(8...9)
+        found.add(sound, name: "c", origin: 8)
+        found.finish()
+        #expect(found.segments.count == 2)
+    }
+
     @Test func `what is only there to be decoded begins a segment, and takes no time`() {
         var fragments = WrittenFragments()
         fragments.addHidden(keyAt: -3)

@@ -42,6 +42,16 @@ struct WrittenFragments {
         offset += 1_000
     }
 
+    /// Appends a fragment with nothing but sound.
+    mutating func addSound(_ seconds: ClosedRange<Double>) {
+        fragments.append(
+            FragmentSummary(
+                range: offset..<offset + 1_000, mainEndNanoseconds: nil,
+                lastEndNanoseconds: nanoseconds(seconds.upperBound), decodableFromNanoseconds: nil,
+                soundAloneFromNanoseconds: nanoseconds(seconds.lowerBound)))
+        offset += 1_000
+    }
+
     /// Fragments of a second each, with a keyframe at every so many.
     init(seconds: Range<Int> = 0..<0, keyEvery: Int = 1) {
         for second in seconds {
