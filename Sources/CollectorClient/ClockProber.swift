@@ -45,12 +45,20 @@ package struct ClockProber: Sendable {
     /// Later answers are ignored.
     private static let patienceNanoseconds: Int64 = 5_000_000_000
 
+    /// How long probes may stay unanswered before their connection is replaced; twice as long after each replacement.
+    private static let silenceNanoseconds: Int64 = 2_500_000_000
+    private static let silenceMaximumNanoseconds: Int64 = 60_000_000_000
+    /// Probes that have to stay unanswered before that.
+    private static let silentProbes = 3
+
     private let epoch: UInt32
     private let startedNanoseconds: Int64
     private var nextNanoseconds: Int64
     private var outstanding: Set<Int64> = []
     private var probes = 0
     private var answers = 0
+    /// Since when there has been no answer, how many probes were sent since, and how many connections were replaced.
+    private var silence: (sinceNanoseconds: Int64, probes: Int, replacements: Int)
     private var quickestNanoseconds: Int64?
     /// Computes what the collector will conclude from the burst's exchanges.
     private var estimator = ClockEstimator()
@@ -66,6 +74,18 @@ package struct ClockProber: Sendable {
         self.epoch = epoch
         startedNanoseconds = now
         nextNanoseconds = now
+        silence = (now, 0, 0)
+    }
+
+    /// Whether the connection for probes is to be replaced, because none of them has been answered for too long. The caller that
+    /// hears so replaces it.
+    package mutating func takeReplacement(now: Int64) -> Bool {
+        let patience = min(
+            Self.silenceNanoseconds << min(silence.replacements, 8), Self.silenceMaximumNanoseconds)
+        guard silence.probes >= Self.silentProbes, now - silence.sinceNanoseconds >= patience
+        else { return false }
+        silence = (now, 0, silence.replacements + 1)
+        return true
     }
 
     /// Whether the first estimate will not improve without waiting longer.
@@ -87,6 +107,7 @@ package struct ClockProber: Sendable {
     package mutating func probe(now: Int64) -> ClockProbe? {
         guard now >= nextNanoseconds else { return nil }
         nextNanoseconds = now + pause(now: now)
+        silence.probes += 1
         outstanding = outstanding.filter { now - $0 < Self.patienceNanoseconds }
         outstanding.insert(now)
         return ClockProbe(t1: now)
@@ -120,6 +141,7 @@ package struct ClockProber: Sendable {
     package mutating func finish(_ reply: ClockReply, receivedAt now: Int64) -> ReportedExchange? {
         guard outstanding.remove(reply.t1) != nil else { return nil }
         answers += 1
+        silence = (now, 0, 0)
         let roundTrip = now - reply.t1 - (reply.t3 - reply.t2)
         roundTripNanoseconds = roundTrip
         quickestNanoseconds = min(quickestNanoseconds ?? roundTrip, roundTrip)

@@ -7,9 +7,12 @@ import Wire
 package struct LinkConnection: ~Copyable {
     private let data: Socket
     /// Nil if no probes are sent: a collector closes and logs connections that stay silent.
-    private let clock: Socket?
+    private var clock: Socket?
     private let monitor: ConnectionMonitor
     private var poller = Poller()
+    private let endpoint: String
+    private let security: SocketSecurity
+    private let wakeUp: WakeUp
 
     /// - Parameters:
     ///   - asksForTime: whether clock probes will be sent.
@@ -26,16 +29,29 @@ package struct LinkConnection: ~Copyable {
         let clock: Socket? =
             asksForTime ? try Self.clock(of: endpoint, security, in: context) : nil
         try data.connect(endpoint)
-        _ = poller.add(data)
-        switch clock {
-        case let clock?: _ = poller.add(clock)
-        case nil: break
-        }
-        _ = poller.add(monitor)
-        _ = poller.add(descriptor: wakeUp.descriptor)
         self.data = data
         self.monitor = monitor
         self.clock = clock
+        self.endpoint = endpoint
+        self.security = security
+        self.wakeUp = wakeUp
+        pollAnew()
+    }
+
+    /// Replaces the socket for clock probes. libzmq does not connect again after a refusal: if the box's key was authorised between
+    /// the handshakes of the two sockets, the clock's stays without a connection for good. Other pollers that watch this connection
+    /// have to be built anew.
+    package mutating func renewClock(in context: Context) throws(MessagingError) {
+        guard clock != nil else { return }
+        clock = try Self.clock(of: endpoint, security, in: context)
+        pollAnew()
+    }
+
+    private mutating func pollAnew() {
+        var poller = Poller()
+        watch(in: &poller)
+        _ = poller.add(descriptor: wakeUp.descriptor)
+        self.poller = poller
     }
 
     private static var dataOptions: SocketOptions {

@@ -128,7 +128,11 @@ final class ReplayLine {
         case .done, .failed:
             defer { connection = nil }
             return connection != nil
-        case .connecting, .probing, .greeted:
+        case .probing, .greeted:
+            guard isLive, prober.takeReplacement(now: now) else { return false }
+            try connection?.renewClock(in: context)
+            return true
+        case .connecting:
             return false
         }
     }

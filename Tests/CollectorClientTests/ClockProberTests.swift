@@ -114,4 +114,27 @@ import Wire
         #expect(prober.finish(ClockReply(t1: 0, t2: 1, t3: 2), receivedAt: 9)?.t4 == 9)
         #expect(prober.finish(ClockReply(t1: 0, t2: 1, t3: 2), receivedAt: 9) == nil)
     }
+
+    /// When connections for probes are replaced, milliseconds.
+    private func replacements(answeredUntil end: Int64, duration: Int64) -> [Int64] {
+        var prober = ClockProber(epoch: 1, now: 0)
+        var replaced: [Int64] = []
+        for now in stride(from: Int64(0), to: duration * millisecond, by: Int(millisecond)) {
+            if prober.takeReplacement(now: now) { replaced.append(now / millisecond) }
+            if let probe = prober.probe(now: now), now < end * millisecond {
+                let reply = ClockReply(t1: probe.t1, t2: 5, t3: 6)
+                _ = prober.finish(reply, receivedAt: now)
+            }
+        }
+        return replaced
+    }
+
+    @Test func `a connection whose probes stay unanswered is replaced, more and more rarely`() {
+        #expect(replacements(answeredUntil: 60_000, duration: 60_000) == [])
+        #expect(
+            replacements(answeredUntil: 0, duration: 60_000) == [2_500, 7_500, 17_500, 37_500])
+        let later = replacements(answeredUntil: 20_000, duration: 60_000)
+        #expect(later.first.map { (22_500...27_000).contains($0) } == true)
+        #expect(later.count < 5)
+    }
 }

@@ -41,7 +41,7 @@ import Testing
     {
         let alerts = try text("monitoring/alerts.yaml").matches(of: /alert: ([A-Za-z]+)/)
             .map { String($0.1) }
-        let headings = try text("README.md").matches(of: /\n### ([A-Za-z]+)\n/)
+        let headings = try text("README.md").matches(of: /\n### (Tributary[A-Za-z]+)\n/)
             .map { String($0.1) }
         #expect(Set(alerts).count == alerts.count)
         #expect(alerts.sorted() == headings.sorted())

@@ -105,7 +105,7 @@ struct UplinkLoop {
             try takeEvents(connection)
             try takeMessages(connection)
             takeIn(now: MonotonicClock().nowNanoseconds)
-            try sendProbes(connection)
+            try sendProbes(&connection, in: context)
             if case .pausing = phase { outgoing.removeAll() }
             for (header, payload) in outgoing { try connection.send(header, payload) }
             outgoing.removeAll(keepingCapacity: true)
@@ -283,7 +283,7 @@ extension UplinkLoop {
     }
 
     private mutating func sendProbes(
-        _ connection: borrowing LinkConnection
+        _ connection: inout LinkConnection, in context: Context
     ) throws(MessagingError) {
         let now = MonotonicClock().nowNanoseconds
         switch phase {
@@ -293,6 +293,7 @@ extension UplinkLoop {
             phase = .greeted
             perform(backlog.connected(now: now))
         case .probing, .greeted:
+            if prober.takeReplacement(now: now) { try connection.renewClock(in: context) }
             if let probe = prober.probe(now: now) {
                 // One that cannot leave now is simply not made.
                 _ = try connection.sendProbe(WireMessage.clockProbe(probe).encoded())

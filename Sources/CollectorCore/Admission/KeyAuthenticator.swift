@@ -170,19 +170,23 @@ final class KeyAuthenticator: Sendable {
         }
         let standing = standing(of: key)
         let reason: String
+        // A key that has a name is logged apart from whatever else its address tries.
+        var subject = request.address
         switch standing {
         case .authorized, .enrolling:
             return .admitted(userID: key.text)
         case .expired(let name):
+            subject = name
             reason = "the enrolment of \(name) has expired"
         case .revoked(let name):
             counters.add(.revokedKey)
+            subject = name
             reason = "the key of \(name) is revoked"
         case .unknown:
             counters.add(.unknownKey)
             reason = "its key is not authorised (use 'tributary keys authorize')"
         }
-        if let before = gate.pass(request.address, now: Instant.now().monotonic) {
+        if let before = gate.pass(subject, now: Instant.now().monotonic) {
             let more = before > 0 ? " (and \(before) refusals before)" : ""
             logger.warning(
                 "refused: \(reason)\(more)",
