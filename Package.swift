@@ -140,7 +140,8 @@ let package = Package(
             "AgentCore", crypto, logging, "Control", "Devices", "Encoding", "Media", "Messaging",
             "CollectorClient", "Spooling", "Threads", "Trust", "Wire"),
         library(
-            "CollectorCore", logging, "Archive", "CLinux", "Control", "Media", "Messaging",
+            "CollectorCore", logging, "Archive", "CLinux", "Control", "Library", "Media",
+            "Messaging",
             "Operations", "CollectorClient", "Terminal", "Threads", "Timing", "Trust", "Wire"),
         library(
             "ReplayCore", logging, "Archive", "CollectorClient", "Containers", "Library", "Media",
@@ -154,8 +155,9 @@ let package = Package(
         .target(
             name: "ViewerCore",
             dependencies: viewerServer + [
-                crypto, logging, "Archive", "CLinux", "Containers", "Encoding", "ExportCore",
-                "Library", "Media", "MP4", "Messaging", "Operations", "OperationsServer",
+                crypto, logging, "Archive", "CLinux", "Containers", "Control", "Encoding",
+                "ExportCore", "Library", "Media", "MP4", "Messaging", "Operations",
+                "OperationsServer",
                 "Terminal", "Threads", "Trust", "Wire",
             ], resources: [.embedInCode("Resources/openapi.yaml")], swiftSettings: settings),
 

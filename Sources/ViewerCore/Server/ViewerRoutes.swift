@@ -11,6 +11,7 @@ struct ViewerRoutes {
     let hub: LiveHub
     let log: EventLog
     let exports: ExportQueue
+    let commands: CollectorCommands
     let streams: LiveStreams
 
     func router() -> Router<ViewerContext> {
@@ -50,6 +51,11 @@ struct ViewerRoutes {
         get(api, "sessions/:session/sources/:source/gaps", sessions.gaps)
         get(api, "sessions/:session/sources/:source/media.mp4", media.movie)
         get(api, "sessions/:session/sources/:source/picture.jpg", media.picture)
+        let operators = OperatorAPI(site: site, commands: commands)
+        api.patch("sessions/:session", use: operators.edit)
+        api.delete("sessions/:session", use: operators.remove)
+        api.post("sessions/:session/stop", use: operators.stop)
+        api.post("sources/:source/commands", use: operators.command)
         let playlists = PlaylistAPI(site: site)
         let hls = router.group("hls")
         let live = LivePlaylistAPI(streams: streams)

@@ -33,6 +33,7 @@ package struct ViewerServer: Sendable {
     private let log: EventLog
     private let exports: ExportQueue
     private let feed: FeedSubscriber
+    private let commands: CollectorCommands
     private let logger: Logger
 
     package init(_ settings: ViewerSettings, logger: Logger) throws(ViewerError) {
@@ -45,6 +46,7 @@ package struct ViewerServer: Sendable {
         certificate = try settings.certificate.map { files throws(ViewerError) in
             try Certificate(files, logger: logger)
         }
+        commands = CollectorCommands(archive: settings.archive)
         log = EventLog(
             first: UInt64(clamping: SystemClock.utc.nowNanoseconds / 1_000_000))
         exports = ExportQueue(
@@ -85,7 +87,7 @@ package struct ViewerServer: Sendable {
     package func run(ready: @escaping @Sendable (UInt16) -> Void) async throws {
         let router = ViewerRoutes(
             site: site, settings: settings, access: access, hub: hub, log: log, exports: exports,
-            streams: LiveStreams(hub: hub)
+            commands: commands, streams: LiveStreams(hub: hub)
         ).router()
         let application = Application(
             router: router, server: try builder(),
@@ -113,6 +115,7 @@ package struct ViewerServer: Sendable {
             throw Self.reason(error, settings)
         }
         try await site.threads.stop()
+        try await commands.stop()
     }
 
     private static func temporaryDirectory() -> String {
