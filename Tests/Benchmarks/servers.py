@@ -45,7 +45,7 @@ class Stage(contextlib.ExitStack):
         return process, endpoint
 
     def load(self, endpoint, sources, seconds):
-        """Sends the clip as so many sources s0, s1, …"""
+        """Sends the clip as so many sources source0, source1, …"""
         return self.start([
             self.place.product("bench-load"), "--collector", endpoint, "--media", self.place.clip,
             "--sources", sources, "--seconds", seconds, "--unfinishable"])

@@ -78,10 +78,19 @@ def main():
             print(f"{part}: others used {busy:.0%} of the machine when it began.", flush=True)
         except (OSError, RuntimeError, subprocess.SubprocessError, http.client.HTTPException) as error:
             failures += 1
-            print(f"{part}: FAILED: {error}", flush=True)
+            print(f"{part}: FAILED: {error}", *last_words(directory), sep="\n  ", flush=True)
         finally:
             shutil.rmtree(directory, ignore_errors=True)
     return 1 if failures else 0
+
+
+def last_words(directory):
+    """What the children have said last."""
+    try:
+        with open(f"{directory}/errors.log") as log:
+            return log.read().splitlines()[-5:]
+    except OSError:
+        return []
 
 
 def listed(found):

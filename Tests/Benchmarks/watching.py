@@ -11,9 +11,11 @@ import readers
 import servers
 from shares import Table, percentile
 
+SOURCE = "source0"  # as bench-load calls its first
 WATCHERS = (0, 50, 200)
 COLLECTOR_WATCHERS = 50
 RECORDED = (1, 16)
+COLLECTOR_SHARE = 1.05
 # Until everybody has had the group of pictures that is kept, and goes at the pace of the source.
 SETTLE_SECONDS = 2
 BATCH_SECONDS = 0.1
@@ -27,8 +29,8 @@ def memory(bench):
         "memory of the viewer", {"total": "PSS, MB", "each": "for each, MB", "resident": "for each, RSS, MB"})
     devnull = servers.make_devnull(bench.directory)
     # Who is there and reads nothing is the worst case, not the usual one: there is no wish about it.
-    kinds = [("idle", "nobody", True, WATCHERS, 1), ("streaming", "s0", True, WATCHERS, 1),
-             ("stalled", "s0", False, (0, COLLECTOR_WATCHERS), None)]
+    kinds = [("idle", "nobody", True, WATCHERS, 1), ("streaming", SOURCE, True, WATCHERS, 1),
+             ("stalled", SOURCE, False, (0, COLLECTOR_WATCHERS), None)]
     for run in range(bench.options.runs):
         for kind, source, reads, counts, goal in kinds:
             with servers.Stage(bench.place, bench.directory) as stage:
@@ -36,7 +38,7 @@ def memory(bench):
                 _, endpoint = stage.collector(archive, devnull)
                 stage.load(endpoint, 1, 240)
                 viewer, port = stage.viewer(archive)
-                wait_for_live(port, "s0")
+                wait_for_live(port, SOURCE)
                 base = None
                 for count in counts:
                     with readers.Readers([readers.live_reader(port, source) for _ in range(count)], reads) as crowd:
@@ -83,17 +85,17 @@ def delivery(bench, devnull):
             _, endpoint = stage.collector(archive, devnull)
             stage.load(endpoint, 1, seconds)
             viewer, port = stage.viewer(archive)
-            wait_for_live(port, "s0")
+            wait_for_live(port, SOURCE)
             found["viewer"] = delivered(
-                bench, viewer, [readers.live_reader(port, "s0") for _ in range(count)], least)
+                bench, viewer, [readers.live_reader(port, SOURCE) for _ in range(count)], least)
         with servers.Stage(bench.place, bench.directory) as stage:
             port = servers.free_port()
             nginx = stage.nginx(program, [module], relay(port), [port])
             stage.start([*contenders.FFMPEG, "-re", "-stream_loop", "-1", "-i", bench.place.clip, "-t", seconds,
-                         "-c", "copy", "-f", "flv", f"rtmp://127.0.0.1:{port}/live/s0"])
+                         "-c", "copy", "-f", "flv", f"rtmp://127.0.0.1:{port}/live/{SOURCE}"])
             time.sleep(2)
             found["nginx-rtmp"] = delivered(
-                bench, nginx, [readers.rtmp_reader(port, "s0") for _ in range(count)], least)
+                bench, nginx, [readers.rtmp_reader(port, SOURCE) for _ in range(count)], least)
         table.add(f"{count} readers of one source, 4 Mbit/s", **found)
     return table
 
@@ -119,36 +121,41 @@ def delivered(bench, server, sockets, least_bytes):
 
 
 def collector(bench, devnull):
-    """CPU of the collector while one of its sources is watched, and while none is, in turns."""
+    """CPU of a collector with a source that is watched, and at the same time of an equal one that nobody watches."""
     table = Table("CPU of the collector, ms/s", {"watched": f"{COLLECTOR_WATCHERS} viewers of one source",
                                                  "unwatched": "unwatched"}, share=("watched", "unwatched"))
-    window = bench.options.seconds / 2
-    turns = 2
     for sources in RECORDED:
         for run in range(bench.options.runs):
             with servers.Stage(bench.place, bench.directory) as stage:
-                archive = f"{bench.directory}/collector-{sources}-{run}"
-                recorder, endpoint = stage.collector(archive, devnull)
-                stage.load(endpoint, sources, 240)
-                _, port = stage.viewer(archive)
-                wait_for_live(port, "s0")
+                sites = [recorded(bench, stage, f"{sources}-{run}-{name}", sources, devnull) for name in "ab"]
                 time.sleep(SETTLE_SECONDS + sources // 8)
                 found = {"watched": 0.0, "unwatched": 0.0}
-                for turn in range(2 * turns):
-                    # The first half in one order, the second in the other: what grows with time is in both.
-                    is_watched = turn in (1, 2)
-                    sockets = [readers.live_reader(port, "s0")
-                               for _ in range(COLLECTOR_WATCHERS if is_watched else 0)]
-                    with readers.Readers(sockets) as crowd:
+                # Two programs are not equally lucky with what they share the machine with: they change places.
+                for watched, unwatched in (sites, reversed(sites)):
+                    with readers.Readers([
+                            readers.live_reader(watched[1], SOURCE) for _ in range(COLLECTOR_WATCHERS)]) as crowd:
                         time.sleep(SETTLE_SECONDS)
-                        cpu, instant = recorder.cpu(), time.monotonic()
-                        time.sleep(window)
-                        rate = 1000 * (recorder.cpu() - cpu) / (time.monotonic() - instant)
-                    if crowd.ended:
-                        raise RuntimeError(f"{crowd.ended} viewers were disconnected")
-                    found["watched" if is_watched else "unwatched"] += rate / turns
-                table.add(f"{sources} recorded", 1.05, **found)
+                        before, instant = [site[0].cpu() for site in (watched, unwatched)], time.monotonic()
+                        time.sleep(bench.options.seconds)
+                        after, elapsed = [site[0].cpu() for site in (watched, unwatched)], time.monotonic() - instant
+                        flaws = crowd.flaws(1)
+                    if flaws:
+                        raise RuntimeError(f"the collector's viewers: {', '.join(flaws)}")
+                    for name, start, stop in zip(found, before, after):
+                        found[name] += 1000 * (stop - start) / elapsed / 2
+                table.add(f"{sources} recorded", COLLECTOR_SHARE, **found)
+    table.notes.append("Two equal collectors record at the same time, each with a viewer; one of them is watched.")
     return table
+
+
+def recorded(bench, stage, name, sources, devnull):
+    """A collector that records so many sources, and the port of its viewer."""
+    archive = f"{bench.directory}/collector-{name}"
+    process, endpoint = stage.collector(archive, devnull)
+    stage.load(endpoint, sources, 240)
+    _, port = stage.viewer(archive)
+    wait_for_live(port, SOURCE)
+    return process, port
 
 
 def lag(bench):
@@ -161,10 +168,10 @@ def lag(bench):
                 _, endpoint = stage.collector(archive)
                 stage.start([
                     bench.place.product("tributary-agent"), "--video", "test", "--audio", sound, "--size", "640x360",
-                    "--video-bitrate", "1M", "--source", "s0", "--collector", endpoint, "--spool", "none",
+                    "--video-bitrate", "1M", "--source", SOURCE, "--collector", endpoint, "--spool", "none",
                     "--control-socket", "none"])
                 _, port = stage.viewer(archive)
-                wait_for_live(port, "s0")
+                wait_for_live(port, SOURCE)
                 oldest, newest, collected = frame_lags(port, bench.options.seconds)
                 goal = ("most", 1000 * LAG_SECONDS)
                 add(table, f"/api/v1/live, {name}: oldest sample of a frame", goal, oldest)
@@ -219,7 +226,7 @@ def frame_lags(port, seconds):
     """Seconds from the capture of each frame's oldest sample, from the end of its newest, and as its header says."""
     lags = ([], [], [])
     zero, begin = None, time.monotonic() + SETTLE_SECONDS
-    for header, arrival in live_frames(port, "s0"):
+    for header, arrival in live_frames(port, SOURCE):
         if header["type"] == "begin":
             zero = utc(header["zero"])
         # The first are of the group of pictures that was kept.
@@ -235,7 +242,7 @@ def frame_lags(port, seconds):
 
 def part_lags(port, seconds):
     """Seconds from the end of each part, as the playlist dates it, until a player has it."""
-    base, lags = "/hls/live/s0/", []
+    base, lags = f"/hls/live/{SOURCE}/", []
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     try:
         parts = listed_parts(request(connection, f"{base}index.m3u8").read().decode())
