@@ -75,9 +75,7 @@ def imported(place, archive, path, rounds, segment):
     """An archive with a session of a file that is played so many times."""
     whole = f"{archive}.mkv"
     ffmpeg("-stream_loop", str(rounds - 1), "-i", path, "-c", "copy", whole)
-    subprocess.run(
-        [place.product("tributary"), "import", whole, "--source", "camera", "--archive", archive, "--at", START,
-         "--segment", segment], check=True, stdout=subprocess.DEVNULL)
+    tributary(place, "import", whole, "--source", "camera", "--archive", archive, "--at", START, "--segment", segment)
     os.unlink(whole)
     index(place, archive)
     return archive
@@ -85,8 +83,14 @@ def imported(place, archive, path, rounds, segment):
 
 def index(place, archive):
     """The catalog, which a collector keeps by itself."""
-    subprocess.run(
-        [place.product("tributary"), "index", "--archive", archive], check=True, stdout=subprocess.DEVNULL)
+    tributary(place, "index", "--archive", archive)
+
+
+def tributary(place, *words):
+    """Runs the tool; what it says is of interest only when it fails."""
+    outcome = subprocess.run([place.product("tributary"), *words], capture_output=True, text=True)
+    if outcome.returncode:
+        raise RuntimeError(f"tributary {words[0]}: {outcome.stderr.strip()[-300:]}")
 
 
 def media_files(archive):
