@@ -11,6 +11,8 @@ PROJECT = os.path.dirname(os.path.dirname(HERE))
 PRODUCTS = ("tributary-collector", "tributary-agent", "tributary", "bench-load")
 CLIP_SECONDS = 60
 RAW_SECONDS = 10
+PICTURE = ["-f", "lavfi", "-i", "testsrc2=size=1280x720:rate=30"]
+SOUND = ["-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000", "-ac", "2"]
 
 
 class Workplace:
@@ -38,7 +40,8 @@ class Workplace:
         need("gcc", "ffmpeg", "ffprobe")
         self.compile()
         self.fetch_nginx()
-        self.make_media()
+        self.make_clip()
+        self.make_raw()
         self.make_keys()
 
     def compile(self):
@@ -79,17 +82,18 @@ class Workplace:
             [self.product("tributary"), "keys", "list", "--json", "--keys", directory], text=True)
         return json.loads(listing)["publicKey"]
 
-    def make_media(self):
-        """A minute that was encoded, and ten seconds that were not: 31 and 416 MB."""
-        picture = ["-f", "lavfi", "-i", "testsrc2=size=1280x720:rate=30"]
-        sound = ["-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000", "-ac", "2"]
+    def make_clip(self):
+        """A minute that was encoded: 31 MB."""
         encoders = [
             "-pix_fmt", "yuv420p", "-c:v", "libx264", "-preset", "veryfast", "-bf", "0", "-g", "60",
             "-sc_threshold", "0", "-b:v", "4M", "-maxrate", "4M", "-bufsize", "4M",
             "-c:a", "aac", "-b:a", "128k"]
-        self.make(self.clip, [*picture, *sound, "-t", CLIP_SECONDS, *encoders, "-f", "mp4"])
+        self.make(self.clip, [*PICTURE, *SOUND, "-t", CLIP_SECONDS, *encoders, "-f", "mp4"])
+
+    def make_raw(self):
+        """Ten seconds that were not: 416 MB."""
         plain = ["-pix_fmt", "nv12", "-c:v", "rawvideo", "-c:a", "pcm_s16le"]
-        self.make(self.raw, [*picture, *sound, "-t", RAW_SECONDS, *plain, "-f", "nut"])
+        self.make(self.raw, [*PICTURE, *SOUND, "-t", RAW_SECONDS, *plain, "-f", "nut"])
 
     def make(self, path, arguments):
         if os.path.exists(path):
