@@ -6,6 +6,7 @@ import Operations
 /// What happens, as server-sent events (HTML, "Server-sent events"): the collector's status once a second, gaps, sources, sessions, segments.
 struct EventsAPI {
     let log: EventLog
+    let access: Access
 
     func listen(_ request: Request, _ context: ViewerContext) async throws -> Response {
         _ = try RequestQuery(request, [])
@@ -18,23 +19,36 @@ struct EventsAPI {
         guard log.hasRoom else {
             throw Problem(.serviceUnavailable, "too many are listening: try again")
         }
-        let (log, rights) = (log, context.rights)
+        let access = access
+        let pass = access.pass(context.credentials, context.rights, now: .now())
         return Response(
             status: .ok, headers: headers,
-            body: ResponseBody { writer in
-                guard let listener = log.listen(after: last) else {
-                    return try await writer.finish(nil)
-                }
-                defer { log.stop(listener) }
-                try await writer.write(ByteBuffer(string: "retry: 2000\n\n"))
-                while true {
-                    var text = ""
-                    for event in await listener.next() {
-                        text += Self.text(event, rights) ?? ": \n\n"
-                    }
-                    try await writer.write(ByteBuffer(string: text))
-                }
+            body: Self.body(log, after: last, rights: context.rights) {
+                access.isValid(pass, now: .now())
             })
+    }
+
+    /// What is told to one listener, until it goes.
+    /// - Parameter mayGoOn: asked once a second: people log out, and their rights change. Who then comes back hears what they may know now.
+    static func body(
+        _ log: EventLog, after last: UInt64?, rights: Rights,
+        while mayGoOn: @escaping @Sendable () -> Bool
+    ) -> ResponseBody {
+        ResponseBody { writer in
+            guard let listener = log.listen(after: last) else {
+                return try await writer.finish(nil)
+            }
+            defer { log.stop(listener) }
+            try await writer.write(ByteBuffer(string: "retry: 2000\n\n"))
+            while true {
+                let events = await listener.next()
+                if events.contains(where: { $0.name == EventLog.beat }), !mayGoOn() { break }
+                var text = ""
+                for event in events { text += Self.text(event, rights) ?? ": \n\n" }
+                try await writer.write(ByteBuffer(string: text))
+            }
+            try await writer.finish(nil)
+        }
     }
 
     /// An event as it is sent; nil: it is not this listener's.
