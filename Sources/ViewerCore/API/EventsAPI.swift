@@ -23,7 +23,7 @@ struct EventsAPI {
         let pass = access.pass(context.credentials, context.rights, now: .now())
         return Response(
             status: .ok, headers: headers,
-            body: Self.body(log, after: last, rights: context.rights) {
+            body: Self.body(log, after: last, for: context.identity, context.rights) {
                 access.isValid(pass, now: .now())
             })
     }
@@ -31,7 +31,7 @@ struct EventsAPI {
     /// What is told to one listener, until it goes.
     /// - Parameter mayGoOn: asked once a second: people log out, and their rights change. Who then comes back hears what they may know now.
     static func body(
-        _ log: EventLog, after last: UInt64?, rights: Rights,
+        _ log: EventLog, after last: UInt64?, for identity: Identity, _ rights: Rights,
         while mayGoOn: @escaping @Sendable () -> Bool
     ) -> ResponseBody {
         ResponseBody { writer in
@@ -44,7 +44,7 @@ struct EventsAPI {
                 let events = await listener.next()
                 if events.contains(where: { $0.name == EventLog.beat }), !mayGoOn() { break }
                 var text = ""
-                for event in events { text += Self.text(event, rights) ?? ": \n\n" }
+                for event in events { text += Self.text(event, identity, rights) ?? ": \n\n" }
                 try await writer.write(ByteBuffer(string: text))
             }
             try await writer.finish(nil)
@@ -52,16 +52,19 @@ struct EventsAPI {
     }
 
     /// An event as it is sent; nil: it is not this listener's.
-    private static func text(_ event: EventLog.Event, _ rights: Rights) -> String? {
-        guard event.name != EventLog.beat else { return nil }
-        guard event.sources.allSatisfy(rights.mayRead) else { return nil }
-        var json = event.json
-        if event.name == EventLog.status, !rights.mayReadEverything {
+    private static func text(
+        _ event: EventLog.Event, _ identity: Identity, _ rights: Rights
+    ) -> String? {
+        guard event.name != EventLog.beat, let told = event.told(to: identity, rights) else {
+            return nil
+        }
+        var json = told.json
+        if told.name == EventLog.status, !rights.mayReadEverything {
             guard let own = status(json, rights) else { return nil }
             json = own
         }
-        let id = event.name == EventLog.status ? "" : "id: \(event.number)\n"
-        return "\(id)event: \(event.name)\ndata: \(json)\n\n"
+        let id = told.name == EventLog.status ? "" : "id: \(told.number)\n"
+        return "\(id)event: \(told.name)\ndata: \(json)\n\n"
     }
 
     /// The status without other people's sources.
@@ -69,7 +72,7 @@ struct EventsAPI {
         do {
             var view = try SiteView(decoding: Array(json.utf8))
             view.sources.removeAll { !rights.mayRead($0.name) }
-            view.session = view.sources.isEmpty ? nil : view.session
+            if view.sources.isEmpty { (view.session, view.sessionSeconds) = (nil, nil) }
             view.omittedSources = 0
             return EventLog.line(try view.encoded())
         } catch {

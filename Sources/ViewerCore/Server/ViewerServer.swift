@@ -58,7 +58,9 @@ package struct ViewerServer: Sendable {
             directory: settings.exports ?? Self.temporaryDirectory(), logger: logger
         ) { [log] job in
             do {
-                log.add("job", sources: job.wish.sources, json: try ExportsAPI.event(job))
+                log.add(
+                    "job", for: .job(owner: job.owner, sources: job.wish.sources),
+                    json: try ExportsAPI.event(job))
             } catch {
                 logger.warning("a job cannot be told of: \(error)")
             }

@@ -43,7 +43,8 @@ import Testing
         let logOut = LiveEvent()
         let received = ReceivedBody()
         let answer = take(
-            EventsAPI.body(log, after: nil, rights: .everything) { !logOut.hasHappened }, received)
+            EventsAPI.body(log, after: nil, for: .nobody, .everything) { !logOut.hasHappened },
+            received)
         while !log.hasListeners { try await Task.sleep(for: .milliseconds(1)) }
         log.add("session", json: "{}")
         log.add(EventLog.beat, json: "")
