@@ -240,8 +240,9 @@ let package = Package(
         tests(
             "ViewerCore", .product(name: "Hummingbird", package: "hummingbird"),
             .product(name: "HTTPTypes", package: "swift-http-types"),
-            .product(name: "NIOCore", package: "swift-nio"), "Archive", "ExportCore", "Library",
-            "Media", "MP4", "TestRecordings", "TestSpools", "ViewerCore", "Wire"),
+            .product(name: "NIOCore", package: "swift-nio"), logging, "Archive", "Containers",
+            "ExportCore", "Library", "Media", "MP4", "TestRecordings", "TestSpools", "ViewerCore",
+            "Wire"),
         tests("Wire", protobuf, "Media", "Wire"),
         tests("Timing", "Media", "Timing"),
     ],

@@ -53,9 +53,10 @@ package struct ViewerServer: Sendable {
         }
         log = EventLog(
             first: UInt64(clamping: SystemClock.utc.nowNanoseconds / 1_000_000))
+        let work = ExportWork(archive: settings.archive, logger: logger)
         exports = ExportQueue(
-            archive: settings.archive,
-            directory: settings.exports ?? Self.temporaryDirectory(), logger: logger
+            directory: settings.exports ?? Self.temporaryDirectory(), logger: logger,
+            work: { try work.run($0, to: $1, $2) }
         ) { [log] job in
             do {
                 log.add(
