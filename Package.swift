@@ -38,6 +38,7 @@ let httpServer: [Target.Dependency] = [
     .product(name: "HTTPTypes", package: "swift-http-types"),
     .product(name: "NIOCore", package: "swift-nio"),
     .product(name: "NIOPosix", package: "swift-nio"),
+    .product(name: "NIOTLS", package: "swift-nio"),
     .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
 ]
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
@@ -222,7 +223,10 @@ let package = Package(
         tests("Messaging", "Messaging"),
         tests("MP4", "MP4", "Media"),
         tests("Operations", "Operations", "TestMetrics"),
-        tests("OperationsServer", logging, "Operations", "OperationsServer"),
+        tests(
+            "OperationsServer", logging, .product(name: "NIOCore", package: "swift-nio"),
+            .product(name: "NIOEmbedded", package: "swift-nio"),
+            .product(name: "NIOTLS", package: "swift-nio"), "Operations", "OperationsServer"),
         tests("CollectorClient", "CollectorClient", "Wire"),
         tests(
             "ReplayCore", crypto, "Archive", "Library", "Media", "Messaging", "ReplayCore",
@@ -238,8 +242,9 @@ let package = Package(
         tests(
             "ViewerCore", .product(name: "Hummingbird", package: "hummingbird"),
             .product(name: "HTTPTypes", package: "swift-http-types"),
-            .product(name: "NIOCore", package: "swift-nio"), "Archive", "ExportCore", "Library",
-            "Media", "MP4", "TestRecordings", "TestSpools", "ViewerCore", "Wire"),
+            .product(name: "NIOCore", package: "swift-nio"), logging, "Archive", "Containers",
+            "ExportCore", "Library", "Media", "MP4", "TestRecordings", "TestSpools", "ViewerCore",
+            "Wire"),
         tests("Wire", protobuf, "Media", "Wire"),
         tests("Timing", "Media", "Timing"),
     ],
