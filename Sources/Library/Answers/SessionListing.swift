@@ -1,4 +1,4 @@
-import Archive
+package import Archive
 
 /// A session in a list.
 package struct SessionListing: Encodable, Sendable {
