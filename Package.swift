@@ -38,6 +38,7 @@ let httpServer: [Target.Dependency] = [
     .product(name: "HTTPTypes", package: "swift-http-types"),
     .product(name: "NIOCore", package: "swift-nio"),
     .product(name: "NIOPosix", package: "swift-nio"),
+    .product(name: "NIOTLS", package: "swift-nio"),
     .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
 ]
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
@@ -140,7 +141,8 @@ let package = Package(
             "AgentCore", crypto, logging, "Control", "Devices", "Encoding", "Media", "Messaging",
             "CollectorClient", "Spooling", "Threads", "Trust", "Wire"),
         library(
-            "CollectorCore", logging, "Archive", "CLinux", "Control", "Media", "Messaging",
+            "CollectorCore", logging, "Archive", "CLinux", "Control", "Library", "Media",
+            "Messaging",
             "Operations", "CollectorClient", "Terminal", "Threads", "Timing", "Trust", "Wire"),
         library(
             "ReplayCore", logging, "Archive", "CollectorClient", "Containers", "Library", "Media",
@@ -154,8 +156,9 @@ let package = Package(
         .target(
             name: "ViewerCore",
             dependencies: viewerServer + [
-                crypto, logging, "Archive", "CLinux", "Containers", "Encoding", "ExportCore",
-                "Library", "Media", "MP4", "Messaging", "Operations", "OperationsServer",
+                crypto, logging, "Archive", "CLinux", "Containers", "Control", "Encoding",
+                "ExportCore", "Library", "Media", "MP4", "Messaging", "Operations",
+                "OperationsServer",
                 "Terminal", "Threads", "Trust", "Wire",
             ], resources: [.embedInCode("Resources/openapi.yaml")], swiftSettings: settings),
 
@@ -220,7 +223,10 @@ let package = Package(
         tests("Messaging", "Messaging"),
         tests("MP4", "MP4", "Media"),
         tests("Operations", "Operations", "TestMetrics"),
-        tests("OperationsServer", logging, "Operations", "OperationsServer"),
+        tests(
+            "OperationsServer", logging, .product(name: "NIOCore", package: "swift-nio"),
+            .product(name: "NIOEmbedded", package: "swift-nio"),
+            .product(name: "NIOTLS", package: "swift-nio"), "Operations", "OperationsServer"),
         tests("CollectorClient", "CollectorClient", "Wire"),
         tests(
             "ReplayCore", crypto, "Archive", "Library", "Media", "Messaging", "ReplayCore",
@@ -236,8 +242,9 @@ let package = Package(
         tests(
             "ViewerCore", .product(name: "Hummingbird", package: "hummingbird"),
             .product(name: "HTTPTypes", package: "swift-http-types"),
-            .product(name: "NIOCore", package: "swift-nio"), "Archive", "ExportCore", "Library",
-            "Media", "MP4", "TestRecordings", "TestSpools", "ViewerCore", "Wire"),
+            .product(name: "NIOCore", package: "swift-nio"), logging, "Archive", "Containers",
+            "ExportCore", "Library", "Media", "MP4", "TestRecordings", "TestSpools", "ViewerCore",
+            "Wire"),
         tests("Wire", protobuf, "Media", "Wire"),
         tests("Timing", "Media", "Timing"),
     ],

@@ -73,7 +73,7 @@ package final class Agent: Sendable {
             let control = try ControlServer { [desk, settings] in
                 guard let server = questions.withLock({ $0 }) else { return }
                 for question in server.takeQuestions() {
-                    Self.follow(question, of: server, desk: desk, source: settings.sourceName)
+                    Self.follow(question, desk: desk, source: settings.sourceName)
                 }
             }
             questions.withLock { $0 = control }
@@ -88,20 +88,17 @@ package final class Agent: Sendable {
     }
 
     private static func follow(
-        _ question: ControlServer.Question, of server: ControlServer, desk: CommandQueue,
-        source: String
+        _ question: ControlServer.Question, desk: CommandQueue, source: String
     ) {
         switch question.request.request {
         case .command(let request, let name) where name == nil || name == source:
             desk.submit(request, from: "a local command") { reply, payload in
-                server.answer(question, .report(reply, payload: payload))
+                question.answer(.report(reply, payload: payload))
             }
         case .command:
-            server.answer(
-                question, .failure(.malformed, "this agent sends the source \(source)"))
-        case .stopSession, .sessionChanged, .status, .unknown:
-            server.answer(
-                question, .failure(.unknownRequest, "unknown request"))
+            question.answer(.failure(.malformed, "this agent sends the source \(source)"))
+        case .stopSession, .sessionChanged, .changeSession, .status, .unknown:
+            question.answer(.failure(.unknownRequest, "unknown request"))
         }
     }
 

@@ -80,6 +80,8 @@ package final class Collector: Sendable {
         // Before other threads make files: while a socket is bound, the process has another file mode mask.
         let spine = Spine()
         var feed = openFeed(layout, spine)
+        let commands = try openCommands(layout, spine)
+        defer { commands?.stop() }
         let wakeUp = wakeUp
         let changeable = changeable
         let space = FreeSpace(
@@ -121,7 +123,8 @@ package final class Collector: Sendable {
         var loop = CollectorLoop(
             settings: settings, changeable: changeable, layout: layout, recovered: recovered,
             sessionNames: sessionNames, disk: disk, spine: spine,
-            catalog: catalog, space: space, control: control, meters: meters,
+            catalog: catalog, space: space, controls: [control] + (commands.map { [$0] } ?? []),
+            meters: meters,
             board: board, logger: logger, wantRoom: retention.hurry, report: report)
         loop.logListening(at: receiver.endpoint)
         var inbox = Inbox()
@@ -168,6 +171,27 @@ package final class Collector: Sendable {
             let advice =
                 error.isForLength ? ": give --archive a shorter path, perhaps a relative one" : ""
             throw .cannotControl(path: layout.control, reason: error.description + advice)
+        }
+    }
+
+    /// Opens the socket for commands from the archive's group, where they are wanted.
+    private func openCommands(
+        _ layout: ArchiveLayout, _ spine: Spine
+    ) throws(CollectorError) -> ControlServer? {
+        guard settings.takesGroupCommands else {
+            // One that an earlier collector left behind would look as if somebody listened.
+            unlink(layout.commands)
+            return nil
+        }
+        let editor = SessionEditor(layout: layout, spine: spine, logger: logger)
+        do throws(ControlSocketError) {
+            let commands = try ControlServer(
+                for: .group, answersAtOnce: { editor.answer(to: $0) }
+            ) { [wakeUp] in wakeUp.signal() }
+            try commands.start(at: layout.commands)
+            return commands
+        } catch {
+            throw .cannotControl(path: layout.commands, reason: error.description)
         }
     }
 

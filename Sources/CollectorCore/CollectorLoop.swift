@@ -25,7 +25,8 @@ struct CollectorLoop {
     /// Events of recordings, for the log and the metrics.
     private let spine: Spine
     private let journal = SpineListener([.sessions, .segments], capacity: 4_096)
-    private let control: ControlServer
+    /// Sockets for requests from this machine.
+    private let controls: [ControlServer]
     private let wantRoom: () -> Void
     private let space: FreeSpace
     private var stops = PendingStops()
@@ -52,7 +53,7 @@ struct CollectorLoop {
         settings: CollectorSettings, changeable: SharedSettings, layout: ArchiveLayout,
         recovered: RecoveredArchive, sessionNames: Set<String>,
         disk: DiskWriter<ReceivedPart>, spine: Spine, catalog: CatalogThread, space: FreeSpace,
-        control: ControlServer, meters: Meters,
+        controls: [ControlServer], meters: Meters,
         board: StatusBoard, logger: Logger, wantRoom: @escaping () -> Void,
         report: @escaping @Sendable (CollectorStatus) -> Void
     ) {
@@ -66,7 +67,7 @@ struct CollectorLoop {
         self.spine = spine
         spine.add(journal)
         self.space = space
-        self.control = control
+        self.controls = controls
         self.logger = logger
         self.report = report
         engine = CollectorEngine(
@@ -205,9 +206,9 @@ extension CollectorLoop {
         isStopping = true
     }
 
-    /// Answers requests from the control socket.
+    /// Answers requests from the control sockets.
     mutating func answerQuestions() {
-        for question in control.takeQuestions() {
+        for question in controls.flatMap({ $0.takeQuestions() }) {
             switch question.request.request {
             case .stopSession(let name):
                 stopSession(name, for: question)
@@ -215,11 +216,10 @@ extension CollectorLoop {
                 command(request, to: source, for: question)
             case .sessionChanged(let session):
                 spine.say([.sessionChanged(session)])
-                control.answer(question, .changeTold)
-            case .status, .unknown:
-                // The control thread answers the former itself.
-                control.answer(
-                    question,
+                question.answer(.changeTold)
+            case .status, .changeSession, .unknown:
+                // The control threads answer the first two themselves, where they are taken.
+                question.answer(
                     .failure(
                         .unknownRequest,
                         "this collector (\(settings.software)) does not support that request"))
@@ -232,7 +232,7 @@ extension CollectorLoop {
         _ request: CommandRequest, to source: String?, for question: ControlServer.Question
     ) {
         guard let source else {
-            control.answer(question, .failure(.malformed, "a command needs a source's name"))
+            question.answer(.failure(.malformed, "a command needs a source's name"))
             return
         }
         latestTicket += 1
@@ -245,14 +245,13 @@ extension CollectorLoop {
     private mutating func stopSession(_ name: String?, for question: ControlServer.Question) {
         let now = Instant.now()
         guard !isStopping else {
-            control.answer(question, .failure(.stopping, "the collector is already stopping"))
+            question.answer(.failure(.stopping, "the collector is already stopping"))
             return
         }
         guard let session = engine.recorder.session(at: now), name == nil || name == session.name
         else {
             let present = engine.recorder.sessionName.map { "; \($0) is being recorded" } ?? ""
-            control.answer(
-                question,
+            question.answer(
                 .failure(
                     .noSession,
                     name.map { "\($0) is not being recorded\(present)" }
@@ -297,13 +296,13 @@ extension CollectorLoop {
                 sessionsEnded += 1
             case .sessionFinished(let session):
                 for (question, reply) in stops.finished(session) {
-                    control.answer(question, reply)
+                    question.answer(reply)
                 }
             case .wantRoom:
                 wantRoom()
             case .report(let ticket, let reply, let payload):
                 if let question = commanders.removeValue(forKey: ticket) {
-                    control.answer(question, .report(reply, payload: payload))
+                    question.answer(.report(reply, payload: payload))
                 }
             case .enrol(let peer, let enrol):
                 enrolments.append((peer, enrol))

@@ -20,6 +20,8 @@ package struct CollectorSettings: Sendable {
     package var software: String
     /// The version alone, for monitoring.
     package var version = ""
+    /// Whether programs of the archive's group may stop sessions, command agents and change sessions.
+    package var takesGroupCommands = false
     /// File to which everything received is written too; nil: none.
     package var wireRecording: String?
     /// The keys that agents must authenticate with; nil: no authentication.

@@ -19,16 +19,21 @@ package struct ControlClient: Sendable {
     /// Who is asked, for people: "the collector".
     private let name: String
     private let isThere: @Sendable () throws -> Bool
+    private let mention: @Sendable (String) -> Void
 
     /// Looks whether the socket may be used.
     /// - Parameters:
     ///   - name: who is asked, for people.
+    ///   - mention: gets a line for people when the answer takes long.
     ///   - isThere: whether the program still runs: one that was killed will not answer.
     package init(
-        path: String, name: String, isThere: @escaping @Sendable () throws -> Bool
+        path: String, name: String,
+        mention: @escaping @Sendable (String) -> Void = { Program.complain($0) },
+        isThere: @escaping @Sendable () throws -> Bool
     ) throws {
         self.path = path
         self.name = name
+        self.mention = mention
         self.isThere = isThere
         // libzmq would go on trying in silence.
         guard access(path, W_OK) == 0 else {
@@ -46,6 +51,14 @@ package struct ControlClient: Sendable {
     /// Asks one thing, and waits for the answer.
     /// - Throws: ``Failure`` with one line, also when that is the answer.
     package func ask(_ request: ControlRequest.Request) throws -> ControlReply.Reply {
+        let reply = try reply(to: request)
+        if case .failure(_, let text) = reply { throw Failure(text) }
+        return reply
+    }
+
+    /// Asks one thing, and waits for the answer, which may be a failure.
+    /// - Throws: ``Failure`` with one line when there is no answer.
+    package func reply(to request: ControlRequest.Request) throws -> ControlReply.Reply {
         let question = ControlRequest(id: .random(in: 1 ... .max), request: request)
         let answer: ControlReply?
         do {
@@ -62,7 +75,6 @@ package struct ControlClient: Sendable {
                 "\(name) has not answered within \(Self.patienceMilliseconds / 1_000) s: see its "
                     + "log")
         }
-        if case .failure(_, let text) = answer.reply { throw Failure(text) }
         return answer.reply
     }
 
@@ -95,7 +107,7 @@ package struct ControlClient: Sendable {
             }
             if now() - asked >= Self.silenceMilliseconds, !hasMentioned {
                 hasMentioned = true
-                Program.complain("\(name) is still working on it; waiting")
+                mention("\(name) is still working on it; waiting")
             }
             if now() >= signAt {
                 signAt = now() + Self.signMilliseconds

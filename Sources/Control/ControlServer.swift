@@ -5,15 +5,37 @@ import Synchronization
 import Threads
 package import Wire
 
-/// Takes requests from people at a machine, over a socket that only the program's own user may open.
+/// Takes requests from people and programs on the same machine, over a socket that only its own user, or its group, may open.
 ///
 /// A thread of its own owns the socket and waits for requests; what they ask for is done by others, who find them here. A reply
 /// may come much later: a session is stopped when its files are final.
 package final class ControlServer: Sendable {
-    /// A request and who made it.
+    /// A request, who made it, and where.
     package struct Question: Sendable {
-        var peer: [UInt8]
-        package var request: ControlRequest
+        fileprivate let server: ControlServer
+        fileprivate let peer: [UInt8]
+        package let request: ControlRequest
+
+        /// Answers it.
+        package func answer(_ reply: ControlReply.Reply) {
+            server.send(ControlReply(id: request.id, reply: reply).encoded(), to: peer)
+        }
+    }
+
+    /// Who may open the socket.
+    package enum Audience: Sendable {
+        /// The program's own user.
+        case owner
+        /// Also the group that the socket's directory gives it, or the program's own.
+        case group
+
+        /// See umask(2).
+        fileprivate var mask: mode_t {
+            switch self {
+            case .owner: 0o177
+            case .group: 0o117
+            }
+        }
     }
 
     private struct Shared {
@@ -32,18 +54,22 @@ package final class ControlServer: Sendable {
     private let shared = Mutex(Shared())
     private let wakeUp: WakeUp
     private let thread = JoinableThread()
+    private let audience: Audience
     private let answersAtOnce: @Sendable (ControlRequest.Request) -> ControlReply.Reply?
     private let notify: @Sendable () -> Void
 
     /// - Parameters:
-    ///   - answersAtOnce: answers what needs nobody else, on the control thread; nil: it waits for ``answer(_:_:)``.
+    ///   - audience: who may open the socket.
+    ///   - answersAtOnce: answers what needs nobody else, on the control thread; nil: it waits for ``Question/answer(_:)``.
     ///   - notify: called on the control thread when there are questions.
     package init(
+        for audience: Audience = .owner,
         answersAtOnce: @escaping @Sendable (ControlRequest.Request) -> ControlReply.Reply? = { _ in
             nil
         },
         notify: @escaping @Sendable () -> Void
     ) throws(ControlSocketError) {
+        self.audience = audience
         self.answersAtOnce = answersAtOnce
         self.notify = notify
         do throws(MessagingError) {
@@ -65,7 +91,7 @@ package final class ControlServer: Sendable {
         thread.start("control") { [self] in
             var isBound = false
             do throws(MessagingError) {
-                let socket = try Self.bind(path)
+                let socket = try Self.bind(path, for: audience)
                 isBound = true
                 started.signal()
                 try serve(socket)
@@ -96,21 +122,21 @@ package final class ControlServer: Sendable {
         }
     }
 
-    /// Answers a question.
-    package func answer(_ question: Question, _ reply: ControlReply.Reply) {
-        let bytes = ControlReply(id: question.request.id, reply: reply).encoded()
-        shared.withLock { $0.replies.append((question.peer, bytes)) }
+    private func send(_ bytes: [UInt8], to peer: [UInt8]) {
+        shared.withLock { $0.replies.append((peer, bytes)) }
         wakeUp.signal()
     }
 
-    private static func bind(_ path: String) throws(MessagingError) -> Socket {
+    private static func bind(_ path: String, for audience: Audience) throws(MessagingError)
+        -> Socket
+    {
         var options = SocketOptions()
         options.maximumPartBytes = 64 << 10
         options.receiveQueue = Int32(maximumQuestions)
         options.lingerMilliseconds = 1_000
         let socket = try Socket(.router, in: Context(), options: options)
         // Nobody else may connect, from the first moment on. No other thread makes files yet.
-        let mask = umask(0o177)
+        let mask = umask(audience.mask)
         defer { umask(mask) }
         try socket.bind("ipc://\(path)")
         return socket
@@ -145,7 +171,7 @@ package final class ControlServer: Sendable {
             }
             let isTaken = shared.withLock { shared in
                 guard shared.questions.count < Self.maximumQuestions else { return false }
-                shared.questions.append(Question(peer: peer, request: request))
+                shared.questions.append(Question(server: self, peer: peer, request: request))
                 return true
             }
             guard isTaken else {

@@ -4,61 +4,12 @@ import Wire
 
 /// Shows how an agent does.
 enum StatusText {
-    private struct Output: Encodable {
-        struct Crop: Encodable {
-            var x: Int
-            var y: Int
-            var width: Int
-            var height: Int
-        }
-
-        var source: String
-        var isCapturing: Bool
-        var isConnected: Bool
-        var video: String
-        var audio: String
-        var descriptions: [String]
-        var width: Int?
-        var height: Int?
-        var videoBitsPerSecond: UInt64
-        var crop: Crop?
-        var rotation: Int
-        var isMirrored: Bool
-        var pictures: UInt64
-        var soundPackets: UInt64
-        var lostSamples: UInt64
-        var keptBytes: UInt64
-        var software: String
-
-        init(_ status: CaptureStatus, of source: String) {
-            self.source = source
-            isCapturing = status.isCapturing
-            isConnected = status.isConnected
-            video = status.video
-            audio = status.audio
-            descriptions = status.descriptions
-            width = status.size?.width
-            height = status.size?.height
-            videoBitsPerSecond = status.videoBitrate
-            crop = status.crop.map {
-                Crop(x: $0.x, y: $0.y, width: $0.size.width, height: $0.size.height)
-            }
-            rotation = status.orientation.rotation.rawValue
-            isMirrored = status.orientation.isMirrored
-            pictures = status.pictures
-            soundPackets = status.soundPackets
-            lostSamples = status.lostSamples
-            keptBytes = status.keptBytes
-            software = status.software
-        }
-    }
-
     /// Prints an agent's answer about itself.
     static func show(_ reply: CommandReply, of source: String, json: Bool) throws {
         guard case .status(let status) = reply else {
             throw Failure("unexpected answer from the agent: use the same version of all programs")
         }
-        if json { return try JSONText.print(Output(status, of: source)) }
+        if json { return try JSONText.print(CaptureStatusDocument(status, of: source)) }
         let state = status.isCapturing ? "capturing" : "stopped"
         let link = status.isConnected ? "connected" : "not connected"
         print(
@@ -86,36 +37,9 @@ enum StatusText {
 
 /// Shows what can be set at a camera.
 enum ControlsText {
-    private struct Output: Encodable {
-        struct Choice: Encodable {
-            var value: Int64
-            var label: String
-        }
-
-        var name: String
-        var label: String
-        var kind: String
-        var minimum: Int64
-        var maximum: Int64
-        var step: Int64
-        var defaultValue: Int64
-        var value: Int64
-        var choices: [Choice]
-        var isInactive: Bool
-        var isReadOnly: Bool
-    }
-
     static func show(_ controls: [DeviceControl], json: Bool) throws {
         if json {
-            return try JSONText.print(
-                controls.map {
-                    Output(
-                        name: $0.name, label: $0.label, kind: "\($0.kind)",
-                        minimum: $0.range.lowerBound, maximum: $0.range.upperBound, step: $0.step,
-                        defaultValue: $0.defaultValue, value: $0.value,
-                        choices: $0.choices.map { .init(value: $0.value, label: $0.label) },
-                        isInactive: $0.isInactive, isReadOnly: $0.isReadOnly)
-                })
+            return try JSONText.print(controls.map { DeviceControlDocument($0) })
         }
         for control in controls { print(line(control)) }
     }

@@ -115,6 +115,8 @@ package enum LibraryError: Error, Hashable, CustomStringConvertible {
     case protected(String)
     /// A session that is not over.
     case unfinished(String)
+    /// More tags than a session may have.
+    case tooManyTags(String)
     /// A time range needs a catalog, and there is none.
     case noCatalog
 
@@ -142,6 +144,8 @@ package enum LibraryError: Error, Hashable, CustomStringConvertible {
             "\(session) is protected: 'tributary protect --off \(session)' removes the protection"
         case .unfinished(let session):
             "\(session) is not finished: end it with 'tributary stop', or start the collector to finish it after a crash"
+        case .tooManyTags(let session):
+            "\(session) would have more than \(SessionNotes.maximumTags) tags: remove some with --untag"
         case .noCatalog:
             "--from and --until need the catalog, which does not exist: create it with 'tributary index', or start the collector"
         }

@@ -22,6 +22,8 @@ package struct SocketOptions: Hashable, Sendable {
     package var heartbeatMilliseconds: Int32 = 0
     /// Timeout of the answer to a heartbeat.
     package var heartbeatTimeoutMilliseconds: Int32 = 0
+    /// Sent with heartbeats: after so long without anything from this side, the peer closes the connection; 0: it does not.
+    package var heartbeatLifetimeMilliseconds: Int32 = 0
     /// Whether TCP probes idle connections.
     package var probesIdleConnections = false
     /// Whether IPv6 is supported in addition to IPv4.
@@ -56,6 +58,11 @@ package struct SocketOptions: Hashable, Sendable {
             try Self.set(
                 ZMQ_HEARTBEAT_TIMEOUT, to: heartbeatTimeoutMilliseconds,
                 named: "the heartbeat's time", on: handle)
+        }
+        if heartbeatLifetimeMilliseconds > 0 {
+            try Self.set(
+                ZMQ_HEARTBEAT_TTL, to: heartbeatLifetimeMilliseconds,
+                named: "the heartbeat's lifetime", on: handle)
         }
         try Self.set(ZMQ_MAXMSGSIZE, to: maximumPartBytes, named: "the largest part", on: handle)
         switch kind {

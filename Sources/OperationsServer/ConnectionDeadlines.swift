@@ -17,11 +17,14 @@ package final class ConnectionDeadlines: Sendable {
     /// A handler for one connection.
     package func handler() -> some RemovableChannelHandler { ConnectionHandler(warden: self) }
 
-    fileprivate static func now() -> Int64 { Int64(clamping: NIODeadline.now().uptimeNanoseconds) }
+    /// A handler for one connection over TLS, to be placed right behind TLS. See ``TransportHandler``.
+    package func transportHandler() -> some RemovableChannelHandler {
+        TransportHandler(deadlines: self)
+    }
 
-    fileprivate func opened(_ channel: any Channel) -> Int {
+    func opened(_ channel: any Channel, now: Int64) -> Int {
         let (id, displaced) = state.withLock { state in
-            let (id, displaced) = state.budget.opened(now: Self.now())
+            let (id, displaced) = state.budget.opened(now: now)
             state.channels[id] = channel
             return (id, displaced.flatMap { state.channels.removeValue(forKey: $0) })
         }
@@ -29,21 +32,69 @@ package final class ConnectionDeadlines: Sendable {
         return id
     }
 
-    fileprivate func asked(_ id: Int) { state.withLock { $0.budget.asked(id, now: Self.now()) } }
+    func asked(_ id: Int, now: Int64) { state.withLock { $0.budget.asked(id, now: now) } }
 
-    fileprivate func answered(_ id: Int) {
-        state.withLock { $0.budget.answered(id, now: Self.now()) }
-    }
+    func answered(_ id: Int, now: Int64) { state.withLock { $0.budget.answered(id, now: now) } }
 
-    fileprivate func closed(_ id: Int) {
+    func closed(_ id: Int) {
         state.withLock { state in
             state.budget.closed(id)
             state.channels.removeValue(forKey: id)
         }
     }
 
-    fileprivate func isOverdue(_ id: Int) -> Bool {
-        state.withLock { $0.budget.isOverdue(id, now: Self.now()) }
+    func isOverdue(_ id: Int, now: Int64) -> Bool {
+        state.withLock { $0.budget.isOverdue(id, now: now) }
+    }
+}
+
+/// One connection's place among all of a ``ConnectionDeadlines``, while its deadlines are watched. Used on the connection's event loop.
+struct ConnectionPlace {
+    /// How often the deadlines are looked at.
+    private static let look = TimeAmount.seconds(1)
+
+    private let deadlines: ConnectionDeadlines
+    private let id: Int
+    private let eventLoop: any EventLoop
+    private let looking: RepeatedTask
+
+    /// Takes a place, and closes the connection when its time is over.
+    init(of channel: any Channel, in deadlines: ConnectionDeadlines) {
+        let eventLoop = channel.eventLoop
+        let id = deadlines.opened(channel, now: Self.now(eventLoop))
+        self.deadlines = deadlines
+        self.id = id
+        self.eventLoop = eventLoop
+        looking = eventLoop.scheduleRepeatedTask(initialDelay: Self.look, delay: Self.look) { _ in
+            if deadlines.isOverdue(id, now: Self.now(eventLoop)) { channel.close(promise: nil) }
+        }
+    }
+
+    /// A whole header has come, or a part of what follows it.
+    func asked() { deadlines.asked(id, now: Self.now(eventLoop)) }
+
+    /// The connection has proven that its peer takes part.
+    func answered() { deadlines.answered(id, now: Self.now(eventLoop)) }
+
+    /// What is written counts once the peer has taken it.
+    func answers(with promise: EventLoopPromise<Void>?) -> EventLoopPromise<Void> {
+        let written = promise ?? eventLoop.makePromise(of: Void.self)
+        let (deadlines, id, eventLoop) = (deadlines, id, eventLoop)
+        written.futureResult.whenSuccess {
+            deadlines.answered(id, now: Self.now(eventLoop))
+        }
+        return written
+    }
+
+    /// The connection is gone.
+    func leave() {
+        looking.cancel()
+        deadlines.closed(id)
+    }
+
+    /// Of the event loop's clock, monotonic, nanoseconds.
+    private static func now(_ eventLoop: any EventLoop) -> Int64 {
+        Int64(clamping: eventLoop.now.uptimeNanoseconds)
     }
 }
 
@@ -52,12 +103,8 @@ private final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     typealias InboundIn = NIOAny
     typealias OutboundIn = NIOAny
 
-    /// How often the deadlines are looked at.
-    private static let look = TimeAmount.seconds(1)
-
     private let warden: ConnectionDeadlines
-    private var id: Int?
-    private var looking: RepeatedTask?
+    private var place: ConnectionPlace?
 
     init(warden: ConnectionDeadlines) {
         self.warden = warden
@@ -80,36 +127,22 @@ private final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     func handlerRemoved(context: ChannelHandlerContext) { end() }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        if let id { warden.asked(id) }
+        place?.asked()
         context.fireChannelRead(data)
     }
 
     func write(
         context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?
     ) {
-        let written = promise ?? context.eventLoop.makePromise(of: Void.self)
-        if let id {
-            written.futureResult.whenSuccess { [warden] in warden.answered(id) }
-        }
-        context.write(data, promise: written)
+        context.write(data, promise: place?.answers(with: promise) ?? promise)
     }
 
     private func begin(_ context: ChannelHandlerContext) {
-        guard id == nil else { return }
-        let channel = context.channel
-        let id = warden.opened(channel)
-        self.id = id
-        looking = context.eventLoop.scheduleRepeatedTask(
-            initialDelay: Self.look, delay: Self.look
-        ) { [warden] _ in
-            if warden.isOverdue(id) { channel.close(promise: nil) }
-        }
+        if place == nil { place = ConnectionPlace(of: context.channel, in: warden) }
     }
 
     private func end() {
-        looking?.cancel()
-        looking = nil
-        if let id { warden.closed(id) }
-        id = nil
+        place?.leave()
+        place = nil
     }
 }

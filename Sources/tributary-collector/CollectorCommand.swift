@@ -83,6 +83,13 @@ struct CollectorCommand: ParsableCommand {
             """, valueName: "file"))
     var recordWire: String?
 
+    @Flag(
+        help: """
+            Let programs of the archive's group command this collector through the socket collector.commands in the archive: \
+            stop sessions, command agents, and name, protect and remove sessions. tributary-viewer needs it for its operators.
+            """)
+    var groupCommands = false
+
     @OptionGroup(title: "Configuration") var configuration: ConfigurationOptions
 
     @Flag(name: .shortAndLong, help: "Log debug messages too.")
@@ -122,6 +129,7 @@ struct CollectorCommand: ParsableCommand {
         settings.keys = try chooseKeys()
         settings.wireRecording = recordWire
         settings.version = Version.number
+        settings.takesGroupCommands = groupCommands
         let shortage = try findShortage()
         if configuration.checks {
             print("the options are valid")

@@ -91,6 +91,62 @@ import Wire
         #expect(publisher.sentMessages == 3)
     }
 
+    @Test func `samples that find no room are left out up to the next keyframe`() throws {
+        let path = FileManager.default.temporaryDirectory
+            .appending(path: "feed-\(UUID().uuidString.prefix(8))").path
+        let context = try Context()
+        let publisher = try FeedPublisher(
+            path: path, in: context, budget: FeedBudget(maximumBytes: 2_000))
+        defer { unlink(path) }
+        let subscriber = try Socket(.subscriber, in: context)
+        try subscriber.subscribe([])
+        try subscriber.connect("ipc://\(path)")
+        let deadline = ContinuousClock.now + .seconds(30)
+        while try !publisher.followSubscriptions(), ContinuousClock.now < deadline {}
+        let media = try received(Array(repeating: 7, count: 3_000))
+        func publish(_ count: Int, _ flags: SampleFlags = []) throws {
+            // What was sent before is not held any more: only this message counts.
+            while publisher.heldBytes > 0, ContinuousClock.now < deadline {}
+            try publisher.publish(placed("camera", media, 0..<count, pts: 1, flags: flags))
+        }
+        var numbers: [UInt64] = []
+        func receive(upTo number: UInt64) throws {
+            while numbers.last != number, ContinuousClock.now < deadline {
+                guard let message = try subscriber.receive(maximumParts: 3),
+                    case .samples(let samples) = try FeedMessage(
+                        decoding: message.parts[1].bytes)
+                else { continue }
+                numbers.append(samples.number)
+            }
+        }
+        try publish(100, .keyframe)
+        try publish(100)
+        try receive(upTo: 2)
+        // Too much at once; and what follows could not be decoded.
+        try publish(3_000)
+        try publish(100)
+        try publish(100, .keyframe)
+        try publish(100)
+        try receive(upTo: 6)
+        #expect(numbers == [1, 2, 5, 6])
+    }
+
+    @Test func `a source that is left out does not hold up the others`() {
+        var budget = FeedBudget(maximumBytes: 100)
+        func admits(
+            _ source: String, _ size: Int, key: Bool = false, besides held: Int = 0
+        ) -> Bool {
+            budget.admits(source, sizeBytes: size, beginsDecodable: key, besides: held)
+        }
+        #expect(admits("a", 50))
+        #expect(!admits("a", 51, besides: 50))
+        #expect(!admits("a", 1))
+        #expect(admits("b", 1))
+        #expect(!admits("a", 60, key: true, besides: 50))
+        #expect(admits("a", 50, key: true, besides: 50))
+        #expect(admits("a", 1))
+    }
+
     /// A part that came over a socket.
     private func received(_ bytes: [UInt8]) throws -> ReceivedPart {
         let context = try Context()
@@ -103,7 +159,8 @@ import Wire
     }
 
     private func placed(
-        _ source: String, _ media: ReceivedPart, _ range: Range<Int>, pts: Int64
+        _ source: String, _ media: ReceivedPart, _ range: Range<Int>, pts: Int64,
+        flags: SampleFlags = .keyframe
     ) -> PlacedSamples<ReceivedPart> {
         PlacedSamples(
             source: SourceKey(session: "2026-11-20T22-40-00.000Z", source: source),
@@ -116,7 +173,7 @@ import Wire
                         samples: [
                             PlannedSample(
                                 sizeBytes: UInt32(range.count), dts: pts, pts: pts, duration: 1,
-                                flags: .keyframe, agentDTSNanoseconds: 0,
+                                flags: flags, agentDTSNanoseconds: 0,
                                 appliedOffsetNanoseconds: 0)
                         ])
                 ]), boundNanoseconds: 5, arrivedNanoseconds: 9)

@@ -57,6 +57,13 @@ struct ServedArchive: Sendable {
                 + ["--data", json] + options)
     }
 
+    /// Sends a request of another kind, as a page of the viewer's own does.
+    func send(_ method: String, _ path: String, _ json: String? = nil) async throws -> Answer {
+        let body = json.map { ["--header", "Content-Type: application/json", "--data", $0] } ?? []
+        return try await ask(
+            path, ["--request", method, "--header", "Origin: \(address)"] + body)
+    }
+
     /// What is answered, which must be JSON.
     func json<Value: Decodable & Sendable>(
         _ type: Value.Type, at path: String

@@ -1,4 +1,5 @@
 import Archive
+import Foundation
 import Library
 import Synchronization
 import TestRecordings
@@ -125,6 +126,36 @@ import Testing
             "\(archive.layout.session("one"))/\(SessionNotes.fileName)", with: Array("{".utf8))
         #expect(library.labels("one") == SessionNotes())
         #expect(complaints.all.count == 1)
+    }
+
+    @Test func `a listing for some sources counts their files alone`() throws {
+        for (name, segments) in [("one", 3), ("two", 1)] {
+            try archive.addSession(name, segments: segments)
+        }
+        // Of the second source, the first session has one file, and the other none.
+        let camera = archive.layout.source("one", "camera")
+        let door = archive.layout.source("one", "door")
+        let first = try #require(try FileManager.default.contentsOfDirectory(atPath: camera).min())
+        try FileSystem.makeDirectories(door)
+        try FileManager.default.copyItem(atPath: "\(camera)/\(first)", toPath: "\(door)/\(first)")
+        let library = try RecordingLibrary(readingOnly: archive.layout.root) { _ in }
+        let zero = SmallArchive.zero.nanoseconds
+        func listed(from: Int64? = nil, _ mayRead: (String) -> Bool) throws -> [SessionListing] {
+            try library.sessions(from: from).compactMap {
+                try library.narrowed($0, from: from, where: mayRead)
+            }
+        }
+        let all = try #require(try listed { _ in true }.first)
+        #expect(all.sources == ["camera", "door"] && all.segments == 4)
+        let own = try listed { $0 == "door" }
+        #expect(own.map(\.session) == ["one"])
+        #expect(own.map(\.sources) == [["door"]] && own.map(\.segments) == [1])
+        let size = try FileSystem.size("\(door)/\(first)")
+        #expect(own.map(\.sizeBytes) == [size])
+        // The session is found by what the other source has then.
+        let late = zero + 12_000_000_000
+        #expect(try listed(from: late) { $0 == "camera" }.map(\.segments) == [2])
+        #expect(try listed(from: late) { $0 == "door" }.isEmpty)
     }
 
     @Test func `who may not write finds by time without a catalog, and writes nothing`() throws {

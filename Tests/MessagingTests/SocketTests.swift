@@ -118,6 +118,26 @@ struct `A message` {
 }
 
 struct `Shared bytes` {
+    @Test func `are counted until nobody holds them`() throws {
+        let context = try Context()
+        let one = try Socket(.pair, in: context)
+        let other = try Socket(.pair, in: context)
+        try one.bind("inproc://counted")
+        try other.connect("inproc://counted")
+        let held = HeldBytes()
+        do {
+            _ = try one.send(.counted(SharedBytes(Array(repeating: 1, count: 5_000)), held))
+            #expect(held.count == 5_000)
+            let part = try #require(try other.receive(maximumParts: 1)?.parts.first)
+            _ = try one.send(.received(part, 1_000..<3_000, held))
+            #expect(held.count == 7_000)
+            let second = try #require(try other.receive(maximumParts: 1)?.parts.first)
+            #expect(second.bytes == Array(repeating: 1, count: 2_000))
+            withExtendedLifetime(part) {}
+        }
+        #expect(held.count == 0)
+    }
+
     @Test func `are given back when libzmq has sent them`() throws {
         let pair = try Pair()
         weak var observed: SharedBytes?

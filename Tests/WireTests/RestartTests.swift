@@ -55,7 +55,16 @@ struct `A collector that was started again` {
 
 struct `A control message` {
     @Test func `is read as it was written`() throws {
+        var change = SessionChange(of: "2026-11-20T22-40-00.000Z")
+        change.name = "Rehearsal"
+        change.note = ""
+        change.addedTags = ["a"]
+        change.removedTags = ["b", "c"]
+        change.isProtected = false
+        var removal = SessionChange(of: change.session)
+        removal.isRemoval = true
         let requests: [ControlRequest.Request] = [
+            .changeSession(change), .changeSession(removal),
             .stopSession(nil), .stopSession("2026-11-20T22-40-00.000Z"), .status, .unknown,
         ]
         for request in requests {

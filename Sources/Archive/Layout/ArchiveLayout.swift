@@ -60,6 +60,8 @@ package struct ArchiveLayout: Sendable {
 
     /// The control socket of that collector.
     package var control: String { "\(root)/collector.sock" }
+    /// The socket on which that collector takes commands from the archive's group, if it is told to.
+    package var commands: String { "\(root)/collector.commands" }
     /// Where a running collector publishes what it takes in.
     package var feed: String { "\(root)/collector.feed" }
 

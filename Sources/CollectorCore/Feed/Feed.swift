@@ -33,6 +33,7 @@ struct Feed {
         do {
             _ = try publisher?.followSubscriptions()
             try publishEvents()
+            try publisher?.tellOfLostEvents()
             guard now >= nextStatus else { return }
             nextStatus = now + Self.statusNanoseconds
             try publisher?.publish { try board.view.encoded() }

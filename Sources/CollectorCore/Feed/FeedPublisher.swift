@@ -7,9 +7,10 @@ import Wire
 /// Publishes what comes in to whoever watches live: media without a copy, from the messages that agents have sent. Owned by the
 /// receiving thread.
 ///
-/// Sending never waits. A subscriber that does not keep up loses messages, and sees it by their numbers.
+/// Sending never waits. A subscriber that does not keep up loses messages, and sees it by their numbers. What waits for all of them is
+/// bounded by ``FeedBudget``: past that, samples are left out for all.
 final class FeedPublisher {
-    /// Messages that wait for one subscriber: three seconds of 64 sources. They keep their media in memory.
+    /// Messages that wait for one subscriber: three seconds of 64 sources.
     private static let queuedMessages: Int32 = 2_000
     /// Longest subscription that is looked at; a source's name has 64 bytes.
     private static let maximumTopicBytes = 128
@@ -22,11 +23,19 @@ final class FeedPublisher {
     private var numbers: [String: UInt64] = [:]
     /// Messages sent since the start.
     private(set) var sentMessages: UInt64 = 0
+    /// Of messages that wait for a subscriber.
+    private let held = HeldBytes()
+    private var budget: FeedBudget
+    /// Events were left out, and subscribers do not know it yet.
+    private var hasLostEvents = false
 
     /// - Parameters:
     ///   - path: of the Unix socket, which the collector's user and group may open.
     ///   - context: one without an authenticator, which would be asked about subscribers.
-    init(path: String, in context: Context) throws(MessagingError) {
+    init(
+        path: String, in context: Context, budget: FeedBudget = FeedBudget()
+    ) throws(MessagingError) {
+        self.budget = budget
         var options = SocketOptions()
         options.sendQueue = Self.queuedMessages
         options.maximumPartBytes = Int64(Self.maximumTopicBytes)
@@ -36,6 +45,9 @@ final class FeedPublisher {
         try socket.bind("ipc://\(path)")
         self.socket = socket
     }
+
+    /// What waits for subscribers, and is kept in memory for them.
+    var heldBytes: Int { held.count }
 
     /// Somebody has subscribed to media, which is not to wait.
     var isWatched: Bool { watched.wantsMedia }
@@ -70,24 +82,49 @@ final class FeedPublisher {
                             duration: $0.duration, flags: $0.flags)
                     })
             })
+        let header = FeedMessage.samples(samples).encoded()
+        guard
+            budget.admits(
+                source, sizeBytes: header.count + placed.piece.range.count,
+                beginsDecodable: placed.beginsDecodable, besides: held.count)
+        else { return }
         _ = try socket.send(
-            .bytes(FeedTopic.source(source)), .bytes(FeedMessage.samples(samples).encoded()),
-            .received(placed.piece.payload, placed.piece.range))
+            .bytes(FeedTopic.source(source)), .counted(SharedBytes(header), held),
+            .received(placed.piece.payload, placed.piece.range, held))
         sentMessages += 1
     }
 
     /// Publishes what has happened to recordings.
     func publish(_ event: EventDocument) throws {
-        _ = try socket.send(
-            .bytes(FeedTopic.events), .bytes(FeedMessage.event(try event.encoded()).encoded()))
+        try tellOfLostEvents()
+        guard !hasLostEvents, try send(event) else {
+            hasLostEvents = true
+            return
+        }
+    }
+
+    /// Says that events were left out, as soon as there is room to say it.
+    func tellOfLostEvents() throws {
+        if hasLostEvents, try send(.lost("")) { hasLostEvents = false }
+    }
+
+    private func send(_ event: EventDocument) throws -> Bool {
+        try send(FeedMessage.event(try event.encoded()), on: FeedTopic.events)
+    }
+
+    /// - Returns: false: there is no room for it.
+    private func send(_ message: FeedMessage, on topic: [UInt8]) throws(MessagingError) -> Bool {
+        let bytes = message.encoded()
+        guard budget.hasRoom(for: bytes.count, besides: held.count) else { return false }
+        _ = try socket.send(.bytes(topic), .counted(SharedBytes(bytes), held))
         sentMessages += 1
+        return true
     }
 
     /// Publishes the status, if anybody wants it.
     func publish(_ json: () throws -> [UInt8]) throws {
         guard watched.wants(FeedTopic.status) else { return }
-        _ = try socket.send(
-            .bytes(FeedTopic.status), .bytes(FeedMessage.status(try json()).encoded()))
-        sentMessages += 1
+        // The next one says the same, and comes in a second.
+        _ = try send(FeedMessage.status(try json()), on: FeedTopic.status)
     }
 }

@@ -12,6 +12,13 @@ struct PlacedSamples<Payload: Sendable>: Sendable {
     var boundNanoseconds: UInt64
     /// When the collector had them, session time.
     var arrivedNanoseconds: Int64
+
+    /// Decoding can begin with it.
+    var beginsDecodable: Bool {
+        guard formats.contains(where: { $0.kind == .video }) else { return true }
+        let pictures = piece.runs.first { $0.track == .video }
+        return pictures?.samples.first?.flags.contains(.keyframe) ?? false
+    }
 }
 
 /// Whose samples somebody watches live. With none, asking costs a comparison.

@@ -17,14 +17,18 @@ package final class OutputFile {
     package init(_ path: String, overwrites: Bool, inputs: [String] = []) throws {
         self.path = path
         try Self.check(path, overwrites: overwrites, inputs: inputs)
-        let directory = Self.directory(of: path)
-        let name = path.split(separator: "/").last.map(String.init) ?? path
-        temporaryPath = "\(directory)/.\(name).\(getpid()).part"
+        temporaryPath = Self.temporaryPath(of: path)
         let descriptor = open(temporaryPath, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else {
             throw ExportError.system(operation: "write", path: path, reason: reason(errno))
         }
         close(descriptor)
+    }
+
+    /// What the file is called until it is whole.
+    package static func temporaryPath(of path: String) -> String {
+        let name = path.split(separator: "/").last.map(String.init) ?? path
+        return "\(directory(of: path))/.\(name).\(getpid()).part"
     }
 
     deinit {

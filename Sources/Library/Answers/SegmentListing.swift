@@ -20,12 +20,14 @@ extension RecordingLibrary {
     /// - Parameters:
     ///   - from: nanoseconds since 1970 (UTC): only segments with media after it.
     ///   - until: only segments with media before it.
+    ///   - includes: whether a source is wanted; files of others are not opened.
     package func segments(
-        of session: String, from: Int64? = nil, until: Int64? = nil
+        of session: String, from: Int64? = nil, until: Int64? = nil,
+        where includes: (String) -> Bool = { _ in true }
     ) throws(ArchiveError) -> [SegmentListing] {
         let zero = try zero(of: session)
         var listings: [SegmentListing] = []
-        for file in try files(of: session, from: from, until: until) {
+        for file in try files(of: session, from: from, until: until, where: includes) {
             var listing = SegmentListing(
                 source: file.source, segment: file.name, path: store.path(file.path),
                 sizeBytes: UInt64(file.sizeBytes))
@@ -68,7 +70,7 @@ extension RecordingLibrary {
 
     /// Files in the wanted time where the catalog knows them; otherwise all.
     private func files(
-        of session: String, from: Int64?, until: Int64?
+        of session: String, from: Int64?, until: Int64?, where includes: (String) -> Bool
     ) throws(ArchiveError) -> [FoundFile] {
         var wanted: Set<StoredPath>?
         if from != nil || until != nil {
@@ -82,7 +84,7 @@ extension RecordingLibrary {
             }
         }
         var files: [FoundFile] = []
-        for source in try sourceNames(session) {
+        for source in try sourceNames(session) where includes(source) {
             let key = SourceKey(session: session, source: source)
             for entry in try segments(key) {
                 let path = StoredPath.source(key) / entry.name

@@ -64,6 +64,48 @@ extension RecordingLibrary {
         return sessions
     }
 
+    /// A listing without the sources that somebody may not see: what it counts is of the others alone.
+    /// - Parameters:
+    ///   - listing: from ``sessions(from:until:tags:)``.
+    ///   - from: as it was given there.
+    ///   - until: as it was given there.
+    /// - Returns: nil: of what they may see, nothing is there, or nothing is in the range.
+    package func narrowed(
+        _ listing: SessionListing, from: Int64? = nil, until: Int64? = nil,
+        where mayRead: (String) -> Bool
+    ) throws(ArchiveError) -> SessionListing? {
+        let sources = listing.sources.filter(mayRead)
+        guard !sources.isEmpty, sources != listing.sources else {
+            return sources.isEmpty ? nil : listing
+        }
+        var listing = listing
+        listing.sources = sources
+        let sizes: [UInt64]
+        do throws(ArchiveError) {
+            if from == nil, until == nil {
+                var files: [StoredEntry] = []
+                for source in sources {
+                    files += try segments(SourceKey(session: listing.session, source: source))
+                }
+                sizes = files.map { UInt64(clamping: $0.sizeBytes) }
+            } else {
+                sizes = try segments(
+                    of: listing.session, from: from, until: until, where: mayRead
+                ).map(\.sizeBytes)
+                if sizes.isEmpty { return nil }
+            }
+        } catch {
+            // It is being removed, or without its description nobody knows when it was.
+            guard error.isForAbsence || listing.state == SessionListing.unreadable else {
+                throw error
+            }
+            return nil
+        }
+        listing.segments = sizes.count
+        listing.sizeBytes = sizes.reduce(0, +)
+        return listing
+    }
+
     /// A session as the catalog has it; the sizes of growing files are read from the store.
     private func listing(
         _ row: CatalogListing, _ catalog: any CatalogStore, _ isCollectorRunning: Bool

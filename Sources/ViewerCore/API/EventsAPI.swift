@@ -6,6 +6,7 @@ import Operations
 /// What happens, as server-sent events (HTML, "Server-sent events"): the collector's status once a second, gaps, sources, sessions, segments.
 struct EventsAPI {
     let log: EventLog
+    let access: Access
 
     func listen(_ request: Request, _ context: ViewerContext) async throws -> Response {
         _ = try RequestQuery(request, [])
@@ -18,36 +19,52 @@ struct EventsAPI {
         guard log.hasRoom else {
             throw Problem(.serviceUnavailable, "too many are listening: try again")
         }
-        let (log, rights) = (log, context.rights)
+        let access = access
+        let pass = access.pass(context.credentials, context.rights, now: .now())
         return Response(
             status: .ok, headers: headers,
-            body: ResponseBody { writer in
-                guard let listener = log.listen(after: last) else {
-                    return try await writer.finish(nil)
-                }
-                defer { log.stop(listener) }
-                try await writer.write(ByteBuffer(string: "retry: 2000\n\n"))
-                while true {
-                    var text = ""
-                    for event in await listener.next() {
-                        text += Self.text(event, rights) ?? ": \n\n"
-                    }
-                    try await writer.write(ByteBuffer(string: text))
-                }
+            body: Self.body(log, after: last, for: context.identity, context.rights) {
+                access.isValid(pass, now: .now())
             })
     }
 
+    /// What is told to one listener, until it goes.
+    /// - Parameter mayGoOn: asked once a second: people log out, and their rights change. Who then comes back hears what they may know now.
+    static func body(
+        _ log: EventLog, after last: UInt64?, for identity: Identity, _ rights: Rights,
+        while mayGoOn: @escaping @Sendable () -> Bool
+    ) -> ResponseBody {
+        ResponseBody { writer in
+            guard let listener = log.listen(after: last) else {
+                return try await writer.finish(nil)
+            }
+            defer { log.stop(listener) }
+            try await writer.write(ByteBuffer(string: "retry: 2000\n\n"))
+            while true {
+                let events = await listener.next()
+                if events.contains(where: { $0.name == EventLog.beat }), !mayGoOn() { break }
+                var text = ""
+                for event in events { text += Self.text(event, identity, rights) ?? ": \n\n" }
+                try await writer.write(ByteBuffer(string: text))
+            }
+            try await writer.finish(nil)
+        }
+    }
+
     /// An event as it is sent; nil: it is not this listener's.
-    private static func text(_ event: EventLog.Event, _ rights: Rights) -> String? {
-        guard event.name != EventLog.beat else { return nil }
-        guard event.sources.allSatisfy(rights.mayRead) else { return nil }
-        var json = event.json
-        if event.name == EventLog.status, !rights.mayReadEverything {
+    private static func text(
+        _ event: EventLog.Event, _ identity: Identity, _ rights: Rights
+    ) -> String? {
+        guard event.name != EventLog.beat, let told = event.told(to: identity, rights) else {
+            return nil
+        }
+        var json = told.json
+        if told.name == EventLog.status, !rights.mayReadEverything {
             guard let own = status(json, rights) else { return nil }
             json = own
         }
-        let id = event.name == EventLog.status ? "" : "id: \(event.number)\n"
-        return "\(id)event: \(event.name)\ndata: \(json)\n\n"
+        let id = told.name == EventLog.status ? "" : "id: \(told.number)\n"
+        return "\(id)event: \(told.name)\ndata: \(json)\n\n"
     }
 
     /// The status without other people's sources.
@@ -55,7 +72,7 @@ struct EventsAPI {
         do {
             var view = try SiteView(decoding: Array(json.utf8))
             view.sources.removeAll { !rights.mayRead($0.name) }
-            view.session = view.sources.isEmpty ? nil : view.session
+            if view.sources.isEmpty { (view.session, view.sessionSeconds) = (nil, nil) }
             view.omittedSources = 0
             return EventLog.line(try view.encoded())
         } catch {

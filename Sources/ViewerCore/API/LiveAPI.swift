@@ -5,6 +5,7 @@ import NIOCore
 /// Live pictures and sound of several sources in one answer that does not end.
 struct LiveAPI {
     let hub: LiveHub
+    let access: Access
 
     func watch(_ request: Request, _ context: ViewerContext) async throws -> Response {
         let query = try RequestQuery(request, ["sources"])
@@ -18,26 +19,36 @@ struct LiveAPI {
         headers[.contentType] = "application/vnd.tributary.live"
         headers[.cacheControl] = "no-store"
         guard request.method != .head else { return Response(status: .ok, headers: headers) }
-        let hub = hub
         guard hub.hasRoom else {
             throw Problem(.serviceUnavailable, "too many are watching live: try again")
         }
+        let access = access
+        let pass = access.pass(context.credentials, rights, now: .now())
         return Response(
             status: .ok, headers: headers,
-            body: ResponseBody { writer in
-                guard hub.start(watcher) else {
-                    try await writer.finish(nil)
-                    return
-                }
-                defer { hub.stop(watcher) }
-                while true {
-                    let frames = await watcher.next()
-                    if frames.isEmpty { break }
-                    for frame in frames {
-                        try await writer.write(ByteBuffer(bytes: frame.bytes))
-                    }
-                }
+            body: Self.body(watcher, of: hub) { access.isValid(pass, now: .now()) })
+    }
+
+    /// What a watcher takes in, until it ends.
+    /// - Parameter mayGoOn: asked once a second: people log out, and their rights change. Who then comes back gets what they may see now.
+    static func body(
+        _ watcher: LiveWatcher, of hub: LiveHub, while mayGoOn: @escaping @Sendable () -> Bool
+    ) -> ResponseBody {
+        ResponseBody { writer in
+            guard hub.start(watcher) else {
                 try await writer.finish(nil)
-            })
+                return
+            }
+            defer { hub.stop(watcher) }
+            while true {
+                let frames = await watcher.next()
+                if frames.isEmpty { break }
+                if frames.contains(where: { $0.kind == .beat }), !mayGoOn() { break }
+                for frame in frames {
+                    try await writer.write(ByteBuffer(bytes: frame.bytes))
+                }
+            }
+            try await writer.finish(nil)
+        }
     }
 }

@@ -7,6 +7,7 @@ import NIOCore
 /// Live sources as LL-HLS: a playlist whose reload waits for the next part, and the parts.
 struct LivePlaylistAPI {
     let streams: LiveStreams
+    let access: Access
 
     private static func now() -> Int64 { SystemClock.monotonic.nowNanoseconds }
 
@@ -20,7 +21,9 @@ struct LivePlaylistAPI {
             throw Problem(.badRequest, "\(error)")
         }
         let stream = try await streams.stream(try context.source(), now: Self.now())
+        let pass = access.pass(context.credentials, context.rights, now: .now())
         let text = try await stream.text(wish) { Self.now() }
+        try check(pass)
         var headers = HTTPFields()
         headers[.contentType] = MediaPlaylist.contentType
         headers[.cacheControl] = "no-cache"
@@ -29,13 +32,23 @@ struct LivePlaylistAPI {
             body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
     }
 
+    /// Who has waited may have logged out meanwhile.
+    private func check(_ pass: AccessPass) throws(Problem) {
+        guard access.isValid(pass, now: .now()) else {
+            throw AccessMiddleware.problem(.notLoggedIn)
+        }
+    }
+
     func media(_ request: Request, _ context: ViewerContext) async throws -> Response {
         _ = try RequestQuery(request, [])
         guard let resource = LiveResource(context.parameters.get("file") ?? "") else {
             throw Problem(.notFound, "there is no such file")
         }
         let stream = try await streams.stream(try context.source(), now: Self.now())
-        switch await stream.media(resource, now: { Self.now() }) {
+        let pass = access.pass(context.credentials, context.rights, now: .now())
+        let media = await stream.media(resource, now: { Self.now() })
+        try check(pass)
+        switch media {
         case .gone: throw Problem(.notFound, "this part of the live source is not there any more")
         case .bytes(let bytes):
             var headers = HTTPFields()

@@ -18,23 +18,18 @@ struct PlaylistAPI {
         let name = try context.name("session")
         let wanted = try query.sources("sources")
         let rights = context.rights
-        let playlists = site.playlists
-        let text = try await site.read { library -> String in
-            let recording = try library.recording(name)
-            var sources: [MultivariantPlaylist.Source] = []
-            for source in recording.sources
-            where rights.mayRead(source.name) && wanted?.contains(source.name) ?? true {
-                let content = try Self.content(of: source, in: recording, playlists)
-                guard content.text != nil else { continue }
-                sources.append(
-                    MultivariantPlaylist.Source(
-                        name: source.name, formats: content.formats,
-                        bandwidth: content.bandwidth))
-            }
-            guard let text = MultivariantPlaylist(sources).text else {
-                throw Problem(.notFound, "nothing is recorded in \(name) yet")
-            }
-            return text
+        let recording = try await site.read { try $0.recording(name) }
+        var sources: [MultivariantPlaylist.Source] = []
+        for source in recording.sources
+        where rights.mayRead(source.name) && wanted?.contains(source.name) ?? true {
+            let known = try await content(of: source, in: recording)
+            guard known.text != nil else { continue }
+            sources.append(
+                MultivariantPlaylist.Source(
+                    name: source.name, formats: known.formats, bandwidth: known.bandwidth))
+        }
+        guard let text = MultivariantPlaylist(sources).text else {
+            throw Problem(.notFound, "nothing is recorded in \(name) yet")
         }
         return Self.playlist(text)
     }
@@ -44,16 +39,12 @@ struct PlaylistAPI {
         _ = try RequestQuery(request, [])
         let session = try context.name("session")
         let name = try context.source()
-        let playlists = site.playlists
-        let text = try await site.read { library -> String in
-            let recording = try library.recording(session)
-            guard let source = recording.source(name) else {
-                throw Problem(.notFound, "no source '\(name)' in \(session)")
-            }
-            guard let text = try Self.content(of: source, in: recording, playlists).text else {
-                throw Problem(.notFound, "nothing of \(name) can be played yet")
-            }
-            return text
+        let recording = try await site.read { try $0.recording(session) }
+        guard let source = recording.source(name) else {
+            throw Problem(.notFound, "no source '\(name)' in \(session)")
+        }
+        guard let text = try await content(of: source, in: recording).text else {
+            throw Problem(.notFound, "nothing of \(name) can be played yet")
         }
         return Self.playlist(text)
     }
@@ -99,15 +90,25 @@ struct PlaylistAPI {
         return try RecordedFile(library.store.open(.segment(key)))
     }
 
-    private static func content(
-        of source: RecordedSource, in recording: RecordedSession, _ playlists: PlaylistStore
-    ) throws(ArchiveError) -> SourcePlaylist.Content {
+    /// What a source's playlist is now. One request reads for all that ask for it meanwhile.
+    private func content(
+        of source: RecordedSource, in recording: RecordedSession
+    ) async throws -> SourcePlaylist.Content {
         let key = PlaylistStore.Key(
             session: recording.name, source: source.name)
-        let playlist = playlists.playlist(
-            key, zero: recording.zero, isFinished: recording.isFinished,
+        let (site, isFinished) = (site, recording.isFinished)
+        let playlist = site.playlists.playlist(
+            key, zero: recording.zero, isFinished: isFinished,
             now: SystemClock.monotonic.nowNanoseconds)
-        return try playlist.content(of: source, isFinished: recording.isFinished)
+        return try await playlist.reading.value {
+            @Sendable func read() async throws -> SourcePlaylist.Content {
+                try await site.read { _ in
+                    try playlist.content(of: source, isFinished: isFinished)
+                }
+            }
+            guard playlist.isCold else { return try await read() }
+            return try await site.playlists.coldReading.run { try await read() }
+        }
     }
 
     private static func playlist(_ text: String) -> Response {

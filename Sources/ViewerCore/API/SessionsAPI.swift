@@ -19,6 +19,12 @@ struct SessionsAPI {
         var sessions: [SessionListing]
         /// What to give as `after` for the next page; nil: this is the last one.
         var next: String?
+
+        /// The first sessions of a list.
+        init(_ sessions: [SessionListing], limit: Int) {
+            self.sessions = Array(sessions.prefix(limit))
+            next = sessions.count > limit ? self.sessions.last?.session : nil
+        }
     }
 
     func list(_ request: Request, _ context: ViewerContext) async throws -> Response {
@@ -35,23 +41,23 @@ struct SessionsAPI {
         let after = query["after"]
         let tags = query["tag"].map { [$0] } ?? []
         let rights = context.rights
-        let page = try await site.read { library in
+        let page = try await site.read { library -> Page in
             var sessions = try library.sessions(from: from, until: until, tags: tags)
             if isNewestFirst { sessions.reverse() }
-            sessions = sessions.compactMap { listing in
-                var listing = listing
-                listing.sources = listing.sources.filter(rights.mayRead)
-                // A session of other people's sources alone is not there.
-                return listing.sources.isEmpty && !rights.mayReadEverything ? nil : listing
-            }
             if let after {
                 sessions = sessions.filter {
                     isNewestFirst ? $0.session < after : $0.session > after
                 }
             }
-            let shown = Array(sessions.prefix(limit))
-            return Page(
-                sessions: shown, next: sessions.count > limit ? shown.last?.session : nil)
+            guard !rights.mayReadEverything else { return Page(sessions, limit: limit) }
+            // A session of other people's sources alone is not there.
+            var own: [SessionListing] = []
+            for listing in sessions where own.count <= limit {
+                let narrowed = try library.narrowed(
+                    listing, from: from, until: until, where: rights.mayRead)
+                if let narrowed { own.append(narrowed) }
+            }
+            return Page(own, limit: limit)
         }
         return try .json(page)
     }
@@ -83,8 +89,8 @@ struct SessionsAPI {
                 let until = try query.moment("until", zero: zero)
                 return try library.segments(
                     of: name, from: from.map { zero.advanced(by: $0).nanoseconds },
-                    until: until.map { zero.advanced(by: $0).nanoseconds }
-                ).filter { rights.mayRead($0.source) && source ?? $0.source == $0.source }
+                    until: until.map { zero.advanced(by: $0).nanoseconds },
+                    where: { rights.mayRead($0) && source ?? $0 == $0 })
             })
     }
 

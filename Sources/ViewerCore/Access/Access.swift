@@ -147,16 +147,55 @@ final class Access: Sendable {
         guard let session = LogInSession(text: text, key: key, now: seconds) else {
             return .refused(.notLoggedIn)
         }
-        let found = state.withLock { state -> UserAccount? in
-            state.revoked.contains(session) ? nil : state.index.account(named: session.name)
-        }
-        guard let account = found, session.isOf(account, key: key) else {
-            return .refused(.notLoggedIn)
-        }
+        guard let account = account(of: session, key) else { return .refused(.notLoggedIn) }
         let renewed = session.renewed(now: seconds).map {
             cookie.setting($0, key: key, now: seconds)
         }
         return .allowed(.user(account.name), account.rights, renewedCookie: renewed)
+    }
+
+    /// The account of a log-in that has not been ended; how old it is does not matter here.
+    private func account(of session: LogInSession, _ key: AccessKey) -> UserAccount? {
+        let found = state.withLock { state -> UserAccount? in
+            state.revoked.contains(session) ? nil : state.index.account(named: session.name)
+        }
+        guard let found, session.isOf(found, key: key) else { return nil }
+        return found
+    }
+
+    // MARK: Answers that do not end
+
+    /// What shows, while an answer does not end, that it may still go on.
+    /// - Parameters:
+    ///   - credentials: of a request that was allowed.
+    ///   - rights: those that it was allowed with.
+    func pass(_ credentials: Credentials, _ rights: Rights, now: AccessTime) -> AccessPass {
+        guard let accounts else { return AccessPass(rights: rights, proof: .nobody) }
+        if let token = Self.bearerToken(credentials.authorization),
+            let digest = AccessToken(text: token)?.digest
+        {
+            return AccessPass(rights: rights, proof: .token(digest))
+        }
+        if let header = credentials.cookie, let text = cookie.value(in: header),
+            let session = LogInSession(text: text, key: accounts.key, now: now.secondsSince1970)
+        {
+            return AccessPass(rights: rights, proof: .logIn(session))
+        }
+        return AccessPass(rights: rights, proof: .other)
+    }
+
+    /// Whether an answer may go on: nobody has logged out, and the account has the rights that it had.
+    ///
+    /// A log-in does not expire meanwhile: an answer that is taken is a sign of life.
+    func isValid(_ pass: AccessPass, now: AccessTime) -> Bool {
+        guard let accounts else { return true }
+        refresh(accounts, now)
+        switch pass.proof {
+        case .nobody, .other: return false
+        case .token(let digest):
+            return state.withLock { $0.index.account(token: digest)?.rights == pass.rights }
+        case .logIn(let session): return account(of: session, accounts.key) != nil
+        }
     }
 
     /// The token of `Bearer TOKEN` (RFC 6750 §2.1); nil for other schemes, which a proxy in front may use for itself.

@@ -47,6 +47,21 @@ struct Credentials: Hashable, Sendable {
     }
 }
 
+/// What somebody was let in with, and to what, while an answer to them does not end (``Access/isValid(_:now:)``).
+struct AccessPass: Hashable, Sendable {
+    enum Proof: Hashable, Sendable {
+        /// There are no accounts.
+        case nobody
+        case token(TokenDigest)
+        case logIn(LogInSession)
+        /// Opens no answer without an end: a link.
+        case other
+    }
+
+    let rights: Rights
+    let proof: Proof
+}
+
 /// The same instant on two clocks.
 struct AccessTime: Hashable, Sendable {
     /// UTC, for what expires.

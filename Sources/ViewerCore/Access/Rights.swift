@@ -74,6 +74,12 @@ package struct Rights: Hashable, Sendable {
     /// Whether what concerns all sources may be changed.
     package var mayOperateSite: Bool { role == .operator && sources == .all }
 
+    /// Whether a job of somebody's over sources may be seen, fetched and ended: by its owner, and by operators of its sources. Without
+    /// the right to see the sources, by nobody.
+    func mayFollowJob(of owner: Identity, sources: [String], as identity: Identity) -> Bool {
+        sources.allSatisfy { owner == identity ? mayRead($0) : mayOperate($0) }
+    }
+
     /// The sources that may be seen, in the same order.
     package func filter(_ sources: some Sequence<String>) -> [String] {
         sources.filter { mayRead($0) }

@@ -1,8 +1,8 @@
 import Archive
 import Containers
+import Dispatch
 import ExportCore
 import Glibc
-import Library
 import Logging
 import Media
 import Synchronization
@@ -18,7 +18,9 @@ final class ExportQueue: Sendable {
     /// After that, nobody is coming for it.
     private static let keepNanoseconds: Int64 = 3_600_000_000_000
     /// What has to stay free on the disk where exports are written.
-    private static let reserveBytes: UInt64 = 2_000_000_000
+    static let reserveBytes: UInt64 = 2_000_000_000
+    /// An export looks between pieces whether it is to end: longer, it takes only where a disk does not answer.
+    private static let stopSeconds = 5.0
 
     private struct State {
         /// In the order in which they were asked for.
@@ -30,19 +32,28 @@ final class ExportQueue: Sendable {
         var isFull = false
     }
 
-    private let archive: String
+    /// Makes the file of a job, on the export thread.
+    typealias Work = @Sendable (ExportJob, _ path: String, WorkControl) throws -> Int64
+
+    private let work: Work
     private let directory: String
+    private let reserveBytes: UInt64
     private let logger: Logger
     private let state = Mutex(State())
+    /// The thread has seen that everything ends.
+    private let hasStopped = DispatchSemaphore(value: 0)
     /// Called with a job that has changed.
     private let changed: @Sendable (ExportJob) -> Void
 
-    /// - Parameter directory: where files are made; it is made when it is needed.
+    /// - Parameters:
+    ///   - directory: where files are made; it is made when it is needed.
+    ///   - work: ``ExportWork``; tests have others.
     init(
-        archive: String, directory: String, logger: Logger,
-        changed: @escaping @Sendable (ExportJob) -> Void
+        directory: String, logger: Logger, reserveBytes: UInt64 = ExportQueue.reserveBytes,
+        work: @escaping Work, changed: @escaping @Sendable (ExportJob) -> Void
     ) {
-        self.archive = archive
+        self.work = work
+        self.reserveBytes = reserveBytes
         self.directory = directory
         self.logger = logger
         self.changed = changed
@@ -73,7 +84,7 @@ final class ExportQueue: Sendable {
         logger.notice(
             "\(owner) exports \(wish.sources.joined(separator: ", ")) of \(wish.session) (\(wish.layout.rawValue))"
         )
-        if begins { NamedThread.start("export") { [self] in work() } }
+        if begins { NamedThread.start("export") { [self] in runJobs() } }
         changed(job)
         return job
     }
@@ -97,12 +108,24 @@ final class ExportQueue: Sendable {
         return true
     }
 
-    /// Ends everything, and removes all files.
+    /// Ends everything, waits until the export that runs has ended, and removes all files, also what that one has made so far. Blocks for
+    /// five seconds at most.
     func stop() {
-        state.withLock { state in
+        let isRunning = state.withLock { state in
             state.isStopping = true
             state.running?.control.cancellation.cancel()
-            for job in state.jobs { unlink(path(job.id)) }
+            return state.isRunning
+        }
+        if isRunning {
+            if hasStopped.wait(timeout: .now() + Self.stopSeconds) == .timedOut {
+                logger.warning("an export does not end: the disk does not answer")
+            }
+            // For a second call.
+            hasStopped.signal()
+        }
+        for job in state.withLock(\.jobs) {
+            unlink(path(job.id))
+            unlink(OutputFile.temporaryPath(of: path(job.id)))
         }
         rmdir(directory)
     }
@@ -126,12 +149,12 @@ final class ExportQueue: Sendable {
 
     // MARK: The export thread
 
-    private func work() {
+    private func runJobs() {
         while let (job, control) = next() {
             changed(job)
             var ended = job
             do {
-                ended.sizeBytes = try export(job, control)
+                ended.sizeBytes = try make(job, control)
                 ended.state = .done
                 ended.fraction = 1
             } catch ExportError.cancelled {
@@ -167,6 +190,7 @@ final class ExportQueue: Sendable {
                 let place = state.jobs.firstIndex(where: { $0.state == .waiting })
             else {
                 state.isRunning = false
+                if state.isStopping { hasStopped.signal() }
                 return nil
             }
             state.jobs[place].state = .running
@@ -190,7 +214,7 @@ final class ExportQueue: Sendable {
         guard let job else { return }
         changed(job)
         do throws(ArchiveError) {
-            guard try FileSystem.freeBytes(directory).free < Self.reserveBytes else { return }
+            guard try FileSystem.freeBytes(directory).free < reserveBytes else { return }
         } catch {
             logger.warning("\(error)")
             return
@@ -201,50 +225,16 @@ final class ExportQueue: Sendable {
         }
     }
 
-    private func export(_ job: ExportJob, _ control: WorkControl) throws -> Int64 {
+    private func make(_ job: ExportJob, _ control: WorkControl) throws -> Int64 {
         if mkdir(directory, 0o700) != 0, errno != EEXIST {
             throw ExportError.system(
                 operation: "make", path: directory, reason: String(cString: strerror(errno)))
         }
-        guard try FileSystem.freeBytes(directory).free > Self.reserveBytes else {
+        guard try FileSystem.freeBytes(directory).free >= reserveBytes else {
             throw ExportError.refused(
                 path: directory, reason: "there is no room for exports; remove old ones")
         }
-        let library = try RecordingLibrary(readingOnly: archive) { [logger] in
-            logger.warning("\($0)")
-        }
-        let recording = try library.recording(job.wish.session)
-        let ranges = try job.wish.sources.map { name -> ExportRange in
-            guard let source = recording.source(name) else {
-                throw ExportError.noSource(name, available: recording.sources.map(\.name))
-            }
-            return ExportRange(
-                source: source, sessionZero: recording.zero,
-                startNanoseconds: job.wish.fromNanoseconds,
-                endNanoseconds: job.wish.untilNanoseconds)
-        }
-        let output = try OutputFile(path(job.id), overwrites: true)
-        let summary: ExportSummary
-        switch job.wish.layout {
-        case .passthrough:
-            var options = MovieExport.Options()
-            options.isFastStart = true
-            var export = try MovieExport(
-                ranges[0], to: output, options: options, control: control)
-            summary = try export.run()
-        case .grid:
-            var options = GridExport.Options()
-            options.audioSource = try ranges.first { range in
-                try range.source.extent()?.formats.contains { $0.kind == .audio } ?? false
-            }?.source.name
-            var settings = TranscodeSettings(videoCodec: nil, audioCodec: nil)
-            settings.isFastStart = true
-            summary = try GridExport(
-                ranges, to: output, format: .mp4, options: options, settings: settings,
-                control: control
-            ).run()
-        }
-        return summary.sizeBytes
+        return try work(job, path(job.id), control)
     }
 
     /// What an error is for who asked: without paths of the server.

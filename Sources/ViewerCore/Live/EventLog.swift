@@ -8,14 +8,50 @@ final class EventLog: Sendable {
     private static let capacity = 2_000
     static let maximumListeners = 500
 
+    /// Sessions whose sources are remembered: who may hear of the session depends on them.
+    private static let knownSessions = 1_000
+
+    /// Whom an event is for.
+    enum Audience: Hashable, Sendable {
+        /// Everybody; of the status, each their own part.
+        case everybody
+        /// Who may see the source.
+        case source(String)
+        /// Who may see one of the session's sources, as far as they are known.
+        case session(sources: Set<String>)
+        /// Who may see the job.
+        case job(owner: Identity, sources: [String])
+    }
+
     /// One event, and who may hear of it.
-    struct Event: Sendable {
+    struct Event: Hashable, Sendable {
         var number: UInt64
         /// `event:` of a server-sent event.
         var name: String
-        /// The sources that it is about: who may not see them does not hear of it.
-        var sources: [String]
+        var audience: Audience
         var json: String
+
+        /// The event as somebody may hear it; nil: they may not.
+        ///
+        /// An event that does not say more than a session's name is told to those who may see one of its sources. That something about
+        /// another session has changed becomes `lost` without its name: what is shown has to be read again.
+        func told(to identity: Identity, _ rights: Rights) -> Event? {
+            switch audience {
+            case .everybody: return self
+            case .source(let source): return rights.mayRead(source) ? self : nil
+            case .job(let owner, let sources):
+                return rights.mayFollowJob(of: owner, sources: sources, as: identity) ? self : nil
+            case .session(let sources):
+                if rights.mayReadEverything || sources.contains(where: rights.mayRead) {
+                    return self
+                }
+                // Who may see a source of it hears of the source.
+                guard !["session", "sessionEnded"].contains(name) else { return nil }
+                var event = self
+                (event.name, event.json) = ("lost", #"{"session":"","type":"lost"}"#)
+                return event
+            }
+        }
     }
 
     /// Waits for events.
@@ -71,6 +107,10 @@ final class EventLog: Sendable {
         var events: [Event] = []
         var last: UInt64
         var listeners: [ObjectIdentifier: Listener] = [:]
+        /// Sources of sessions, from the events of sources.
+        var sources: [String: Set<String>] = [:]
+        /// The sessions in ``sources``, in the order in which they were heard of first.
+        var sessions: [String] = []
     }
 
     private let state: Mutex<State>
@@ -103,33 +143,59 @@ final class EventLog: Sendable {
     }
 
     /// Adds an event; the status and beats are told, and not kept.
-    func add(_ name: String, sources: [String] = [], json: String) {
-        state.withLock { state in
-            let isKept = name != Self.status && name != Self.beat
-            if isKept { state.last += 1 }
-            let event = Event(number: state.last, name: name, sources: sources, json: json)
-            if isKept {
-                state.events.append(event)
-                if state.events.count > Self.capacity { state.events.removeFirst() }
-            }
-            for listener in state.listeners.values { listener.take(event) }
+    func add(_ name: String, for audience: Audience = .everybody, json: String) {
+        state.withLock { Self.add(name, for: audience, json: json, to: &$0) }
+    }
+
+    private static func add(
+        _ name: String, for audience: Audience, json: String, to state: inout State
+    ) {
+        let isKept = name != Self.status && name != Self.beat
+        if isKept { state.last += 1 }
+        let event = Event(number: state.last, name: name, audience: audience, json: json)
+        if isKept {
+            state.events.append(event)
+            if state.events.count > Self.capacity { state.events.removeFirst() }
         }
+        for listener in state.listeners.values { listener.take(event) }
     }
 
     /// Takes an event of a feed (`proto/json/schema.json`, "event").
     func take(feed json: [UInt8]) {
         struct Head: Decodable {
             var type: String
+            var session: String
             var source: String?
         }
         do {
             let head = try JSONDecoder().decode(Head.self, from: Data(json))
             let name = String(head.type.filter { $0.isLetter }.prefix(32))
-            add(name, sources: head.source.map { [$0] } ?? [], json: Self.line(json))
+            let line = Self.line(json)
+            state.withLock { state in
+                let audience: Audience
+                if let source = head.source {
+                    audience = .source(source)
+                    Self.remember(source, of: head.session, in: &state)
+                } else {
+                    audience = .session(sources: state.sources[head.session] ?? [])
+                }
+                Self.add(name, for: audience, json: line, to: &state)
+            }
         } catch {
             // Of another version: nothing that could be told.
             return
         }
+    }
+
+    private static func remember(_ source: String, of session: String, in state: inout State) {
+        if state.sources[session] == nil {
+            state.sessions.append(session)
+            if state.sessions.count > knownSessions {
+                let oldest = state.sessions.removeFirst()
+                state.sources[oldest] = nil
+            }
+        }
+        state.sources[session, default: []].insert(source)
     }
 
     /// JSON without line breaks, which would end a server-sent event; within its strings there are none.

@@ -12,6 +12,7 @@ final class FeedSubscriber: Sendable {
     /// Topic, header, media.
     private static let parts = 3
     private static let messagesPerTurn = 1_000
+    private static let heartbeatMilliseconds: Int32 = 1_000
     private static let pauseMicroseconds: UInt32 = 1_000_000
     /// Messages that wait here: three seconds of 64 sources.
     private static let queuedMessages: Int32 = 2_000
@@ -67,6 +68,10 @@ final class FeedSubscriber: Sendable {
         options.receiveQueue = Self.queuedMessages
         options.maximumPartBytes = Int64(max(WireLimits.payloadBytes, WireLimits.headerBytes))
         options.reconnectMaximumMilliseconds = 2_000
+        // A viewer that hangs does not keep what others of the feed wait for.
+        options.heartbeatMilliseconds = Self.heartbeatMilliseconds
+        options.heartbeatTimeoutMilliseconds = 5 * Self.heartbeatMilliseconds
+        options.heartbeatLifetimeMilliseconds = 5 * Self.heartbeatMilliseconds
         let socket = try Socket(.subscriber, in: Context(), options: options)
         try socket.connect(endpoint)
         var poller = Poller()

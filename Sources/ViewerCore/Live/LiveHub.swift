@@ -11,6 +11,8 @@ final class LiveHub: Sendable {
     static let maximumWatchers = 500
     /// Longest group of pictures that is kept for those who come later.
     private static let groupBytes = 16 << 20
+    /// All groups that are kept: two seconds of 500 sources of 4 Mbit/s.
+    static let groupsBytes = 512 << 20
     /// Without a message for so long, a source is gone.
     private static let silenceNanoseconds: Int64 = 3_000_000_000
 
@@ -21,6 +23,8 @@ final class LiveHub: Sendable {
         /// From the last keyframe on; empty while a part of the group is missing.
         var group: [LiveFrame] = []
         var groupBytes = 0
+        /// When its keyframe came.
+        var groupNanoseconds: Int64 = 0
         /// Something is missing: decoding goes on with the next keyframe.
         var isBroken = true
         var heardNanoseconds: Int64
@@ -31,11 +35,42 @@ final class LiveHub: Sendable {
         var sources: [String: Source] = [:]
         var fragments: UInt32 = 0
         var status: [UInt8]?
+        /// Of all sources.
+        var groupsBytes = 0
+
+        mutating func forget(_ name: String) {
+            if let source = sources.removeValue(forKey: name) { groupsBytes -= source.groupBytes }
+        }
+
+        mutating func keep(_ source: Source, _ name: String) {
+            groupsBytes += source.groupBytes - (sources[name]?.groupBytes ?? 0)
+            sources[name] = source
+        }
+
+        /// Forgets groups until all have so many bytes: the oldest first, whose sources have another one soonest.
+        mutating func forgetGroups(downTo maximumBytes: Int) {
+            let oldestFirst = sources.filter { !$0.value.group.isEmpty }
+                .sorted { $0.value.groupNanoseconds < $1.value.groupNanoseconds }
+            for (name, source) in oldestFirst {
+                guard groupsBytes > maximumBytes else { return }
+                groupsBytes -= source.groupBytes
+                sources[name]?.group = []
+                sources[name]?.groupBytes = 0
+            }
+        }
     }
 
     private let state = Mutex(State())
+    private let maximumGroupsBytes: Int
     /// Called when other sources are wanted than before.
     private let changed = Mutex<@Sendable () -> Void>({})
+
+    init(maximumGroupsBytes: Int = LiveHub.groupsBytes) {
+        self.maximumGroupsBytes = maximumGroupsBytes
+    }
+
+    /// What is kept for those who come later.
+    var keptBytes: Int { state.withLock { $0.groupsBytes } }
 
     func onChange(_ body: @escaping @Sendable () -> Void) { changed.withLock { $0 = body } }
 
@@ -82,8 +117,9 @@ final class LiveHub: Sendable {
         state.withLock { state in
             state.watchers[ObjectIdentifier(watcher)] = nil
             // What nobody watches is not heard any more, and would be old for who comes next.
-            state.sources = state.sources.filter { name, _ in
-                state.watchers.values.contains { $0.wants(name) }
+            for name in state.sources.keys
+            where !state.watchers.values.contains(where: { $0.wants(name) }) {
+                state.forget(name)
             }
         }
         watcher.end()
@@ -118,7 +154,13 @@ final class LiveHub: Sendable {
             }
             source.number = samples.number
             source.heardNanoseconds = now
-            defer { state.sources[samples.source] = source }
+            defer {
+                state.keep(source, samples.source)
+                if state.groupsBytes > maximumGroupsBytes {
+                    // Some more at once, so that it costs nothing on average.
+                    state.forgetGroups(downTo: maximumGroupsBytes / 8 * 7)
+                }
+            }
             state.fragments &+= 1
             let fragment: LiveFragment
             do throws(LiveError) {
@@ -130,6 +172,7 @@ final class LiveHub: Sendable {
             if fragment.beginsDecodable {
                 source.group = []
                 source.groupBytes = 0
+                source.groupNanoseconds = now
                 source.isBroken = false
             }
             guard !source.isBroken else { return }
@@ -152,7 +195,7 @@ final class LiveHub: Sendable {
         state.withLock { state in
             for (name, source) in state.sources
             where now - source.heardNanoseconds > Self.silenceNanoseconds {
-                state.sources[name] = nil
+                state.forget(name)
                 let frame = LiveFrame.gone(name)
                 for watcher in state.watchers.values where watcher.wants(name) {
                     watcher.take(frame)

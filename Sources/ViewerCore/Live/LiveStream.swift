@@ -37,8 +37,15 @@ actor LiveStream {
     /// When something was asked for last, monotonic, nanoseconds.
     private var askedNanoseconds: Int64
 
-    init(_ source: String, hub: LiveHub, firstSequence: UInt64) {
+    private let place: LiveStreamMemory.Place
+
+    /// - Parameter memory: that of all streams.
+    init(
+        _ source: String, hub: LiveHub, firstSequence: UInt64,
+        memory: LiveStreamMemory = LiveStreamMemory()
+    ) {
         self.hub = hub
+        place = memory.place()
         watcher = LiveWatcher(sources: [source]) { _ in true }
         gatherer = PartGatherer(timing, firstSequence: firstSequence)
         askedNanoseconds = SystemClock.monotonic.nowNanoseconds
@@ -55,6 +62,10 @@ actor LiveStream {
             let frames = await watcher.next()
             if frames.isEmpty { break }
             for frame in frames { take(frame) }
+            guard place.keeps(keptBytes, asked: askedNanoseconds) else {
+                forgetAll()
+                break
+            }
             wake()
             let now = SystemClock.monotonic.nowNanoseconds
             if now - askedNanoseconds > Self.idleNanoseconds { stop() }
@@ -64,6 +75,19 @@ actor LiveStream {
     }
 
     nonisolated func stop() { hub.stop(watcher) }
+
+    private var keptBytes: Int {
+        soundAlone.count + initializations.values.reduce(0) { $0 + $1.count }
+            + parts.values.reduce(0) { $0 + $1.bytes.count }
+    }
+
+    /// There is no room for it any more.
+    private func forgetAll() {
+        playlist = nil
+        parts = [:]
+        initializations = [:]
+        soundAlone = []
+    }
 
     private func take(_ frame: LiveFrame) {
         switch frame.content {
@@ -185,14 +209,16 @@ actor LiveStreams {
 
     private let hub: LiveHub
     private let nowUTC: @Sendable () -> Int64
+    private let memory: LiveStreamMemory
     private var streams: [String: (stream: LiveStream, used: Int64)] = [:]
 
     /// - Parameter nowUTC: nanoseconds since 1970.
     init(
-        hub: LiveHub,
+        hub: LiveHub, memory: LiveStreamMemory = LiveStreamMemory(),
         nowUTC: @escaping @Sendable () -> Int64 = { SystemClock.utc.nowNanoseconds }
     ) {
         self.hub = hub
+        self.memory = memory
         self.nowUTC = nowUTC
     }
 
@@ -205,12 +231,12 @@ actor LiveStreams {
             streams[source]?.used = now
             return known.stream
         }
-        guard streams.count < Self.maximumStreams else {
+        guard streams.count < Self.maximumStreams, memory.hasRoom else {
             throw Problem(.serviceUnavailable, "too many live sources are watched")
         }
         // Larger than any number of a stream before: a player that was there goes on. No segment is shorter than a second for long.
         let first = UInt64(clamping: nowUTC() / 1_000_000_000)
-        let stream = LiveStream(source, hub: hub, firstSequence: first)
+        let stream = LiveStream(source, hub: hub, firstSequence: first, memory: memory)
         streams[source] = (stream, now)
         Task { await stream.run() }
         return stream

@@ -27,9 +27,12 @@ final class SourcePlaylist: Sendable {
         var formats: [TrackFormat]
     }
 
+    /// Several ask for the playlist at once, and one reads for all of them.
+    let reading = SingleFlight<Content>()
     private let kind: MediaPlaylist.Kind
     private let zero: UTCTime
     private let state: Mutex<State>
+    private let hasRead = Atomic(false)
 
     /// It was made while the session was being recorded.
     var isGrowing: Bool { kind == .event }
@@ -40,7 +43,10 @@ final class SourcePlaylist: Sendable {
         state = Mutex(State(playlist: MediaPlaylist(kind, zero: zero)))
     }
 
-    /// Reads what is new, and says what there is.
+    /// Nothing has been read yet: reading may take long.
+    var isCold: Bool { !hasRead.load(ordering: .relaxed) }
+
+    /// Reads what is new, and says what there is. Blocks while somebody else does the same: see ``reading``.
     /// - Parameter isFinished: nothing will be added to the session any more.
     func content(
         of source: RecordedSource, isFinished: Bool
@@ -66,6 +72,7 @@ final class SourcePlaylist: Sendable {
                 state.segmentation.finishFile(file.index)
             }
             for (file, recorded) in opened { try Self.read(file, recorded, &state) }
+            hasRead.store(true, ordering: .relaxed)
             if isFinished { state.segmentation.finish() }
             state.playlist.update(state.segmentation, gaps: gaps)
             var formats: [TrackFormat] = []
@@ -133,6 +140,9 @@ final class SourcePlaylist: Sendable {
 
 /// The playlists that were asked for last.
 final class PlaylistStore: Sendable {
+    /// Sources that are read from their beginning at once: other requests have threads left. As many wait as may be in the largest session.
+    let coldReading = AsyncLimit(2, waiting: 1_000)
+
     /// A playlist of ten hours has 1 MB.
     private static let capacity = 256
 

@@ -30,6 +30,7 @@ struct AccessMiddleware: RouterMiddleware {
                 cookie: request.headers[values: .cookie].joined(separator: "; "),
                 authorization: request.headers[.authorization], path: request.uri.path,
                 query: request.uri.query, remoteAddress: context.remoteAddress)
+            context.credentials = credentials
             switch access.check(credentials, now: .now()) {
             case .allowed(let identity, let rights, let cookie):
                 (context.identity, context.rights, renewed) = (identity, rights, cookie)
@@ -55,7 +56,8 @@ struct AccessMiddleware: RouterMiddleware {
         return response
     }
 
-    private static func problem(_ refusal: Access.Refusal) -> Problem {
+    /// What a refusal is answered with.
+    static func problem(_ refusal: Access.Refusal) -> Problem {
         var headers = HTTPFields()
         switch refusal {
         case .notLoggedIn, .wrongToken:

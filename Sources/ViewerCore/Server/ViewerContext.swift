@@ -10,10 +10,13 @@ struct ViewerContext: RequestContext {
     /// Set by ``AccessMiddleware``.
     var identity = Identity.nobody
     var rights = Rights.nothing
+    /// What the request was let in with.
+    var credentials: Credentials
 
     init(source: ApplicationRequestContextSource) {
         coreContext = CoreRequestContextStorage(source: source)
         remoteAddress = source.channel.remoteAddress?.ipAddress ?? "local"
+        credentials = Credentials(remoteAddress: remoteAddress)
     }
 
     /// A part of the path that is a name of a session or a source.

@@ -11,6 +11,7 @@ struct ViewerRoutes {
     let hub: LiveHub
     let log: EventLog
     let exports: ExportQueue
+    let commands: CollectorCommands
     let streams: LiveStreams
 
     func router() -> Router<ViewerContext> {
@@ -35,14 +36,14 @@ struct ViewerRoutes {
             ).response(to: request, in: site.threads)
         }
         get(api, "account", account.show)
-        get(api, "live", LiveAPI(hub: hub).watch)
+        get(api, "live", LiveAPI(hub: hub, access: access.access).watch)
         let jobs = ExportsAPI(site: site, queue: exports)
         api.post("exports", use: jobs.add)
         get(api, "exports", jobs.list)
         get(api, "exports/:export", jobs.show)
         api.delete("exports/:export", use: jobs.remove)
         get(api, "exports/:export/file", jobs.file)
-        get(api, "events", EventsAPI(log: log).listen)
+        get(api, "events", EventsAPI(log: log, access: access.access).listen)
         get(api, "sessions", sessions.list)
         get(api, "sessions/:session", sessions.show)
         get(api, "sessions/:session/segments", sessions.segments)
@@ -50,9 +51,14 @@ struct ViewerRoutes {
         get(api, "sessions/:session/sources/:source/gaps", sessions.gaps)
         get(api, "sessions/:session/sources/:source/media.mp4", media.movie)
         get(api, "sessions/:session/sources/:source/picture.jpg", media.picture)
+        let operators = OperatorAPI(site: site, commands: commands)
+        api.patch("sessions/:session", use: operators.edit)
+        api.delete("sessions/:session", use: operators.remove)
+        api.post("sessions/:session/stop", use: operators.stop)
+        api.post("sources/:source/commands", use: operators.command)
         let playlists = PlaylistAPI(site: site)
         let hls = router.group("hls")
-        let live = LivePlaylistAPI(streams: streams)
+        let live = LivePlaylistAPI(streams: streams, access: access.access)
         get(hls, "live/:source/index.m3u8", live.playlist)
         get(hls, "live/:source/:file", live.media)
         get(hls, ":session/index.m3u8", playlists.session)

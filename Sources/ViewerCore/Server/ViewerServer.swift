@@ -24,6 +24,12 @@ package struct ViewerServer: Sendable {
     private static let limits = ConnectionLimits(
         maximumConnections: 2_000, headerNanoseconds: 10_000_000_000,
         answerNanoseconds: 60_000_000_000, idleNanoseconds: 120_000_000_000)
+    /// Over TLS, from the TCP connection on: a handshake takes two round trips. After it, somebody may think for as long as ``limits`` let
+    /// them, and then wait for an answer.
+    private static let transportLimits = ConnectionLimits(
+        maximumConnections: limits.maximumConnections, headerNanoseconds: 10_000_000_000,
+        answerNanoseconds: limits.answerNanoseconds,
+        idleNanoseconds: limits.idleNanoseconds + limits.answerNanoseconds)
 
     private let settings: ViewerSettings
     private let site: ViewerSite
@@ -33,6 +39,7 @@ package struct ViewerServer: Sendable {
     private let log: EventLog
     private let exports: ExportQueue
     private let feed: FeedSubscriber
+    private let commands: CollectorCommands
     private let logger: Logger
 
     package init(_ settings: ViewerSettings, logger: Logger) throws(ViewerError) {
@@ -45,14 +52,18 @@ package struct ViewerServer: Sendable {
         certificate = try settings.certificate.map { files throws(ViewerError) in
             try Certificate(files, logger: logger)
         }
+        commands = CollectorCommands(archive: settings.archive)
         log = EventLog(
             first: UInt64(clamping: SystemClock.utc.nowNanoseconds / 1_000_000))
+        let work = ExportWork(archive: settings.archive, logger: logger)
         exports = ExportQueue(
-            archive: settings.archive,
-            directory: settings.exports ?? Self.temporaryDirectory(), logger: logger
+            directory: settings.exports ?? Self.temporaryDirectory(), logger: logger,
+            work: { try work.run($0, to: $1, $2) }
         ) { [log] job in
             do {
-                log.add("job", sources: job.wish.sources, json: try ExportsAPI.event(job))
+                log.add(
+                    "job", for: .job(owner: job.owner, sources: job.wish.sources),
+                    json: try ExportsAPI.event(job))
             } catch {
                 logger.warning("a job cannot be told of: \(error)")
             }
@@ -85,10 +96,10 @@ package struct ViewerServer: Sendable {
     package func run(ready: @escaping @Sendable (UInt16) -> Void) async throws {
         let router = ViewerRoutes(
             site: site, settings: settings, access: access, hub: hub, log: log, exports: exports,
-            streams: LiveStreams(hub: hub)
+            commands: commands, streams: LiveStreams(hub: hub)
         ).router()
         let application = Application(
-            router: router, server: try builder(),
+            router: router, server: builder(),
             configuration: ApplicationConfiguration(
                 address: .hostname(settings.host, port: Int(settings.port)), serverName: nil,
                 backlog: 512,
@@ -113,6 +124,7 @@ package struct ViewerServer: Sendable {
             throw Self.reason(error, settings)
         }
         try await site.threads.stop()
+        try await commands.stop()
     }
 
     private static func temporaryDirectory() -> String {
@@ -123,7 +135,7 @@ package struct ViewerServer: Sendable {
         return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    private func builder() throws -> HTTPServerBuilder {
+    private func builder() -> HTTPServerBuilder {
         let deadlines = ConnectionDeadlines(Self.limits)
         let http1 = HTTP1Channel.Configuration(
             additionalChannelHandlers: [deadlines.handler()],
@@ -132,11 +144,17 @@ package struct ViewerServer: Sendable {
                 maxHeaderListSize: Self.maximumHeaderBytes,
                 maxHeaderFieldCount: Self.maximumHeaders))
         guard let certificate else { return .http1(configuration: http1) }
-        return try .http2Upgrade(
-            tlsConfiguration: certificate.configuration,
-            configuration: HTTP2UpgradeChannel.Configuration(
-                idleTimeout: .nanoseconds(Self.limits.idleNanoseconds),
-                streamConfiguration: http1))
+        let tls = certificate.configuration
+        let transport = ConnectionDeadlines(Self.transportLimits)
+        return HTTPServerBuilder { responder in
+            TLSServerChannel(
+                inner: try HTTP2UpgradeChannel(
+                    tlsConfiguration: tls,
+                    configuration: HTTP2UpgradeChannel.Configuration(
+                        idleTimeout: .nanoseconds(Self.limits.idleNanoseconds),
+                        streamConfiguration: http1), responder: responder),
+                deadlines: transport)
+        }
     }
 
     private static func reason(_ error: any Error, _ settings: ViewerSettings) -> any Error {

@@ -26,6 +26,16 @@ extension ControlRequest {
             }
         case .sessionChanged(let session):
             message.sessionChanged = .with { $0.session = session }
+        case .changeSession(let change):
+            message.changeSession = .with {
+                $0.session = change.session
+                if let name = change.name { $0.name = name }
+                if let note = change.note { $0.note = note }
+                $0.addTags = change.addedTags
+                $0.removeTags = change.removedTags
+                if let isProtected = change.isProtected { $0.protected = isProtected }
+                $0.remove = change.isRemoval
+            }
         case .status:
             message.readStatus = Tributary_V1_ReadStatus()
         case .unknown: break
@@ -58,6 +68,24 @@ extension ControlRequest {
                 throw ControlError(id: id, failure: .malformed, text: "invalid session name")
             }
             request = .sessionChanged(change.session)
+        case .changeSession(let message):
+            guard SourceName.isValid(message.session) else {
+                throw ControlError(id: id, failure: .malformed, text: "invalid session name")
+            }
+            var change = SessionChange(of: message.session)
+            if message.hasName { change.name = message.name }
+            if message.hasNote { change.note = message.note }
+            change.addedTags = message.addTags
+            change.removedTags = message.removeTags
+            if message.hasProtected { change.isProtected = message.protected }
+            if message.remove {
+                guard change == SessionChange(of: message.session) else {
+                    throw ControlError(
+                        id: id, failure: .malformed, text: "a removal that also changes something")
+                }
+                change.isRemoval = true
+            }
+            request = .changeSession(change)
         case .readStatus:
             request = .status
         case nil:

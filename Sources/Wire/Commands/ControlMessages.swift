@@ -7,6 +7,8 @@ package struct ControlRequest: Hashable, Sendable {
         case command(CommandRequest, source: String?)
         /// The program that asks has changed the session of this name: retimed, imported, named, protected or removed it.
         case sessionChanged(String)
+        /// Change what people say of a session, or remove it.
+        case changeSession(SessionChange)
         /// Return the status.
         case status
         /// Unknown to this version.
@@ -57,6 +59,25 @@ package enum ControlFailure: Int, CaseIterable, Hashable, Sendable {
     case unknownRequest = 3
     case noSession = 4
     case stopping = 5
+    case refused = 6
+}
+
+/// What is changed about a session; nil: it stays as it is. The texts are a peer's: whoever applies the change checks them.
+package struct SessionChange: Hashable, Sendable {
+    /// The session.
+    package var session: String
+    /// What people call it; empty: nothing any more.
+    package var name: String?
+    /// Empty: nothing any more.
+    package var note: String?
+    package var addedTags: [String] = []
+    package var removedTags: [String] = []
+    /// Whether it is protected from retention and removal.
+    package var isProtected: Bool?
+    /// It is removed, with all its recordings.
+    package var isRemoval = false
+
+    package init(of session: String) { self.session = session }
 }
 
 /// A session that was ended, and whose files are final.

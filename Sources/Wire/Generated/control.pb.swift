@@ -77,6 +77,14 @@ nonisolated struct Tributary_V1_ControlRequest: Sendable {
     set {request = .sessionChanged(newValue)}
   }
 
+  var changeSession: Tributary_V1_ChangeSession {
+    get {
+      if case .changeSession(let v)? = request {return v}
+      return Tributary_V1_ChangeSession()
+    }
+    set {request = .changeSession(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Request: Equatable, Sendable {
@@ -84,6 +92,7 @@ nonisolated struct Tributary_V1_ControlRequest: Sendable {
     case agentCommand(Tributary_V1_AgentCommand)
     case readStatus(Tributary_V1_ReadStatus)
     case sessionChanged(Tributary_V1_SessionChanged)
+    case changeSession(Tributary_V1_ChangeSession)
 
   }
 
@@ -197,7 +206,63 @@ nonisolated struct Tributary_V1_SessionChanged: Sendable {
   init() {}
 }
 
-/// Everything in the collector that listens to recordings has been told, and reads its files again.
+/// Changes what people say of a session, or removes it. What is absent stays as it is.
+nonisolated struct Tributary_V1_ChangeSession: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// Its name.
+  var session: String = String()
+
+  /// What people call it: one line of at most 4,096 bytes; empty: nothing any more.
+  var name: String {
+    get {_name ?? String()}
+    set {_name = newValue}
+  }
+  /// Returns true if `name` has been explicitly set.
+  var hasName: Bool {self._name != nil}
+  /// Clears the value of `name`. Subsequent reads from it will return its default value.
+  mutating func clearName() {self._name = nil}
+
+  /// At most 4,096 bytes; empty: nothing any more.
+  var note: String {
+    get {_note ?? String()}
+    set {_note = newValue}
+  }
+  /// Returns true if `note` has been explicitly set.
+  var hasNote: Bool {self._note != nil}
+  /// Clears the value of `note`. Subsequent reads from it will return its default value.
+  mutating func clearNote() {self._note = nil}
+
+  /// One line of at most 64 bytes each.
+  var addTags: [String] = []
+
+  var removeTags: [String] = []
+
+  /// Whether it is protected from retention and removal.
+  var protected: Bool {
+    get {_protected ?? false}
+    set {_protected = newValue}
+  }
+  /// Returns true if `protected` has been explicitly set.
+  var hasProtected: Bool {self._protected != nil}
+  /// Clears the value of `protected`. Subsequent reads from it will return its default value.
+  mutating func clearProtected() {self._protected = nil}
+
+  /// Removes the session with all its recordings, unless it is protected or not finished. Nothing else may be asked with it.
+  var remove: Bool = false
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+
+  fileprivate var _name: String? = nil
+  fileprivate var _note: String? = nil
+  fileprivate var _protected: Bool? = nil
+}
+
+/// The change is done, and everything in the collector that listens to recordings has been told, and reads its files again.
 nonisolated struct Tributary_V1_ChangeTold: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -340,6 +405,9 @@ nonisolated struct Tributary_V1_ControlFailure: Sendable {
 
     /// The collector is ending.
     case failureStopping // = 5
+
+    /// It cannot be done as asked; nothing has changed.
+    case failureRefused // = 6
     case UNRECOGNIZED(Int)
 
     init() {
@@ -354,6 +422,7 @@ nonisolated struct Tributary_V1_ControlFailure: Sendable {
       case 3: self = .failureUnknownRequest
       case 4: self = .failureNoSession
       case 5: self = .failureStopping
+      case 6: self = .failureRefused
       default: self = .UNRECOGNIZED(rawValue)
       }
     }
@@ -366,6 +435,7 @@ nonisolated struct Tributary_V1_ControlFailure: Sendable {
       case .failureUnknownRequest: return 3
       case .failureNoSession: return 4
       case .failureStopping: return 5
+      case .failureRefused: return 6
       case .UNRECOGNIZED(let i): return i
       }
     }
@@ -378,6 +448,7 @@ nonisolated struct Tributary_V1_ControlFailure: Sendable {
       .failureUnknownRequest,
       .failureNoSession,
       .failureStopping,
+      .failureRefused,
     ]
 
   }
@@ -391,7 +462,7 @@ fileprivate nonisolated let _protobuf_package = "tributary.v1"
 
 nonisolated extension Tributary_V1_ControlRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".ControlRequest"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}magic\0\u{1}major\0\u{1}id\0\u{4}\u{5}stop_session\0\u{4}\u{2}agent_command\0\u{3}read_status\0\u{3}session_changed\0\u{c}\u{9}\u{1}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}magic\0\u{1}major\0\u{1}id\0\u{4}\u{5}stop_session\0\u{4}\u{2}agent_command\0\u{3}read_status\0\u{3}session_changed\0\u{3}change_session\0\u{c}\u{9}\u{1}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -454,6 +525,19 @@ nonisolated extension Tributary_V1_ControlRequest: SwiftProtobuf.Message, SwiftP
           self.request = .sessionChanged(v)
         }
       }()
+      case 13: try {
+        var v: Tributary_V1_ChangeSession?
+        var hadOneofValue = false
+        if let current = self.request {
+          hadOneofValue = true
+          if case .changeSession(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.request = .changeSession(v)
+        }
+      }()
       default: break
       }
     }
@@ -489,6 +573,10 @@ nonisolated extension Tributary_V1_ControlRequest: SwiftProtobuf.Message, SwiftP
     case .sessionChanged?: try {
       guard case .sessionChanged(let v)? = self.request else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 12)
+    }()
+    case .changeSession?: try {
+      guard case .changeSession(let v)? = self.request else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 13)
     }()
     case nil: break
     }
@@ -712,6 +800,70 @@ nonisolated extension Tributary_V1_SessionChanged: SwiftProtobuf.Message, SwiftP
 
   static func ==(lhs: Tributary_V1_SessionChanged, rhs: Tributary_V1_SessionChanged) -> Bool {
     if lhs.session != rhs.session {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Tributary_V1_ChangeSession: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".ChangeSession"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}session\0\u{1}name\0\u{1}note\0\u{3}add_tags\0\u{3}remove_tags\0\u{1}protected\0\u{1}remove\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.session) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self._name) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self._note) }()
+      case 4: try { try decoder.decodeRepeatedStringField(value: &self.addTags) }()
+      case 5: try { try decoder.decodeRepeatedStringField(value: &self.removeTags) }()
+      case 6: try { try decoder.decodeSingularBoolField(value: &self._protected) }()
+      case 7: try { try decoder.decodeSingularBoolField(value: &self.remove) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if !self.session.isEmpty {
+      try visitor.visitSingularStringField(value: self.session, fieldNumber: 1)
+    }
+    try { if let v = self._name {
+      try visitor.visitSingularStringField(value: v, fieldNumber: 2)
+    } }()
+    try { if let v = self._note {
+      try visitor.visitSingularStringField(value: v, fieldNumber: 3)
+    } }()
+    if !self.addTags.isEmpty {
+      try visitor.visitRepeatedStringField(value: self.addTags, fieldNumber: 4)
+    }
+    if !self.removeTags.isEmpty {
+      try visitor.visitRepeatedStringField(value: self.removeTags, fieldNumber: 5)
+    }
+    try { if let v = self._protected {
+      try visitor.visitSingularBoolField(value: v, fieldNumber: 6)
+    } }()
+    if self.remove != false {
+      try visitor.visitSingularBoolField(value: self.remove, fieldNumber: 7)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: Tributary_V1_ChangeSession, rhs: Tributary_V1_ChangeSession) -> Bool {
+    if lhs.session != rhs.session {return false}
+    if lhs._name != rhs._name {return false}
+    if lhs._note != rhs._note {return false}
+    if lhs.addTags != rhs.addTags {return false}
+    if lhs.removeTags != rhs.removeTags {return false}
+    if lhs._protected != rhs._protected {return false}
+    if lhs.remove != rhs.remove {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -970,5 +1122,5 @@ nonisolated extension Tributary_V1_ControlFailure: SwiftProtobuf.Message, SwiftP
 }
 
 nonisolated extension Tributary_V1_ControlFailure.Reason: SwiftProtobuf._ProtoNameProviding {
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0FAILURE_UNSPECIFIED\0\u{1}FAILURE_MALFORMED\0\u{1}FAILURE_VERSION\0\u{1}FAILURE_UNKNOWN_REQUEST\0\u{1}FAILURE_NO_SESSION\0\u{1}FAILURE_STOPPING\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0FAILURE_UNSPECIFIED\0\u{1}FAILURE_MALFORMED\0\u{1}FAILURE_VERSION\0\u{1}FAILURE_UNKNOWN_REQUEST\0\u{1}FAILURE_NO_SESSION\0\u{1}FAILURE_STOPPING\0\u{1}FAILURE_REFUSED\0")
 }

@@ -29,51 +29,37 @@ struct NoteCommand: ParsableCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
-    func validate() throws {
-        for (option, text) in [("--name", name), ("--note", note)] {
-            guard let text else { continue }
-            guard text.utf8.count <= SessionNotes.maximumTextBytes else {
-                throw ValidationError(
-                    "\(option) is too long: use at most \(SessionNotes.maximumTextBytes) bytes")
-            }
-        }
-        if let name, !Self.isOneLine(name) {
-            throw ValidationError(
-                "--name '\(oneLine(String(name.prefix(80))))' is not a valid name: use one line; --note takes several"
-            )
-        }
-        for tag in tag + untag {
-            guard !tag.isEmpty, tag.utf8.count <= 64, Self.isOneLine(tag) else {
-                throw ValidationError(
-                    "--tag '\(oneLine(String(tag.prefix(80))))' is not a valid tag: use one line of at most 64 bytes"
-                )
-            }
-        }
+    private func edit() throws(SessionEdit.Flaw) -> SessionEdit {
+        try SessionEdit(name: name, note: note, addedTags: tag, removedTags: untag)
     }
 
-    /// Without line breaks and other control characters.
-    private static func isOneLine(_ text: String) -> Bool {
-        oneLine(text) == text && !text.contains(where: \.isNewline)
+    func validate() throws {
+        do throws(SessionEdit.Flaw) {
+            _ = try edit()
+        } catch {
+            switch error {
+            case .longName, .longNote:
+                throw ValidationError(
+                    "\(error == .longName ? "--name" : "--note") is too long: use at most "
+                        + "\(SessionNotes.maximumTextBytes) bytes")
+            case .badName(let name):
+                throw ValidationError(
+                    "--name '\(oneLine(String(name.prefix(80))))' is not a valid name: use one line; --note takes several"
+                )
+            case .badTag(let tag):
+                throw ValidationError(
+                    "--tag '\(oneLine(String(tag.prefix(80))))' is not a valid tag: use one line of at most "
+                        + "\(SessionEdit.maximumTagBytes) bytes")
+            }
+        }
     }
 
     func run() throws {
         try withArchiveErrors {
             let place = try archive.finder.session(named: session)
             let session = place.name
-            var notes = try SessionNotes.read(session, in: place.library.layout)
-            let before = notes
-            if let name { notes.name = name.isEmpty ? nil : name }
-            if let note { notes.note = note.isEmpty ? nil : note }
-            notes.tags = Set(notes.tags).union(tag).subtracting(untag).sorted()
-            guard notes.tags.count <= SessionNotes.maximumTags else {
-                throw Failure(
-                    "\(session) would have more than \(SessionNotes.maximumTags) tags: remove some with --untag"
-                )
-            }
-            if notes != before {
-                try place.library.setLabels(notes, of: session)
-                CollectorControl.tellChange(of: session, in: place.library.layout)
-            }
+            let (notes, hasChanged) = try place.library.apply(try edit(), to: session)
+            if hasChanged { CollectorControl.tellChange(of: session, in: place.library.layout) }
             if json { return try JSONOutput.print(notes) }
             print("session  \(session)")
             if let name = notes.name { print("name     \(oneLine(name))") }

@@ -45,6 +45,20 @@ extension Access {
             now: AccessSample.time(seconds))
     }
 
+    /// What an answer without an end goes on with.
+    fileprivate func pass(
+        cookie: String? = nil, authorization: String? = nil, rights: Rights
+    ) -> AccessPass {
+        pass(
+            Credentials(
+                cookie: cookie, authorization: authorization, remoteAddress: AccessScene.address),
+            rights, now: AccessSample.time(0))
+    }
+
+    fileprivate func isValid(_ pass: AccessPass, at seconds: Int64) -> Bool {
+        isValid(pass, now: AccessSample.time(seconds))
+    }
+
     fileprivate func logIn(
         _ name: String, _ password: String = AccessSample.password,
         from address: String = AccessScene.address, at seconds: Int64 = 0
@@ -448,5 +462,68 @@ struct `Access by link` {
                 try link(access, lifeSeconds: life)
             }
         }
+    }
+}
+
+@Suite(.timeLimit(.minutes(1)))
+struct `An answer without an end` {
+    private static let viewer = Rights(role: .viewer, sources: .all)
+
+    private let scene = AccessScene()
+
+    @Test func `goes on until whoever asked for it logs out`() async throws {
+        try scene.add("anna")
+        try scene.add("ben")
+        let access = try scene.access()
+        let cookie = try await access.cookie(of: "anna")
+        let pass = access.pass(cookie: cookie, rights: Self.viewer)
+        let other = access.pass(cookie: try await access.cookie(of: "ben"), rights: Self.viewer)
+        #expect(access.isValid(pass, at: 1) && access.isValid(other, at: 1))
+        _ = access.logOut(cookie: cookie, now: AccessSample.time(2))
+        #expect(!access.isValid(pass, at: 3))
+        // It is in use: its log-in does not expire.
+        #expect(access.isValid(other, at: 100_000))
+    }
+
+    @Test func `ends with its account, and when the account's rights change`() async throws {
+        try scene.add("anna", sources: SourceScope("door,yard"))
+        try scene.add("ben")
+        let access = try scene.access()
+        let rights = Rights(role: .viewer, sources: .named(["door", "yard"]))
+        let anna = access.pass(cookie: try await access.cookie(of: "anna"), rights: rights)
+        let ben = access.pass(cookie: try await access.cookie(of: "ben"), rights: Self.viewer)
+        #expect(access.isValid(anna, at: 0) && access.isValid(ben, at: 0))
+        let text = try scene.place.text(scene.users.path)
+        try scene.place.write(text.replacing(":door,yard:", with: ":door:"), to: scene.users.path)
+        #expect(!access.isValid(anna, at: 1) && access.isValid(ben, at: 1))
+        try scene.users.remove("ben")
+        #expect(!access.isValid(ben, at: 2))
+    }
+
+    @Test func `ends with its token, and when the token's rights change`() throws {
+        let token = "Bearer \(try scene.users.addScript("backup"))"
+        let access = try scene.access()
+        let pass = access.pass(authorization: token, rights: Self.viewer)
+        #expect(access.isValid(pass, at: 0))
+        let text = try scene.place.text(scene.users.path)
+        try scene.place.write(
+            text.replacing("backup:viewer:*:", with: "backup:viewer:door:"), to: scene.users.path)
+        #expect(!access.isValid(pass, at: 1))
+        let narrow = access.pass(
+            authorization: token, rights: Rights(role: .viewer, sources: .named(["door"])))
+        #expect(access.isValid(narrow, at: 1))
+        try scene.users.remove("backup")
+        #expect(!access.isValid(narrow, at: 2))
+    }
+
+    @Test func `is not opened by anything else`() throws {
+        try scene.add("anna")
+        let access = try scene.access()
+        for authorization in [nil, "Bearer guessed", "Basic YTpi"] {
+            let pass = access.pass(authorization: authorization, rights: .everything)
+            #expect(!access.isValid(pass, at: 0))
+        }
+        let unlimited = try scene.access(hasAccounts: false)
+        #expect(unlimited.isValid(unlimited.pass(rights: .everything), at: 0))
     }
 }

@@ -272,6 +272,30 @@ import Wire
         #expect(player.flaws.isEmpty)
     }
 
+    @Test func `all groups together have a most, and the oldest goes first`() async {
+        let hub = LiveHub(maximumGroupsBytes: 8_000)
+        let one = watcher(nil)
+        #expect(hub.start(one))
+        var cameras = ["a", "b", "c"].map { LiveCamera($0) }
+        for index in cameras.indices {
+            cameras[index].pictureBytes = 2_000
+            cameras[index].send(1, to: hub, now: Int64(index))
+        }
+        #expect((6_000...8_000).contains(hub.keptBytes))
+        cameras[1].send(1, to: hub, now: 3)
+        #expect(hub.keptBytes <= 7_000)
+        let late = watcher(nil)
+        #expect(hub.start(late))
+        let found = await late.drained().map(\.word).sorted()
+        #expect(
+            found == ["begin a", "begin b", "begin c", "key b", "key c", "media b"])
+        // Who watches already has everything.
+        let early = await one.drained().compactMap(\.picture)
+        #expect(early == [0, 0, 0, 1])
+        for watcher in [one, late] { hub.stop(watcher) }
+        #expect(hub.keptBytes == 0)
+    }
+
     // MARK: Changes
 
     @Test func `another format is a new beginning, also for who comes late`() async throws {

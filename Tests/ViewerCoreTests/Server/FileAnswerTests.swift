@@ -1,7 +1,6 @@
 import HTTPTypes
 import Hummingbird
 import NIOCore
-import Synchronization
 import Testing
 
 @testable import ViewerCore
@@ -20,31 +19,6 @@ private struct CountedFile: VirtualFile {
     func read(at offset: Int64, count: Int) throws -> [UInt8] {
         let end = min(presentBytes, offset + Int64(count))
         return offset < end ? (offset..<end).map { UInt8(truncatingIfNeeded: $0) } : []
-    }
-}
-
-/// What a client has received of a body.
-private final class ReceivedBody: Sendable {
-    private let state = Mutex<(bytes: [UInt8], largest: Int)>(([], 0))
-
-    var bytes: [UInt8] { state.withLock { $0.bytes } }
-    var largestPiece: Int { state.withLock { $0.largest } }
-
-    func add(_ bytes: [UInt8]) {
-        state.withLock { state in
-            state.bytes += bytes
-            state.largest = max(state.largest, bytes.count)
-        }
-    }
-
-    struct Writer: ResponseBodyWriter {
-        let received: ReceivedBody
-
-        mutating func write(_ buffer: ByteBuffer) async throws {
-            received.add(Array(buffer.readableBytesView))
-        }
-
-        consuming func finish(_ trailingHeaders: HTTPFields?) async throws {}
     }
 }
 

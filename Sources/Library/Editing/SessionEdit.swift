@@ -1,0 +1,96 @@
+package import Archive
+
+/// What is changed about a session's labels and protection.
+package struct SessionEdit: Hashable, Sendable {
+    package static let maximumTagBytes = 64
+
+    /// Why labels are not taken.
+    package enum Flaw: Error, Hashable, CustomStringConvertible {
+        case longName
+        case longNote
+        /// A name of several lines, or with control characters.
+        case badName(String)
+        /// A tag that is empty, too long or of several lines.
+        case badTag(String)
+
+        package var description: String {
+            switch self {
+            case .longName:
+                "the name is too long: use at most \(SessionNotes.maximumTextBytes) bytes"
+            case .longNote:
+                "the note is too long: use at most \(SessionNotes.maximumTextBytes) bytes"
+            case .badName: "the name must be one line"
+            case .badTag: "a tag must be one line of at most \(maximumTagBytes) bytes"
+            }
+        }
+    }
+
+    /// Nil: it stays as it is; empty: it is removed.
+    package let name: String?
+    package let note: String?
+    package let addedTags: [String]
+    package let removedTags: [String]
+    /// Nil: it stays as it is.
+    package let isProtected: Bool?
+
+    package init(
+        name: String? = nil, note: String? = nil, addedTags: [String] = [],
+        removedTags: [String] = [], isProtected: Bool? = nil
+    ) throws(Flaw) {
+        if let name {
+            guard name.utf8.count <= SessionNotes.maximumTextBytes else { throw .longName }
+            guard Self.isOneLine(name) else { throw .badName(name) }
+        }
+        if let note, note.utf8.count > SessionNotes.maximumTextBytes { throw .longNote }
+        for tag in addedTags + removedTags {
+            guard !tag.isEmpty, tag.utf8.count <= Self.maximumTagBytes, Self.isOneLine(tag) else {
+                throw .badTag(tag)
+            }
+        }
+        self.name = name
+        self.note = note
+        self.addedTags = addedTags
+        self.removedTags = removedTags
+        self.isProtected = isProtected
+    }
+
+    /// The labels that are left when these were there.
+    package func applied(to labels: SessionNotes) -> SessionNotes {
+        var labels = labels
+        if let name { labels.name = name.isEmpty ? nil : name }
+        if let note { labels.note = note.isEmpty ? nil : note }
+        labels.tags = Set(labels.tags).union(addedTags).subtracting(removedTags).sorted()
+        return labels
+    }
+
+    /// Without line breaks and other control characters.
+    private static func isOneLine(_ text: String) -> Bool {
+        !text.unicodeScalars.contains { scalar in
+            switch scalar.properties.generalCategory {
+            case .control, .lineSeparator, .paragraphSeparator: true
+            default: false
+            }
+        }
+    }
+}
+
+extension RecordingLibrary {
+    /// Applies an edit. What is equal already is not written again.
+    /// - Returns: the session's labels; whether anything was changed.
+    package func apply(
+        _ edit: SessionEdit, to session: String
+    ) throws -> (labels: SessionNotes, hasChanged: Bool) {
+        let before = try SessionNotes.read(session, in: layout)
+        let labels = edit.applied(to: before)
+        guard labels.tags.count <= SessionNotes.maximumTags else {
+            throw LibraryError.tooManyTags(session)
+        }
+        var hasChanged = labels != before
+        if hasChanged { try setLabels(labels, of: session) }
+        if let wanted = edit.isProtected, wanted != isProtected(session) {
+            try setProtected(wanted, session)
+            hasChanged = true
+        }
+        return (labels, hasChanged)
+    }
+}

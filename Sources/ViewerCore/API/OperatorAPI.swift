@@ -1,0 +1,234 @@
+import Archive
+import Control
+import HTTPTypes
+import Hummingbird
+import Library
+import Logging
+import Media
+import NIOCore
+import Wire
+
+/// What operators change: sessions, and the capture of agents. The collector does it; the log names who has asked.
+struct OperatorAPI {
+    private static let maximumBodyBytes = 64 << 10
+
+    let site: ViewerSite
+    let commands: CollectorCommands
+
+    // MARK: Sessions
+
+    /// What is changed about a session; what is absent stays as it is.
+    private struct Edit: Decodable {
+        var name: String?
+        var note: String?
+        var addTags: [String]?
+        var removeTags: [String]?
+        var isProtected: Bool?
+    }
+
+    func edit(_ request: Request, _ context: ViewerContext) async throws -> Response {
+        _ = try RequestQuery(request, [])
+        let session = try await operated(context)
+        let wish: Edit = try await request.decoded(limit: Self.maximumBodyBytes)
+        do throws(SessionEdit.Flaw) {
+            _ = try SessionEdit(
+                name: wish.name, note: wish.note, addedTags: wish.addTags ?? [],
+                removedTags: wish.removeTags ?? [])
+        } catch {
+            throw Problem(.badRequest, "\(error)")
+        }
+        var change = SessionChange(of: session)
+        change.name = wish.name
+        change.note = wish.note
+        change.addedTags = wish.addTags ?? []
+        change.removedTags = wish.removeTags ?? []
+        change.isProtected = wish.isProtected
+        guard change != SessionChange(of: session) else {
+            throw Problem(.badRequest, "the body changes nothing")
+        }
+        try await ask(.changeSession(change), "has changed session \(session)", context)
+        let rights = context.rights
+        return try .json(
+            await site.read { library in
+                var overview = try library.overview(of: session)
+                overview.sources.removeAll { !rights.mayRead($0.name) }
+                return overview
+            })
+    }
+
+    func remove(_ request: Request, _ context: ViewerContext) async throws -> Response {
+        _ = try RequestQuery(request, [])
+        let session = try await operated(context)
+        var change = SessionChange(of: session)
+        change.isRemoval = true
+        try await ask(.changeSession(change), "has removed session \(session)", context)
+        return Response(status: .noContent)
+    }
+
+    /// A session that was ended.
+    private struct Stopped: Encodable {
+        var session: String
+        var durationNanoseconds: Int64
+    }
+
+    func stop(_ request: Request, _ context: ViewerContext) async throws -> Response {
+        _ = try RequestQuery(request, [])
+        let session = try await operated(context)
+        let reply = try await ask(
+            .stopSession(session), "has stopped session \(session)", context)
+        guard case .sessionStopped(let stopped) = reply else { throw Self.unexpected }
+        return try .json(
+            Stopped(session: stopped.name, durationNanoseconds: stopped.durationNanoseconds))
+    }
+
+    /// The session in the path, which this user may change: an operator of each of its sources.
+    private func operated(_ context: ViewerContext) async throws -> String {
+        let session = try context.name("session")
+        let sources = try await site.read { library in
+            _ = try library.manifest(session)
+            return try library.sourceNames(session)
+        }
+        let rights = context.rights
+        guard rights.mayReadEverything || sources.contains(where: rights.mayRead) else {
+            throw Problem(.notFound, "no session of that name")
+        }
+        guard rights.mayOperateSite || !sources.isEmpty && sources.allSatisfy(rights.mayOperate)
+        else { throw Problem(.forbidden, "only operators of all its sources may change a session") }
+        return session
+    }
+
+    // MARK: Agents
+
+    /// A command to an agent.
+    private struct Order: Decodable {
+        enum Name: String, Decodable {
+            case status, controls, keyframe, snapshot, start, stop, set
+        }
+
+        var command: Name
+        var set: Change?
+    }
+
+    /// What `set` changes. Not the devices: which files and addresses a box opens is decided on the box or on the server.
+    private struct Change: Decodable {
+        var videoBitsPerSecond: Int64?
+        /// As at the agent's options: `1280x720`, `30000/1001`, `640x360+10+20`; or `own`.
+        var size: String?
+        var frameRate: String?
+        var crop: String?
+        /// Degrees.
+        var rotation: Int?
+        var isMirrored: Bool?
+        var controls: [String: Int64]?
+    }
+
+    func command(_ request: Request, _ context: ViewerContext) async throws -> Response {
+        _ = try RequestQuery(request, [])
+        let source = try context.source()
+        guard context.rights.mayOperate(source) else {
+            throw Problem(.forbidden, "only operators may command agents")
+        }
+        let order: Order = try await request.decoded(limit: Self.maximumBodyBytes)
+        guard (order.command == .set) == (order.set != nil) else {
+            throw Problem(.badRequest, "'set' goes with the command set, and only with it")
+        }
+        let reply = try await ask(
+            .command(try Self.request(order), source: source),
+            "has sent \(order.command.rawValue) to \(source)", context)
+        guard case .report(let report, let payload) = reply else { throw Self.unexpected }
+        switch report {
+        case .status(let status):
+            return try .json(CaptureStatusDocument(status, of: source))
+        case .controls(let controls):
+            return try .json(controls.map { DeviceControlDocument($0) })
+        case .keyframeRequested:
+            return Response(status: .noContent)
+        case .snapshot(let snapshot):
+            guard payload.count == snapshot.sizeBytes else { throw Self.unexpected }
+            var headers = HTTPFields()
+            headers[.contentType] = "image/jpeg"
+            headers[.cacheControl] = "no-store"
+            return Response(
+                status: .ok, headers: headers,
+                body: ResponseBody(byteBuffer: ByteBuffer(bytes: payload)))
+        case .failure, .unknown:
+            throw Self.unexpected
+        }
+    }
+
+    private static func request(_ order: Order) throws(Problem) -> CommandRequest {
+        switch order.command {
+        case .status: return .status
+        case .controls: return .controls
+        case .keyframe: return .keyframe
+        case .snapshot: return .snapshot
+        case .start, .stop:
+            var change = CaptureChange()
+            change.isCapturing = order.command == .start
+            return .change(change)
+        case .set:
+            let change = try order.set.map { wish throws(Problem) in try Self.change(wish) }
+            guard let change, !change.isEmpty else {
+                throw Problem(.badRequest, "'set' changes nothing")
+            }
+            return .change(change)
+        }
+    }
+
+    private static func change(_ wish: Change) throws(Problem) -> CaptureChange {
+        var change = CaptureChange()
+        if let rate = wish.videoBitsPerSecond {
+            guard rate > 0 else {
+                throw Problem(.badRequest, "'videoBitsPerSecond' must be more than 0")
+            }
+            change.videoBitrate = UInt64(rate)
+        }
+        if let size = wish.size {
+            guard let value = OwnOr<PictureSize>(argument: size) else {
+                throw Problem(.badRequest, "'size' must be \(OwnOr<PictureSize>.valueHint)")
+            }
+            change.size = value.choice
+        }
+        if let rate = wish.frameRate {
+            guard let value = OwnOr<FrameRate>(argument: rate) else {
+                throw Problem(.badRequest, "'frameRate' must be \(OwnOr<FrameRate>.valueHint)")
+            }
+            change.frameRate = value.choice
+        }
+        if let crop = wish.crop {
+            guard let value = OwnOr<PictureCrop>(argument: crop) else {
+                throw Problem(.badRequest, "'crop' must be \(OwnOr<PictureCrop>.valueHint)")
+            }
+            change.crop = value.choice
+        }
+        if let degrees = wish.rotation {
+            guard let rotation = PictureOrientation.Rotation(rawValue: degrees) else {
+                throw Problem(.badRequest, "'rotation' must be 0, 90, 180 or 270")
+            }
+            change.rotation = rotation
+        }
+        change.isMirrored = wish.isMirrored
+        let controls = wish.controls ?? [:]
+        guard controls.count <= 64, controls.keys.allSatisfy({ (1...64).contains($0.utf8.count) })
+        else { throw Problem(.badRequest, "'controls' must be at most 64, with names") }
+        change.controls = controls.sorted { $0.key < $1.key }.map {
+            CaptureChange.Setting(name: $0.key, value: $0.value)
+        }
+        return change
+    }
+
+    // MARK: The collector
+
+    private static let unexpected = Problem(
+        .serviceUnavailable, "unexpected answer: use the same version of all programs")
+
+    /// - Parameter deed: for the log, which names who has done it.
+    @discardableResult
+    private func ask(
+        _ request: ControlRequest.Request, _ deed: String, _ context: ViewerContext
+    ) async throws -> ControlReply.Reply {
+        let reply = try await commands.ask(request)
+        site.logger.notice("\(context.identity) \(deed)")
+        return reply
+    }
+}

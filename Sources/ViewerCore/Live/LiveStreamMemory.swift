@@ -1,0 +1,87 @@
+import Synchronization
+
+/// What all live streams keep for their players, in bytes. Any thread may call.
+///
+/// A stream keeps the media of 44 s, however many they are. Past the limit, the stream ends that nobody has asked for longest; a new one
+/// begins only while there is room.
+final class LiveStreamMemory: Sendable {
+    /// 45 sources of 4 Mbit/s.
+    static let maximumBytes = 1 << 30
+    /// What a new stream will soon keep: 44 s of 6 Mbit/s.
+    private static let usualBytes = 32 << 20
+
+    private struct Entry {
+        var bytes = 0
+        /// Monotonic, nanoseconds.
+        var asked: Int64 = .max
+    }
+
+    private struct State {
+        var entries: [Int: Entry] = [:]
+        var bytes = 0
+        var next = 0
+    }
+
+    private let state = Mutex(State())
+    private let maximumBytes: Int
+
+    init(maximumBytes: Int = LiveStreamMemory.maximumBytes) { self.maximumBytes = maximumBytes }
+
+    /// What one stream keeps, as long as this object exists.
+    final class Place: Sendable {
+        private let memory: LiveStreamMemory
+        private let number: Int
+
+        fileprivate init(_ memory: LiveStreamMemory, _ number: Int) {
+            self.memory = memory
+            self.number = number
+        }
+
+        deinit { memory.leave(number) }
+
+        /// Says what the stream keeps now.
+        /// - Parameter asked: when somebody has asked for it last, monotonic, nanoseconds.
+        /// - Returns: false: there is no room for it; it counts as empty.
+        func keeps(_ bytes: Int, asked: Int64) -> Bool {
+            memory.keep(bytes, asked: asked, number)
+        }
+    }
+
+    /// One more stream can begin.
+    var hasRoom: Bool {
+        let usual = min(Self.usualBytes, maximumBytes / 4)
+        return state.withLock { $0.bytes <= maximumBytes - usual }
+    }
+
+    var keptBytes: Int { state.withLock { $0.bytes } }
+
+    func place() -> Place {
+        let number = state.withLock { state in
+            state.next += 1
+            state.entries[state.next] = Entry()
+            return state.next
+        }
+        return Place(self, number)
+    }
+
+    private func keep(_ bytes: Int, asked: Int64, _ number: Int) -> Bool {
+        state.withLock { state in
+            state.bytes += bytes - (state.entries[number]?.bytes ?? 0)
+            state.entries[number] = Entry(bytes: bytes, asked: asked)
+            guard state.bytes > maximumBytes else { return true }
+            let isOldest = !state.entries.contains { other, entry in
+                entry.bytes > 0 && (entry.asked, other) < (asked, number)
+            }
+            guard isOldest else { return true }
+            state.bytes -= bytes
+            state.entries[number] = Entry()
+            return false
+        }
+    }
+
+    private func leave(_ number: Int) {
+        state.withLock { state in
+            if let entry = state.entries.removeValue(forKey: number) { state.bytes -= entry.bytes }
+        }
+    }
+}

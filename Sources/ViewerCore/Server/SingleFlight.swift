@@ -1,0 +1,70 @@
+import Synchronization
+
+/// Work that several want at once: it is done for one of them, and the others wait for its result without a thread.
+///
+/// Who is cancelled waits no longer; the work goes on, for those who do and for who comes next.
+final class SingleFlight<Value: Sendable>: Sendable {
+    private struct State {
+        var isRunning = false
+        var last = 0
+        /// Those who wait: one for each request, which connections bound.
+        var waiting: [Int: CheckedContinuation<Value, any Error>] = [:]
+    }
+
+    private enum Beginning {
+        case first, joined, cancelled
+    }
+
+    private let state = Mutex(State())
+
+    /// How many wait for the work that is being done.
+    var waitingCount: Int { state.withLock { $0.waiting.count } }
+
+    /// The result of the work that is being done, or of this one.
+    /// - Throws: what the work throws, or `CancellationError`.
+    func value(_ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
+        let number = state.withLock { state in
+            state.last += 1
+            return state.last
+        }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                switch begin(number, continuation) {
+                case .first: Task { await run(work) }
+                case .joined: break
+                case .cancelled: continuation.resume(throwing: CancellationError())
+                }
+            }
+        } onCancel: {
+            let waiting = state.withLock { $0.waiting.removeValue(forKey: number) }
+            waiting?.resume(throwing: CancellationError())
+        }
+    }
+
+    private func begin(
+        _ number: Int, _ continuation: CheckedContinuation<Value, any Error>
+    ) -> Beginning {
+        state.withLock { state in
+            // Under the lock: who is cancelled later finds the continuation.
+            guard !Task.isCancelled else { return .cancelled }
+            state.waiting[number] = continuation
+            defer { state.isRunning = true }
+            return state.isRunning ? .joined : .first
+        }
+    }
+
+    private func run(_ work: @Sendable () async throws -> Value) async {
+        let result: Result<Value, any Error>
+        do {
+            result = .success(try await work())
+        } catch {
+            result = .failure(error)
+        }
+        let waiting = state.withLock { state in
+            defer { state.waiting = [:] }
+            state.isRunning = false
+            return Array(state.waiting.values)
+        }
+        for continuation in waiting { continuation.resume(with: result) }
+    }
+}

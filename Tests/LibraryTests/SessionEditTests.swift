@@ -1,0 +1,38 @@
+import Archive
+import Library
+import Testing
+
+/// What people may write about a session.
+@Suite struct SessionEditTests {
+    @Test func `an edit changes what it names, and leaves the rest`() throws {
+        let before = SessionNotes(name: "Rehearsal", tags: ["a", "b"], note: "of Monday")
+        let renamed = try SessionEdit(name: "Premiere").applied(to: before)
+        #expect(renamed == SessionNotes(name: "Premiere", tags: ["a", "b"], note: "of Monday"))
+        let tagged = try SessionEdit(addedTags: ["c", "a"], removedTags: ["b"]).applied(to: before)
+        #expect(tagged.tags == ["a", "c"])
+        let emptied = try SessionEdit(name: "", note: "", removedTags: ["a", "b"])
+        #expect(emptied.applied(to: before) == SessionNotes())
+    }
+
+    @Test(
+        arguments: [
+            (String(repeating: "x", count: 4_097), nil, []), ("a\nb", nil, []),
+            ("a\u{85}b", nil, []),
+            (nil, String(repeating: "x", count: 4_097), []), (nil, nil, [""]), (nil, nil, ["a\tb"]),
+            (nil, nil, [String(repeating: "ä", count: 33)]),
+        ] as [(String?, String?, [String])])
+    func `texts that are too long or no line are not taken`(
+        name: String?, note: String?, tags: [String]
+    ) {
+        #expect(throws: SessionEdit.Flaw.self) {
+            try SessionEdit(name: name, note: note, addedTags: tags)
+        }
+        if !tags.isEmpty {
+            #expect(throws: SessionEdit.Flaw.self) { try SessionEdit(removedTags: tags) }
+        }
+    }
+
+    @Test func `a note may have lines`() throws {
+        #expect(try SessionEdit(note: "a\nb").applied(to: SessionNotes()).note == "a\nb")
+    }
+}

@@ -1,0 +1,59 @@
+import Hummingbird
+import Synchronization
+import Testing
+
+@testable import ViewerCore
+
+/// Answers that go on until whoever asked goes, or may not have them any more.
+@Suite(.timeLimit(.minutes(1))) struct EndlessAnswerTests {
+    /// Takes in an answer, until it ends.
+    private func take(_ body: ResponseBody, _ received: ReceivedBody) -> Task<Void, any Error> {
+        Task { try await body.write(ReceivedBody.Writer(received: received)) }
+    }
+
+    /// Waits until more has come than so many bytes.
+    private func grows(_ received: ReceivedBody, past count: Int) async throws {
+        while received.bytes.count <= count { try await Task.sleep(for: .milliseconds(1)) }
+    }
+
+    @Test func `live pictures end at the beat after the right to see them`() async throws {
+        let hub = LiveHub()
+        let logOut = LiveEvent()
+        let received = ReceivedBody()
+        let watcher = LiveWatcher(sources: ["camera"]) { _ in true }
+        let answer = take(
+            LiveAPI.body(watcher, of: hub) { !logOut.hasHappened }, received)
+        try await hub.reaches(watchers: 1)
+        var camera = LiveCamera()
+        camera.send(2, to: hub)
+        hub.tick(now: 0)
+        try await grows(received, past: 0)
+        let before = received.bytes.count
+        camera.send(1, to: hub)
+        hub.tick(now: 0)
+        try await grows(received, past: before)
+        logOut.happens()
+        hub.tick(now: 0)
+        try await answer.value
+        #expect(hub.watcherCount == 0 && hub.topics.isEmpty)
+    }
+
+    @Test func `events end at the beat after the right to hear them`() async throws {
+        let log = EventLog(first: 1)
+        let logOut = LiveEvent()
+        let received = ReceivedBody()
+        let answer = take(
+            EventsAPI.body(log, after: nil, for: .nobody, .everything) { !logOut.hasHappened },
+            received)
+        while !log.hasListeners { try await Task.sleep(for: .milliseconds(1)) }
+        log.add("session", json: "{}")
+        log.add(EventLog.beat, json: "")
+        while !String(decoding: received.bytes, as: UTF8.self).contains("event: session") {
+            try await Task.sleep(for: .milliseconds(1))
+        }
+        logOut.happens()
+        log.add(EventLog.beat, json: "")
+        try await answer.value
+        #expect(!log.hasListeners)
+    }
+}

@@ -1,0 +1,89 @@
+import Synchronization
+import Testing
+
+@testable import ViewerCore
+
+/// Work that is counted, and lasts until it is let go.
+private final class CountedWork: Sendable {
+    private struct State {
+        var isFree = false
+        var begun = 0
+    }
+
+    private let state = Mutex(State())
+
+    var begun: Int { state.withLock { $0.begun } }
+
+    func free() { state.withLock { $0.isFree = true } }
+
+    /// The number of the run.
+    func run() async throws -> Int {
+        let number = state.withLock { state in
+            state.begun += 1
+            return state.begun
+        }
+        while !state.withLock({ $0.isFree }) { try await Task.sleep(for: .milliseconds(1)) }
+        return number
+    }
+}
+
+extension SingleFlight {
+    fileprivate func reaches(waiting count: Int) async throws {
+        while waitingCount != count { try await Task.sleep(for: .milliseconds(1)) }
+    }
+}
+
+@Suite(.timeLimit(.minutes(1)))
+struct `Work that several want at once` {
+    private struct Failure: Error {}
+
+    @Test func `is done once for all who wait, and again for who comes later`() async throws {
+        let flight = SingleFlight<Int>()
+        let work = CountedWork()
+        let callers = (0..<20).map { _ in Task { try await flight.value { try await work.run() } } }
+        try await flight.reaches(waiting: 20)
+        #expect(work.begun <= 1)
+        work.free()
+        for caller in callers {
+            let number = try await caller.value
+            #expect(number == 1)
+        }
+        let later = try await flight.value { try await work.run() }
+        #expect(later == 2)
+    }
+
+    @Test func `is not waited for by who is cancelled, and goes on for the others`() async throws {
+        let flight = SingleFlight<Int>()
+        let work = CountedWork()
+        let first = Task { try await flight.value { try await work.run() } }
+        try await flight.reaches(waiting: 1)
+        let second = Task { try await flight.value { try await work.run() } }
+        try await flight.reaches(waiting: 2)
+        // The one that has begun it.
+        first.cancel()
+        await #expect(throws: CancellationError.self) { try await first.value }
+        work.free()
+        let number = try await second.value
+        #expect(number == 1 && work.begun == 1)
+    }
+
+    @Test func `fails for all who wait`() async throws {
+        let flight = SingleFlight<Int>()
+        let gate = LiveEvent()
+        let callers = (0..<3).map { _ in
+            Task {
+                try await flight.value {
+                    while !gate.hasHappened { try await Task.sleep(for: .milliseconds(1)) }
+                    throw Failure()
+                }
+            }
+        }
+        try await flight.reaches(waiting: 3)
+        gate.happens()
+        for caller in callers {
+            await #expect(throws: Failure.self) { try await caller.value }
+        }
+        let value = try await flight.value { 7 }
+        #expect(value == 7)
+    }
+}
