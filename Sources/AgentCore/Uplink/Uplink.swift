@@ -28,10 +28,7 @@ package final class Uplink: Sendable {
         private var sizeBytes = 0
         private var policy: DropPolicy
         private var hasVideo = false
-        /// When the batch that is being collected is due; nil: there is none.
-    var batchDueNanoseconds: Int64? { inbox.withLock { $0.batcher.dueNanoseconds } }
-
-    /// How the sound does, if that is news.
+        /// How the sound does, if that is news.
         var sound: AudioHealth?
         /// Answers to commands of the collector.
         var reports: [(report: Report, payload: [UInt8])] = []
@@ -249,6 +246,9 @@ package final class Uplink: Sendable {
             return (inbox.take(), inbox.deadline)
         }
     }
+
+    /// When the batch that is being collected is due; nil: there is none.
+    var batchDueNanoseconds: Int64? { inbox.withLock { $0.batcher.dueNanoseconds } }
 
     /// How the sound does, if that is news.
     func takeAudio() -> AudioHealth? {
