@@ -230,7 +230,7 @@ extension RecordingLibrary {
                 guard file.originNanoseconds < range.upperBound else { break }
                 if index + 1 < source.files.count,
                     source.files[index + 1].originNanoseconds
-                        < range.lowerBound.clampedSubtracting(recording.overlapNanoseconds)
+                        < range.lowerBound.clampedSubtracting(RecordedSession.overlapNanoseconds)
                 {
                     continue
                 }
@@ -288,5 +288,5 @@ extension RecordingLibrary {
 
 extension RecordedSession {
     /// Sound may go on in a file after the next one has begun, as long as this.
-    var overlapNanoseconds: Int64 { 10_000_000_000 }
+    static var overlapNanoseconds: Int64 { 10_000_000_000 }
 }
