@@ -274,11 +274,14 @@ package final class Collector: Sendable {
         _ feed: inout Feed, isDue: Bool
     ) throws(MessagingError) {
         try receiver.takeIn(&inbox)
-        // Who watches live does not want to wait for the tick.
-        guard isDue || inbox.isUrgent || loop.isTickDue || feed.isWatched else { return }
+        guard isDue || inbox.isUrgent || loop.isTickDue else { return }
         let now = Instant.now()
-        if loop.isTickDue { feed.tick(board: board, now: now.monotonic) }
-        loop.watch(feed.watched)
+        if loop.isTickDue {
+            feed.tick(board: board, now: now.monotonic)
+            loop.watch(feed.watched)
+            // Who watches live does not want to wait for the tick.
+            inbox.watchedPeers = feed.isWatched ? loop.peers(of: feed.watched) : []
+        }
         for event in inbox.take() {
             switch event {
             case .message(let message): loop.receive(message, takenInBy: now)

@@ -129,6 +129,11 @@ extension CollectorEngine {
         return placed
     }
 
+    /// The connections that send watched sources.
+    func peers(of watched: WatchedSources) -> Set<PeerID> {
+        link.peers(sending: watched.includes)
+    }
+
     /// Whose samples are placed for those who watch live.
     var watched: WatchedSources {
         get { recorder.watched }

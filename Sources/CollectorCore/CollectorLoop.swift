@@ -126,6 +126,9 @@ extension CollectorLoop {
         if engine.watched != watched { engine.watched = watched }
     }
 
+    /// The connections that send watched sources.
+    func peers(of watched: WatchedSources) -> Set<PeerID> { engine.peers(of: watched) }
+
     /// Samples of watched sources.
     mutating func takePlaced() -> [PlacedSamples<ReceivedPart>] { engine.takePlaced() }
 

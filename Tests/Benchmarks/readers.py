@@ -65,7 +65,7 @@ def live_reader(port, source):
 
 
 def rtmp_reader(port, stream):
-    """A connection on which an RTMP server plays a stream: handshake, connect, createStream, play (RTMP 1.0 §5, §7)."""
+    """A connection on which an RTMP server plays a stream: handshake and three commands (RTMP 1.0 §5.2, §7.2)."""
     connection = socket.create_connection(("127.0.0.1", port), 10)
     connection.sendall(b"\x03" + bytes(1536))
     answer = b""

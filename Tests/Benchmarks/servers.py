@@ -83,7 +83,7 @@ def wait_for_file(path, process, seconds=30):
 
 
 def find_nginx(place):
-    """The nginx that is installed, or the one that `run` has unpacked, and its RTMP module; None for what is not there."""
+    """The nginx that is installed, or the one that `run` has unpacked, and its RTMP module. None: it is missing."""
     installed = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
     for program, module in [
         (installed, "/usr/lib/nginx/modules/ngx_rtmp_module.so"), (place.nginx, place.rtmp_module),

@@ -137,8 +137,10 @@ def latency(bench):
                        path=lambda: f"{source}/media.mp4",
                        headers=lambda: {"Range": f"bytes={(at := chance.randrange(size - 65536))}-{at + 65535}"})
         with Asking(bench, many) as asking:
-            asking.row(table, f"coverage of {COVERED_HOURS} h, {COVERED_SOURCES} sources", ("half", 50), whole=True,
-                       path=lambda: f"{session}/coverage")
+            name = f"coverage of {COVERED_HOURS} h, {COVERED_SOURCES} sources"
+            asking.row(table, name, ("half", 50), whole=True, path=lambda: f"{session}/coverage")
+            asking.row(table, f"{name}, with `from` and `until`", ("half", 50), whole=True,
+                       path=lambda: f"{session}/coverage?from=0&until={COVERED_HOURS * 3600}")
         with Asking(bench, clips) as asking:
             asking.row(table, "picture.jpg at a random time, 720p to 320 wide", whole=True,
                        path=lambda: f"{source}/picture.jpg?width=320&at={chance.uniform(0, 180):.3f}")

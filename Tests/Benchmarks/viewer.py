@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures what watching costs: the viewer beside nginx and nginx-rtmp, how long it takes, and what the collector notices.
+"""Measures what watching costs: the viewer beside nginx and nginx-rtmp, its latency, and the collector's share.
 
     Tests/Benchmarks/viewer.py --binaries .build/release [--only serve,latency,memory,live,lag]
 
@@ -52,7 +52,7 @@ def arguments():
     parser.add_argument("--directory", default=f"{os.environ.get('TMPDIR', '/var/tmp')}/tributary-bench",
                         help="where the clip and what is made for a while go")
     options = parser.parse_args()
-    options.only = options.only.split(",")
+    options.only, options.directory = options.only.split(","), os.path.abspath(options.directory)
     for word in options.only:
         if word not in PARTS:
             parser.error(f"'{word}' is none of {', '.join(PARTS)}")
@@ -65,7 +65,7 @@ def main():
     options = arguments()
     os.makedirs(options.directory, exist_ok=True)
     # Ended by a signal, it still kills its children.
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     failures = 0
     for part in options.only:

@@ -247,6 +247,9 @@ package final class Uplink: Sendable {
         }
     }
 
+    /// When the batch that is being collected is due; nil: there is none.
+    var batchDueNanoseconds: Int64? { inbox.withLock { $0.batcher.dueNanoseconds } }
+
     /// How the sound does, if that is news.
     func takeAudio() -> AudioHealth? {
         inbox.withLock { inbox in

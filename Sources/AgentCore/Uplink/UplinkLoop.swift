@@ -115,7 +115,9 @@ struct UplinkLoop {
     private func waitMilliseconds(now: Int64) -> Int {
         switch phase {
         case .probing, .greeted:
-            let rest = Int(max(0, prober.dueNanoseconds - now) / 1_000_000)
+            // A batch that waited for the tick would be late by half of one.
+            let due = min(prober.dueNanoseconds, uplink.batchDueNanoseconds ?? .max)
+            let rest = Int(max(0, due - now) / 1_000_000)
             return min(Self.tickMilliseconds, rest + 1)
         case .pausing, .connecting:
             return Self.tickMilliseconds

@@ -49,6 +49,9 @@ struct Inbox {
     private var sizeBytes = 0
     private var hasUrgent = false
 
+    /// Connections whose messages should not wait: their sources are watched live.
+    var watchedPeers: Set<PeerID> = []
+
     /// Whether enough is queued: messages that have not been taken in stay with libzmq, which makes their sender wait.
     var isLarge: Bool { sizeBytes >= Self.urgentBytes }
     /// Whether something is queued that should not wait.
@@ -58,7 +61,11 @@ struct Inbox {
 
     mutating func append(_ message: AgentMessage) {
         sizeBytes += message.payload?.count ?? 0
-        if !message.header.withUnsafeBytes(WireMessage.mayWait) { hasUrgent = true }
+        if watchedPeers.contains(message.sender.id)
+            || !message.header.withUnsafeBytes(WireMessage.mayWait)
+        {
+            hasUrgent = true
+        }
         events.append(.message(message))
     }
 

@@ -172,17 +172,65 @@ extension RecordingLibrary {
         of session: String, sources: [String]? = nil, in range: Range<Int64>,
         resolutionNanoseconds: Int64
     ) throws(ArchiveError) -> [SourceCoverage] {
+        try lanes(of: session, in: range) { sources?.contains($0) ?? true }.map {
+            $0.coverage(in: range, resolutionNanoseconds: resolutionNanoseconds)
+        }
+    }
+
+    /// The same for a part of the timeline that is drawn in so many columns.
+    /// - Parameters:
+    ///   - from: nil: where the first of the sources begins.
+    ///   - until: nil: where the last of them ends.
+    ///   - isWanted: sources that may be told of.
+    package func coverage(
+        of session: String, sources: [String]?, from: Int64?, until: Int64?, pixels: Int,
+        where isWanted: (String) -> Bool
+    ) throws(ArchiveError) -> [SourceCoverage] {
+        let asked = (from ?? .min)..<max(from ?? .min, until ?? .max)
+        let lanes = try lanes(of: session, in: asked) {
+            isWanted($0) && sources?.contains($0) ?? true
+        }
+        var range = asked
+        if from == nil || until == nil {
+            let whole = lanes.map { $0.coverage(in: asked, resolutionNanoseconds: 0) }
+            let starts = whole.compactMap(\.recorded.first?.startNanoseconds)
+            let ends = whole.compactMap(\.recorded.last?.endNanoseconds)
+            let start = from ?? starts.min() ?? 0
+            range = start..<max(start, until ?? ends.max() ?? start)
+        }
+        let length = range.upperBound.clampedSubtracting(range.lowerBound)
+        return lanes.map {
+            $0.coverage(in: range, resolutionNanoseconds: length / Int64(max(1, pixels)))
+        }
+    }
+
+    /// What is known of a source, from which any part of it can be drawn.
+    private struct Lane {
+        var source: String
+        var files: [SourceCoverage.Span]
+        var gaps: [RecordedGap]
+
+        func coverage(in range: Range<Int64>, resolutionNanoseconds: Int64) -> SourceCoverage {
+            SourceCoverage(
+                source, files: files, gaps: gaps, range: range,
+                resolutionNanoseconds: resolutionNanoseconds)
+        }
+    }
+
+    private func lanes(
+        of session: String, in range: Range<Int64>, where isWanted: (String) -> Bool
+    ) throws(ArchiveError) -> [Lane] {
         let recording = try recording(session)
         let isGrowing = recording.isFinished ? false : try isCollectorRunning()
         let known = try finishedEnds(of: session)
-        var coverages: [SourceCoverage] = []
-        for source in recording.sources where sources?.contains(source.name) ?? true {
+        var lanes: [Lane] = []
+        for source in recording.sources where isWanted(source.name) {
             var spans: [SourceCoverage.Span] = []
             for (index, file) in source.files.enumerated() {
                 guard file.originNanoseconds < range.upperBound else { break }
                 if index + 1 < source.files.count,
                     source.files[index + 1].originNanoseconds
-                        < range.lowerBound.clampedSubtracting(recording.overlapNanoseconds)
+                        < range.lowerBound.clampedSubtracting(RecordedSession.overlapNanoseconds)
                 {
                     continue
                 }
@@ -196,39 +244,9 @@ extension RecordingLibrary {
                     spans.append(span)
                 }
             }
-            coverages.append(
-                SourceCoverage(
-                    source.name, files: spans, gaps: try source.gaps(), range: range,
-                    resolutionNanoseconds: resolutionNanoseconds))
+            lanes.append(Lane(source: source.name, files: spans, gaps: try source.gaps()))
         }
-        return coverages
-    }
-
-    /// The same for a part of the timeline that is drawn in so many columns.
-    /// - Parameters:
-    ///   - from: nil: where the first of the sources begins.
-    ///   - until: nil: where the last of them ends.
-    ///   - isWanted: sources that may be told of.
-    package func coverage(
-        of session: String, sources: [String]?, from: Int64?, until: Int64?, pixels: Int,
-        where isWanted: (String) -> Bool
-    ) throws(ArchiveError) -> [SourceCoverage] {
-        let wanted = try sourceNames(session).filter {
-            isWanted($0) && sources?.contains($0) ?? true
-        }
-        var range = (from ?? 0)..<max(from ?? 0, until ?? 0)
-        if from == nil || until == nil {
-            let whole = try coverage(
-                of: session, sources: wanted, in: .min..<Int64.max, resolutionNanoseconds: 0)
-            let starts = whole.compactMap(\.recorded.first?.startNanoseconds)
-            let ends = whole.compactMap(\.recorded.last?.endNanoseconds)
-            let start = from ?? starts.min() ?? 0
-            range = start..<max(start, until ?? ends.max() ?? start)
-        }
-        let length = range.upperBound.clampedSubtracting(range.lowerBound)
-        return try coverage(
-            of: session, sources: wanted, in: range,
-            resolutionNanoseconds: length / Int64(max(1, pixels)))
+        return lanes
     }
 
     /// Ends of finished segments, as far as the catalog has them; nanoseconds of session time.
@@ -270,5 +288,5 @@ extension RecordingLibrary {
 
 extension RecordedSession {
     /// Sound may go on in a file after the next one has begun, as long as this.
-    var overlapNanoseconds: Int64 { 10_000_000_000 }
+    static var overlapNanoseconds: Int64 { 10_000_000_000 }
 }

@@ -1,9 +1,12 @@
 package import Archive
+import Media
 
 /// Reads a source's fragments, file after file, without keeping any.
 package struct FragmentReader {
     private var files: ArraySlice<RecordedSource.File>
     private var cursor: FileCursor?
+    /// The first of the files may be of no use from here on: not looked at yet.
+    private var undecidedFrom: Int64?
 
     /// - Parameters:
     ///   - from: session time, nanoseconds: files that end before it are left out. Who wants to decode there needs the keyframe before,
@@ -13,6 +16,7 @@ package struct FragmentReader {
         var files = source.files[...]
         if let from, let holding = files.lastIndex(where: { $0.originNanoseconds <= from }) {
             files = files[max(holding - 1, files.startIndex)...]
+            if holding > source.files.startIndex { undecidedFrom = from }
         }
         if let to { files = files.prefix { $0.originNanoseconds < to } }
         self.files = files
@@ -20,10 +24,31 @@ package struct FragmentReader {
 
     /// The next fragment; nil at the end.
     package mutating func next() throws(ArchiveError) -> RecordedFragment? {
+        if let from = undecidedFrom {
+            undecidedFrom = nil
+            if Self.isSecondEnough(files, from: from) { files.removeFirst() }
+        }
         while true {
             if let fragment = try cursor?.next() { return fragment }
             guard let file = files.popFirst() else { return nil }
             cursor = try FileCursor(file.opened())
+        }
+    }
+
+    /// Whether all that is presented from here on, and what it takes to decode it, is in the second file or later.
+    private static func isSecondEnough(
+        _ files: ArraySlice<RecordedSource.File>, from: Int64
+    ) -> Bool {
+        guard let second = files.dropFirst().first,
+            second.originNanoseconds.clampedAdding(RecordedSession.overlapNanoseconds) <= from
+        else { return false }
+        do throws(ArchiveError) {
+            var cursor = try FileCursor(second.opened())
+            guard let decodable = try cursor.next()?.decodableFromNanoseconds else { return false }
+            return decodable <= from
+        } catch {
+            // Whoever reads on is told what is wrong with it.
+            return false
         }
     }
 }

@@ -100,6 +100,11 @@ package struct CollectorLink: Sendable {
         return actions
     }
 
+    /// The connections that send certain sources.
+    package func peers(sending isWanted: (String) -> Bool) -> Set<PeerID> {
+        Set(sources.compactMap { isWanted($0.key) ? $0.value.holder : nil })
+    }
+
     /// Sending to a peer failed: its connection has closed.
     package mutating func peerGone(_ peer: PeerID, now: Int64, durable: some DurabilityLookup)
         -> [CollectorAction]
