@@ -123,7 +123,14 @@ struct ExportsAPI {
             throw Problem(.conflict, "the export is \(job.state.rawValue)")
         }
         let path = queue.path(job.id)
-        let file = try await site.threads.run { try StoredExport(path) }
+        let file = try await site.run { () throws -> StoredExport in
+            do throws(ArchiveError) {
+                return try StoredExport(path)
+            } catch {
+                guard error.isForAbsence else { throw error }
+                throw Problem(.notFound, "there is no such export, or not any more")
+            }
+        }
         var response = FileAnswer(file: file, contentType: "video/mp4", tag: job.id).response(
             to: request, in: site.threads)
         response.headers[.contentDisposition] = "attachment; filename=\"\(job.fileName)\""

@@ -242,7 +242,8 @@ final class ExportQueue: Sendable {
         switch error {
         case let error as ExportError:
             switch error {
-            case .nothingThere, .noSource, .noTrack, .formatChanges: "\(error)"
+            case .nothingThere, .noTrack, .formatChanges: "\(error)"
+            case .noSource: "there is no such source"
             case .refused(_, let reason), .damaged(_, let reason), .system(_, _, let reason): reason
             default: "the export failed"
             }

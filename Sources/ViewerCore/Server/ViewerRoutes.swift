@@ -1,6 +1,7 @@
 import Archive
 import HTTPTypes
 import Hummingbird
+import Logging
 import NIOCore
 
 /// Which address is answered by what.
@@ -15,7 +16,9 @@ struct ViewerRoutes {
 
     func router() -> Router<ViewerContext> {
         let router = Router(context: ViewerContext.self)
-        router.add(middleware: AnswerHeaders(isSecure: settings.certificate != nil))
+        router.add(
+            middleware: AnswerHeaders(
+                isSecure: settings.certificate != nil, logger: site.logger))
         router.add(middleware: access)
         router.get("healthz") { _, _ in "well\n" }
         let account = AccountAPI(access: access.access, logger: site.logger)
@@ -77,6 +80,7 @@ struct AnswerHeaders: RouterMiddleware {
     typealias Context = ViewerContext
 
     let isSecure: Bool
+    let logger: Logger
 
     private static let policy =
         "default-src 'self'; img-src 'self' blob: data:; media-src 'self' blob:; object-src 'none'; "
@@ -91,6 +95,13 @@ struct AnswerHeaders: RouterMiddleware {
             response = try await next(request, context)
         } catch let error as any HTTPResponseError {
             response = try error.response(from: request, context: context)
+        } catch is CancellationError {
+            // Nobody waits for the answer any more.
+            throw CancellationError()
+        } catch {
+            logger.error("\(request.uri.path) cannot be answered: \(error)")
+            response = try Problem(.internalServerError, "the viewer failed: its log says why")
+                .response(from: request, context: context)
         }
         response.headers[.contentSecurityPolicy] = Self.policy
         response.headers[.xContentTypeOptions] = "nosniff"
