@@ -34,6 +34,9 @@ final class PictureCache: Sendable {
 
     private let state = Mutex(State())
 
+    /// All that are kept.
+    var keptBytes: Int { state.withLock { $0.bytes } }
+
     func picture(_ key: Key) -> Picture? {
         state.withLock { state in
             state.clock += 1

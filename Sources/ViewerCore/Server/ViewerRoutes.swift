@@ -16,11 +16,20 @@ struct ViewerRoutes {
 
     func router() -> Router<ViewerContext> {
         let router = Router(context: ViewerContext.self)
+        let counts = AnswerCounts()
+        router.add(middleware: AnswerCounting(counts: counts))
         router.add(
             middleware: AnswerHeaders(
                 isSecure: settings.certificate != nil, logger: site.logger))
         router.add(middleware: access)
         router.get("healthz") { _, _ in "well\n" }
+        let metrics = MetricsAPI(
+            site: site, hub: hub, log: log, exports: exports, streams: streams, counts: counts,
+            version: settings.version)
+        router.on("metrics", method: .get, use: metrics.show)
+        router.on("metrics", method: .head) { request, context in
+            try await metrics.show(request, context).createHeadResponse()
+        }
         let account = AccountAPI(access: access.access, logger: site.logger)
         let sessions = SessionsAPI(site: site)
         let media = MediaAPI(site: site)
