@@ -15,7 +15,7 @@ final class ExportQueue: Sendable {
     /// Jobs that are known, ended ones included.
     private static let maximumJobs = 64
     private static let maximumWaiting = 16
-    /// Jobs of one account that have not ended: nobody takes the places of all others. Without accounts, everybody is one.
+    /// Jobs of one account that have not ended: nobody takes the places of all others. Without accounts, there is no such limit.
     static let maximumOfAccount = 4
     /// After that, nobody is coming for it.
     private static let keepNanoseconds: Int64 = 3_600_000_000_000
