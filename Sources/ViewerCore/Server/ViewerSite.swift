@@ -43,8 +43,13 @@ final class ViewerSite: Sendable {
                 return try work()
             } catch {
                 let answer = Self.answer(to: error)
-                // What is wrong with the archive, whoever keeps it has to know.
-                if (answer as? Problem)?.status == .serviceUnavailable { logger.debug("\(error)") }
+                // Damage is for whoever keeps the archive to know of; that there is none yet, or no catalog, is not damage.
+                if !(error is LibraryError),
+                    let problem = answer as? Problem, problem.status == .serviceUnavailable,
+                    !(error is Problem)
+                {
+                    logger.warning("\(error)")
+                }
                 throw answer
             }
         }
