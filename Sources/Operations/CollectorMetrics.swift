@@ -21,28 +21,13 @@ package enum CollectorMetrics {
             "tributary_progress_age_seconds", .gauge,
             "Seconds since the last turn of the receiving thread, which turns about once a second.",
             ageSeconds)
-        if let process { add(process, to: &text) }
+        process?.add(to: &text)
         guard let status else { return text.text }
         add(sessionsOf: status, to: &text)
         add(status.disk, to: &text)
         add(connectionsOf: status, to: &text)
         SourceMetrics.add(status.sources, to: &text)
         return text.text
-    }
-
-    private static func add(_ process: ProcessFigures, to text: inout MetricText) {
-        text.single(
-            "process_cpu_seconds_total", .counter, "User and system CPU time.", process.cpuSeconds)
-        text.single(
-            "process_resident_memory_bytes", .gauge, "Resident memory.", process.residentBytes)
-        text.single(
-            "process_start_time_seconds", .gauge,
-            "Start time of the process, in seconds since 1970.",
-            process.startSeconds)
-        text.single("process_open_fds", .gauge, "Open file descriptors.", process.descriptors)
-        text.single(
-            "process_max_fds", .gauge, "Maximum number of open file descriptors.",
-            process.maximumDescriptors)
     }
 
     private static func add(sessionsOf status: CollectorStatus, to text: inout MetricText) {

@@ -21,6 +21,19 @@ package struct ProcessFigures: Hashable, Sendable {
         self.maximumDescriptors = maximumDescriptors
     }
 
+    /// What every program has.
+    package func add(to text: inout MetricText) {
+        text.single("process_cpu_seconds_total", .counter, "User and system CPU time.", cpuSeconds)
+        text.single("process_resident_memory_bytes", .gauge, "Resident memory.", residentBytes)
+        text.single(
+            "process_start_time_seconds", .gauge,
+            "Start time of the process, in seconds since 1970.", startSeconds)
+        text.single("process_open_fds", .gauge, "Open file descriptors.", descriptors)
+        text.single(
+            "process_max_fds", .gauge, "Maximum number of open file descriptors.",
+            maximumDescriptors)
+    }
+
     /// Asks the kernel: proc(5), getrusage(2). Nil where `/proc` is not to be had.
     package static func current() -> ProcessFigures? {
         var usage = rusage()

@@ -8,7 +8,9 @@ import ViewerCore
 
 /// The viewer's command line.
 @main
-struct ViewerCommand: ParsableCommand {
+struct ViewerCommand: RepeatingCommand {
+    static let repeatableOptions: Set = ["host-name"]
+
     static let configuration = CommandConfiguration(
         commandName: "tributary-viewer",
         abstract: "Shows an archive's recordings over HTTP: to browsers, players and scripts.",

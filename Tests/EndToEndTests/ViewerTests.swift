@@ -357,6 +357,14 @@ extension EndToEnd {
                 let page = try JSONDecoder().decode(Page.self, from: seen.body)
                 #expect(page.sessions.map(\.sources) == [["door"]])
                 #expect(try await served.get("/healthz").status == 200)
+                // The viewer's own numbers are for operators.
+                #expect(try await served.get("/metrics").status == 401)
+                #expect(try await status("/metrics", all) == 403)
+                let keeper = try await token("keeper", "--role", "operator")
+                try await served.eventually(
+                    "an operator reads the metrics", "/metrics", "--header",
+                    "Authorization: Bearer \(keeper)"
+                ) { $0.text.contains("tributary_viewer_answers_total{class=\"2xx\"}") }
 
                 try await stage.start(
                     .viewer, ["users", "remove", "doorbell", "--users", users]

@@ -128,6 +128,21 @@ import Testing
         #expect(complaints.all.count == 1)
     }
 
+    @Test func `what was removed is told from what has never been there`() throws {
+        let paths = try archive.addSession("one", segments: 3)
+        try SegmentRemoval.remove(paths[0], cause: "older than is kept", now: SmallArchive.zero) {
+            lines throws(ArchiveError) in try archive.append(lines, session: "one")
+        }
+        let library = try library()
+        let source = try #require(try library.recording("one").source("camera"))
+        let keys = try paths.map { path -> SegmentKey in
+            let name = String(try #require(path.split(separator: "/").last))
+            return try #require(
+                SegmentKey(SourceKey(session: "one", source: "camera"), fileName: name))
+        }
+        #expect(try keys.map { try source.hasRemoved($0) } == [true, false, false])
+    }
+
     @Test func `a listing for some sources counts their files alone`() throws {
         for (name, segments) in [("one", 3), ("two", 1)] {
             try archive.addSession(name, segments: segments)

@@ -5,8 +5,10 @@ import Testing
 @testable import Terminal
 
 @Suite struct MergedOptionsTests {
-    private struct Tool: ParsableCommand {
+    private struct Tool: RepeatingCommand {
         static let configuration = CommandConfiguration(subcommands: [Part.self])
+        static let repeatableOptions: Set = ["host-name"]
+        @Option var hostName: [String] = []
         @Option var startAt = "x"
         @Option var videoBitrate = "x"
         @Flag var once = false
@@ -95,6 +97,24 @@ import Testing
                 == ["--once", "--start-at=first # sample", "--video-bitrate=2M"])
     }
 
+    @Test(arguments: [
+        "host-name: [a.example, b.example]", "host-name:\n  - a.example\n  - ~\n  - b.example\n",
+    ])
+    func `an option that can be repeated may be a list`(file: String) throws {
+        #expect(
+            try merged(file: file).arguments.dropFirst(2)
+                == ["--host-name=a.example", "--host-name=b.example"])
+        let single = try merged(file: "host-name: a.example").arguments.dropFirst(2)
+        #expect(single == ["--host-name=a.example"])
+        let empty = try merged(file: "host-name: []").arguments.dropFirst(2)
+        #expect(empty.isEmpty)
+        // The command line and the environment win, as always.
+        let given = try merged(file: file, ["--host-name", "c"]).arguments.dropLast(2)
+        #expect(given == ["--host-name", "c"])
+        let variable = try merged(file: file, [], ["TRIBUTARY_HOST_NAME": "c"])
+        #expect(variable.arguments.dropFirst(2) == ["--host-name=c"])
+    }
+
     @Test(arguments: ["", "# nothing\n", "---\n", "start-at:\n", "start-at: ~\n", "start-at: null"])
     func `what has no value is not given`(file: String) throws {
         #expect(try merged(file: file).arguments.count == 2)
@@ -123,6 +143,14 @@ import Testing
         (
             "start-at: [a, b]",
             "FILE, line 1: 'start-at' has more than one value; write one line 'name: value' for each option"
+        ),
+        (
+            "start-at:\n  - a",
+            "FILE, line 1: 'start-at' has more than one value; write one line 'name: value' for each option"
+        ),
+        (
+            "host-name: [a, [b]]",
+            "FILE, line 1: a value of 'host-name' is not a single one; write one line 'name: value' for each option"
         ),
         (
             "start-at: {a: b}",

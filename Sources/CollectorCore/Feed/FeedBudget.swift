@@ -1,7 +1,7 @@
 /// Decides which samples of a feed are sent, so that those which wait have a most of bytes.
 ///
-/// What does not fit is left out up to the source's next keyframe: what comes between could not be decoded, and would take the room of others.
-/// Subscribers see it by the numbers of the messages.
+/// What does not fit is left out up to the source's next keyframe: what comes between could not be decoded, and would take the room of
+/// others. Subscribers see it by the numbers of the messages.
 struct FeedBudget: Hashable, Sendable {
     /// All that waits for subscribers: two seconds of 64 sources of 4 Mbit/s.
     static let maximumBytes = 64 << 20

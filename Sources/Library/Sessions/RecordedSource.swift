@@ -84,6 +84,11 @@ package struct RecordedSource: Sendable {
         return gaps.filter { $0.startNanoseconds.map { $0 >= first } ?? true }
     }
 
+    /// Whether its ledger says that a file was removed.
+    package func hasRemoved(_ segment: SegmentKey) throws(ArchiveError) -> Bool {
+        try ledger().entries.contains { $0.kind == .removed && $0.segment == segment.fileName }
+    }
+
     /// All files that its directory has.
     private var isWhole: Bool { segmentNanoseconds != nil }
 

@@ -6,10 +6,18 @@ package protocol ExplicitCommand: ParsableCommand {
     static var environmentOptions: Set<String> { get }
 }
 
+/// A command with options that can be repeated: in a configuration file, these can be lists.
+package protocol RepeatingCommand: ParsableCommand {
+    /// Long options, without hyphens in front. Each takes a value.
+    static var repeatableOptions: Set<String> { get }
+}
+
 /// The long options that a command line understands, as its own help names them.
 package struct CommandOptions: Hashable, Sendable {
     /// `start-at` and the like, without hyphens in front; whether each takes a value.
     package let takesValue: [String: Bool]
+    /// Those that can be given several times.
+    let repeatable: Set<String>
 
     /// Those that only the command line can give: they choose what is done, not how.
     private static let notOptions: Set<String> = ["help", "version", "help-hidden"]
@@ -36,6 +44,7 @@ package struct CommandOptions: Hashable, Sendable {
             found = found.filter { explicit.environmentOptions.contains($0.key) }
         }
         takesValue = found
+        repeatable = (command as? any RepeatingCommand.Type)?.repeatableOptions ?? []
     }
 
     private static func subcommand(

@@ -7,14 +7,34 @@ import Glibc
 ///     segment: 10m
 ///     insecure: no
 ///
-/// Names are those of the command line, without hyphens in front. What has no value counts as not given.
+/// Names are those of the command line, without hyphens in front. What has no value counts as not given. An option that can be repeated
+/// may have a list of values.
 package struct ConfigurationFile: Hashable, Sendable {
     /// One line of it.
     package struct Entry: Hashable, Sendable {
         package let name: String
-        package let value: String
+        /// At least one, unless it is a list.
+        package let values: [String]
+        let isList: Bool
         /// Counted from 1.
         package let line: Int
+
+        init(name: String, value: String, line: Int) {
+            self.name = name
+            values = [value]
+            isList = false
+            self.line = line
+        }
+
+        init(name: String, list: [String], line: Int) {
+            self.name = name
+            values = list
+            isList = true
+            self.line = line
+        }
+
+        /// The value; of a list, the first.
+        package var value: String { values.first ?? "" }
     }
 
     /// A few hundred options with comments; more is some other file.
@@ -38,7 +58,7 @@ package struct ConfigurationFile: Hashable, Sendable {
                 throw .repeated(entry.name, path: path, line: entry.line, earlier: earlier)
             }
         }
-        entries = scalars.filter { !$0.value.isEmpty }
+        entries = scalars.filter { !$0.values.allSatisfy(\.isEmpty) }
     }
 
     static func bytes(of path: String) throws(ConfigurationError) -> [UInt8] {
@@ -68,7 +88,7 @@ package enum ConfigurationError: Error, Hashable, CustomStringConvertible {
     case tooLarge(path: String, limit: Int)
     /// Not YAML; the library's own words.
     case malformed(path: String, line: Int, String)
-    /// YAML, but not a mapping from names to single values.
+    /// YAML, but not a mapping from names to single values, or to lists of them.
     case notPlain(path: String, line: Int, String)
     case repeated(String, path: String, line: Int, earlier: Int)
     case unknown(String, path: String, line: Int, nearest: String?)

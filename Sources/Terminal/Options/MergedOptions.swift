@@ -28,6 +28,8 @@ package struct MergedOptions: Hashable, Sendable {
     package private(set) var origins: [String: Origin] = [:]
     /// What those are; a flag's value is "yes".
     package private(set) var values: [String: String] = [:]
+    /// Values of options that are lists in the file.
+    private var lists: [String: [String]] = [:]
 
     /// Variables that are no options of this command, but nearly are: what to say of them.
     package private(set) var warnings: [String] = []
@@ -92,7 +94,15 @@ package struct MergedOptions: Hashable, Sendable {
                     nearest: options.nearest(to: entry.name))
             }
             guard !given.contains(entry.name), origins[entry.name] == nil else { continue }
-            values[entry.name] = entry.value
+            if entry.isList {
+                guard options.repeatable.contains(entry.name) else {
+                    throw .notPlain(
+                        path: file.path, line: entry.line,
+                        "'\(entry.name)' has more than one value")
+                }
+                lists[entry.name] = entry.values.filter { !$0.isEmpty }
+            }
+            values[entry.name] = entry.values.joined(separator: ", ")
             origins[entry.name] = .file(file.path, line: entry.line)
         }
     }
@@ -102,7 +112,7 @@ package struct MergedOptions: Hashable, Sendable {
         var added: [String] = []
         for (name, value) in values.sorted(by: { $0.key < $1.key }) {
             if options.takesValue[name] == true {
-                added.append("--\(name)=\(value)")
+                for value in lists[name] ?? [value] { added.append("--\(name)=\(value)") }
                 continue
             }
             let place = origins[name].map { "\($0)" } ?? name

@@ -1,6 +1,6 @@
 import CYAML
 
-/// Reads the one shape of YAML that a configuration has: a mapping of scalars.
+/// Reads the one shape of YAML that a configuration has: a mapping to scalars and lists of scalars.
 ///
 /// libyaml does the reading (YAML 1.1); here its events are looked at one by one, so that everything else is refused where it
 /// stands instead of being built up first.
@@ -9,6 +9,7 @@ enum YAMLMapping {
         case start
         case name
         case value(of: String, line: Int)
+        case list(of: String, line: Int, [String])
         case end
     }
 
@@ -60,6 +61,16 @@ enum YAMLMapping {
             case (YAML_SCALAR_EVENT, .value(let name, let line)):
                 entries.append(.init(name: name, value: value(of: event), line: line))
                 place = .name
+            case (YAML_SEQUENCE_START_EVENT, .value(let name, let line)):
+                place = .list(of: name, line: line, [])
+            case (YAML_SCALAR_EVENT, .list(let name, let line, let values)):
+                place = .list(of: name, line: line, values + [value(of: event)])
+            case (YAML_SEQUENCE_END_EVENT, .list(let name, let line, let values)):
+                entries.append(.init(name: name, list: values, line: line))
+                place = .name
+            case (_, .list(let name, _, _)):
+                throw .notPlain(
+                    path: path, line: line, "a value of '\(name)' is not a single one")
             case (_, .value(let name, _)):
                 throw .notPlain(path: path, line: line, "'\(name)' has more than one value")
             case (YAML_DOCUMENT_START_EVENT, .end):

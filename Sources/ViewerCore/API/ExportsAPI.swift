@@ -89,16 +89,21 @@ struct ExportsAPI {
                 untilNanoseconds: until, layout: layout)
         }
         let now = SystemClock.monotonic.nowNanoseconds
-        guard let job = queue.add(export, for: context.identity, now: now) else {
+        switch queue.add(export, for: context.identity, now: now) {
+        case .taken(let job): return try .json(Job(job), status: .accepted)
+        case .full:
             throw Problem(.serviceUnavailable, "too many exports are waiting: try again")
+        case .fullForAccount:
+            throw Problem(
+                .tooManyRequests,
+                "\(ExportQueue.maximumOfAccount) of your exports have not ended: wait, or end one")
         }
-        return try .json(Job(job), status: .accepted)
     }
 
     func list(_ request: Request, _ context: ViewerContext) async throws -> Response {
         _ = try RequestQuery(request, [])
         return try .json(
-            queue.jobs().filter { Self.mayRead($0, context) }.map { Job($0) })
+            queue.jobs().filter { $0.isFor(context.identity, context.rights) }.map { Job($0) })
     }
 
     func show(_ request: Request, _ context: ViewerContext) async throws -> Response {
@@ -108,11 +113,7 @@ struct ExportsAPI {
 
     func remove(_ request: Request, _ context: ViewerContext) async throws -> Response {
         _ = try RequestQuery(request, [])
-        let job = try job(context)
-        guard job.owner == context.identity || context.rights.mayOperateSite else {
-            throw Problem(.forbidden, "only who asked for an export, or an operator, may end it")
-        }
-        _ = queue.remove(job.id)
+        _ = queue.remove(try job(context).id)
         return Response(status: .noContent)
     }
 
@@ -123,7 +124,14 @@ struct ExportsAPI {
             throw Problem(.conflict, "the export is \(job.state.rawValue)")
         }
         let path = queue.path(job.id)
-        let file = try await site.threads.run { try StoredExport(path) }
+        let file = try await site.run { () throws -> StoredExport in
+            do throws(ArchiveError) {
+                return try StoredExport(path)
+            } catch {
+                guard error.isForAbsence else { throw error }
+                throw Problem(.notFound, "there is no such export, or not any more")
+            }
+        }
         var response = FileAnswer(file: file, contentType: "video/mp4", tag: job.id).response(
             to: request, in: site.threads)
         response.headers[.contentDisposition] = "attachment; filename=\"\(job.fileName)\""
@@ -132,13 +140,9 @@ struct ExportsAPI {
 
     private func job(_ context: ViewerContext) throws(Problem) -> ExportJob {
         guard let job = queue.job(context.parameters.get("export") ?? ""),
-            Self.mayRead(job, context)
+            job.isFor(context.identity, context.rights)
         else { throw Problem(.notFound, "there is no such export, or not any more") }
         return job
-    }
-
-    private static func mayRead(_ job: ExportJob, _ context: ViewerContext) -> Bool {
-        job.wish.sources.allSatisfy(context.rights.mayRead)
     }
 }
 

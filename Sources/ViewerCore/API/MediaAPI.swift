@@ -73,13 +73,9 @@ struct MediaAPI {
                 throw Problem(.notFound, "no source '\(name)' in \(session)")
             }
             let at = try query.moment("at", zero: recording.zero)
-            let holding = source.files.last { $0.originNanoseconds <= at ?? .min }
-            let key = PictureCache.Key(
-                session: session, source: name,
-                revision: try holding?.opened().revision ?? 0, atNanoseconds: at ?? .min,
-                width: width)
             return (
-                key,
+                try PictureCache.Key(
+                    source, session: session, atNanoseconds: at, width: width),
                 ExportRange(
                     source: source, sessionZero: recording.zero, startNanoseconds: at,
                     tracks: [.video])

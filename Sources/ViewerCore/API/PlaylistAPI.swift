@@ -87,7 +87,16 @@ struct PlaylistAPI {
         guard let key = SegmentKey(source, fileName: name + ArchiveLayout.segmentSuffix) else {
             throw Problem(.notFound, "there is no such file")
         }
-        return try RecordedFile(library.store.open(.segment(key)))
+        do throws(ArchiveError) {
+            return try RecordedFile(library.store.open(.segment(key)))
+        } catch {
+            // A growing playlist still names it, and may not change: a player goes on with what follows.
+            guard error.isForAbsence,
+                let recorded = try library.recording(source.session).source(source.source),
+                try recorded.hasRemoved(key)
+            else { throw error }
+            throw Problem(.gone, "this part of the recording has been removed")
+        }
     }
 
     /// What a source's playlist is now. One request reads for all that ask for it meanwhile.

@@ -2,9 +2,9 @@ import Media
 
 /// What an account is for.
 package enum Role: String, Hashable, Sendable, CaseIterable {
-    /// Watches, and downloads.
+    /// Watches, downloads, and has exports made.
     case viewer
-    /// Also changes: marks, exports, removes.
+    /// Also changes: marks, removes; and ends the exports of others.
     case `operator`
 }
 

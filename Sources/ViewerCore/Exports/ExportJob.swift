@@ -29,7 +29,7 @@ struct ExportJob: Sendable {
     /// Random, so that nobody guesses another's.
     let id: String
     let wish: ExportWish
-    /// Who asked, for the log.
+    /// Who asked.
     let owner: Identity
     var state = State.waiting
     /// 0 … 1.
@@ -46,6 +46,11 @@ struct ExportJob: Sendable {
         case .waiting, .running: false
         case .done, .failed, .cancelled: true
         }
+    }
+
+    /// Whether somebody may follow it, fetch its file and end it (``Rights/mayFollowJob(of:sources:as:)``).
+    func isFor(_ identity: Identity, _ rights: Rights) -> Bool {
+        rights.mayFollowJob(of: owner, sources: wish.sources, as: identity)
     }
 
     /// The name to save it under.

@@ -15,12 +15,23 @@ final class ExportQueue: Sendable {
     /// Jobs that are known, ended ones included.
     private static let maximumJobs = 64
     private static let maximumWaiting = 16
+    /// Jobs of one account that have not ended: nobody takes the places of all others. Without accounts, there is no such limit.
+    static let maximumOfAccount = 4
     /// After that, nobody is coming for it.
     private static let keepNanoseconds: Int64 = 3_600_000_000_000
     /// What has to stay free on the disk where exports are written.
     static let reserveBytes: UInt64 = 2_000_000_000
     /// An export looks between pieces whether it is to end: longer, it takes only where a disk does not answer.
     private static let stopSeconds = 5.0
+
+    /// What comes of asking for an export.
+    enum Addition: Sendable {
+        case taken(ExportJob)
+        /// Too many wait, whoever has asked for them.
+        case full
+        /// Too many of this account have not ended.
+        case fullForAccount
+    }
 
     private struct State {
         /// In the order in which they were asked for.
@@ -66,27 +77,29 @@ final class ExportQueue: Sendable {
     func path(_ id: String) -> String { "\(directory)/\(id).mp4" }
 
     /// Adds a job.
-    /// - Returns: nil when too many are waiting.
-    func add(_ wish: ExportWish, for owner: Identity, now: Int64) -> ExportJob? {
+    func add(_ wish: ExportWish, for owner: Identity, now: Int64) -> Addition {
         let job = ExportJob(
             id: Self.randomID(), wish: wish, owner: owner, sinceNanoseconds: now)
-        let (isTaken, begins) = state.withLock { state -> (Bool, Bool) in
-            forget(&state, now: now)
+        let (answer, begins) = state.withLock { state -> (Addition, Bool) in
+            let own = state.jobs.count { !$0.hasEnded && $0.owner == owner }
+            guard owner == .nobody || own < Self.maximumOfAccount else {
+                return (.fullForAccount, false)
+            }
             let waiting = state.jobs.count { $0.state == .waiting }
-            guard waiting < Self.maximumWaiting, state.jobs.count < Self.maximumJobs,
-                !state.isStopping
-            else { return (false, false) }
+            guard waiting < Self.maximumWaiting, !state.isStopping else { return (.full, false) }
+            forget(&state, now: now)
+            guard state.jobs.count < Self.maximumJobs else { return (.full, false) }
             state.jobs.append(job)
             defer { state.isRunning = true }
-            return (true, !state.isRunning)
+            return (.taken(job), !state.isRunning)
         }
-        guard isTaken else { return nil }
+        guard case .taken = answer else { return answer }
         logger.notice(
             "\(owner) exports \(wish.sources.joined(separator: ", ")) of \(wish.session) (\(wish.layout.rawValue))"
         )
         if begins { NamedThread.start("export") { [self] in runJobs() } }
         changed(job)
-        return job
+        return answer
     }
 
     /// Ends a job, or forgets one that has ended, with its file.
@@ -138,12 +151,14 @@ final class ExportQueue: Sendable {
         state.jobs.removeAll {
             $0.hasEnded && now - $0.sinceNanoseconds > Self.keepNanoseconds
         }
-        // Room for new ones: the oldest that has ended goes first.
-        while state.jobs.count >= Self.maximumJobs,
-            let oldest = state.jobs.firstIndex(where: \.hasEnded)
-        {
-            unlink(path(state.jobs[oldest].id))
-            state.jobs.remove(at: oldest)
+        // Room for new ones: the oldest that has ended goes first, of the account that has most of them.
+        while state.jobs.count >= Self.maximumJobs {
+            let ended = Dictionary(grouping: state.jobs.filter(\.hasEnded), by: \.owner)
+            guard let most = ended.values.max(by: { $0.count < $1.count })?.first,
+                let place = state.jobs.firstIndex(where: { $0.id == most.id })
+            else { return }
+            unlink(path(most.id))
+            state.jobs.remove(at: place)
         }
     }
 
@@ -242,7 +257,8 @@ final class ExportQueue: Sendable {
         switch error {
         case let error as ExportError:
             switch error {
-            case .nothingThere, .noSource, .noTrack, .formatChanges: "\(error)"
+            case .nothingThere, .noTrack, .formatChanges: "\(error)"
+            case .noSource: "there is no such source"
             case .refused(_, let reason), .damaged(_, let reason), .system(_, _, let reason): reason
             default: "the export failed"
             }

@@ -120,6 +120,7 @@ final class EventLog: Sendable {
 
     /// One more can listen.
     var hasRoom: Bool { state.withLock { $0.listeners.count < Self.maximumListeners } }
+    var listenerCount: Int { state.withLock { $0.listeners.count } }
     var hasListeners: Bool { state.withLock { !$0.listeners.isEmpty } }
 
     /// Begins to listen.

@@ -37,6 +37,9 @@ final class LiveHub: Sendable {
         var status: [UInt8]?
         /// Of all sources.
         var groupsBytes = 0
+        /// Of watchers that are gone.
+        var skippedGroups: UInt64 = 0
+        var feedLosses: UInt64 = 0
 
         mutating func forget(_ name: String) {
             if let source = sources.removeValue(forKey: name) { groupsBytes -= source.groupBytes }
@@ -89,6 +92,14 @@ final class LiveHub: Sendable {
     /// How many watch.
     var watcherCount: Int { state.withLock { $0.watchers.count } }
 
+    /// Groups of pictures that watchers were too slow for, and times that samples were missing in the feed.
+    var losses: (skippedGroups: UInt64, feedLosses: UInt64) {
+        state.withLock { state in
+            let own = state.watchers.values.reduce(0) { $0 + $1.skippedGroups }
+            return (state.skippedGroups + own, state.feedLosses)
+        }
+    }
+
     /// One more can watch.
     var hasRoom: Bool { watcherCount < Self.maximumWatchers }
 
@@ -115,7 +126,9 @@ final class LiveHub: Sendable {
 
     func stop(_ watcher: LiveWatcher) {
         state.withLock { state in
-            state.watchers[ObjectIdentifier(watcher)] = nil
+            if state.watchers.removeValue(forKey: ObjectIdentifier(watcher)) != nil {
+                state.skippedGroups += watcher.skippedGroups
+            }
             // What nobody watches is not heard any more, and would be old for who comes next.
             for name in state.sources.keys
             where !state.watchers.values.contains(where: { $0.wants(name) }) {
@@ -136,6 +149,7 @@ final class LiveHub: Sendable {
             if let known = state.sources[samples.source], known.format == format {
                 source = known
                 if samples.number != known.number &+ 1 {
+                    state.feedLosses += 1
                     source.isBroken = true
                     source.group = []
                     source.groupBytes = 0

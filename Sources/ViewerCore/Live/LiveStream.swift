@@ -209,7 +209,7 @@ actor LiveStreams {
 
     private let hub: LiveHub
     private let nowUTC: @Sendable () -> Int64
-    private let memory: LiveStreamMemory
+    let memory: LiveStreamMemory
     private var streams: [String: (stream: LiveStream, used: Int64)] = [:]
 
     /// - Parameter nowUTC: nanoseconds since 1970.
@@ -221,6 +221,9 @@ actor LiveStreams {
         self.memory = memory
         self.nowUTC = nowUTC
     }
+
+    /// Sources that are watched.
+    var count: Int { streams.count }
 
     func stream(_ source: String, now: Int64) async throws(Problem) -> LiveStream {
         for (name, entry) in streams where now - entry.used > LiveStream.idleNanoseconds {

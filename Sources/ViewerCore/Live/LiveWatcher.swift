@@ -21,6 +21,7 @@ final class LiveWatcher: Sendable {
         var skipping: Set<String> = []
         var waiting: CheckedContinuation<[LiveFrame], Never>?
         var hasEnded = false
+        var skippedGroups: UInt64 = 0
     }
 
     /// Nil: all.
@@ -32,6 +33,9 @@ final class LiveWatcher: Sendable {
         self.sources = sources
         self.mayRead = mayRead
     }
+
+    /// How often media of a source were left out because nobody took them.
+    var skippedGroups: UInt64 { state.withLock(\.skippedGroups) }
 
     func wants(_ source: String) -> Bool { sources?.contains(source) ?? true && mayRead(source) }
 
@@ -68,7 +72,9 @@ final class LiveWatcher: Sendable {
         add(frame, to: &state)
         guard state.bytes > capacityBytes || state.frames.count > maximumFrames else { return }
         let sources = state.frames.filter(\.isMedia).compactMap(\.source)
+        let before = state.skipping.count
         state.skipping.formUnion(sources)
+        state.skippedGroups += UInt64(state.skipping.count - before)
         // What says how media are coded comes once: of that, and of all else, the newest of each source is kept.
         var seen: Set<Word> = []
         var kept: [LiveFrame] = []

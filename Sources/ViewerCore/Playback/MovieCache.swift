@@ -34,6 +34,9 @@ final class MovieCache: Sendable {
 
     private let state = Mutex(State())
 
+    /// All that are kept.
+    var keptBytes: Int { state.withLock { $0.bytes } }
+
     /// The movie; made with `make` when it is not there. Two requests at once may both make it.
     func movie(
         _ key: Key, make: () throws -> VirtualMovie

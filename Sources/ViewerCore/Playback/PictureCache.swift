@@ -1,4 +1,6 @@
 import Archive
+import Library
+import Media
 import Synchronization
 
 /// Keeps small pictures: a timeline asks for the same ones again and again.
@@ -9,9 +11,12 @@ final class PictureCache: Sendable {
     struct Key: Hashable, Sendable {
         var session: String
         var source: String
-        /// Of the file that the instant is in.
+        /// Path of the file that the instant is in; nil: it is in none.
+        var file: String?
+        /// Of that file.
         var revision: UInt32
-        var atNanoseconds: Int64
+        /// Session time; nil: the first picture.
+        var atNanoseconds: Int64?
         var width: Int
     }
 
@@ -28,6 +33,9 @@ final class PictureCache: Sendable {
     }
 
     private let state = Mutex(State())
+
+    /// All that are kept.
+    var keptBytes: Int { state.withLock { $0.bytes } }
 
     func picture(_ key: Key) -> Picture? {
         state.withLock { state in
@@ -52,5 +60,39 @@ final class PictureCache: Sendable {
                 state.entries.removeValue(forKey: key)
             }
         }
+    }
+}
+
+extension PictureCache.Key {
+    /// A picture of a source as it is recorded now: retiming, and the removal of files, make another key.
+    /// - Parameter atNanoseconds: session time; nil: the first picture.
+    init(
+        _ recorded: RecordedSource, session: String, atNanoseconds: Int64?, width: Int
+    ) throws(ArchiveError) {
+        let holding: RecordedFile?
+        if let atNanoseconds {
+            holding = try recorded.files.last { $0.originNanoseconds <= atNanoseconds }?.opened()
+        } else {
+            holding = try Self.firstWithPictures(recorded)
+        }
+        self.init(
+            session: session, source: recorded.name, file: holding?.path,
+            revision: holding?.revision ?? 0, atNanoseconds: atNanoseconds, width: width)
+    }
+
+    private static func firstWithPictures(
+        _ recorded: RecordedSource
+    ) throws(ArchiveError) -> RecordedFile? {
+        for file in recorded.files {
+            do throws(ArchiveError) {
+                let opened = try file.opened()
+                if opened.format(.video) != nil { return opened }
+            } catch {
+                // The first picture is then in another one.
+                if case .malformed = error { continue }
+                guard error.isForAbsence else { throw error }
+            }
+        }
+        return nil
     }
 }

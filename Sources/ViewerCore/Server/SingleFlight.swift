@@ -29,7 +29,8 @@ final class SingleFlight<Value: Sendable>: Sendable {
         }
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                switch begin(number, continuation) {
+                let beginning = begin(number, continuation)
+                switch beginning {
                 case .first: Task { await run(work) }
                 case .joined: break
                 case .cancelled: continuation.resume(throwing: CancellationError())

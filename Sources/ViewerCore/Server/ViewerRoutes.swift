@@ -1,6 +1,7 @@
 import Archive
 import HTTPTypes
 import Hummingbird
+import Logging
 import NIOCore
 
 /// Which address is answered by what.
@@ -16,9 +17,20 @@ struct ViewerRoutes {
 
     func router() -> Router<ViewerContext> {
         let router = Router(context: ViewerContext.self)
-        router.add(middleware: AnswerHeaders(isSecure: settings.certificate != nil))
+        let counts = AnswerCounts()
+        router.add(middleware: AnswerCounting(counts: counts))
+        router.add(
+            middleware: AnswerHeaders(
+                isSecure: settings.certificate != nil, logger: site.logger))
         router.add(middleware: access)
         router.get("healthz") { _, _ in "well\n" }
+        let metrics = MetricsAPI(
+            site: site, hub: hub, log: log, exports: exports, streams: streams, counts: counts,
+            version: settings.version)
+        router.on("metrics", method: .get, use: metrics.show)
+        router.on("metrics", method: .head) { request, context in
+            try await metrics.show(request, context).createHeadResponse()
+        }
         let account = AccountAPI(access: access.access, logger: site.logger)
         let sessions = SessionsAPI(site: site)
         let media = MediaAPI(site: site)
@@ -83,6 +95,7 @@ struct AnswerHeaders: RouterMiddleware {
     typealias Context = ViewerContext
 
     let isSecure: Bool
+    let logger: Logger
 
     private static let policy =
         "default-src 'self'; img-src 'self' blob: data:; media-src 'self' blob:; object-src 'none'; "
@@ -97,6 +110,13 @@ struct AnswerHeaders: RouterMiddleware {
             response = try await next(request, context)
         } catch let error as any HTTPResponseError {
             response = try error.response(from: request, context: context)
+        } catch is CancellationError {
+            // Nobody waits for the answer any more.
+            throw CancellationError()
+        } catch {
+            logger.error("\(request.uri.path) cannot be answered: \(error)")
+            response = try Problem(.internalServerError, "the viewer failed: its log says why")
+                .response(from: request, context: context)
         }
         response.headers[.contentSecurityPolicy] = Self.policy
         response.headers[.xContentTypeOptions] = "nosniff"

@@ -41,10 +41,15 @@ private final class ExportScene: Sendable {
 
 extension ExportQueue {
     fileprivate func add(_ owner: String) -> ExportJob? {
+        guard case .taken(let job) = addition(for: .user(owner)) else { return nil }
+        return job
+    }
+
+    fileprivate func addition(for owner: Identity) -> Addition {
         let wish = ExportWish(
             session: "session", sources: ["camera"], fromNanoseconds: nil, untilNanoseconds: nil,
             layout: .passthrough)
-        return add(wish, for: .user(owner), now: 0)
+        return add(wish, for: owner, now: 0)
     }
 
     fileprivate func reaches(_ id: String, _ state: ExportJob.State) async throws {
@@ -70,6 +75,46 @@ extension ExportQueue {
         #expect(queue.add("anna") == nil)
         // Nothing runs any more.
         queue.stop()
+    }
+
+    @Test func `an account has four jobs that have not ended, and others have theirs`() {
+        let queue = scene.queue()
+        defer { queue.stop() }
+        let own = (0..<4).compactMap { _ in queue.add("anna") }
+        #expect(own.count == 4)
+        guard case .fullForAccount = queue.addition(for: .user("anna")) else {
+            Issue.record("a fifth job")
+            return
+        }
+        let other = queue.add("ben")
+        #expect(other != nil)
+        // One that waits is given up.
+        let isRemoved = queue.remove(own[3].id)
+        let next = queue.add("anna")
+        #expect(isRemoved && next != nil)
+    }
+
+    @Test func `without accounts, sixteen wait`() {
+        let queue = scene.queue()
+        defer { queue.stop() }
+        var taken = 0
+        while case .taken = queue.addition(for: .nobody), taken < 100 { taken += 1 }
+        // One more may be running already.
+        #expect((16...17).contains(taken))
+    }
+
+    @Test func `a job is for its owner and for operators of its sources`() throws {
+        let queue = scene.queue()
+        defer { queue.stop() }
+        let job = try #require(queue.add("anna"))
+        let viewer = Rights(role: .viewer, sources: .all)
+        let operators = Rights(role: .operator, sources: .named(["camera"]))
+        #expect(job.isFor(.user("anna"), viewer))
+        #expect(!job.isFor(.user("ben"), viewer))
+        #expect(job.isFor(.user("ben"), operators))
+        #expect(!job.isFor(.user("ben"), Rights(role: .operator, sources: .named(["door"]))))
+        // Its owner may not see the source any more.
+        #expect(!job.isFor(.user("anna"), Rights(role: .viewer, sources: .named(["door"]))))
     }
 
     @Test func `stopping removes what is done`() async throws {

@@ -273,17 +273,17 @@ import Wire
     }
 
     @Test func `all groups together have a most, and the oldest goes first`() async {
-        let hub = LiveHub(maximumGroupsBytes: 8_000)
+        let hub = LiveHub(maximumGroupsBytes: 80_000)
         let one = watcher(nil)
         #expect(hub.start(one))
         var cameras = ["a", "b", "c"].map { LiveCamera($0) }
         for index in cameras.indices {
-            cameras[index].pictureBytes = 2_000
+            cameras[index].pictureBytes = 20_000
             cameras[index].send(1, to: hub, now: Int64(index))
         }
-        #expect((6_000...8_000).contains(hub.keptBytes))
+        #expect((60_000...80_000).contains(hub.keptBytes))
         cameras[1].send(1, to: hub, now: 3)
-        #expect(hub.keptBytes <= 7_000)
+        #expect(hub.keptBytes <= 70_000)
         let late = watcher(nil)
         #expect(hub.start(late))
         let found = await late.drained().map(\.word).sorted()

@@ -96,6 +96,26 @@ import Testing
             width: width)
     }
 
+    /// The first picture as well as one at an instant.
+    @Test(arguments: [nil, 1_000_000_000] as [Int64?])
+    func `retiming makes another key, and undoing it the old one`(at: Int64?) throws {
+        let session = try WrittenSession(error: WrittenSession.settling)
+        func key() throws -> PictureCache.Key {
+            let recording = try RecordedSession(WrittenSession.name, in: session.layout)
+            return try PictureCache.Key(
+                try #require(recording.source("camera")), session: recording.name,
+                atNanoseconds: at, width: 160)
+        }
+        let before = try key()
+        #expect(before.file != nil)
+        try session.retime()
+        let after = try key()
+        #expect(after != before && after.revision != before.revision)
+        try session.undoRetiming()
+        let restored = try key()
+        #expect(restored == before)
+    }
+
     private func picture(_ number: Int64, sizeBytes: Int = 10) -> PictureCache.Picture {
         PictureCache.Picture(
             bytes: [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: sizeBytes),

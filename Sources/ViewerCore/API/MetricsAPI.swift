@@ -1,0 +1,51 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import Operations
+
+/// The viewer's own numbers, for Prometheus: for operators of all sources. Without accounts everybody is one, and is on this machine.
+struct MetricsAPI {
+    let site: ViewerSite
+    let hub: LiveHub
+    let log: EventLog
+    let exports: ExportQueue
+    let streams: LiveStreams
+    let counts: AnswerCounts
+    let version: String
+
+    func show(_ request: Request, _ context: ViewerContext) async throws -> Response {
+        _ = try RequestQuery(request, [])
+        guard context.rights.mayOperateSite else {
+            throw Problem(.forbidden, "metrics are for operators of all sources")
+        }
+        let figures = await figures()
+        let version = version
+        let text = try await site.run {
+            figures.text(version: version, process: ProcessFigures.current())
+        }
+        var headers = HTTPFields()
+        headers[.contentType] = MetricText.contentType
+        headers[.cacheControl] = "no-store"
+        return Response(
+            status: .ok, headers: headers,
+            body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
+    }
+
+    private func figures() async -> ViewerFigures {
+        var figures = ViewerFigures()
+        figures.answers = counts.answers
+        figures.sentBytes = counts.sentBytes
+        figures.watchers = hub.watcherCount
+        figures.liveStreams = await streams.count
+        (figures.skippedGroups, figures.feedLosses) = hub.losses
+        figures.eventListeners = log.listenerCount
+        let states = exports.jobs().map(\.state)
+        figures.waitingExports = states.count { $0 == .waiting }
+        figures.runningExports = states.count { $0 == .running }
+        figures.cacheBytes = [
+            "movies": site.movies.keptBytes, "pictures": site.pictures.keptBytes,
+            "groups": hub.keptBytes, "hls": streams.memory.keptBytes,
+        ]
+        return figures
+    }
+}

@@ -1,0 +1,65 @@
+import Operations
+
+/// What a viewer does at one moment, in numbers: `/metrics`.
+///
+/// Names begin with `tributary_viewer_`. No source, session or account is named.
+struct ViewerFigures: Hashable, Sendable {
+    /// Answers by the first digit of their status.
+    var answers: [Int: UInt64] = [:]
+    var sentBytes: UInt64 = 0
+    /// Pages and scripts that watch live, and sources that are watched for LL-HLS.
+    var watchers = 0
+    var liveStreams = 0
+    /// Groups of pictures that readers have lost because they were too slow.
+    var skippedGroups: UInt64 = 0
+    /// Times that samples of a watched source were missing in the feed.
+    var feedLosses: UInt64 = 0
+    var eventListeners = 0
+    var waitingExports = 0
+    var runningExports = 0
+    /// What is kept in memory, by what it is.
+    var cacheBytes: [String: Int] = [:]
+
+    func text(version: String, process: ProcessFigures?) -> String {
+        var text = MetricText()
+        text.begin("tributary_viewer_build_info", .gauge, "Version of the viewer; always 1.")
+        text.add("tributary_viewer_build_info", [("version", version)], 1 as UInt64)
+        text.begin(
+            "tributary_viewer_answers_total", .counter, "Answers, by the class of their status.")
+        for (digit, count) in answers.sorted(by: { $0.key < $1.key }) {
+            text.add("tributary_viewer_answers_total", [("class", "\(digit)xx")], count)
+        }
+        text.single(
+            "tributary_viewer_sent_bytes_total", .counter, "Bytes of answers, without headers.",
+            sentBytes)
+        text.single(
+            "tributary_viewer_live_watchers", .gauge,
+            "Readers of live streams, and sources that are watched for LL-HLS.",
+            UInt64(clamping: watchers))
+        text.single(
+            "tributary_viewer_hls_live_sources", .gauge, "Sources that are watched for LL-HLS.",
+            UInt64(clamping: liveStreams))
+        text.single(
+            "tributary_viewer_skipped_groups_total", .counter,
+            "Groups of pictures that readers of live streams lost because they were too slow.",
+            skippedGroups)
+        text.single(
+            "tributary_viewer_feed_losses_total", .counter,
+            "Times that samples of a watched source were missing in the collector's feed.",
+            feedLosses)
+        text.single(
+            "tributary_viewer_event_listeners", .gauge, "Readers of events.",
+            UInt64(clamping: eventListeners))
+        text.begin("tributary_viewer_exports", .gauge, "Exports that have not ended, by state.")
+        text.add(
+            "tributary_viewer_exports", [("state", "waiting")], UInt64(clamping: waitingExports))
+        text.add(
+            "tributary_viewer_exports", [("state", "running")], UInt64(clamping: runningExports))
+        text.begin("tributary_viewer_cache_bytes", .gauge, "What is kept in memory, by kind.")
+        for (kind, bytes) in cacheBytes.sorted(by: { $0.key < $1.key }) {
+            text.add("tributary_viewer_cache_bytes", [("kind", kind)], UInt64(clamping: bytes))
+        }
+        process?.add(to: &text)
+        return text.text
+    }
+}
