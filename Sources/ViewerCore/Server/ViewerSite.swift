@@ -72,7 +72,7 @@ final class ViewerSite: Sendable {
         case .noArchive: Problem(.serviceUnavailable, "there is no archive yet")
         case .noCatalog: Problem(.serviceUnavailable, "the catalog is being rebuilt")
         case .noSession, .empty, .ambiguous, .noFile, .neither, .file, .directory, .archive,
-            .protected, .unfinished:
+            .protected, .unfinished, .tooManyTags:
             Problem(.notFound, "there is no such recording")
         }
     }
