@@ -1,0 +1,113 @@
+// @ts-check
+// Which time of the session it is, how late a source comes, and which delay lets all be shown at the same instant. Values without I/O: every
+// method is told what time it is, in seconds of a clock that only goes forward.
+
+/** Clocks of two computers drift: an observation counts for so long, seconds. */
+const observationLife = 30;
+
+/** The session's time now, by what has come earliest after it was captured. */
+export class SessionClock {
+    /** Largest differences of session time and local time, oldest first; each is larger than those after it. @type {{ at: number, offset: number }[]} */
+    #best = [];
+
+    /**
+     * A fragment was at the collector at a time of the session, and is here now.
+     * @param {number} sessionSeconds
+     * @param {number} now
+     */
+    observe(sessionSeconds, now) {
+        const offset = sessionSeconds - now;
+        while (this.#best.length && this.#best[this.#best.length - 1].offset <= offset) this.#best.pop();
+        this.#best.push({ at: now, offset });
+        while (this.#best[0].at < now - observationLife) this.#best.shift();
+    }
+
+    /**
+     * @param {number} now
+     * @returns {number | null} Null: nothing was observed yet.
+     */
+    at(now) {
+        return this.#best.length ? now + this.#best[0].offset : null;
+    }
+}
+
+/** What counts for a source's delay: the last seconds. */
+const needLife = 6;
+/** No single wait weighs more, seconds: an interruption is not how a source usually is. */
+const heaviest = 0.25;
+/** So much of the time what is shown has to be there. */
+const covered = 0.96;
+
+/** How far behind now a source has to be shown so that its next fragment is there in time. */
+export class NeedEstimate {
+    /** @type {{ at: number, need: number, weight: number }[]} */
+    #seen = [];
+    #last = -Infinity;
+
+    /**
+     * More has become available.
+     * @param {number} need How far what was there before was behind now, seconds: a picture later, and the player would have stood still.
+     * @param {number} now
+     * @param {number} most What is later than this is late, and waits for nobody.
+     */
+    observe(need, now, most) {
+        const weight = Math.min(heaviest, now - this.#last);
+        this.#last = now;
+        this.#seen = this.#seen.filter((one) => one.at > now - needLife);
+        if (need <= most) this.#seen.push({ at: now, need, weight });
+    }
+
+    /** @returns {number | null} Seconds; null: not known. */
+    get value() {
+        const sorted = [...this.#seen].sort((one, other) => one.need - other.need);
+        const whole = sorted.reduce((sum, one) => sum + one.weight, 0);
+        let sum = 0;
+        for (const one of sorted) {
+            sum += one.weight;
+            if (sum >= covered * whole) return one.need;
+        }
+        return null;
+    }
+
+    forget() {
+        this.#seen = [];
+        this.#last = -Infinity;
+    }
+}
+
+/** The delay changes by so much a second, less than tiles can follow. */
+const slew = 0.06;
+/** A larger difference is jumped over. */
+const jump = 0.8;
+
+/** A delay that follows what is needed without jerks. */
+export class SmoothDelay {
+    /** @type {number | null} */
+    value = null;
+    #last = 0;
+
+    /**
+     * @param {number | null} wanted
+     * @param {number} now
+     */
+    follow(wanted, now) {
+        const step = slew * Math.min(1, Math.max(0, now - this.#last));
+        this.#last = now;
+        if (wanted === null) return;
+        if (this.value === null || Math.abs(wanted - this.value) > jump) this.value = wanted;
+        else if (wanted > this.value) this.value = Math.min(wanted, this.value + step);
+        // What is a little too long stays: nobody sees 10 ms, and everybody sees unrest.
+        else if (wanted < this.value - 0.01) this.value = Math.max(wanted, this.value - step / 3);
+    }
+}
+
+/**
+ * What to do about a difference between the picture that is shown and the one that should be.
+ * @param {number} error Shown minus wanted, seconds.
+ * @param {number} most Largest correction of the rate.
+ * @returns {number} The rate to play with.
+ */
+export function correction(error, most) {
+    if (Math.abs(error) < 0.004) return 1;
+    return Math.round((1 - Math.max(-most, Math.min(most, 1.5 * error))) * 200) / 200;
+}
