@@ -10,9 +10,8 @@ import { SampleTable, segmentKey } from './playback-samples.js';
 /** @typedef {import('./playback-index.js').Segment} Segment */
 /** @typedef {import('./playback-boxes.js').Track} Track */
 
-/** What is kept ready on both sides of the time that is wanted, seconds at normal speed. */
+/** What is kept ready from the time that is wanted on, seconds at normal speed. */
 const ahead = 8;
-const behind = 4;
 /** Memory of one element, bytes; all of them together have `totalBytes`. */
 const usualBytes = 60e6;
 const totalBytes = 480e6;
@@ -138,14 +137,14 @@ export class TrackMedia {
         const reach = Math.max(1, Math.abs(this.speed)) * ahead;
         if (this.speed >= 0) {
             for (let number = here + 1; number < segments.length; number += 1) {
-                if (segments[number].start > this.time + reach) break;
+                // The next one always: a step may go there, over a gap.
+                if (number > here + 1 && segments[number].start > this.time + reach) break;
                 numbers.push(number);
             }
         }
         for (let number = here - 1; number >= 0; number -= 1) {
-            if (segments[number].end < this.time - (this.speed < 0 ? reach : behind)) break;
+            if (number < here - 1 && (this.speed >= 0 || segments[number].end < this.time - reach)) break;
             numbers.push(number);
-            if (this.speed >= 0) break;
         }
         return numbers;
     }

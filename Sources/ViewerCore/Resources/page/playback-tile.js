@@ -50,6 +50,8 @@ export class PlaybackTile {
         /** @type {number[]} */
         this.jumps = [];
         this.restsUntil = 0;
+        /** Nobody waits for it until then. */
+        this.skippedUntil = 0;
         this.#watchPictures();
     }
 
