@@ -17,6 +17,9 @@ const meanings = {
     'device lost': 'the device was disconnected',
     'damaged input': 'the camera sent damaged data',
     'restart': 'the agent was not running',
+    'too many files': 'the source began too many files at once',
+    'impossible times': 'the source’s times were impossible',
+    'write failed': 'a file could not be written',
     'command': 'the capture was stopped by a command',
 };
 

@@ -19,6 +19,32 @@ let wait = shortestWait;
 let retrying = 0;
 let isOpen = false;
 
+/** A tab that nobody has seen for so long gives its connection back: browsers allow six to a host, for all tabs. Milliseconds. */
+const hiddenPatience = 30_000;
+let hiding = 0;
+/** What has happened meanwhile is not known: lists have to be read again. */
+let hasMissed = false;
+
+document.addEventListener('visibilitychange', () => {
+    clearTimeout(hiding);
+    if (document.hidden) {
+        hiding = setTimeout(() => {
+            hasMissed ||= source !== undefined;
+            disconnect();
+        }, hiddenPatience);
+    } else if (!source && !retrying && isHeard()) connect();
+});
+
+const isHeard = () => [...listeners.values()].some((set) => set.size > 0);
+
+function disconnect() {
+    source?.close();
+    source = undefined;
+    clearTimeout(retrying);
+    retrying = 0;
+    setOpen(false);
+}
+
 /**
  * Hears of events; the connection is made with the first listener and goes with the last.
  *
@@ -35,12 +61,7 @@ export function listen(name, hear) {
     else if (name === 'connection') hear(isOpen);
     return () => {
         all.delete(hear);
-        if ([...listeners.values()].some((set) => set.size > 0)) return;
-        source?.close();
-        source = undefined;
-        clearTimeout(retrying);
-        retrying = 0;
-        isOpen = false;
+        if (!isHeard()) disconnect();
     };
 }
 
@@ -65,12 +86,15 @@ function connect() {
     made.onopen = () => {
         wait = shortestWait;
         setOpen(true);
+        if (hasMissed) tell('lost', { type: 'lost', session: '' });
+        hasMissed = false;
     };
     made.onerror = () => {
         setOpen(false);
         // The browser tries again by itself, unless the answer was an error.
         if (made.readyState === EventSource.CLOSED && source === made) {
             source = undefined;
+            hasMissed = true;
             retrying = setTimeout(retry, wait);
             wait = Math.min(longestWait, wait * 2);
         }
