@@ -43,6 +43,8 @@ export class NeedEstimate {
     /** @type {{ at: number, need: number, weight: number }[]} */
     #seen = [];
     #last = -Infinity;
+    /** Time in which it came, without interruptions. */
+    #active = 0;
 
     /**
      * More has become available.
@@ -53,8 +55,9 @@ export class NeedEstimate {
     observe(need, now, most) {
         const weight = Math.min(heaviest, now - this.#last);
         this.#last = now;
-        this.#seen = this.#seen.filter((one) => one.at > now - needLife);
-        if (need <= most) this.#seen.push({ at: now, need, weight });
+        this.#active += weight;
+        this.#seen = this.#seen.filter((one) => one.at > this.#active - needLife);
+        if (need <= most) this.#seen.push({ at: this.#active, need, weight });
     }
 
     /** @returns {number | null} Seconds; null: not known. */
@@ -67,11 +70,6 @@ export class NeedEstimate {
             if (sum >= covered * whole) return one.need;
         }
         return null;
-    }
-
-    forget() {
-        this.#seen = [];
-        this.#last = -Infinity;
     }
 }
 

@@ -32,6 +32,10 @@ export class Follower {
     #begin;
     #failedAt = -Infinity;
     #isWaitingForKeyframe = true;
+    /** Only keyframes are decoded, to spare the computer. */
+    isThrifty = false;
+    /** How far the picture is from where it should be, seconds. */
+    error = 0;
     /** Why it cannot be shown; empty: it can. */
     trouble = '';
     /** Whether its source has such a track at all. */
@@ -101,7 +105,7 @@ export class Follower {
             this.begin(this.#begin.header, this.#begin.body);
         }
         if (this.#isWaitingForKeyframe && !header.isKeyframe && this.kind === 'video') return;
-        this.#isWaitingForKeyframe = false;
+        this.#isWaitingForKeyframe = this.isThrifty && this.kind === 'video';
         if (keepRuns(body, this.#tracks)) this.#buffer?.append(body);
     }
 
@@ -115,7 +119,7 @@ export class Follower {
         const end = this.#buffer?.end ?? null;
         const now = this.#now();
         if (end === null || now === null) return;
-        if (this.#knownEnd !== null && end > this.#knownEnd + 0.001) {
+        if (this.#knownEnd !== null && end > this.#knownEnd + 0.001 && !this.isThrifty) {
             this.#need.observe(now - this.#knownEnd, performance.now() / 1000, latest);
         }
         if (this.#knownEnd === null || end > this.#knownEnd) this.#knownEnd = end;
@@ -150,6 +154,7 @@ export class Follower {
         if (isInside) {
             this.#play();
             const error = at - target;
+            this.error = error;
             if (!isHere || Math.abs(error) > farAway) {
                 this.#seek(target);
                 return;
@@ -164,6 +169,10 @@ export class Follower {
             // All that is there is newer: its first picture stands until its time has come.
             if (at < ranges.start(0) || at > ranges.start(0) + farAway) this.#seek(ranges.start(0));
             media.pause();
+        } else {
+            // Something is missing there: the last picture before it stands.
+            const [start, end] = [ranges.start(range - 1), ranges.end(range - 1)];
+            if (at < start - 0.05 || at > end + 0.05) this.#seek(Math.max(start, end - 0.05));
         }
     }
 

@@ -8,6 +8,8 @@ const aspect = 16 / 9;
 const space = 4;
 /** Narrower, a name cannot be read any more: then the page scrolls. */
 const narrowest = 150;
+/** Of tiles beside a large one. */
+const smallest = 90;
 
 /**
  * The largest tiles that fit.
@@ -58,25 +60,30 @@ export function spotlight(count, large, width, height) {
     const others = count - 1;
     if (others === 0) return { boxes: [{ left: 0, top: 0, width, height }], height };
     const isWide = width / height > aspect * 0.9;
-    const strip = Math.max(110, Math.min(240, (isWide ? width : height) / 5));
-    const size = isWide ? { width: strip, height: strip / aspect } : { width: strip * aspect, height: strip };
-    // A long strip becomes smaller instead of leaving the window.
-    const room = isWide ? height : width;
-    const each = isWide ? size.height : size.width;
-    const shrink = Math.min(1, (room - space * (others - 1)) / (others * each));
-    const [w, h] = [Math.floor(size.width * shrink), Math.floor(size.height * shrink)];
+    const along = isWide ? height : width;
+    // As few lines as leave tiles large enough to see something.
+    let [lines, w, h] = [0, 0, 0];
+    do {
+        lines += 1;
+        const perLine = Math.ceil(others / lines);
+        const room = Math.floor((along - space * (perLine - 1)) / perLine);
+        w = Math.min(isWide ? Math.floor(room * aspect) : room, Math.round(Math.min(240, Math.max(96, width / 5))));
+        h = Math.floor(w / aspect);
+    } while (w < smallest && lines < 4);
+    const perLine = Math.ceil(others / lines);
+    const strip = lines * ((isWide ? w : h) + space);
     let place = 0;
     const boxes = Array.from({ length: count }, (_, index) => {
         if (index === large) {
             return isWide
-                ? { left: 0, top: 0, width: width - strip - space, height }
-                : { left: 0, top: 0, width, height: height - strip - space };
+                ? { left: 0, top: 0, width: width - strip, height }
+                : { left: 0, top: 0, width, height: height - strip };
         }
-        const along = place * ((isWide ? h : w) + space);
+        const [line, inLine] = [Math.floor(place / perLine), place % perLine];
         place += 1;
         return isWide
-            ? { left: width - w, top: along, width: w, height: h }
-            : { left: along, top: height - h, width: w, height: h };
+            ? { left: width - strip + space + line * (w + space), top: inLine * (h + space), width: w, height: h }
+            : { left: inLine * (w + space), top: height - strip + space + line * (h + space), width: w, height: h };
     });
     return { boxes, height };
 }

@@ -56,6 +56,7 @@ export class LiveTile {
     #bounds = [];
     /** The picture that is shown, session time. @type {number | null} */
     #shown = null;
+    #quality = { shown: 0, dropped: 0 };
     /** When how many pictures had been shown. @type {{ when: number, count: number }[]} */
     #counts = [];
 
@@ -166,6 +167,18 @@ export class LiveTile {
         return ((last.count - first.count) * 1000) / (last.when - first.when);
     }
 
+    /**
+     * How well it keeps up, since the last call; undefined: nothing is decoded now, or not all.
+     * @returns {{ shown: number, dropped: number, isBehind: boolean } | undefined}
+     */
+    strain() {
+        const { totalVideoFrames: shown, droppedVideoFrames: dropped } = this.video.getVideoPlaybackQuality();
+        const before = this.#quality;
+        this.#quality = { shown, dropped };
+        if (this.state !== 'live' || this.follower.isThrifty || shown < before.shown) return undefined;
+        return { shown: shown - before.shown, dropped: dropped - before.dropped, isBehind: this.follower.error < -0.25 };
+    }
+
     /** One word for what it does. */
     get state() {
         if (this.hindrance) return this.hindrance;
@@ -204,7 +217,8 @@ export class LiveTile {
         if (state === 'live' || state === 'late') {
             if (lag !== null) parts.push(state === 'late' ? `${shortTime(lag)} late` : `−${lag.toFixed(2)} s`);
             if (bound !== null) parts.push(bound > 0 ? `±${shortTime(bound)}` : 'clock not measured');
-            if (rate !== null) parts.push(`${rate.toFixed(rate < 9.95 ? 1 : 0)}/s`);
+            if (this.follower.isThrifty) parts.push('keyframes only');
+            else if (rate !== null) parts.push(`${rate.toFixed(rate < 9.95 ? 1 : 0)}/s`);
         }
         setText(this.figures, parts.join('  '));
         this.figures.title = parts.length ? 'How long ago this picture was captured; error bound of its time; pictures per second' : '';

@@ -6,6 +6,7 @@ import { SessionClock, SmoothDelay } from './live-clock.js';
 import { grid, neighbour, spotlight } from './live-grid.js';
 import { latest } from './live-follower.js';
 import { LiveSound } from './live-sound.js';
+import { looking, Thrift } from './live-thrift.js';
 import { LiveTile } from './live-tile.js';
 
 /** How often tiles are kept in step, and how often their texts are renewed, milliseconds. */
@@ -28,6 +29,10 @@ export class LiveWall {
     large;
     /** Called after each step. */
     onstep = () => {};
+    /** Called when more or fewer tiles show keyframes only. @type {(count: number) => void} */
+    onthrift = () => {};
+    #thrift = new Thrift();
+    #looked = 0;
     #session = '';
     #clock = new SessionClock();
     #delay = new SmoothDelay();
@@ -175,6 +180,25 @@ export class LiveWall {
             if (this.#sound?.name === tile.name) this.#sound.step(now - delay);
         }
         this.onstep();
+        if (seconds < this.#looked + looking) return;
+        this.#looked = seconds;
+        this.#spare(seconds);
+    }
+
+    /** Gives way where the computer cannot decode everything. @param {number} seconds */
+    #spare(seconds) {
+        const tiles = [...this.tiles.values()];
+        const strains = tiles.map((tile) => tile.strain());
+        const before = this.#thrift.level;
+        const level = this.#thrift.look(strains.filter((strain) => strain !== undefined), seconds);
+        const { focused } = this;
+        let count = 0;
+        tiles.forEach((tile, index) => {
+            const isWatched = [focused, this.large, this.#sound?.name].includes(tile.name);
+            tile.follower.isThrifty = this.#thrift.isThrifty(index, isWatched);
+            if (tile.follower.isThrifty) count += 1;
+        });
+        if (level !== before) this.onthrift(count);
     }
 
     /** @param {LiveTile} tile */

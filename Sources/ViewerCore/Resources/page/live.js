@@ -4,6 +4,7 @@
 import { account } from './api.js';
 import { element, setText } from './element.js';
 import { listen } from './events.js';
+import { counted } from './format.js';
 import { showKeys, useKeys } from './keys.js';
 import { openChoice } from './live-choice.js';
 import { openCommands } from './live-commands.js';
@@ -56,6 +57,9 @@ class LivePage {
         this.#wall = new LiveWall((name) => this.#command(name), wanted ?? []);
         for (const name of wanted ?? []) this.#wall.tile(name);
         this.#wall.onstep = () => this.#toolbar.draw(this.#at, this.#wall.mode === 'step' ? this.#wall.delay : null, this.#zero);
+        this.#wall.onthrift = (count) => say(count
+            ? `This computer cannot decode everything: ${counted(count, 'tile shows', 'tiles show')} keyframes only.`
+            : 'All tiles show every picture again.');
         this.#keys = this.#keyList();
         this.#toolbar = new LiveToolbar({
             setMode: (mode) => this.#setMode(mode),
