@@ -30,7 +30,8 @@ async function read(session) {
         }
     }
     const sources = overview.sources.map((/** @type {any} */ source) => ({
-        name: source.name, hasPictures: source.formats.length === 0 || source.formats.some((/** @type {string} */ text) => /h\.?264|avc|\d+\s*[x×]\s*\d+/i.test(text)),
+        name: source.name,
+        hasPictures: source.formats.length === 0 || source.formats.some((/** @type {string} */ text) => text.startsWith('video')),
         start: source.startSeconds ?? NaN, end: source.endSeconds ?? NaN,
     }));
     const starts = sources.map((/** @type {any} */ source) => source.start).filter(Number.isFinite);
