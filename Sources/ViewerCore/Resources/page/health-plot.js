@@ -10,16 +10,19 @@ import { colour } from './theme.js';
 const height = 56;
 
 export class Plot {
-    /** Where the pointer is, CSS pixels; null: elsewhere. @type {number | null} */
+    /**
+     * Where the pointer is, CSS pixels; null: elsewhere.
+     * @type {number | null}
+     */
     #pointer = null;
 
     /**
      * @param {string} title
      * @param {(value: number) => string} format
      * @param {import('./health-history.js').Series} series
-     * @param {{ least?: number }} [scale] The plot's upper end is at least this, so that noise does not look like trouble.
+     * @param {number} least The plot's upper end is at least this, so that noise does not look like trouble.
      */
-    constructor(title, format, series, { least = 0 } = {}) {
+    constructor(title, format, series, least) {
         this.format = format;
         this.series = series;
         this.least = least;

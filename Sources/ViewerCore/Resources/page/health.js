@@ -161,11 +161,11 @@ class HealthPage {
     #made(name, own) {
         const state = element('span', { className: 'state' });
         const plots = [
-            new Plot('Lag', shortTime, own.lag, { least: 0.5 }),
-            new Plot('Bit rate', bitRate, own.rate, { least: 100_000 }),
-            new Plot('Bound', (value) => `±${shortTime(value)}`, own.bound, { least: 0.001 }),
-            new Plot('Spool', bytes, own.spool, { least: 1_000_000 }),
-            new Plot('Lost samples', (value) => Math.round(value).toLocaleString(), own.lost, { least: 10 }),
+            new Plot('Lag', shortTime, own.lag, 0.5),
+            new Plot('Bit rate', bitRate, own.rate, 100_000),
+            new Plot('Bound', (value) => `±${shortTime(value)}`, own.bound, 0.001),
+            new Plot('Spool', bytes, own.spool, 1_000_000),
+            new Plot('Lost samples', (value) => Math.round(value).toLocaleString(), own.lost, 10),
         ];
         const root = element('section', { className: 'card source', 'aria-label': name },
             element('h3', {}, element('a', { href: `/live?sources=${encodeURIComponent(name)}` }, name), ' ', state),

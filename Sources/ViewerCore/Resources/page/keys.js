@@ -52,6 +52,7 @@ export function showKeys(keys) {
     const letters = element('input', { type: 'checkbox', checked: areLettersOn(), onchange: () => {
         localStorage.setItem(place, letters.checked ? 'on' : 'off');
     } });
+    /** @type {HTMLDialogElement} */
     const dialog = element('dialog', { className: 'keys', 'aria-labelledby': 'keys-title' },
         element('h2', { id: 'keys-title' }, 'Keys'),
         element('table', {}, body),

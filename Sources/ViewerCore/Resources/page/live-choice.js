@@ -17,6 +17,7 @@ export function openChoice(known, chosen, choose) {
         dialog.close();
         choose(ticked.length === 0 || ticked.length === names.length ? undefined : ticked);
     };
+    /** @type {HTMLDialogElement} */
     const dialog = element('dialog', { className: 'choice', 'aria-labelledby': 'choice-title' },
         element('h2', { id: 'choice-title' }, 'Sources on the wall'),
         names.length ? list : element('p', {}, 'No source is known yet.'),

@@ -7,7 +7,10 @@ const observationLife = 30;
 
 /** The session's time now, by what has come earliest after it was captured. */
 export class SessionClock {
-    /** Largest differences of session time and local time, oldest first; each is larger than those after it. @type {{ at: number, offset: number }[]} */
+    /**
+     * Largest differences of session time and local time, oldest first; each is larger than those after it.
+     * @type {{ at: number, offset: number }[]}
+     */
     #best = [];
 
     /**

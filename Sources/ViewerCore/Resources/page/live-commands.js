@@ -52,6 +52,7 @@ export function openCommands(source) {
     const set = (/** @type {string} */ text, /** @type {object} */ change) => send(text, { command: 'set', set: change });
     const start = button('Start the capture', () => send('the capture runs.', { command: 'start' }));
     const stop = button('Stop the capture', () => send('the capture is stopped.', { command: 'stop' }), { className: 'danger' });
+    /** @type {HTMLDialogElement} */
     const dialog = element('dialog', { className: 'commands', 'aria-labelledby': 'commands-title' },
         element('h2', { id: 'commands-title' }, `Commands for ${source}`),
         doing,

@@ -25,10 +25,16 @@ export class Follower {
     #session = '';
     #need = new NeedEstimate();
     #margin = shortestMargin + 0.02;
-    /** End of what was buffered when something was appended last. @type {number | null} */
+    /**
+     * End of what was buffered when something was appended last.
+     * @type {number | null}
+     */
     #knownEnd = null;
     #now;
-    /** What begins, kept to begin anew after a failure. @type {{ header: import('./live-frames.js').FrameHeader, body: Uint8Array } | undefined} */
+    /**
+     * What begins, kept to begin anew after a failure.
+     * @type {{ header: import('./live-frames.js').FrameHeader, body: Uint8Array } | undefined}
+     */
     #begin;
     #failedAt = -Infinity;
     #isWaitingForKeyframe = true;

@@ -54,10 +54,16 @@ export class LiveTile {
     #hasBegun = false;
     /** @type {{ at: number, bound: number }[]} */
     #bounds = [];
-    /** The picture that is shown, session time. @type {number | null} */
+    /**
+     * The picture that is shown, session time.
+     * @type {number | null}
+     */
     #shown = null;
     #quality = { shown: 0, dropped: 0 };
-    /** When how many pictures had been shown. @type {{ when: number, count: number }[]} */
+    /**
+     * When how many pictures had been shown.
+     * @type {{ when: number, count: number }[]}
+     */
     #counts = [];
 
     /**
@@ -101,7 +107,7 @@ export class LiveTile {
 
     #watchPictures() {
         if (!('requestVideoFrameCallback' in this.video)) return;
-        const seen = (/** @type {number} */ when, /** @type {VideoFrameCallbackMetadata} */ picture) => {
+        const seen = (/** @type {number} */ when, /** @type {{ mediaTime: number, presentedFrames: number }} */ picture) => {
             this.#shown = picture.mediaTime;
             this.#counts.push({ when, count: picture.presentedFrames });
             while (this.#counts[0].when < when - counting) this.#counts.shift();
@@ -152,7 +158,7 @@ export class LiveTile {
     /** Error bound of that time, seconds. */
     get bound() {
         const at = this.at ?? Infinity;
-        return (this.#bounds.findLast((one) => one.at <= at + 0.001) ?? this.#bounds[0])?.bound ?? null;
+        return (lastOf(this.#bounds, at + 0.001) ?? this.#bounds[0])?.bound ?? null;
     }
 
     get lag() {
@@ -226,4 +232,16 @@ export class LiveTile {
         setText(this.gap, missing?.text ?? '');
         this.gap.style.borderLeftColor = missing?.colour ?? '';
     }
+}
+
+/**
+ * The last that is not after a time.
+ * @template {{ at: number }} Item
+ * @param {Item[]} items
+ * @param {number} time
+ * @returns {Item | undefined}
+ */
+function lastOf(items, time) {
+    for (let index = items.length - 1; index >= 0; index -= 1) if (items[index].at <= time) return items[index];
+    return undefined;
 }

@@ -52,7 +52,11 @@ export class LiveToolbar {
         this.delay.value = delay === null ? '' : String(delay);
     }
 
-    /** The delay after or before the chosen one. @param {number | null} delay @param {number} direction */
+    /**
+     * The delay after or before the chosen one.
+     * @param {number | null} delay
+     * @param {number} direction
+     */
     static nextDelay(delay, direction) {
         const all = [null, ...delays];
         return all[Math.max(0, Math.min(all.length - 1, all.indexOf(delay) + direction))];

@@ -23,22 +23,34 @@ export class LiveWall {
     tiles = new Map();
     /** @type {Mode} */
     mode = 'step';
-    /** The delay that somebody has chosen, seconds; null: it follows the slowest. @type {number | null} */
+    /**
+     * The delay that somebody has chosen, seconds; null: it follows the slowest.
+     * @type {number | null}
+     */
     chosenDelay = null;
     /** @type {string | undefined} */
     large;
     /** Called after each step. */
     onstep = () => {};
-    /** Called when more or fewer tiles show keyframes only. @type {(count: number) => void} */
+    /**
+     * Called when more or fewer tiles show keyframes only.
+     * @type {(count: number) => void}
+     */
     onthrift = () => {};
     #thrift = new Thrift();
     #looked = 0;
     #session = '';
     #clock = new SessionClock();
     #delay = new SmoothDelay();
-    /** In the mode `fastest`, each has its own. @type {Map<string, SmoothDelay>} */
+    /**
+     * In the mode `fastest`, each has its own.
+     * @type {Map<string, SmoothDelay>}
+     */
     #delays = new Map();
-    /** What each source began with, for its sound. @type {Map<string, import('./live-frames.js').Frame>} */
+    /**
+     * What each source began with, for its sound.
+     * @type {Map<string, import('./live-frames.js').Frame>}
+     */
     #begins = new Map();
     /** @type {LiveSound | undefined} */
     #sound;
@@ -143,7 +155,10 @@ export class LiveWall {
         this.tile(header.source).take(frame);
     }
 
-    /** Another session has another zero. @param {string} session */
+    /**
+     * Another session has another zero.
+     * @param {string} session
+     */
     #beginSession(session) {
         this.#session = session;
         this.#clock = new SessionClock();
@@ -185,12 +200,15 @@ export class LiveWall {
         this.#spare(seconds);
     }
 
-    /** Gives way where the computer cannot decode everything. @param {number} seconds */
+    /**
+     * Gives way where the computer cannot decode everything.
+     * @param {number} seconds
+     */
     #spare(seconds) {
         const tiles = [...this.tiles.values()];
         const strains = tiles.map((tile) => tile.strain());
         const before = this.#thrift.level;
-        const level = this.#thrift.look(strains.filter((strain) => strain !== undefined), seconds);
+        const level = this.#thrift.look(strains.flatMap((strain) => strain ?? []), seconds);
         const { focused } = this;
         let count = 0;
         tiles.forEach((tile, index) => {
