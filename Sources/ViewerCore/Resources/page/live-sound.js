@@ -18,6 +18,8 @@ export class LiveSound {
         this.name = name;
         this.#follower = new Follower(this.#media, 'audio', now);
         if (begin) this.take(begin);
+        // Within the click: later, some browsers would not let it be heard.
+        this.#media.play().catch(() => {});
     }
 
     close() {

@@ -45,6 +45,8 @@ export class LiveTile {
     zero;
     /** @type {SourceStatus | undefined} */
     status;
+    /** Whether the collector knows it: what has ended is not listed any more. */
+    isListed = true;
     /** What the page does instead of showing live pictures: `paused`, `lost`; empty: it shows them. */
     hindrance = '';
     #now;
@@ -190,6 +192,7 @@ export class LiveTile {
         if (this.hindrance) return this.hindrance;
         if (this.follower.trouble) return 'unsupported';
         const { status } = this;
+        if (!this.isListed && (this.#isGone || !this.#heard)) return this.#heard ? 'ended' : 'waiting';
         if (status && !status.isConnected) return status.isRecorded ? 'away' : 'ended';
         if (status?.isStopped) return 'stopped';
         if (this.#isGone) return 'away';

@@ -153,12 +153,15 @@ class LivePage {
     #takeStatus(status) {
         this.#status = status;
         this.#statusAt = performance.now();
+        if (status.session && status.session !== this.#ended) this.#ended = '';
+        for (const tile of this.#wall.tiles.values()) tile.isListed = false;
         for (const source of /** @type {import('./live-tile.js').SourceStatus[]} */ (status.sources)) {
             const isWanted = this.#wanted?.includes(source.name) ?? (source.isConnected || source.isRecorded);
             if (isWanted) this.#wall.tile(source.name);
             const tile = this.#wall.tiles.get(source.name);
-            if (tile) tile.status = source;
+            if (tile) [tile.status, tile.isListed] = [source, true];
         }
+        if (status.omittedSources) for (const tile of this.#wall.tiles.values()) tile.isListed = true;
         // Another session has other sources.
         if (!status.session || this.#wanted) return;
         const names = new Set(status.sources.map((/** @type {{ name: string }} */ source) => source.name));
