@@ -38,11 +38,14 @@ export class ExportPanel {
         this.jobs = new Map();
         /** @type {Map<string, { row: HTMLElement, update: (job: Job) => void }>} */
         this.rows = new Map();
+        /** What can be exported, as it was listed last. */
+        this.choices = '';
         this.range = element('p', { className: 'range' });
         this.what = element('select', { 'aria-label': 'What is exported' });
         this.lifetime = element('select', { 'aria-label': 'How long the link works' },
             ...lifetimes.map(([seconds, text]) => element('option', { value: String(seconds), selected: seconds === 604800 }, `for ${text}`)));
         this.start = button('Export', () => void this.#start(), { className: 'main' });
+        /** @type {HTMLInputElement} */
         this.link = element('input', { readOnly: true, hidden: true, 'aria-label': 'Link to the clip', onfocus: () => this.link.select() });
         this.list = element('ul', { className: 'jobs', 'aria-label': 'Exports' });
         this.wrong = element('p', { className: 'wrong', role: 'alert' });

@@ -15,7 +15,7 @@
  * @property {string} codec `avc1.64001e`
  * @property {number} sampleDuration Where a fragment says none, in ticks.
  * @property {number} sampleFlags
- * @property {Uint8Array<ArrayBuffer>} bytes The section with this track alone, without its edit list.
+ * @property {Uint8Array} bytes The section with this track alone, without its edit list.
  */
 
 /**
@@ -26,7 +26,7 @@
  * @property {number | null} origin Where the file's timeline begins, session time; null: nothing says so.
  * @property {number[]} boundStarts When another error bound begins to hold.
  * @property {number[]} bounds Error bounds, seconds.
- * @property {Uint8Array<ArrayBuffer>[]} parts What is to be appended.
+ * @property {Uint8Array[]} parts What is to be appended.
  */
 
 /** The record of a fragment (`FragmentRecord` in the module Archive): its user type. */
@@ -150,7 +150,7 @@ export function readInitialization(buffer, kind) {
  * @param {DataView} view
  * @param {Box} box `trak`
  * @param {number} movieTimescale
- * @param {Uint8Array<ArrayBuffer>} bytes
+ * @param {Uint8Array} bytes
  * @returns {Track | null}
  */
 function readTrack(view, box, movieTimescale, bytes) {

@@ -21,6 +21,7 @@ export function chooseSources(lanes, shown, choose) {
         choose(chosen());
     }, { className: 'main' });
     const chosen = () => boxes.filter((box) => box.checked).map((box) => box.value);
+    /** @type {HTMLDialogElement} */
     const dialog = element('dialog', { className: 'choice', 'aria-label': 'Sources', onclose: () => dialog.remove() },
         element('h2', {}, 'Sources'),
         element('ul', {}, ...lanes.map((lane, index) => element('li', {}, element('label', {}, boxes[index], lane.source),

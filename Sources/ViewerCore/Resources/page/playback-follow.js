@@ -22,7 +22,8 @@ export const playable = { least: 0.0625, most: 16 };
  * @returns {boolean} It had to jump.
  */
 export function follow(element, time, rate) {
-    if (element.seeking) return false;
+    // To play on at its end would begin at 0 again.
+    if (element.seeking || (element.ended && time > element.currentTime - far)) return false;
     const speed = Math.max(1, rate);
     const error = time - element.currentTime;
     const start = element.paused;

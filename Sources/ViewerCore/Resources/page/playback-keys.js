@@ -57,6 +57,7 @@ export class PlaybackKeys {
             this.isOn = choice.checked;
             localStorage.setItem(place, this.isOn ? 'on' : 'off');
         } });
+        /** @type {HTMLDialogElement} */
         const dialog = element('dialog', { className: 'keys', 'aria-label': 'Keys' },
             element('h2', {}, 'Keys'), element('table', {}, element('tbody', {}, ...rows)),
             element('p', {}, element('label', {}, choice, 'Keys with a single letter are on')),

@@ -39,7 +39,7 @@ export class TrackMedia {
         this.failure = '';
         /** The source has no track of this kind. */
         this.isAbsent = false;
-        /** @type {Map<string, { size: number, start: number, end: number }>} What is appended, by segment. */
+        /** @type {Map<string, { size: number, start: number, end: number, when: number }>} What is appended, by segment. */
         this.appended = new Map();
         /** @type {Map<string, Promise<Track | null>>} */
         this.tracks = new Map();
@@ -106,7 +106,8 @@ export class TrackMedia {
             if (buffered.start(index) <= at && at < buffered.end(index)) return true;
         }
         // The browser has removed it to make room.
-        if (!this.isPumping && !this.buffer?.updating) this.appended.delete(sample.key);
+        const part = this.appended.get(sample.key);
+        if (part && performance.now() - part.when > pause) this.appended.delete(sample.key);
         return false;
     }
 
@@ -191,7 +192,7 @@ export class TrackMedia {
         const key = segmentKey(segment);
         if (!track) {
             this.samples.known.set(key, { starts: new Float64Array(), ends: new Float64Array(), boundStarts: [], bounds: [] });
-            this.appended.set(key, { size: 0, start: segment.start, end: segment.end });
+            this.appended.set(key, { size: 0, start: segment.start, end: segment.end, when: performance.now() });
             this.isAbsent = !this.buffer;
             return;
         }
@@ -209,7 +210,7 @@ export class TrackMedia {
         if (read.parts.length > 0) {
             await this.#append(track, read.parts, origin + track.shift - this.base);
         }
-        this.appended.set(key, { size: response.byteLength, start: segment.start, end: segment.end });
+        this.appended.set(key, { size: response.byteLength, start: segment.start, end: segment.end, when: performance.now() });
     }
 
     /**
@@ -229,7 +230,7 @@ export class TrackMedia {
 
     /**
      * @param {Track} track
-     * @param {Uint8Array<ArrayBuffer>[]} parts
+     * @param {Uint8Array[]} parts
      * @param {number} offset
      */
     async #append(track, parts, offset) {
@@ -296,10 +297,10 @@ export class TrackMedia {
         for (const part of this.appended.values()) sum += part.size;
         const wanted = new Set(this.wanted().map((number) => segmentKey(this.index.segments[number])));
         while (sum > this.capacity && this.buffer) {
-            const [key, part] = [...this.appended].filter(([key]) => !wanted.has(key))
-                .reduce((/** @type {[string, { size: number, start: number, end: number }] | [undefined, undefined]} */ far, each) =>
-                    (!far[1] || this.#distance(each[1]) > this.#distance(far[1]) ? each : far), [undefined, undefined]);
-            if (!key || !part) return;
+            const [far] = [...this.appended].filter(([key]) => !wanted.has(key))
+                .sort(([, one], [, other]) => this.#distance(other) - this.#distance(one));
+            if (!far) return;
+            const [key, part] = far;
             this.appended.delete(key);
             sum -= part.size;
             const samples = this.samples.known.get(key);

@@ -40,9 +40,15 @@ export class PlaybackTile {
         this.changed = () => {};
         this.media.changed = () => this.changed();
         this.video.addEventListener('seeked', () => this.changed());
-        /** Session time of the picture that is shown. @type {number | null} */
+        /**
+         * Session time of the picture that is shown.
+         * @type {number | null}
+         */
         this.at = null;
-        /** The picture that was sought last. @type {number | null} */
+        /**
+         * The picture that was sought last.
+         * @type {number | null}
+         */
         this.asked = null;
         this.state = 'loading';
         this.lag = 0;
@@ -61,7 +67,7 @@ export class PlaybackTile {
 
     /** Notes which picture is on the screen. */
     #watchPictures() {
-        const note = (/** @type {number} */ _, /** @type {VideoFrameCallbackMetadata} */ metadata) => {
+        const note = (/** @type {number} */ _, /** @type {{ mediaTime: number }} */ metadata) => {
             this.#shown(metadata.mediaTime);
             this.video.requestVideoFrameCallback(note);
         };
@@ -73,7 +79,7 @@ export class PlaybackTile {
     #shown(mediaTime) {
         const time = mediaTime + this.base;
         this.at = this.media.samples.at(time + 5e-5)?.start ?? time;
-        this.changed();
+        if (this.video.paused) this.changed();
     }
 
     /**

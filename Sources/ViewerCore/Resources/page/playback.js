@@ -85,6 +85,8 @@ class PlaybackPage {
             element('div', { className: 'below' }, this.exports.element));
         this.describedAt = NaN;
         this.heldAddress = '';
+        /** Segments whose pictures are known. */
+        this.read = 0;
         this.#takeAddress(location, true);
         this.#showOverview();
         this.timeline.setLanes(lanes);
@@ -191,9 +193,10 @@ class PlaybackPage {
     #show() {
         const { player, timeline, controls } = this;
         const { now } = player.clock;
-        timeline.setPlace(now, player.clock.isPlaying || now !== this.shownPlace);
-        this.shownPlace = now;
-        timeline.redraw();
+        timeline.setPlace(now, true);
+        const read = player.tiles.reduce((sum, tile) => sum + tile.media.samples.known.size, 0);
+        if (read !== this.read) timeline.redraw();
+        this.read = read;
         controls.update(player);
         const place = `${now} ${this.named} ${player.markIn} ${player.markOut}`;
         if (place !== this.heldAddress) {

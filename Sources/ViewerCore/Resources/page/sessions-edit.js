@@ -23,6 +23,7 @@ const titleOf = (listing) => listing.name || listing.session;
 function ask(title, content, action) {
     const wrong = element('p', { className: 'wrong', role: 'alert' });
     const take = element('button', { type: 'submit', className: action.className }, action.text);
+    /** @type {HTMLDialogElement} */
     const dialog = element('dialog', { className: 'edit', 'aria-label': title, onclose: () => dialog.remove() },
         element('form', { onsubmit: async (/** @type {Event} */ event) => {
             event.preventDefault();

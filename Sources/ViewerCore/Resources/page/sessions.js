@@ -50,7 +50,9 @@ class SessionsPage {
         this.reader = undefined;
         /** @type {SessionList | undefined} */
         this.list = undefined;
-        this.#open(searchOf(location.search));
+        /** @type {import('./sessions-list.js').Search} */
+        this.search = searchOf(location.search);
+        this.#open(this.search);
         this.stopListening = ['session', 'sessionEnded', 'sessionChanged', 'sessionRemoved'].map((name) => listen(name, () => {
             clearTimeout(this.settling);
             this.settling = setTimeout(() => this.#open(this.search, this.count), settle);
@@ -79,7 +81,7 @@ class SessionsPage {
      * @param {number} [least] As many sessions as were shown before.
      */
     #open(search, least = 0) {
-        const isSame = this.search && queryOf(this.search) === queryOf(search);
+        const isSame = this.form.hasChildNodes() && queryOf(this.search) === queryOf(search);
         this.search = search;
         this.list?.close();
         this.reader?.close();
@@ -121,7 +123,7 @@ class SessionsPage {
     }
 
     #found() {
-        const { text, from, until } = this.search ?? { text: '', from: null, until: null };
+        const { text, from, until } = this.search;
         if (this.count > 0) return `${counted(this.count, 'session')}${this.list?.isComplete ? '' : ', and there are older ones'}`;
         return text || from || until ? 'No session fits. Try fewer words or a longer time.'
             : 'Nothing has been recorded yet. Sessions appear here when the collector records.';
@@ -136,12 +138,12 @@ class SessionsPage {
             section = element('section', { dataset: { day: name }, 'aria-label': name }, element('h2', {}, name));
             this.days.append(section);
         }
-        const again = () => this.#open(this.search ?? { text: '', from: null, until: null }, this.count);
+        const again = () => this.#open(this.search, this.count);
         const acts = this.mayOperate ? {
             edit: (/** @type {any} */ wanted) => editSession(wanted, again),
             protect: (/** @type {any} */ wanted) => void protectSession(wanted, again),
             remove: (/** @type {any} */ wanted) => removeSession(wanted, again),
         } : null;
-        if (this.reader) section.append(sessionItem(listing, this.search?.from ?? null, this.reader, acts));
+        if (this.reader) section.append(sessionItem(listing, this.search.from, this.reader, acts));
     }
 }
