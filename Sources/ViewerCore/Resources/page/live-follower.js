@@ -3,7 +3,7 @@
 
 import { correction, NeedEstimate } from './live-clock.js';
 import { canPlay, MediaBuffer } from './media-buffer.js';
-import { codecsOf, keepRuns, keepTracks } from './mp4-tracks.js';
+import { codecsOf, keepRuns, keepTracks } from './movie-tracks.js';
 
 /** A source that comes later than this does not hold back the others, seconds. */
 export const latest = 3;

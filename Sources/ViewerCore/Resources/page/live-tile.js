@@ -86,7 +86,7 @@ export class LiveTile {
         this.gap = element('p', { className: 'missing' });
         this.figures = element('span', { className: 'figures' });
         this.light = element('span', { className: 'light' });
-        this.root = element('figure', { className: 'tile', role: 'group', 'aria-label': name },
+        this.root = element('figure', { className: 'live-tile', role: 'group', 'aria-label': name },
             this.video, this.enlarge, this.words,
             element('figcaption', {}, this.gap, element('div', { className: 'bar' },
                 element('strong', {}, this.light, name), this.figures)),
