@@ -45,8 +45,19 @@ window.look = () => {
     }
     return codes;
 };
-// Goes to a place as somebody does who types it, and waits until all tiles show the pictures of these capture times.
-window.goTo = (text, wanted, patience) => new Promise((resolve) => {
+// Presses a key, and waits until the first tile shows another picture.
+window.stepBy = (key, patience) => new Promise((resolve) => {
+    const [name] = Object.keys(look()), before = look()[name], began = performance.now();
+    document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
+    const check = () => {
+        const past = performance.now() - began;
+        if (look()[name] !== before || past > patience) resolve(past);
+        else requestAnimationFrame(check);
+    };
+    check();
+});
+// Goes to a place as somebody does who types it, and waits until all tiles show the pictures of these capture times, and say so.
+window.goTo = (text, wanted, told, patience) => new Promise((resolve) => {
     const began = performance.now();
     if (text !== null) {
         const field = document.querySelector('.place');
@@ -55,7 +66,8 @@ window.goTo = (text, wanted, patience) => new Promise((resolve) => {
     }
     const check = () => {
         const codes = look(), past = performance.now() - began;
-        const isRight = Object.entries(wanted).every(([name, time]) => codes[name] !== null && Math.abs(codes[name] - time) < 0.005);
+        const isRight = Object.entries(wanted).every(([name, time]) => codes[name] !== null && Math.abs(codes[name] - time) < 0.005
+            && Math.abs(tributary.state().sources[name].at - told[name]) < 0.001);
         if (isRight || past > patience) resolve({ isRight, milliseconds: past, codes, state: tributary.state() });
         else requestAnimationFrame(check);
     };
@@ -105,7 +117,8 @@ async def check(arguments):
 
         async def go(text, at, name, times):
             wanted = {source: archive.shown(source, at) for source in sources}
-            answer = await page.run(f"goTo({json.dumps(text)}, {json.dumps({s: zeros[s] + t for s, t in wanted.items()})}, 3000)")
+            pixels = json.dumps({source: zeros[source] + time for source, time in wanted.items()})
+            answer = await page.run(f"goTo({json.dumps(text)}, {pixels}, {json.dumps(wanted)}, 3000)")
             times.append(answer["milliseconds"])
             told = {source: answer["state"]["sources"][source]["at"] for source in sources}
             wrong = [source for source in sources if told[source] is None or abs(told[source] - wanted[source]) > 0.001]
@@ -122,9 +135,8 @@ async def check(arguments):
                 at = round(chance.uniform(start + 1, end - 1), 3)
                 await go(str(at), at, "seek", [])
             before = await page.run("tributary.state().at")
-            await page.key(chance.choice(["ArrowLeft", "ArrowRight"]))
-            await page.until(f"tributary.state().at !== {before!r}", 4)
-            await go(None, await page.run("tributary.state().at"), f"step from {before}", steps)
+            steps.append(await page.run(f"stepBy('{chance.choice(['ArrowLeft', 'ArrowRight'])}', 3000)"))
+            await go(None, await page.run("tributary.state().at"), f"step from {before}", [])
         problems = page.problems
     print(f"{len(sources)} sources, seed {arguments.seed}: {len(seeks)} seeks, {len(steps)} steps, {len(failures)} wrong")
     for name, times in (("seek", seeks), ("step", steps)):

@@ -45,7 +45,7 @@ export class PlaybackControls {
         };
         this.toggle = sign('play', 'Play (space)', actions.toggle);
         this.toggle.classList.add('main');
-        this.speed = element('select', { 'aria-label': 'Speed', title: 'Speed (J and L)',
+        this.speed = element('select', { className: 'speed', 'aria-label': 'Speed', title: 'Speed (J and L)',
             onchange: () => actions.rate(Number(this.speed.value)) },
         ...speeds.map((rate) => element('option', { value: String(rate), selected: rate === 1 }, speedText(rate))));
         this.sound = element('select', { 'aria-label': 'Sound', title: 'Whose sound is heard', onchange: () => actions.sound(this.sound.value) });
@@ -77,14 +77,17 @@ export class PlaybackControls {
                 sign('on', 'One picture on (right arrow)', () => actions.step(1)), this.speed),
             element('div', { className: 'group' }, this.place, this.clock),
             element('div', { className: 'group' },
-                sign('first', 'Previous gap (shift G)', () => actions.gap(-1)), sign('last', 'Next gap (G)', () => actions.gap(1))),
+                button('‹ Gap', () => actions.gap(-1), { title: 'Previous gap (shift G)', 'aria-label': 'Previous gap' }),
+                button('Gap ›', () => actions.gap(1), { title: 'Next gap (G)', 'aria-label': 'Next gap' })),
             element('div', { className: 'group' }, this.markIn, this.markOut, this.clear, this.loop),
             element('div', { className: 'group' }, this.sound),
             element('div', { className: 'group' },
                 sign('zoomOut', 'More of the timeline (−)', () => actions.zoom(2)), sign('zoomIn', 'Less of the timeline (+)', () => actions.zoom(0.5)),
                 button('All', actions.showAll, { title: 'The whole timeline (0)' })),
-            element('div', { className: 'group end' }, this.status, button('Sources', actions.choose),
-                button('Keys', actions.keys, { title: 'Keys (?)' })));
+            this.status);
+        /** For the heading. */
+        this.more = element('div', { className: 'group' }, button('Sources', actions.choose),
+            button('Keys', actions.keys, { title: 'Keys (?)' }));
     }
 
     /** @param {string[]} names @param {string} chosen */

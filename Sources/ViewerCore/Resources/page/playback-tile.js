@@ -39,7 +39,11 @@ export class PlaybackTile {
         /** Called when a picture has come, or what was waited for. */
         this.changed = () => {};
         this.media.changed = () => this.changed();
-        this.video.addEventListener('seeked', () => this.changed());
+        this.video.addEventListener('seeked', () => {
+            // The picture is there; its callback comes with the next frame of the screen.
+            if (this.video.paused && this.asked !== null) this.at = this.asked;
+            this.changed();
+        });
         /**
          * Session time of the picture that is shown.
          * @type {number | null}

@@ -80,7 +80,8 @@ class PlaybackPage {
         }));
         root.append(
             element('div', { className: 'heading' },
-                element('a', { href: '/sessions', className: 'up' }, 'Sessions'), this.title, this.facts, this.live),
+                element('a', { href: '/sessions', className: 'up' }, 'Sessions'), this.title, this.facts,
+                element('div', { className: 'end' }, this.live, this.controls.more)),
             this.tiles, this.controls.element, this.timeline.element,
             element('div', { className: 'below' }, this.exports.element));
         this.describedAt = NaN;

@@ -68,12 +68,15 @@ function drawAxes(context, view, height) {
     for (const time of times) {
         const x = Math.round(scale.x(time)) + 0.5;
         line(context, x, 0, x, height, colour('--line'));
-        context.fillStyle = colour('--text');
-        context.fillText(sessionTime(time, digits), x + 4, 10);
-        context.fillStyle = colour('--muted');
         const date = new Date(view.zero + time * 1000);
         const fraction = digits ? (date.getMilliseconds() / 1000).toFixed(digits).slice(1) : '';
-        context.fillText(step >= 60 ? clockMinutes(date) : clock(date) + fraction, x + 4, 28);
+        const texts = [sessionTime(time, digits), step >= 60 ? clockMinutes(date) : clock(date) + fraction];
+        const room = scale.left + scale.width - x - 4;
+        if (texts.some((text) => context.measureText(text).width > room)) continue;
+        context.fillStyle = colour('--text');
+        context.fillText(texts[0], x + 4, 10);
+        context.fillStyle = colour('--muted');
+        context.fillText(texts[1], x + 4, 28);
     }
 }
 

@@ -140,9 +140,9 @@ export class TimelineHover {
         try {
             const lines = (await reading).filter((line) => line.cause === gap.cause);
             if (this.element.hidden || lines.length === 0) return;
-            const told = lines.slice(0, mostLines).map(lineWords);
-            if (lines.length > told.length) told.push(`and ${lines.length - told.length} more`);
-            setText(this.words, `${gapWords(gap)}\n${told.join('\n')}`);
+            const told = lines.length === 1 ? [lines[0].text].filter(Boolean) : lines.slice(0, mostLines).map(lineWords);
+            if (lines.length > mostLines) told.push(`and ${lines.length - mostLines} more`);
+            setText(this.words, [gapWords(gap), ...told].join('\n'));
         } catch {
             // What the lane says stays.
         }
