@@ -45,7 +45,7 @@ const covered = 0.96;
 export class NeedEstimate {
     /** @type {{ at: number, need: number, weight: number }[]} */
     #seen = [];
-    #last = -Infinity;
+    #last = Infinity;
     /** Time in which it came, without interruptions. */
     #active = 0;
 
@@ -56,7 +56,8 @@ export class NeedEstimate {
      * @param {number} most What is later than this is late, and waits for nobody.
      */
     observe(need, now, most) {
-        const weight = Math.min(heaviest, now - this.#last);
+        // What comes first was kept for whoever comes, and says nothing.
+        const weight = Math.max(0, Math.min(heaviest, now - this.#last));
         this.#last = now;
         this.#active += weight;
         this.#seen = this.#seen.filter((one) => one.at > this.#active - needLife);
@@ -78,6 +79,8 @@ export class NeedEstimate {
 
 /** The delay changes by so much a second, less than tiles can follow. */
 const slew = 0.06;
+/** What is a little too long stays: nobody sees it, and everybody sees unrest. Seconds. */
+const slack = 0.02;
 /** A larger difference is jumped over. */
 const jump = 0.8;
 
@@ -85,6 +88,8 @@ const jump = 0.8;
 export class SmoothDelay {
     /** @type {number | null} */
     value = null;
+    /** The rate at which what is shown goes on because of it. */
+    rate = 1;
     #last = 0;
 
     /**
@@ -92,13 +97,16 @@ export class SmoothDelay {
      * @param {number} now
      */
     follow(wanted, now) {
-        const step = slew * Math.min(1, Math.max(0, now - this.#last));
+        const elapsed = Math.min(1, Math.max(0.001, now - this.#last));
+        const step = slew * elapsed;
+        const before = this.value;
         this.#last = now;
+        this.rate = 1;
         if (wanted === null) return;
         if (this.value === null || Math.abs(wanted - this.value) > jump) this.value = wanted;
         else if (wanted > this.value) this.value = Math.min(wanted, this.value + step);
-        // What is a little too long stays: nobody sees 10 ms, and everybody sees unrest.
-        else if (wanted < this.value - 0.01) this.value = Math.max(wanted, this.value - step / 3);
+        else if (wanted < this.value - slack) this.value = Math.max(wanted, this.value - step / 2);
+        if (before !== null && Math.abs(this.value - before) < jump) this.rate = 1 - (this.value - before) / elapsed;
     }
 }
 
@@ -106,9 +114,10 @@ export class SmoothDelay {
  * What to do about a difference between the picture that is shown and the one that should be.
  * @param {number} error Shown minus wanted, seconds.
  * @param {number} most Largest correction of the rate.
+ * @param {number} rate The rate at which the time that is wanted goes on.
  * @returns {number} The rate to play with.
  */
-export function correction(error, most) {
-    if (Math.abs(error) < 0.004) return 1;
-    return Math.round((1 - Math.max(-most, Math.min(most, 1.5 * error))) * 200) / 200;
+export function correction(error, most, rate) {
+    const own = Math.abs(error) < 0.002 ? 0 : Math.max(-most, Math.min(most, 2 * error));
+    return Math.round((rate - own) * 500) / 500;
 }

@@ -12,8 +12,8 @@ const farAway = 0.35;
 /** Before what is buffered ends, so much has to be there for the browser to go on; it becomes more with each time that it stood still. */
 const shortestMargin = 0.05;
 const longestMargin = 0.4;
-/** Largest correction of the rate: nobody sees a tenth, and hears a twentieth. */
-const mostCorrection = { video: 0.1, audio: 0.04 };
+/** Largest correction of the rate: nobody sees a quarter for half a second, and hears a twentieth. */
+const mostCorrection = { video: 0.25, audio: 0.04 };
 /** After a failure it begins anew, not more often than that. Seconds. */
 const pause = 2;
 
@@ -147,10 +147,11 @@ export class Follower {
     /**
      * Goes to where it should be.
      * @param {number} target Session time.
+     * @param {number} rate At which it goes on.
      */
-    step(target) {
+    step(target, rate) {
         const ranges = this.#buffer?.buffered;
-        this.#margin = Math.max(shortestMargin, this.#margin - 0.0004);
+        this.#margin = Math.max(shortestMargin, this.#margin - 0.001);
         if (!ranges?.length) return;
         const media = this.media;
         const last = ranges.length - 1;
@@ -165,7 +166,7 @@ export class Follower {
                 this.#seek(target);
                 return;
             }
-            this.#setRate(correction(error, mostCorrection[this.kind]));
+            this.#setRate(correction(error, mostCorrection[this.kind], rate));
         } else if (target > ranges.end(last)) {
             // It is late: as new as it can be.
             this.#play();

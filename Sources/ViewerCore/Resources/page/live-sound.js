@@ -42,8 +42,11 @@ export class LiveSound {
         else if (header.type === 'skipped' || header.type === 'gone') this.#follower.skipped();
     }
 
-    /** @param {number} target Session time. */
-    step(target) {
-        this.#follower.step(target);
+    /**
+     * @param {number} target Session time.
+     * @param {number} rate At which it goes on.
+     */
+    step(target, rate) {
+        this.#follower.step(target, rate);
     }
 }

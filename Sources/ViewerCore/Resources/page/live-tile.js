@@ -224,7 +224,7 @@ export class LiveTile {
         const [lag, bound, rate] = [this.lag, this.bound, this.#picturesPerSecond];
         const parts = [];
         if (state === 'live' || state === 'late') {
-            if (lag !== null) parts.push(state === 'late' ? `${shortTime(lag)} late` : `−${lag.toFixed(2)} s`);
+            if (lag !== null) parts.push(state === 'late' ? `${shortTime(lag)} late` : `${lag.toFixed(2)} s ago`);
             if (bound !== null) parts.push(bound > 0 ? `±${shortTime(bound)}` : 'clock not measured');
             if (this.follower.isThrifty) parts.push('keyframes only');
             else if (rate !== null) parts.push(`${rate.toFixed(rate < 9.95 ? 1 : 0)}/s`);

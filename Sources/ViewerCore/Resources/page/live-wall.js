@@ -185,14 +185,16 @@ export class LiveWall {
         this.#delay.follow(this.chosenDelay ?? this.#slowest, seconds);
         for (const tile of this.tiles.values()) {
             let { delay } = this;
+            let { rate } = this.#delay;
             if (this.mode === 'fastest') {
                 const own = this.#delays.get(tile.name) ?? new SmoothDelay();
                 this.#delays.set(tile.name, own);
                 own.follow(this.#ownNeed(tile), seconds);
                 delay = own.value ?? firstDelay;
+                rate = own.rate;
             }
-            if (!tile.hindrance) tile.follower.step(now - delay);
-            if (this.#sound?.name === tile.name) this.#sound.step(now - delay);
+            if (!tile.hindrance) tile.follower.step(now - delay, rate);
+            if (this.#sound?.name === tile.name) this.#sound.step(now - delay, rate);
         }
         this.onstep();
         if (seconds < this.#looked + looking) return;
