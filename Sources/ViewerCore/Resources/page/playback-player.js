@@ -16,6 +16,8 @@ const beat = 50;
 const patience = 8000;
 /** At the start it waits so long for decoders; milliseconds. */
 const startPatience = 700;
+/** Decoders have started after so long; milliseconds. */
+const startDelay = 150;
 /** A step waits so long for what is next to it; milliseconds. */
 const stepPatience = 4000;
 /** A growing playlist is read again when its end is as near as this, so often; seconds. */
@@ -54,6 +56,8 @@ export class PlaybackPlayer {
         this.waitingFor = [];
         this.heldSince = 0;
         this.startedAt = 0;
+        /** When the clock was released last; 0: pictures and clock have met since. */
+        this.releasedAt = 0;
         this.readAt = 0;
         this.isScheduled = false;
         this.isClosed = false;
@@ -268,7 +272,11 @@ export class PlaybackPlayer {
         const isStarting = time - this.startedAt < startPatience;
         this.waitingFor = this.tiles.filter((tile) => time > tile.skippedUntil
             && (!tile.media.isReady(clock.now) || (isStarting && clock.isHeld && tile.video.seeking)));
-        if (this.waitingFor.length === 0) return clock.hold(false);
+        if (this.waitingFor.length === 0) {
+            if (clock.isHeld) this.releasedAt = time;
+            clock.hold(false);
+            return this.#meet(time);
+        }
         if (!clock.isHeld) {
             this.heldSince = time;
             clock.hold(true);
@@ -276,6 +284,21 @@ export class PlaybackPlayer {
             // The others go on without them; their tiles say why.
             for (const tile of this.waitingFor) tile.skippedUntil = time + patience;
         }
+    }
+
+    /**
+     * Decoders take a moment to start: the clock meets the pictures where they are then, instead of hurrying them.
+     * @param {number} time
+     */
+    #meet(time) {
+        const { clock } = this;
+        if (this.releasedAt === 0 || time - this.releasedAt < startDelay) return;
+        this.releasedAt = 0;
+        if (clock.rate < 0 || clock.rate > 4) return;
+        const errors = this.tiles.filter(({ video }) => !video.paused && !video.seeking)
+            .map(({ video }) => video.currentTime + this.base - clock.now).sort((one, other) => one - other);
+        const error = errors[errors.length >> 1] ?? 0;
+        if (Math.abs(error) < 0.3 * Math.max(1, clock.rate)) clock.seek(clock.now + error);
     }
 
     /** @param {number} now */
