@@ -1,0 +1,145 @@
+// @ts-check
+// Requests to the viewer (`/api/v1/openapi.yaml`), with errors as one line of text.
+
+import { logIn } from './login.js';
+
+/** What the viewer answered instead of what was asked for. */
+export class ApiError extends Error {
+    /**
+     * @param {number} status HTTP's; 0: no answer came.
+     * @param {string} text One line for people.
+     */
+    constructor(status, text) {
+        super(text);
+        this.name = 'ApiError';
+        this.status = status;
+        this.text = text;
+    }
+}
+
+/**
+ * @typedef {object} Account
+ * @property {string} name
+ * @property {'viewer' | 'operator'} role
+ * @property {string[]} [sources] Missing: all.
+ * @property {boolean} needsLogIn
+ */
+
+/** Longest line of an error that is shown. */
+const longestText = 300;
+
+/**
+ * Sends a request; asks for a log-in where one is needed, and sends it again.
+ * @param {string} path
+ * @param {RequestInit} [options]
+ * @returns {Promise<Response>} One that succeeded.
+ * @throws {ApiError}
+ */
+export async function request(path, options = {}) {
+    while (true) {
+        let response;
+        try {
+            response = await fetch(path, { credentials: 'same-origin', ...options });
+        } catch (error) {
+            if (options.signal?.aborted) throw error;
+            throw new ApiError(0, 'The viewer does not answer. Is the network there?');
+        }
+        if (response.ok) return response;
+        if (response.status === 401) {
+            await logIn();
+            continue;
+        }
+        let text = '';
+        try {
+            text = (await response.text()).trim().split('\n')[0].slice(0, longestText);
+        } catch {
+            // The line broke while the error was read: its number says enough.
+        }
+        throw new ApiError(response.status, text || `The viewer answered ${response.status}.`);
+    }
+}
+
+/**
+ * @param {string} method
+ * @param {string} path
+ * @param {unknown} [body]
+ * @param {AbortSignal} [signal]
+ */
+async function exchange(method, path, body, signal) {
+    /** @type {RequestInit} */
+    const options = { method, signal };
+    if (body !== undefined) {
+        options.headers = { 'content-type': 'application/json' };
+        options.body = JSON.stringify(body);
+    }
+    const response = await request(path, options);
+    if (response.status === 204) return undefined;
+    const type = response.headers.get('content-type') ?? '';
+    return type.includes('json') ? response.json() : response.blob();
+}
+
+/**
+ * Gets JSON; anything else as a Blob.
+ * @param {string} path
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<any>}
+ */
+export function get(path, signal) {
+    return exchange('GET', path, undefined, signal);
+}
+
+/**
+ * @param {string} path
+ * @param {unknown} [body]
+ * @returns {Promise<any>} JSON, a Blob, or undefined where the answer is empty.
+ */
+export function post(path, body) {
+    return exchange('POST', path, body);
+}
+
+/**
+ * @param {string} path
+ * @param {unknown} body
+ * @returns {Promise<any>}
+ */
+export function patch(path, body) {
+    return exchange('PATCH', path, body);
+}
+
+/**
+ * DELETE, which is a word of the language.
+ * @param {string} path
+ * @returns {Promise<any>}
+ */
+export function remove(path) {
+    return exchange('DELETE', path);
+}
+
+/**
+ * An address of the interface, its parts escaped: address`/api/v1/sessions/${name}`.
+ * @param {TemplateStringsArray} texts
+ * @param {...(string | number)} values
+ */
+export function address(texts, ...values) {
+    return texts.map((text, index) => text + encodeURIComponent(values[index] ?? '')).join('');
+}
+
+/** @type {Promise<Account> | undefined} */
+let known;
+
+/**
+ * Who one is; asked for once.
+ * @returns {Promise<Account>}
+ */
+export function account() {
+    known ??= get('/api/v1/account').catch((error) => {
+        known = undefined;
+        throw error;
+    });
+    return known;
+}
+
+/** The account has changed: it is asked for again. */
+export function forgetAccount() {
+    known = undefined;
+}

@@ -1,0 +1,229 @@
+// @ts-check
+// What is taken out of a recording: a clip between the in and out points, a still picture, a link for somebody else.
+
+import { account, address, ApiError, get, post, remove } from './api.js';
+import { button, element, setText } from './element.js';
+import { listen } from './events.js';
+import { bytes, duration, sessionTime } from './format.js';
+import { timeText } from './playback-address.js';
+import { say } from './shell.js';
+
+/**
+ * @typedef {object} Job
+ * @property {string} id
+ * @property {string} session
+ * @property {string[]} sources
+ * @property {'passthrough' | 'grid'} layout
+ * @property {'waiting' | 'running' | 'done' | 'failed' | 'cancelled'} state
+ * @property {number} fraction
+ * @property {number} sizeBytes
+ * @property {string} [failure]
+ * @property {string} [file]
+ */
+
+/** Jobs are asked for so often, in case no event comes; milliseconds. */
+const period = 2000;
+/** How long a link works, seconds. */
+const lifetimes = [[3600, 'an hour'], [86400, 'a day'], [604800, 'a week'], [2592000, '30 days']];
+
+export class ExportPanel {
+    /**
+     * @param {string} session
+     * @param {() => { sources: string[], reference: string, at: number, markIn: number | null, markOut: number | null, extent: { start: number, end: number } }} place
+     */
+    constructor(session, place) {
+        this.session = session;
+        this.place = place;
+        /** @type {Map<string, Job>} */
+        this.jobs = new Map();
+        /** @type {Map<string, { row: HTMLElement, update: (job: Job) => void }>} */
+        this.rows = new Map();
+        /** What can be exported, as it was listed last. */
+        this.choices = '';
+        this.range = element('p', { className: 'range' });
+        this.what = element('select', { 'aria-label': 'What is exported' });
+        this.lifetime = element('select', { 'aria-label': 'How long the link works' },
+            ...lifetimes.map(([seconds, text]) => element('option', { value: String(seconds), selected: seconds === 604800 }, `for ${text}`)));
+        this.start = button('Export', () => void this.#start(), { className: 'main' });
+        /** @type {HTMLInputElement} */
+        this.link = element('input', { readOnly: true, hidden: true, 'aria-label': 'Link to the clip', onfocus: () => this.link.select() });
+        this.list = element('ul', { className: 'jobs', 'aria-label': 'Exports' });
+        this.wrong = element('p', { className: 'wrong', role: 'alert' });
+        this.linking = element('p', { className: 'linking' },
+            button('Copy a link to the clip', () => void this.#link()), ' that works ', this.lifetime);
+        this.element = element('section', { className: 'card export', 'aria-label': 'Export' },
+            element('h2', {}, 'Export'), this.range,
+            element('p', { className: 'start' }, this.what, this.start),
+            element('p', {}, button('Save this picture', () => this.#still()), ' ', this.sourceText = element('span', { className: 'muted' })),
+            this.linking, this.link, this.wrong, this.list);
+        this.stopListening = listen('job', (job) => this.#take(job));
+        this.timer = setInterval(() => void this.#poll(), period);
+        void this.#poll(true);
+        account().then((known) => {
+            this.linking.hidden = known.needsLogIn && !known.name;
+        }, () => {});
+        this.update();
+    }
+
+    close() {
+        this.stopListening();
+        clearInterval(this.timer);
+    }
+
+    /** The points or the sources have changed. */
+    update() {
+        const { sources, reference, markIn, markOut, extent } = this.place();
+        const [from, until] = [markIn ?? extent.start, markOut ?? extent.end];
+        const isWhole = markIn === null && markOut === null;
+        setText(this.range, until <= from ? 'The out point has to be later than the in point.'
+            : isWhole ? 'The whole session. Set an in and an out point (keys I and O) for a part of it.'
+                : `From ${sessionTime(from)} to ${sessionTime(until)}: ${(until - from).toFixed(3)} s.`);
+        this.start.disabled = until <= from || sources.length === 0;
+        const wanted = [...sources.map((name) => [`passthrough ${name}`, `${name}, as it was recorded`]),
+            ...(sources.length > 1 ? [['grid', `All ${sources.length} side by side (encoded again)`]] : [])];
+        const text = wanted.flat().join('\n');
+        if (text !== this.choices) {
+            this.choices = text;
+            const chosen = this.what.value || `passthrough ${reference}`;
+            this.what.replaceChildren(...wanted.map(([value, text]) => element('option', { value, selected: value === chosen }, text)));
+        }
+        setText(this.sourceText, reference ? `of ${reference}, in full size` : '');
+    }
+
+    /** @returns {{ source: string, from: string | undefined, until: string | undefined }} */
+    #clip() {
+        const { sources, reference, markIn, markOut } = this.place();
+        const [layout, name] = this.what.value.split(' ');
+        return {
+            source: layout === 'passthrough' ? name : (reference || sources[0]),
+            from: markIn === null ? undefined : timeText(markIn),
+            until: markOut === null ? undefined : timeText(markOut),
+        };
+    }
+
+    /** @param {() => Promise<void>} act */
+    async #try(act) {
+        setText(this.wrong, '');
+        try {
+            await act();
+        } catch (error) {
+            setText(this.wrong, error instanceof ApiError ? error.text : String(error));
+        }
+    }
+
+    async #start() {
+        const { sources } = this.place();
+        const { source, from, until } = this.#clip();
+        const isGrid = this.what.value === 'grid';
+        this.start.disabled = true;
+        await this.#try(async () => {
+            this.#take(await post('/api/v1/exports', {
+                session: this.session, sources: isGrid ? sources : [source], from, until, layout: isGrid ? 'grid' : 'passthrough',
+            }));
+            say('The export has been asked for.');
+        });
+        this.update();
+    }
+
+    #still() {
+        const { reference, at } = this.place();
+        const path = `${address`/api/v1/sessions/${this.session}/sources/${reference}/picture.jpg`}?at=${timeText(at)}`;
+        const file = `${this.session}_${reference}_${at.toFixed(3)}.jpg`;
+        void this.#try(async () => {
+            const url = URL.createObjectURL(await get(path));
+            element('a', { href: url, download: file }).click();
+            setTimeout(() => URL.revokeObjectURL(url), 60_000);
+            say(`The picture is saved as ${file}.`);
+        });
+    }
+
+    async #link() {
+        const { source, from, until } = this.#clip();
+        const query = [from && `from=${from}`, until && `until=${until}`].filter(Boolean).join('&');
+        const path = address`/api/v1/sessions/${this.session}/sources/${source}/media.mp4` + (query ? `?${query}` : '');
+        await this.#try(async () => {
+            const answer = await post('/api/v1/links', { address: path, seconds: Number(this.lifetime.value) });
+            const url = new URL(answer.address, location.href).href;
+            this.link.value = url;
+            this.link.hidden = false;
+            const time = this.lifetime.selectedOptions[0].text;
+            try {
+                await navigator.clipboard.writeText(url);
+                say(`The link is copied. Everybody who has it can open this clip of ${source}, ${time}.`);
+            } catch {
+                this.link.select();
+                say(`Copy the link from the field. Everybody who has it can open this clip of ${source}, ${time}.`);
+            }
+        });
+    }
+
+    /** @param {boolean} [isFirst] */
+    async #poll(isFirst = false) {
+        const isBusy = [...this.jobs.values()].some(({ state }) => state === 'waiting' || state === 'running');
+        if (!isBusy && !isFirst) return;
+        try {
+            for (const job of await get('/api/v1/exports')) this.#take(job);
+        } catch {
+            // The next time.
+        }
+    }
+
+    /** @param {Job} job */
+    #take(job) {
+        if (job.session !== this.session) return;
+        const before = this.jobs.get(job.id)?.state;
+        this.jobs.set(job.id, job);
+        let row = this.rows.get(job.id);
+        if (!row) {
+            row = makeRow(job, () => void this.#end(job.id));
+            this.rows.set(job.id, row);
+            this.list.prepend(row.row);
+        }
+        row.update(job);
+        if (before && before !== job.state && job.state === 'done') say('The export is ready.');
+        if (before && before !== job.state && job.state === 'failed') say(`The export failed: ${job.failure ?? 'no reason was given'}`);
+    }
+
+    /** @param {string} id */
+    async #end(id) {
+        await this.#try(async () => {
+            await remove(address`/api/v1/exports/${id}`);
+            this.rows.get(id)?.row.remove();
+            this.rows.delete(id);
+            this.jobs.delete(id);
+        });
+    }
+}
+
+/**
+ * @param {Job} first
+ * @param {() => void} end
+ */
+function makeRow(first, end) {
+    const words = element('span', { className: 'what' });
+    const progress = element('progress', { max: 1, 'aria-label': 'Progress' });
+    const file = element('a', { className: 'button', hidden: true, download: '' }, 'Download');
+    const stop = button('Cancel', end);
+    const name = first.layout === 'grid' ? first.sources.join(', ') : first.sources[0];
+    const row = element('li', {}, words, progress, file, stop);
+    const started = performance.now();
+    return {
+        row,
+        /** @param {Job} job */
+        update(job) {
+            const state = {
+                waiting: 'waits for those before it', running: `${Math.round(job.fraction * 100)} %`,
+                done: bytes(job.sizeBytes), failed: `failed: ${job.failure ?? 'no reason was given'}`, cancelled: 'cancelled',
+            }[job.state];
+            const past = (performance.now() - started) / 1000;
+            const rest = job.state === 'running' && job.fraction > 0.05 && past > 3
+                ? `, about ${duration((past / job.fraction) * (1 - job.fraction))} more` : '';
+            setText(words, `${name}: ${state}${rest}`);
+            progress.value = job.state === 'done' ? 1 : job.fraction;
+            progress.hidden = job.state !== 'waiting' && job.state !== 'running';
+            file.hidden = job.state !== 'done' || !job.file;
+            if (job.file) file.href = job.file;
+            setText(stop, progress.hidden ? 'Remove' : 'Cancel');
+        },
+    };
+}

@@ -1,0 +1,87 @@
+// @ts-check
+// What is wrong, in words: the conditions of deploy/monitoring/alerts.yaml, seen at once instead of after some minutes.
+
+import { bytes, counted, duration, shortTime } from './format.js';
+
+/**
+ * @typedef {object} Finding
+ * @property {string} alert Its name in the runbook.
+ * @property {string} text
+ * @property {boolean} isCritical
+ * @property {string} [source]
+ */
+
+/** Without a status for so long, no collector answers. Seconds. */
+export const silence = 5;
+
+/**
+ * @param {import('./health-history.js').History} history
+ * @returns {Finding[]} The worst first.
+ */
+export function findings(history) {
+    const { status } = history;
+    const age = history.now - history.second;
+    if (!status || age > silence) {
+        const since = status ? ` for ${duration(age)}` : '';
+        return [{ alert: 'TributaryCollectorDown', text: `No collector answers the viewer${since}.`, isCritical: true }];
+    }
+    const found = [...site(status, history), ...status.sources.flatMap((source) => ofSource(source, history))];
+    return found.sort((one, other) => Number(other.isCritical) - Number(one.isCritical));
+}
+
+/**
+ * @param {import('./health-history.js').SiteStatus} status
+ * @param {import('./health-history.js').History} history
+ * @returns {Finding[]}
+ */
+function site(status, history) {
+    const { disk } = status;
+    /** @type {Finding[]} */
+    const found = [];
+    const add = (/** @type {boolean} */ is, /** @type {string} */ alert, /** @type {string} */ text, isCritical = true) => {
+        if (is) found.push({ alert, text, isCritical });
+    };
+    const progress = status.progressAgeSeconds ?? 0;
+    add(progress > 15, 'TributaryCollectorHangs', `The collector has not processed messages for ${duration(progress)}.`);
+    const hasRoom = (disk.freeBytes ?? Infinity) > (disk.reserveBytes ?? 0);
+    const isFull = disk.filesWithoutRoom > 0 || !hasRoom;
+    add(isFull, 'TributaryDiskFull', 'The disk is full: the minimum free space is reached. Agents keep their samples.');
+    add(disk.stuckFiles > 0, 'TributaryDiskFails', `The disk reports errors: ${counted(disk.stuckFiles, 'file')} cannot be written.`);
+    add(disk.busySeconds > 30, 'TributaryDiskHangs', `The disk has not responded for ${duration(disk.busySeconds)}.`);
+    add(!status.isReady && !isFull, 'TributaryNotRecording', 'The collector accepts no samples.');
+    add((disk.fdatasyncSeconds ?? 0) > 1, 'TributaryDiskSlow', `Making samples durable takes ${shortTime(disk.fdatasyncSeconds ?? 0)}.`, false);
+    const days = disk.daysLeft ?? Infinity;
+    add(days < 3 && !disk.removesOldSegments, 'TributaryDiskFillsSoon', `The disk is full in ${duration(days * 86400)} at the present rate, and nothing is removed automatically.`, false);
+    const refused = history.refused.growth(history.second, 900);
+    add(refused > 20, 'TributaryStrangers', `${counted(refused, 'connection')} refused in the last quarter of an hour.`, false);
+    add(status.omittedSources > 0, 'TributarySourcesOmitted', `${counted(status.omittedSources, 'source')} more than are watched.`, false);
+    return found;
+}
+
+/**
+ * @param {import('./health-history.js').SourceStatus} source
+ * @param {import('./health-history.js').History} history
+ * @returns {Finding[]}
+ */
+function ofSource(source, history) {
+    const { name } = source;
+    /** @type {Finding[]} */
+    const found = [];
+    const add = (/** @type {boolean} */ is, /** @type {string} */ alert, /** @type {string} */ text, isCritical = true) => {
+        if (is) found.push({ alert, text, isCritical, source: name });
+    };
+    const own = history.sources.get(name);
+    add(source.isRecorded && !source.isConnected, 'TributarySourceAway', `${name} is not connected; it comes back by itself.`);
+    const isSilent = source.isConnected && source.isRecorded && !source.isStopped && source.bitsPerSecond === 0;
+    add(isSilent, 'TributarySourceSilent', `${name} is connected and sends nothing.`);
+    add(source.persistedAgeSeconds > 30, 'TributarySourceNotDurable', `Nothing of ${name} has become durable for ${duration(source.persistedAgeSeconds)}.`);
+    const lag = source.lagSeconds ?? 0;
+    add(source.isConnected && lag > 10, 'TributarySourceLate', `${name} is ${duration(lag)} late.`, false);
+    const spool = source.spoolBytes ?? 0;
+    add(spool > 1e9, 'TributarySpoolGrows', `The agent of ${name} keeps ${bytes(spool)} that are not durable at the collector.`, false);
+    const gaps = own?.gaps.growth(history.second, 600) ?? 0;
+    add(gaps > 0, 'TributarySamplesLost', `The recording of ${name} has ${counted(gaps, 'new gap')} in the last ten minutes.`, false);
+    const bound = source.clockBoundSeconds ?? 0;
+    add(bound > 0.02, 'TributaryClockUncertain', `The times of ${name} are only accurate to ${shortTime(bound)}.`, false);
+    return found;
+}

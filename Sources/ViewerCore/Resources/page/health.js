@@ -1,0 +1,221 @@
+// @ts-check
+// Health: `/health`. What `tributary top` shows, to look at, with the last hour.
+
+import { button, element, setText } from './element.js';
+import { bitRate, bytes, counted, duration, shortTime } from './format.js';
+import { alerts } from './health-alerts.js';
+import { findings, silence } from './health-findings.js';
+import { keptHistory } from './health-history.js';
+import { Plot } from './health-plot.js';
+import { setTitle } from './shell.js';
+
+/** How often the page is drawn, milliseconds. */
+const drawing = 1000;
+
+/** @type {import('./main.js').Open} */
+export function open(root) {
+    setTitle('Health');
+    const page = new HealthPage(root);
+    return { close: () => page.close(), state: () => page.state() };
+}
+
+class HealthPage {
+    #history = keptHistory();
+    /** @type {Map<string, { root: HTMLElement, state: HTMLElement, plots: Plot[] }>} */
+    #cards = new Map();
+    #list = element('ul', { className: 'findings', 'aria-live': 'polite', 'aria-label': 'What is wrong' });
+    #said = '';
+    #figures = element('dl', { className: 'site' });
+    /** @type {Map<string, HTMLElement>} */
+    #values = new Map();
+    #sources = element('div', { className: 'sources' });
+    #table = element('tbody');
+    #timer;
+
+    /** @param {HTMLElement} root */
+    constructor(root) {
+        for (const title of ['Session', 'Disk', 'Full in', 'Making durable (fdatasync)', 'Refused connections', 'Collector']) {
+            const value = element('dd', { className: 'figures' }, '–');
+            this.#values.set(title, value);
+            this.#figures.append(element('div', {}, element('dt', {}, title), value));
+        }
+        const known = element('dl', { className: 'alerts' });
+        for (const [name, { means, act }] of Object.entries(alerts)) {
+            known.append(element('dt', { id: name, tabIndex: -1 }, name), element('dd', {}, means, ' ', element('em', {}, 'Do: '), act));
+        }
+        root.append(element('div', { className: 'column' },
+            element('h1', {}, 'Health'),
+            this.#list, this.#figures,
+            element('h2', {}, 'Sources, the last hour'),
+            element('p', { className: 'muted' }, 'Kept from when this page was opened; the newest is at the right.'),
+            this.#sources,
+            element('details', {}, element('summary', {}, 'The same as a table'), this.#tableOf()),
+            this.#meanings = element('details', {}, element('summary', {}, 'What the alerts mean'),
+                element('p', { className: 'muted' }, 'The runbook, deploy/README.md, says more under the same names.'), known)));
+        this.#timer = setInterval(() => this.#draw(), drawing);
+        this.#draw();
+    }
+
+    #meanings;
+
+    close() {
+        clearInterval(this.#timer);
+    }
+
+    #tableOf() {
+        const titles = ['Source', 'State', 'Lag', 'Bit rate', 'Pictures per second', 'Bound', 'Spool', 'Lost samples', 'Why'];
+        return element('div', { className: 'scroll', tabIndex: 0, role: 'region', 'aria-label': 'Sources as a table' },
+            element('table', {}, element('caption', { className: 'unseen' }, 'Sources now; of lag and bound the greatest of the last hour as well'),
+                element('thead', {}, element('tr', {}, ...titles.map((title) => element('th', { scope: 'col' }, title)))), this.#table));
+    }
+
+    #draw() {
+        const { status } = this.#history;
+        this.#drawFindings();
+        if (!status) return;
+        const { disk } = status;
+        this.#set('Session', status.session ? `${status.session}, ${duration(status.sessionSeconds ?? 0)}` : 'none');
+        this.#set('Disk', disk.freeBytes === undefined ? 'unknown'
+            : `${bytes(disk.freeBytes)} free${disk.sizeBytes ? ` of ${bytes(disk.sizeBytes)}` : ''}`);
+        this.#set('Full in', this.#fullIn(disk));
+        this.#set('Making durable (fdatasync)', disk.fdatasyncSeconds === undefined ? 'nothing yet' : `${shortTime(disk.fdatasyncSeconds)} on average`);
+        const refused = this.#history.refused.growth(this.#history.second, 3600);
+        this.#set('Refused connections', `${status.refusedConnections.toLocaleString()}, ${refused.toLocaleString()} in the last hour`);
+        this.#set('Collector', `${status.version}${status.residentBytes ? `, ${bytes(status.residentBytes)} of memory` : ''}`);
+        this.#drawSources(status);
+    }
+
+    /** @param {import('./health-history.js').SiteStatus['disk']} disk */
+    #fullIn(disk) {
+        if (disk.removesOldSegments) return 'never: the oldest is removed';
+        return disk.daysLeft === undefined ? 'not known yet' : duration(disk.daysLeft * 86400);
+    }
+
+    /**
+     * @param {string} title
+     * @param {string} text
+     */
+    #set(title, text) {
+        const place = this.#values.get(title);
+        if (place) setText(place, text);
+    }
+
+    #drawFindings() {
+        const isNew = this.#history.second < 0 && this.#history.now < silence;
+        const found = isNew ? [] : findings(this.#history);
+        const said = found.map((finding) => finding.alert + (finding.source ?? '')).join() + isNew;
+        const texts = found.map((finding) => finding.text);
+        if (said === this.#said) {
+            // Only numbers have changed: nothing is read out again.
+            [...this.#list.querySelectorAll('.text')].forEach((place, index) => setText(place, texts[index] ?? place.textContent));
+            return;
+        }
+        this.#said = said;
+        const items = found.map((finding) => element('li', { className: finding.isCritical ? 'notice bad' : 'notice' },
+            element('span', { className: 'text' }, finding.text), ' ',
+            button(finding.alert, () => this.#explain(finding.alert), { className: 'plain', title: 'What this alert means' })));
+        const well = isNew ? 'Waiting for the collector’s first word…' : 'Everything is well.';
+        this.#list.replaceChildren(...(items.length ? items : [element('li', { className: 'well' }, well)]));
+    }
+
+    /** @param {string} alert */
+    #explain(alert) {
+        this.#meanings.open = true;
+        const place = document.getElementById(alert);
+        place?.scrollIntoView({ block: 'center' });
+        place?.focus();
+    }
+
+    /** @param {import('./health-history.js').SiteStatus} status */
+    #drawSources(status) {
+        const rows = [];
+        for (const source of status.sources) {
+            const own = this.#history.sources.get(source.name);
+            if (!own) continue;
+            const card = this.#cards.get(source.name) ?? this.#made(source.name, own);
+            const state = stateOf(source);
+            setText(card.state, state);
+            card.root.dataset.state = state;
+            for (const plot of card.plots) plot.draw(this.#history.now);
+            rows.push(rowOf(source, own, state));
+        }
+        for (const [name, card] of this.#cards) {
+            if (status.sources.some((source) => source.name === name)) continue;
+            card.root.remove();
+            this.#cards.delete(name);
+        }
+        const same = rows.length === this.#table.rows.length;
+        rows.forEach((cells, index) => {
+            const row = same ? this.#table.rows[index] : this.#table.insertRow();
+            cells.forEach((text, column) => setText(row.cells[column] ?? row.insertCell(), text));
+        });
+        while (this.#table.rows.length > rows.length) this.#table.deleteRow(0);
+        if (!rows.length && !this.#sources.firstChild) this.#sources.append(element('p', { className: 'muted' }, 'No source is connected.'));
+        else if (rows.length) this.#sources.querySelector(':scope > p')?.remove();
+    }
+
+    /**
+     * @param {string} name
+     * @param {import('./health-history.js').SourceHistory} own
+     */
+    #made(name, own) {
+        const state = element('span', { className: 'state' });
+        const plots = [
+            new Plot('Lag', shortTime, own.lag, 0.5),
+            new Plot('Bit rate', bitRate, own.rate, 100_000),
+            new Plot('Bound', (value) => `±${shortTime(value)}`, own.bound, 0.001),
+            new Plot('Spool', bytes, own.spool, 1_000_000),
+            new Plot('Lost samples', (value) => Math.round(value).toLocaleString(), own.lost, 10),
+        ];
+        const root = element('section', { className: 'card source', 'aria-label': name },
+            element('h3', {}, element('a', { href: `/live?sources=${encodeURIComponent(name)}` }, name), ' ', state),
+            element('div', { className: 'plots' }, ...plots.map((plot) => plot.root)));
+        const card = { root, state, plots };
+        this.#cards.set(name, card);
+        const after = [...this.#cards.keys()].filter((other) => other.localeCompare(name, undefined, { numeric: true }) > 0)
+            .map((other) => this.#cards.get(other)?.root).find((other) => other?.previousElementSibling !== root && other?.parentNode);
+        this.#sources.insertBefore(root, after ?? null);
+        return card;
+    }
+
+    /** @returns {import('./main.js').PageState} */
+    state() {
+        /** @type {Record<string, import('./main.js').SourceState>} */
+        const sources = {};
+        for (const source of this.#history.status?.sources ?? []) {
+            sources[source.name] = { at: null, bound: source.clockBoundSeconds ?? null, lag: source.lagSeconds ?? null, state: stateOf(source) };
+        }
+        return { mode: 'health', at: this.#history.status?.sessionSeconds ?? null, rate: 1, sources };
+    }
+}
+
+/**
+ * One word for what a source does, as `tributary top` has it.
+ * @param {import('./health-history.js').SourceStatus} source
+ */
+function stateOf(source) {
+    if (!source.isConnected) return source.isRecorded ? 'away' : 'gone';
+    if ((source.lagSeconds ?? 0) > 5) return 'late';
+    if (source.persistedAgeSeconds > 10) return 'unsaved';
+    if (source.isStopped) return 'stopped';
+    return source.isRecorded ? 'live' : 'idle';
+}
+
+/**
+ * @param {import('./health-history.js').SourceStatus} source
+ * @param {import('./health-history.js').SourceHistory} own
+ * @param {string} state
+ */
+function rowOf(source, own, state) {
+    const known = (/** @type {number | undefined} */ value, /** @type {(value: number) => string} */ format) =>
+        value === undefined ? '–' : format(value);
+    const [lag, bound] = [own.lag.summary, own.bound.summary];
+    return [
+        source.name, state,
+        known(source.lagSeconds, shortTime) + (lag ? ` (${shortTime(lag.greatest)})` : ''),
+        bitRate(source.bitsPerSecond), source.picturesPerSecond.toFixed(1),
+        known(source.clockBoundSeconds, shortTime) + (bound ? ` (${shortTime(bound.greatest)})` : ''),
+        known(source.spoolBytes, bytes), source.lostSamples.toLocaleString(),
+        source.gaps.map((gap) => `${gap.cause}: ${counted(gap.count, 'gap')}`).join(', ') || 'nothing missing',
+    ];
+}

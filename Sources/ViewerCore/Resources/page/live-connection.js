@@ -1,0 +1,116 @@
+// @ts-check
+// The one answer that carries all live sources: asked for again when it ends, and not asked for while nobody sees the page.
+
+import { ApiError, request } from './api.js';
+import { FrameReader } from './live-frames.js';
+
+const shortestWait = 500;
+const longestWait = 15_000;
+/** The viewer says something each second; without a word for so long the line is dead. Milliseconds. */
+const patience = 6000;
+
+/**
+ * @typedef {object} Hearing
+ * @property {(frame: import('./live-frames.js').Frame) => void} take
+ * @property {(state: 'open' | 'paused' | 'lost', text: string) => void} change What the connection does, in words.
+ */
+
+export class LiveConnection {
+    #sources;
+    #hearing;
+    #wait = shortestWait;
+    #timer = 0;
+    #watchdog = 0;
+    /** @type {AbortController | undefined} */
+    #running;
+    #isClosed = false;
+
+    /**
+     * @param {string[] | undefined} sources Undefined: all.
+     * @param {Hearing} hearing
+     */
+    constructor(sources, hearing) {
+        this.#sources = sources;
+        this.#hearing = hearing;
+        document.addEventListener('visibilitychange', this.#look);
+        addEventListener('online', this.#hurry);
+        this.#look();
+    }
+
+    close() {
+        this.#isClosed = true;
+        document.removeEventListener('visibilitychange', this.#look);
+        removeEventListener('online', this.#hurry);
+        this.#stop();
+    }
+
+    #stop() {
+        clearTimeout(this.#timer);
+        clearTimeout(this.#watchdog);
+        this.#running?.abort();
+        this.#running = undefined;
+    }
+
+    /** Nobody looks at a hidden tab: the viewer need not send anything. */
+    #look = () => {
+        if (this.#isClosed) return;
+        this.#stop();
+        if (document.hidden) {
+            this.#hearing.change('paused', 'Paused: the page is hidden.');
+            return;
+        }
+        this.#wait = shortestWait;
+        void this.#run();
+    };
+
+    /** The network is back: no reason to wait any longer. */
+    #hurry = () => {
+        if (!this.#running) this.#look();
+    };
+
+    async #run() {
+        const mine = new AbortController();
+        this.#running = mine;
+        let reason = 'The viewer has ended the live answer.';
+        try {
+            const query = this.#sources ? `?sources=${this.#sources.map(encodeURIComponent).join(',')}` : '';
+            const response = await request(`/api/v1/live${query}`, { signal: mine.signal, cache: 'no-store' });
+            if (!response.body) throw new Error('the browser cannot read an answer that does not end');
+            this.#hearing.change('open', '');
+            const reader = response.body.getReader();
+            const frames = new FrameReader();
+            while (true) {
+                this.#watch(mine);
+                const { done, value } = await reader.read();
+                if (done) break;
+                for (const frame of frames.take(value)) this.#hearing.take(frame);
+                this.#wait = shortestWait;
+            }
+        } catch (error) {
+            if (this.#running !== mine) return;
+            if (error instanceof ApiError) reason = error.text;
+            else if (mine.signal.aborted) reason = 'The viewer has sent nothing for a while.';
+            else reason = navigator.onLine ? 'The connection to the viewer was lost.' : 'The network is not there.';
+        }
+        if (this.#running !== mine) return;
+        mine.abort();
+        this.#retry(reason);
+    }
+
+    /** @param {AbortController} mine */
+    #watch(mine) {
+        clearTimeout(this.#watchdog);
+        this.#watchdog = setTimeout(() => mine.abort(), patience);
+    }
+
+    /** @param {string} reason */
+    #retry(reason) {
+        clearTimeout(this.#watchdog);
+        this.#running = undefined;
+        const wait = this.#wait * (0.8 + 0.4 * Math.random());
+        this.#wait = Math.min(longestWait, this.#wait * 2);
+        const text = wait < 1500 ? 'Trying again.' : `Trying again in ${Math.round(wait / 1000)} s.`;
+        this.#hearing.change('lost', `${reason} ${text}`);
+        this.#timer = setTimeout(() => void this.#run(), wait);
+    }
+}

@@ -1,0 +1,52 @@
+// @ts-check
+// The sound of one source: an element of its own, kept at the same time as the picture.
+
+import { element } from './element.js';
+import { Follower } from './live-follower.js';
+
+export class LiveSound {
+    #media = element('audio');
+    #follower;
+    name;
+
+    /**
+     * @param {string} name The source.
+     * @param {() => number | null} now Session time.
+     * @param {import('./live-frames.js').Frame | undefined} begin What the source began with, as it came.
+     */
+    constructor(name, now, begin) {
+        this.name = name;
+        this.#follower = new Follower(this.#media, 'audio', now);
+        if (begin) this.take(begin);
+        // Within the click: later, some browsers would not let it be heard.
+        this.#media.play().catch(() => {});
+    }
+
+    close() {
+        this.#follower.close();
+    }
+
+    /** Whether the source has sound. */
+    get exists() {
+        return this.#follower.hasTrack;
+    }
+
+    get need() {
+        return this.#follower.need;
+    }
+
+    /** @param {import('./live-frames.js').Frame} frame The body is not changed: the picture needs it. */
+    take({ header, body }) {
+        if (header.type === 'begin') this.#follower.begin(header, body.slice());
+        else if (header.type === 'media') this.#follower.take(header, body.slice());
+        else if (header.type === 'skipped' || header.type === 'gone') this.#follower.skipped();
+    }
+
+    /**
+     * @param {number} target Session time.
+     * @param {number} rate At which it goes on.
+     */
+    step(target, rate) {
+        this.#follower.step(target, rate);
+    }
+}

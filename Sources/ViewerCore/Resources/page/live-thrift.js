@@ -1,0 +1,53 @@
+// @ts-check
+// How the wall gives way when the computer cannot decode everything: small tiles show keyframes only, instead of all tiles standing still.
+
+/** How often the strain is looked at, seconds. */
+export const looking = 2;
+/** So many looks in a row have to be strained before something is given up. */
+const patience = 3;
+/** After so long without strain more is tried again; twice as long each time that it was too much. Seconds. */
+const firstTrial = 30;
+const longestTrial = 600;
+/** A tile that drops more of its pictures does not keep up. */
+const mostDropped = 0.25;
+/** As many tiles have to be strained: one alone has a trouble of its own. */
+const mostStrained = 1 / 3;
+
+/** Level 0: everything is decoded; 1: half of the small tiles show keyframes only; 2: all small tiles do. */
+export class Thrift {
+    level = 0;
+    #strained = 0;
+    #calmSince = 0;
+    #trial = firstTrial;
+
+    /**
+     * @param {{ shown: number, dropped: number, isBehind: boolean }[]} tiles Of those that decode everything: pictures since the last look.
+     * @param {number} now Seconds.
+     * @returns {number} The level.
+     */
+    look(tiles, now) {
+        const strained = tiles.filter(({ shown, dropped, isBehind }) =>
+            isBehind || (shown > 0 && dropped / shown > mostDropped)).length;
+        if (tiles.length > 1 && strained > tiles.length * mostStrained) {
+            this.#strained += 1;
+            this.#calmSince = now;
+        } else this.#strained = 0;
+        if (this.#strained >= patience && this.level < 2) {
+            this.level += 1;
+            this.#strained = 0;
+            this.#trial = Math.min(longestTrial, this.#trial * 2);
+        } else if (this.level > 0 && now - this.#calmSince > this.#trial) {
+            this.level -= 1;
+            this.#calmSince = now;
+        }
+        return this.level;
+    }
+
+    /**
+     * @param {number} index Of a tile.
+     * @param {boolean} isWatched It is large, has the focus or is heard.
+     */
+    isThrifty(index, isWatched) {
+        return !isWatched && (this.level === 2 || (this.level === 1 && index % 2 === 1));
+    }
+}

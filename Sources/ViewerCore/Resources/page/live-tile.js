@@ -1,0 +1,250 @@
+// @ts-check
+// One source on the wall: its picture, and what there is to say about it.
+
+import { element, setText } from './element.js';
+import { clock, shortTime } from './format.js';
+import { icon } from './icons.js';
+import { Follower } from './live-follower.js';
+import { MissingNow } from './live-missing.js';
+
+/** Later than this is late: as at `tributary top`. Seconds. */
+const late = 5;
+/** Pictures per second are counted over so long, milliseconds. */
+const counting = 2000;
+/** Bounds of fragments that may still be shown. */
+const mostBounds = 400;
+
+/** What the collector says about a source once a second (proto/json/schema.json, "liveSource").
+ * @typedef {object} SourceStatus
+ * @property {string} name
+ * @property {boolean} isConnected
+ * @property {boolean} isRecorded
+ * @property {boolean} isStopped
+ * @property {number} picturesPerSecond
+ * @property {number} bitsPerSecond
+ * @property {number} [lagSeconds]
+ * @property {number} [spoolBytes]
+ * @property {number} [clockBoundSeconds]
+ * @property {number} persistedAgeSeconds
+ * @property {number} lostSamples
+ * @property {{ cause: string, count: number, samples: number }[]} gaps
+ */
+
+/**
+ * @typedef {object} TileActions
+ * @property {() => number | null} now Session time.
+ * @property {(name: string) => void} enlarge
+ * @property {(name: string) => void} listen
+ * @property {((name: string) => void) | undefined} command Undefined: this account may not.
+ */
+
+export class LiveTile {
+    name;
+    follower;
+    /** @type {Date | undefined} */
+    zero;
+    /** @type {SourceStatus | undefined} */
+    status;
+    /** Whether the collector knows it: what has ended is not listed any more. */
+    isListed = true;
+    /** What the page does instead of showing live pictures: `paused`, `lost`; empty: it shows them. */
+    hindrance = '';
+    #now;
+    #missing = new MissingNow();
+    #isGone = false;
+    #heard = 0;
+    #hasBegun = false;
+    /** @type {{ at: number, bound: number }[]} */
+    #bounds = [];
+    /**
+     * The picture that is shown, session time.
+     * @type {number | null}
+     */
+    #shown = null;
+    #quality = { shown: 0, dropped: 0 };
+    /**
+     * When how many pictures had been shown.
+     * @type {{ when: number, count: number }[]}
+     */
+    #counts = [];
+
+    /**
+     * @param {string} name
+     * @param {TileActions} actions
+     */
+    constructor(name, actions) {
+        this.name = name;
+        this.#now = actions.now;
+        this.video = element('video', { muted: true, playsInline: true, disablePictureInPicture: true, tabIndex: -1, dataset: { source: name }, 'aria-hidden': 'true' });
+        this.follower = new Follower(this.video, 'video', actions.now);
+        this.enlarge = element('button', { type: 'button', className: 'enlarge', 'aria-label': `Enlarge ${name}`, 'aria-pressed': 'false', onclick: () => actions.enlarge(name) });
+        this.sound = element('button', { type: 'button', 'aria-pressed': 'false', onclick: () => actions.listen(name) });
+        this.showSound(false);
+        const command = actions.command;
+        const menu = command && element('button', { type: 'button', title: `Commands for ${name}`, 'aria-label': `Commands for ${name}`, 'aria-haspopup': 'dialog', onclick: () => command(name) }, icon('menu'));
+        this.words = element('p', { className: 'words' });
+        this.gap = element('p', { className: 'missing' });
+        this.figures = element('span', { className: 'figures' });
+        this.light = element('span', { className: 'light' });
+        this.root = element('figure', { className: 'live-tile', role: 'group', 'aria-label': name },
+            this.video, this.enlarge, this.words,
+            element('figcaption', {}, this.gap, element('div', { className: 'bar' },
+                element('strong', {}, this.light, name), this.figures)),
+            element('div', { className: 'buttons' }, this.sound, menu));
+        this.#watchPictures();
+    }
+
+    close() {
+        this.follower.close();
+        this.root.remove();
+    }
+
+    /** @param {boolean} isHeard */
+    showSound(isHeard) {
+        this.sound.setAttribute('aria-pressed', String(isHeard));
+        this.sound.title = isHeard ? 'Silence' : 'Hear';
+        this.sound.setAttribute('aria-label', `Sound of ${this.name}`);
+        this.sound.replaceChildren(icon(isHeard ? 'sound' : 'silent'));
+    }
+
+    #watchPictures() {
+        if (!('requestVideoFrameCallback' in this.video)) return;
+        const seen = (/** @type {number} */ when, /** @type {{ mediaTime: number, presentedFrames: number }} */ picture) => {
+            this.#shown = picture.mediaTime;
+            this.#counts.push({ when, count: picture.presentedFrames });
+            while (this.#counts[0].when < when - counting) this.#counts.shift();
+            this.video.requestVideoFrameCallback(seen);
+        };
+        this.video.requestVideoFrameCallback(seen);
+    }
+
+    /** @param {import('./live-frames.js').Frame} frame */
+    take({ header, body }) {
+        switch (header.type) {
+            case 'begin':
+                this.zero = header.zero ? new Date(header.zero) : undefined;
+                this.#hasBegun = true;
+                this.#isGone = false;
+                this.#bounds = [];
+                this.follower.begin(header, body);
+                break;
+            case 'media':
+                this.#isGone = false;
+                this.#heard = Date.now();
+                this.#bounds.push({ at: header.atSeconds ?? 0, bound: header.boundSeconds ?? 0 });
+                if (this.#bounds.length > mostBounds) this.#bounds.splice(0, mostBounds / 2);
+                this.follower.take(header, body);
+                break;
+            case 'skipped':
+                this.follower.skipped();
+                break;
+            case 'gone':
+                this.#isGone = true;
+                this.follower.skipped();
+                break;
+            default:
+        }
+    }
+
+    /** @param {import('./live-missing.js').GapEvent} event */
+    takeGap(event) {
+        this.#missing.take(event, this.#now() ?? 0);
+    }
+
+    /** Session time of the picture that is shown, seconds; null: none is. */
+    get at() {
+        if (this.video.readyState < 2) return null;
+        return this.#shown ?? ('requestVideoFrameCallback' in this.video ? null : this.video.currentTime);
+    }
+
+    /** Error bound of that time, seconds. */
+    get bound() {
+        const at = this.at ?? Infinity;
+        return (lastOf(this.#bounds, at + 0.001) ?? this.#bounds[0])?.bound ?? null;
+    }
+
+    get lag() {
+        const [now, at] = [this.#now(), this.at];
+        return now === null || at === null ? null : Math.max(0, now - at);
+    }
+
+    get #picturesPerSecond() {
+        const [first, last] = [this.#counts[0], this.#counts[this.#counts.length - 1]];
+        // Nothing new for a second: what was counted is past.
+        if (!first || last.when - first.when < 400 || performance.now() - last.when > 1000) return null;
+        return ((last.count - first.count) * 1000) / (last.when - first.when);
+    }
+
+    /**
+     * How well it keeps up, since the last call; undefined: nothing is decoded now, or not all.
+     * @returns {{ shown: number, dropped: number, isBehind: boolean } | undefined}
+     */
+    strain() {
+        const { totalVideoFrames: shown, droppedVideoFrames: dropped } = this.video.getVideoPlaybackQuality();
+        const before = this.#quality;
+        this.#quality = { shown, dropped };
+        if (this.state !== 'live' || this.follower.isThrifty || shown < before.shown) return undefined;
+        return { shown: shown - before.shown, dropped: dropped - before.dropped, isBehind: this.follower.error < -0.25 };
+    }
+
+    /** One word for what it does. */
+    get state() {
+        if (this.hindrance) return this.hindrance;
+        if (this.follower.trouble) return 'unsupported';
+        const { status } = this;
+        if (!this.isListed && (this.#isGone || !this.#heard)) return this.#heard ? 'ended' : 'waiting';
+        if (status && !status.isConnected) return status.isRecorded ? 'away' : 'ended';
+        if (status?.isStopped) return 'stopped';
+        if (this.#isGone) return 'away';
+        if (this.#hasBegun && !this.follower.hasTrack) return 'sound';
+        if (this.at === null) return 'waiting';
+        return (this.lag ?? 0) > late ? 'late' : 'live';
+    }
+
+    get #words() {
+        const since = this.#heard ? ` since ${clock(new Date(this.#heard))}` : '';
+        switch (this.state) {
+            case 'paused': return 'Paused while the page is hidden';
+            case 'lost': return 'No connection to the viewer; it comes back by itself';
+            case 'unsupported': return this.follower.trouble;
+            case 'away': return `Away${since}, comes back by itself. What it records meanwhile follows.`;
+            case 'ended': return `Ended${since}`;
+            case 'stopped': return `Stopped${since} by a command`;
+            case 'sound': return 'Sound only';
+            case 'waiting': return this.#hasBegun ? 'The first picture comes with the next keyframe' : 'Waiting for the first picture';
+            default: return '';
+        }
+    }
+
+    /** Says what there is to say; called a few times a second. */
+    draw() {
+        const { state } = this;
+        this.root.dataset.state = state;
+        setText(this.words, this.#words);
+        const [lag, bound, rate] = [this.lag, this.bound, this.#picturesPerSecond];
+        const parts = [];
+        if (state === 'live' || state === 'late') {
+            if (lag !== null) parts.push(state === 'late' ? `${shortTime(lag)} late` : `${lag.toFixed(2)} s ago`);
+            if (bound !== null) parts.push(bound > 0 ? `±${shortTime(bound)}` : 'clock not measured');
+            if (this.follower.isThrifty) parts.push('keyframes only');
+            else if (rate !== null) parts.push(`${rate.toFixed(rate < 9.95 ? 1 : 0)}/s`);
+        }
+        setText(this.figures, parts.join('  '));
+        this.figures.title = parts.length ? 'How long ago this picture was captured; error bound of its time; pictures per second' : '';
+        const missing = this.#missing.at(this.#now() ?? 0, this.zero);
+        setText(this.gap, missing?.text ?? '');
+        this.gap.style.borderLeftColor = missing?.colour ?? '';
+    }
+}
+
+/**
+ * The last that is not after a time.
+ * @template {{ at: number }} Item
+ * @param {Item[]} items
+ * @param {number} time
+ * @returns {Item | undefined}
+ */
+function lastOf(items, time) {
+    for (let index = items.length - 1; index >= 0; index -= 1) if (items[index].at <= time) return items[index];
+    return undefined;
+}

@@ -1,0 +1,80 @@
+// @ts-check
+// Above the wall: in step or fastest, with which delay, and what time is shown.
+
+import { button, element, setText } from './element.js';
+import { clock, sessionTime, utc } from './format.js';
+
+/** Delays that can be chosen, seconds. */
+const delays = [0.3, 0.5, 1, 2, 5, 10];
+
+/**
+ * @typedef {object} ToolbarActions
+ * @property {(mode: import('./live-wall.js').Mode) => void} setMode
+ * @property {(delay: number | null) => void} setDelay
+ * @property {() => void} choose Which sources.
+ * @property {() => void} fullScreen
+ * @property {() => void} keys
+ */
+
+export class LiveToolbar {
+    /** @param {ToolbarActions} actions */
+    constructor(actions) {
+        this.step = button('In step', () => actions.setMode('step'), { title: 'Every tile shows the same instant (key I)' });
+        this.fastest = button('Fastest', () => actions.setMode('fastest'), { title: 'Each tile as soon as it can (key I)' });
+        this.delay = element('select', { 'aria-label': 'Delay', onchange: () => actions.setDelay(this.delay.value ? Number(this.delay.value) : null) },
+            element('option', { value: '' }, 'follows the slowest'),
+            ...delays.map((delay) => element('option', { value: String(delay) }, `${delay} s`)));
+        this.shown = element('output', { className: 'delay figures' });
+        this.time = element('time', { className: 'figures' });
+        this.session = element('span', { className: 'muted figures' });
+        this.notice = element('span', { className: 'connection' });
+        this.root = element('div', { className: 'toolbar', role: 'toolbar', 'aria-label': 'Live wall' },
+            element('div', { className: 'pair', role: 'group', 'aria-label': 'Which instant' }, this.step, this.fastest),
+            element('label', { className: 'delays' }, element('span', {}, 'Delay'), this.delay, this.shown),
+            element('span', { className: 'times' }, this.time, ' ', this.session),
+            this.notice,
+            element('div', { className: 'end' },
+                button('Sources', actions.choose, { 'aria-haspopup': 'dialog' }),
+                button('Full screen', actions.fullScreen, { title: 'Key F' }),
+                button('Keys', actions.keys, { title: 'Key ?', 'aria-haspopup': 'dialog' })));
+        this.setMode('step');
+    }
+
+    /** @param {import('./live-wall.js').Mode} mode */
+    setMode(mode) {
+        this.step.setAttribute('aria-pressed', String(mode === 'step'));
+        this.fastest.setAttribute('aria-pressed', String(mode === 'fastest'));
+        this.delay.disabled = mode === 'fastest';
+    }
+
+    /** @param {number | null} delay */
+    setDelay(delay) {
+        this.delay.value = delay === null ? '' : String(delay);
+    }
+
+    /**
+     * The delay after or before the chosen one.
+     * @param {number | null} delay
+     * @param {number} direction
+     */
+    static nextDelay(delay, direction) {
+        const all = [null, ...delays];
+        return all[Math.max(0, Math.min(all.length - 1, all.indexOf(delay) + direction))];
+    }
+
+    /**
+     * @param {number | null} at Session time that is shown.
+     * @param {number | null} delay
+     * @param {Date | undefined} zero The session's.
+     */
+    draw(at, delay, zero) {
+        setText(this.shown, delay === null ? '' : `${delay.toFixed(2)} s`);
+        const date = at !== null && zero ? new Date(zero.getTime() + at * 1000) : undefined;
+        setText(this.time, date ? clock(date) : '');
+        setText(this.session, at === null ? '' : sessionTime(at, 0));
+        if (!date) return;
+        this.time.dateTime = date.toISOString();
+        this.time.title = utc(date);
+        this.session.title = 'Session time';
+    }
+}

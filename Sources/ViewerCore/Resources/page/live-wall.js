@@ -1,0 +1,297 @@
+// @ts-check
+// All tiles: who is where, which instant they show, and whose sound is heard.
+
+import { element } from './element.js';
+import { SessionClock, SmoothDelay } from './live-clock.js';
+import { grid, neighbour, spotlight } from './live-grid.js';
+import { latest } from './live-follower.js';
+import { LiveSound } from './live-sound.js';
+import { looking, Thrift } from './live-thrift.js';
+import { LiveTile } from './live-tile.js';
+
+/** How often tiles are kept in step, and how often their texts are renewed, milliseconds. */
+const stepping = 100;
+const drawing = 500;
+/** Until something is known, seconds. */
+const firstDelay = 0.4;
+
+/** @typedef {'step' | 'fastest'} Mode */
+
+export class LiveWall {
+    root = element('div', { className: 'wall' });
+    /** @type {Map<string, LiveTile>} */
+    tiles = new Map();
+    /** @type {Mode} */
+    mode = 'step';
+    /**
+     * The delay that somebody has chosen, seconds; null: it follows the slowest.
+     * @type {number | null}
+     */
+    chosenDelay = null;
+    /** @type {string | undefined} */
+    large;
+    /** Called after each step. */
+    onstep = () => {};
+    /**
+     * Called when more or fewer tiles show keyframes only.
+     * @type {(count: number) => void}
+     */
+    onthrift = () => {};
+    #thrift = new Thrift();
+    #looked = 0;
+    #session = '';
+    #clock = new SessionClock();
+    #delay = new SmoothDelay();
+    /**
+     * In the mode `fastest`, each has its own.
+     * @type {Map<string, SmoothDelay>}
+     */
+    #delays = new Map();
+    /**
+     * What each source began with, for its sound.
+     * @type {Map<string, import('./live-frames.js').Frame>}
+     */
+    #begins = new Map();
+    /** @type {LiveSound | undefined} */
+    #sound;
+    /** @type {import('./live-grid.js').Box[]} */
+    #boxes = [];
+    /** @type {string[]} */
+    #order = [];
+    #command;
+    #timers;
+    #observer = new ResizeObserver(() => this.layOut());
+
+    /**
+     * @param {((name: string) => void) | undefined} command Opens the commands of a source; undefined: nobody may.
+     * @param {string[]} order Names that come first, in their order.
+     */
+    constructor(command, order) {
+        this.#command = command;
+        this.#order = order;
+        this.#observer.observe(this.root);
+        this.#timers = [setInterval(() => this.#step(), stepping), setInterval(() => this.draw(), drawing)];
+    }
+
+    close() {
+        for (const timer of this.#timers) clearInterval(timer);
+        this.#observer.disconnect();
+        this.#sound?.close();
+        for (const tile of this.tiles.values()) tile.close();
+    }
+
+    /** Session time now, seconds; null: nothing has come yet. */
+    now = () => this.#clock.at(performance.now() / 1000);
+
+    /** Session time that is shown where all are in step, seconds. */
+    get at() {
+        const now = this.now();
+        return now === null ? null : now - this.delay;
+    }
+
+    /** How far behind now the tiles are, seconds. */
+    get delay() {
+        return this.#delay.value ?? firstDelay;
+    }
+
+    /**
+     * The tile of a source, made when there is none.
+     * @param {string} name
+     */
+    tile(name) {
+        const known = this.tiles.get(name);
+        if (known) return known;
+        const made = new LiveTile(name, {
+            now: this.now,
+            enlarge: (name) => this.enlarge(name),
+            listen: (name) => this.listen(name),
+            command: this.#command,
+        });
+        this.tiles.set(name, made);
+        this.#sort();
+        return made;
+    }
+
+    /** @param {string} name */
+    remove(name) {
+        this.tiles.get(name)?.close();
+        this.tiles.delete(name);
+        this.#delays.delete(name);
+        this.#begins.delete(name);
+        if (this.large === name) this.large = undefined;
+        if (this.#sound?.name === name) this.listen(name);
+        this.layOut();
+    }
+
+    #sort() {
+        const place = (/** @type {string} */ name) => {
+            const index = this.#order.indexOf(name);
+            return index < 0 ? this.#order.length : index;
+        };
+        const sorted = [...this.tiles.values()].sort((one, other) =>
+            place(one.name) - place(other.name) || one.name.localeCompare(other.name, undefined, { numeric: true }));
+        this.tiles = new Map(sorted.map((tile) => [tile.name, tile]));
+        // Each is put in its place; those that are there already are not moved, which would interrupt them.
+        sorted.forEach((tile, index) => {
+            if (this.root.children[index] !== tile.root) this.root.insertBefore(tile.root, this.root.children[index] ?? null);
+        });
+        this.layOut();
+    }
+
+    /** @param {import('./live-frames.js').Frame} frame */
+    take(frame) {
+        const { header } = frame;
+        if (header.type === 'beat' || !header.source) return;
+        if (header.type === 'begin') {
+            if (header.session !== this.#session) this.#beginSession(header.session ?? '');
+            this.#begins.set(header.source, { header, body: frame.body.slice() });
+        }
+        if (header.type === 'media') {
+            const { atSeconds = 0, durationSeconds = 0, lagSeconds = 0 } = header;
+            this.#clock.observe(atSeconds + durationSeconds + lagSeconds, performance.now() / 1000);
+        }
+        // The sound first: the picture's part changes the bytes.
+        if (this.#sound?.name === header.source) this.#sound.take(frame);
+        this.tile(header.source).take(frame);
+    }
+
+    /**
+     * Another session has another zero.
+     * @param {string} session
+     */
+    #beginSession(session) {
+        this.#session = session;
+        this.#clock = new SessionClock();
+        this.#delay = new SmoothDelay();
+        this.#delays.clear();
+    }
+
+    /** The delay that lets everybody be in step, as far as they are not much too late. */
+    get #slowest() {
+        let most = null;
+        for (const tile of this.tiles.values()) {
+            if (tile.state !== 'live' && tile.state !== 'waiting') continue;
+            const { need } = tile.follower;
+            if (need !== null && need < latest + 0.5) most = Math.max(most ?? 0, need);
+        }
+        const sound = this.#sound?.exists ? this.#sound.need : null;
+        return sound === null || sound === undefined ? most : Math.max(most ?? 0, sound);
+    }
+
+    #step() {
+        const now = this.now();
+        if (now === null) return;
+        const seconds = performance.now() / 1000;
+        this.#delay.follow(this.chosenDelay ?? this.#slowest, seconds);
+        for (const tile of this.tiles.values()) {
+            let { delay } = this;
+            let { rate } = this.#delay;
+            if (this.mode === 'fastest') {
+                const own = this.#delays.get(tile.name) ?? new SmoothDelay();
+                this.#delays.set(tile.name, own);
+                own.follow(this.#ownNeed(tile), seconds);
+                delay = own.value ?? firstDelay;
+                rate = own.rate;
+            }
+            if (!tile.hindrance) tile.follower.step(now - delay, rate);
+            if (this.#sound?.name === tile.name) this.#sound.step(now - delay, rate);
+        }
+        this.onstep();
+        if (seconds < this.#looked + looking) return;
+        this.#looked = seconds;
+        this.#spare(seconds);
+    }
+
+    /**
+     * Gives way where the computer cannot decode everything.
+     * @param {number} seconds
+     */
+    #spare(seconds) {
+        const tiles = [...this.tiles.values()];
+        const strains = tiles.map((tile) => tile.strain());
+        const before = this.#thrift.level;
+        const level = this.#thrift.look(strains.flatMap((strain) => strain ?? []), seconds);
+        const { focused } = this;
+        let count = 0;
+        tiles.forEach((tile, index) => {
+            const isWatched = [focused, this.large, this.#sound?.name].includes(tile.name);
+            tile.follower.isThrifty = this.#thrift.isThrifty(index, isWatched);
+            if (tile.follower.isThrifty) count += 1;
+        });
+        if (level !== before) this.onthrift(count);
+    }
+
+    /** @param {LiveTile} tile */
+    #ownNeed(tile) {
+        const { need } = tile.follower;
+        const sound = this.#sound?.name === tile.name && this.#sound.exists ? this.#sound.need : null;
+        return sound === null ? need : Math.max(need ?? 0, sound);
+    }
+
+    draw() {
+        for (const tile of this.tiles.values()) tile.draw();
+    }
+
+    /**
+     * Puts every tile in its place.
+     */
+    layOut() {
+        const [width, height] = [this.root.clientWidth, this.root.clientHeight];
+        if (!width || !height) return;
+        const names = [...this.tiles.keys()];
+        const large = this.large === undefined ? -1 : names.indexOf(this.large);
+        const { boxes } = large < 0 ? grid(names.length, width, height) : spotlight(names.length, large, width, height);
+        this.#boxes = boxes;
+        names.forEach((name, index) => {
+            const { style, classList } = /** @type {LiveTile} */ (this.tiles.get(name)).root;
+            for (const [side, value] of Object.entries(boxes[index])) style.setProperty(side, `${value}px`);
+            classList.toggle('small', boxes[index].width < 300);
+            classList.toggle('tiny', boxes[index].width < 190);
+        });
+    }
+
+    /**
+     * Makes a tile large, or all the same again.
+     * @param {string | undefined} name
+     */
+    enlarge(name) {
+        this.large = name === this.large ? undefined : name;
+        for (const tile of this.tiles.values()) {
+            const isLarge = tile.name === this.large;
+            tile.enlarge.setAttribute('aria-pressed', String(isLarge));
+        }
+        this.layOut();
+    }
+
+    /** The name of the tile that has the focus. */
+    get focused() {
+        for (const tile of this.tiles.values()) if (tile.root.contains(document.activeElement)) return tile.name;
+        return undefined;
+    }
+
+    /** @param {string} key An arrow's. */
+    moveFocus(key) {
+        const names = [...this.tiles.keys()];
+        const from = this.focused;
+        const to = from === undefined ? names[0] : names[neighbour(this.#boxes, names.indexOf(from), key)];
+        if (to !== undefined) this.tiles.get(to)?.enlarge.focus();
+    }
+
+    /**
+     * Lets a source be heard, or nobody any more.
+     * @param {string} name
+     * @returns {boolean} Whether it is heard now.
+     */
+    listen(name) {
+        const before = this.#sound?.name;
+        this.#sound?.close();
+        this.#sound = before === name ? undefined : new LiveSound(name, this.now, this.#begins.get(name));
+        for (const tile of this.tiles.values()) tile.showSound(tile.name === this.#sound?.name);
+        return this.#sound !== undefined;
+    }
+
+    /** Whether the source that is heard has sound; undefined: none is heard. */
+    get soundExists() {
+        return this.#sound?.exists;
+    }
+}

@@ -1,0 +1,276 @@
+// @ts-check
+// The live wall: `/live?sources=a,b`.
+
+import { account } from './api.js';
+import { element, setText } from './element.js';
+import { listen } from './events.js';
+import { counted } from './format.js';
+import { showKeys, useKeys } from './keys.js';
+import { openChoice } from './live-choice.js';
+import { openCommands } from './live-commands.js';
+import { LiveConnection } from './live-connection.js';
+import { LiveToolbar } from './live-toolbar.js';
+import { LiveWall } from './live-wall.js';
+import { say, setTitle } from './shell.js';
+
+/** The collector says what it does once a second; without a word for so long there is none. Milliseconds. */
+const patience = 5000;
+
+/** @type {import('./main.js').Open} */
+export function open(root, location) {
+    setTitle('Live');
+    const wanted = new URL(location.href).searchParams.get('sources')?.split(',').filter(Boolean);
+    const page = new LivePage(root, wanted?.length ? wanted : undefined);
+    return {
+        close: () => page.close(),
+        state: () => page.state(),
+        move: (location) => page.move(location),
+    };
+}
+
+class LivePage {
+    #wanted;
+    #wall;
+    #toolbar;
+    #message = element('div', { className: 'middle' });
+    /** @type {LiveConnection} */
+    #connection;
+    #ends;
+    /** @type {{ session?: string, sources: import('./live-tile.js').SourceStatus[], isReady: boolean, disk: any } | undefined} */
+    #status;
+    #statusAt = performance.now();
+    /** @type {'open' | 'paused' | 'lost' | ''} */
+    #line = '';
+    #hasLostLine = false;
+    #ended = '';
+    #timer;
+    #isOperator = false;
+    /** @type {import('./keys.js').Key[]} */
+    #keys;
+
+    /**
+     * @param {HTMLElement} root
+     * @param {string[] | undefined} wanted Undefined: all.
+     */
+    constructor(root, wanted) {
+        this.#wanted = wanted;
+        this.#wall = new LiveWall((name) => this.#command(name), wanted ?? []);
+        for (const name of wanted ?? []) this.#wall.tile(name);
+        this.#wall.onstep = () => this.#toolbar.draw(this.#at, this.#wall.mode === 'step' ? this.#wall.delay : null, this.#zero);
+        this.#wall.onthrift = (count) => say(count
+            ? `This computer cannot decode everything: ${counted(count, 'tile shows', 'tiles show')} keyframes only.`
+            : 'All tiles show every picture again.');
+        this.#keys = this.#keyList();
+        this.#toolbar = new LiveToolbar({
+            setMode: (mode) => this.#setMode(mode),
+            setDelay: (delay) => this.#setDelay(delay),
+            choose: () => this.#choose(),
+            fullScreen: () => this.#fullScreen(),
+            keys: () => showKeys(this.#keys),
+        });
+        root.append(element('h1', { className: 'unseen' }, 'Live'), this.#toolbar.root,
+            element('section', { className: 'stage', 'aria-label': 'Live pictures' }, this.#wall.root, this.#message));
+        this.#connection = this.#connect();
+        this.#ends = [
+            useKeys(this.#keys),
+            listen('status', (status) => this.#takeStatus(status)),
+            listen('gap', (gap) => this.#takeGap(gap)),
+            listen('sessionEnded', ({ session }) => {
+                this.#ended = session;
+                say(`The session ${session} has ended.`);
+            }),
+            listen('session', ({ session }) => {
+                this.#ended = '';
+                say(`The session ${session} has begun.`);
+            }),
+        ];
+        this.#timer = setInterval(() => this.#explain(), 500);
+        void this.#askAccount();
+    }
+
+    close() {
+        clearInterval(this.#timer);
+        for (const end of this.#ends) end();
+        this.#connection.close();
+        this.#wall.close();
+    }
+
+    /** @param {Location} location */
+    move(location) {
+        const wanted = new URL(location.href).searchParams.get('sources') ?? '';
+        return wanted === (this.#wanted?.join(',') ?? '');
+    }
+
+    async #askAccount() {
+        try {
+            this.#isOperator = (await account()).role === 'operator';
+            document.documentElement.classList.toggle('operator', this.#isOperator);
+        } catch {
+            // The header has said so.
+        }
+    }
+
+    /** @param {string} name */
+    #command(name) {
+        if (this.#isOperator) openCommands(name);
+        else say('Only operators may command agents.');
+    }
+
+    #connect() {
+        return new LiveConnection(this.#wanted, {
+            take: (frame) => this.#wall.take(frame),
+            change: (state, text) => this.#changeLine(state, text),
+        });
+    }
+
+    /**
+     * @param {'open' | 'paused' | 'lost'} state
+     * @param {string} text
+     */
+    #changeLine(state, text) {
+        const before = this.#line;
+        this.#line = state;
+        setText(this.#toolbar.notice, text);
+        if (state === 'lost' && before !== 'lost') {
+            say(text);
+            this.#hasLostLine = true;
+        }
+        if (state === 'open' && this.#hasLostLine) {
+            say('The viewer answers again.');
+            this.#hasLostLine = false;
+        }
+        for (const tile of this.#wall.tiles.values()) {
+            tile.hindrance = state === 'open' ? '' : state;
+            if (state !== 'open') {
+                tile.follower.skipped();
+                tile.video.pause();
+            }
+        }
+        this.#wall.draw();
+    }
+
+    /** @param {any} status */
+    #takeStatus(status) {
+        this.#status = status;
+        this.#statusAt = performance.now();
+        if (status.session && status.session !== this.#ended) this.#ended = '';
+        for (const tile of this.#wall.tiles.values()) tile.isListed = false;
+        for (const source of /** @type {import('./live-tile.js').SourceStatus[]} */ (status.sources)) {
+            const isWanted = this.#wanted?.includes(source.name) ?? (source.isConnected || source.isRecorded);
+            if (isWanted) this.#wall.tile(source.name);
+            const tile = this.#wall.tiles.get(source.name);
+            if (tile) [tile.status, tile.isListed] = [source, true];
+        }
+        if (status.omittedSources) for (const tile of this.#wall.tiles.values()) tile.isListed = true;
+        // Another session has other sources.
+        if (!status.session || this.#wanted) return;
+        const names = new Set(status.sources.map((/** @type {{ name: string }} */ source) => source.name));
+        for (const name of [...this.#wall.tiles.keys()]) {
+            if (!names.has(name) && !status.omittedSources) this.#wall.remove(name);
+        }
+    }
+
+    /** @param {import('./live-missing.js').GapEvent} gap */
+    #takeGap(gap) {
+        if (gap.source) this.#wall.tiles.get(gap.source)?.takeGap(gap);
+    }
+
+    get #zero() {
+        for (const tile of this.#wall.tiles.values()) if (tile.zero) return tile.zero;
+        return undefined;
+    }
+
+    get #at() {
+        return this.#wall.mode === 'step' ? this.#wall.at : this.#wall.now();
+    }
+
+    /** Says in the middle why there are no pictures. */
+    #explain() {
+        const tiles = [...this.#wall.tiles.values()];
+        const isEmpty = !tiles.some((tile) => tile.at !== null);
+        const hasStatus = performance.now() - this.#statusAt < patience;
+        /** @type {(Node | string)[]} */
+        let words = [];
+        if (this.#line === 'lost' && isEmpty) words = [this.#toolbar.notice.textContent ?? ''];
+        else if (this.#ended) {
+            words = [`The session ${this.#ended} has ended. `,
+                element('a', { href: `/sessions/${encodeURIComponent(this.#ended)}` }, 'Watch the recording'), ', or wait for the next one.'];
+        } else if (!hasStatus && (isEmpty || this.#status)) {
+            words = ['No collector answers the viewer. Pictures come by themselves as soon as one runs. ',
+                element('a', { href: '/sessions' }, 'Recordings'), ' can be watched meanwhile.'];
+        } else if (isEmpty && this.#status && !this.#status.session) {
+            words = ['Nothing is being recorded. A session begins with the first sample of a source.'];
+        } else if (isEmpty && tiles.length === 0) words = [this.#status ? 'No source is connected yet.' : 'Asking the viewer what there is…'];
+        const text = words.map((word) => (typeof word === 'string' ? word : word.textContent)).join('');
+        if (this.#message.textContent === text) return;
+        this.#message.replaceChildren(...(text ? [element('p', {}, ...words)] : []));
+    }
+
+    /** @param {import('./live-wall.js').Mode} mode */
+    #setMode(mode) {
+        this.#wall.mode = mode;
+        this.#toolbar.setMode(mode);
+        say(mode === 'step' ? 'In step: every tile shows the same instant.' : 'Fastest: each tile as soon as it can.');
+    }
+
+    /** @param {number | null} delay */
+    #setDelay(delay) {
+        this.#wall.chosenDelay = delay;
+        this.#toolbar.setDelay(delay);
+        say(delay === null ? 'The delay follows the slowest source.' : `The delay is ${delay} s.`);
+    }
+
+    #choose() {
+        const known = [...this.#wall.tiles.keys(), ...(this.#status?.sources.map((source) => source.name) ?? [])];
+        openChoice(known, this.#wanted, (chosen) => {
+            const query = chosen ? `?sources=${chosen.map(encodeURIComponent).join(',')}` : '';
+            history.pushState(null, '', `/live${query}`);
+            dispatchEvent(new PopStateEvent('popstate'));
+        });
+    }
+
+    #fullScreen() {
+        const stage = this.#wall.root.parentElement;
+        const change = document.fullscreenElement ? document.exitFullscreen() : stage?.requestFullscreen?.();
+        if (!change) return say('This browser has no full screen for pages.');
+        change.catch((/** @type {Error} */ error) => say(`No full screen: ${error.message}`));
+    }
+
+    /** @param {number} direction */
+    #changeDelay(direction) {
+        if (this.#wall.mode === 'step') this.#setDelay(LiveToolbar.nextDelay(this.#wall.chosenDelay, direction));
+    }
+
+    #hear() {
+        const name = this.#wall.focused ?? this.#wall.large;
+        if (name === undefined) return say('Choose a tile first, with the arrow keys.');
+        const isHeard = this.#wall.listen(name);
+        if (isHeard && this.#wall.soundExists === false) say(`${name} has no sound.`);
+        else say(isHeard ? `${name} is heard.` : 'Nothing is heard.');
+    }
+
+    /** @returns {import('./keys.js').Key[]} */
+    #keyList() {
+        const arrows = ['ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown'];
+        const wall = this.#wall;
+        return [
+            { keys: arrows, shown: '← → ↑ ↓', text: 'To the tile beside this one', act: (event) => wall.moveFocus(event.key) },
+            { keys: [], shown: 'Enter', text: 'Make the tile large, or small again', act: () => {} },
+            { keys: ['Escape'], shown: 'Esc', text: 'All tiles of one size', act: () => wall.enlarge(wall.large) },
+            { keys: ['i'], text: 'In step, or fastest', act: () => this.#setMode(wall.mode === 'step' ? 'fastest' : 'step') },
+            { keys: ['-'], shown: '−', text: 'Shorter delay', act: () => this.#changeDelay(-1) },
+            { keys: ['+', '='], shown: '+', text: 'Longer delay', act: () => this.#changeDelay(1) },
+            { keys: ['m'], text: 'Hear the tile, or silence', act: () => this.#hear() },
+            { keys: ['c'], text: 'Commands for the tile’s agent', act: () => wall.focused && this.#command(wall.focused) },
+            { keys: ['f'], text: 'Full screen', act: () => this.#fullScreen() },
+        ];
+    }
+
+    /** @returns {import('./main.js').PageState} */
+    state() {
+        /** @type {Record<string, import('./main.js').SourceState>} */
+        const sources = {};
+        for (const { name, at, bound, lag, state } of this.#wall.tiles.values()) sources[name] = { at, bound, lag, state };
+        return { mode: this.#wall.mode, at: this.#at, rate: 1, sources };
+    }
+}

@@ -1,0 +1,115 @@
+// @ts-check
+// The page's entrance: which address is shown by which module.
+
+import { close as closeLogIn } from './login.js';
+import { element } from './element.js';
+import { markPlace, say, setTitle, showHeader } from './shell.js';
+
+/**
+ * What a picture's source is doing, as `window.tributary.state()` answers it.
+ * @typedef {object} SourceState
+ * @property {number | null} at Session time of the picture that is shown, seconds; null: none is shown.
+ * @property {number | null} bound Error bound of that time, seconds.
+ * @property {number | null} lag How long ago that picture was captured, seconds; null where that says nothing.
+ * @property {string} state One word.
+ */
+
+/**
+ * @typedef {object} PageState
+ * @property {string} mode
+ * @property {number | null} at Session time that is shown, seconds.
+ * @property {number} rate
+ * @property {Record<string, SourceState>} sources
+ */
+
+/**
+ * @typedef {object} Page
+ * @property {() => void} close Stops everything that the page has started.
+ * @property {() => PageState} state
+ * @property {(location: Location) => boolean} [move] The same page at another place; false: it has to be opened again.
+ */
+
+/** @typedef {(root: HTMLElement, location: Location) => Page | Promise<Page>} Open */
+
+/**
+ * Addresses and their modules, the first that matches.
+ * @type {{ path: RegExp, name: string, load: () => Promise<{ open: Open }> }[]}
+ */
+const places = [
+    { path: /^\/(live\/?)?$/, name: 'live', load: () => import('./live.js') },
+    { path: /^\/sessions\/?$/, name: 'sessions', load: () => import('./sessions.js') },
+    { path: /^\/sessions\/[^/]+$/, name: 'playback', load: () => import('./playback.js') },
+    { path: /^\/health\/?$/, name: 'health', load: () => import('./health.js') },
+];
+
+/** @type {Page | undefined} */
+let page;
+/** @type {(typeof places)[number] | undefined} */
+let shown;
+/** Counts what was opened, so that what comes too late is thrown away. */
+let turn = 0;
+
+/** Opens what the address says. */
+async function show() {
+    const mine = ++turn;
+    const place = places.find((place) => place.path.test(location.pathname));
+    if (page && place && place === shown && page.move?.(location)) return;
+    closeLogIn();
+    page?.close();
+    page = undefined;
+    shown = place;
+    const root = /** @type {HTMLElement} */ (document.getElementById('page'));
+    root.replaceChildren();
+    root.className = place?.name ?? '';
+    markPlace(place?.name === 'playback' ? 'sessions' : (place?.name ?? ''));
+    if (!place) {
+        setTitle('No such page');
+        root.append(element('p', { className: 'empty' }, 'There is no page at this address.'));
+        return;
+    }
+    try {
+        const { open } = await place.load();
+        if (mine !== turn) return;
+        const opened = await open(root, location);
+        if (mine !== turn) return opened.close();
+        page = opened;
+    } catch (error) {
+        if (mine !== turn) return;
+        console.error(error);
+        const text = error instanceof Error ? error.message : String(error);
+        root.replaceChildren(element('p', { className: 'empty' }, `The page cannot be shown: ${text}`));
+        say(`The page cannot be shown: ${text}`);
+    }
+}
+
+/**
+ * Goes to another address of the page.
+ * @param {string} address
+ */
+export function navigate(address) {
+    history.pushState(null, '', address);
+    void show();
+    scrollTo(0, 0);
+}
+
+/** @param {MouseEvent} event */
+function followLink(event) {
+    if (event.defaultPrevented || event.button !== 0) return;
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    const link = event.target instanceof Element ? event.target.closest('a') : null;
+    if (!link || link.target || link.hasAttribute('download')) return;
+    if (link.origin !== location.origin || link.getAttribute('href')?.startsWith('#')) return;
+    if (!places.some((place) => place.path.test(link.pathname))) return;
+    event.preventDefault();
+    navigate(link.href);
+}
+
+document.addEventListener('click', followLink);
+addEventListener('popstate', () => void show());
+Object.assign(window, {
+    tributary: {
+        state: () => page?.state() ?? { mode: 'none', at: null, rate: 0, sources: {} },
+    },
+});
+void showHeader();
+void show();

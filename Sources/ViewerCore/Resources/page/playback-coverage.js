@@ -1,0 +1,72 @@
+// @ts-check
+// What of each source is recorded, growing and missing (`/coverage`), and questions about it.
+
+import { address, get } from './api.js';
+
+/**
+ * @typedef {object} Missing
+ * @property {string} cause
+ * @property {string} [track] Missing: of several.
+ * @property {number} startSeconds
+ * @property {number} endSeconds
+ * @property {number} count Lines of the ledger.
+ * @property {number} samples
+ */
+
+/**
+ * @typedef {object} Lane
+ * @property {string} source
+ * @property {{ startSeconds: number, endSeconds: number, isGrowing: boolean }[]} recorded
+ * @property {Missing[]} missing
+ * @property {{ cause: string, count: number, samples: number }[]} unplaced
+ */
+
+/**
+ * @param {string} session
+ * @param {{ from?: number, until?: number, pixels?: number }} [part]
+ * @returns {Promise<Lane[]>}
+ */
+export function readCoverage(session, part = {}) {
+    const query = new URLSearchParams();
+    if (part.from !== undefined) query.set('from', part.from.toFixed(3));
+    if (part.until !== undefined) query.set('until', part.until.toFixed(3));
+    query.set('pixels', String(Math.max(1, Math.min(10000, Math.round(part.pixels ?? 2000)))));
+    return get(`${address`/api/v1/sessions/${session}/coverage`}?${query}`);
+}
+
+/**
+ * From the first to the last that is recorded of some sources.
+ * @param {Lane[]} lanes
+ */
+export function extent(lanes) {
+    let [start, end] = [Infinity, -Infinity];
+    for (const { recorded } of lanes) {
+        if (recorded.length === 0) continue;
+        start = Math.min(start, recorded[0].startSeconds);
+        end = Math.max(end, recorded[recorded.length - 1].endSeconds);
+    }
+    return start < end ? { start, end } : { start: 0, end: 1 };
+}
+
+/**
+ * Where the next gap begins, or the one before.
+ * @param {Lane[]} lanes
+ * @param {number} time
+ * @param {1 | -1} direction
+ * @returns {{ at: number, source: string, gap: Missing } | undefined}
+ */
+export function nextGap(lanes, time, direction) {
+    /** @type {{ at: number, source: string, gap: Missing } | undefined} */
+    let best;
+    for (const lane of lanes) {
+        for (const gap of lane.missing) {
+            const at = gap.startSeconds;
+            if (direction > 0 ? at <= time + 0.001 : at >= time - 0.001) continue;
+            if (!best || (direction > 0 ? at < best.at : at > best.at)) best = { at, source: lane.source, gap };
+        }
+    }
+    return best;
+}
+
+/** @param {Lane[]} lanes */
+export const isGrowing = (lanes) => lanes.some((lane) => lane.recorded.at(-1)?.isGrowing);

@@ -1,0 +1,106 @@
+// @ts-check
+// What can be fetched of one source: the segments of its playlist (RFC 8216), in the order of time.
+
+import { address, request } from './api.js';
+
+/**
+ * @typedef {object} Segment
+ * @property {string} media Where its file is.
+ * @property {string} initialization
+ * @property {number} offset Of its first byte.
+ * @property {number} size
+ * @property {number} start Session time, to a few milliseconds.
+ * @property {number} end
+ * @property {boolean} isRetimed Its file's times were computed again.
+ */
+
+/** Times of a playlist are rounded to milliseconds. */
+export const tolerance = 0.003;
+
+export class MediaIndex {
+    /**
+     * @param {string} session
+     * @param {string} source
+     * @param {number} zero The session's, milliseconds since 1970.
+     */
+    constructor(session, source, zero) {
+        this.path = address`/hls/${session}/${source}/`;
+        this.zero = zero;
+        /** @type {Segment[]} */
+        this.segments = [];
+        /** Nothing will be added. */
+        this.isComplete = false;
+        /** @type {Promise<void> | undefined} */
+        this.reading = undefined;
+    }
+
+    /**
+     * Reads the playlist, again where it grows. Segments that are known keep their numbers.
+     * @returns {Promise<void>}
+     */
+    read() {
+        this.reading ??= this.#read().finally(() => {
+            this.reading = undefined;
+        });
+        return this.reading;
+    }
+
+    async #read() {
+        const response = await request(`${this.path}index.m3u8`, { cache: 'no-cache' });
+        this.#parse(await response.text());
+    }
+
+    /** @param {string} text */
+    #parse(text) {
+        /** @type {Segment[]} */
+        const segments = [];
+        let initialization = '';
+        let length = 0;
+        let [size, offset] = [0, 0];
+        let next = 0;
+        for (const line of text.split('\n')) {
+            if (line.startsWith('#EXTINF:')) {
+                length = Number.parseFloat(line.slice(8));
+            } else if (line.startsWith('#EXT-X-BYTERANGE:')) {
+                [size, offset] = line.slice(17).split('@').map(Number);
+            } else if (line.startsWith('#EXT-X-PROGRAM-DATE-TIME:')) {
+                next = (Date.parse(line.slice(25)) - this.zero) / 1000;
+            } else if (line.startsWith('#EXT-X-MAP:')) {
+                initialization = /URI="([^"]*)"/.exec(line)?.[1] ?? '';
+            } else if (line === '#EXT-X-ENDLIST') {
+                this.isComplete = true;
+            } else if (line && !line.startsWith('#')) {
+                segments.push({
+                    media: this.path + line, initialization: this.path + initialization, offset, size,
+                    start: next, end: next + length, isRetimed: /\.[0-9a-f]{8}\.mp4$/.test(line),
+                });
+                next += length;
+            }
+        }
+        this.segments = segments;
+    }
+
+    /** Where the first segment begins; undefined: there is none. */
+    get start() {
+        return this.segments[0]?.start;
+    }
+
+    /** Where the last segment ends. */
+    get end() {
+        return this.segments.at(-1)?.end;
+    }
+
+    /**
+     * The number of the segment that has what is shown at a time: the last that begins before it; −1: none does.
+     * @param {number} time
+     */
+    at(time) {
+        let [low, high] = [0, this.segments.length];
+        while (low < high) {
+            const middle = (low + high) >> 1;
+            if (this.segments[middle].start <= time + tolerance) low = middle + 1;
+            else high = middle;
+        }
+        return low - 1;
+    }
+}

@@ -1,0 +1,328 @@
+// @ts-check
+// One track of one source in a media element: fetches what is wanted around a time and appends it (Media Source Extensions).
+//
+// The element's time is session time less `base`, for every source alike: a file's origin is its samples' `timestampOffset`.
+
+import { request } from './api.js';
+import { readFragments, readInitialization } from './playback-boxes.js';
+import { SampleTable, segmentKey } from './playback-samples.js';
+
+/** @typedef {import('./playback-index.js').Segment} Segment */
+/** @typedef {import('./playback-boxes.js').Track} Track */
+
+/** What is kept ready from the time that is wanted on, seconds at normal speed. */
+const ahead = 8;
+/** Memory of one element, bytes; all of them together have `totalBytes`. */
+const usualBytes = 60e6;
+const totalBytes = 480e6;
+/** Pause after a failure, milliseconds. */
+const pause = 2000;
+
+export class TrackMedia {
+    /**
+     * @param {HTMLMediaElement} element
+     * @param {import('./playback-boxes.js').Kind} kind
+     * @param {import('./playback-index.js').MediaIndex} index
+     * @param {number} base
+     * @param {number} tracks How many are played together.
+     */
+    constructor(element, kind, index, base, tracks) {
+        this.element = element;
+        this.kind = kind;
+        this.index = index;
+        this.base = base;
+        this.samples = new SampleTable(index);
+        this.capacity = Math.min(usualBytes, totalBytes / tracks);
+        /** Called when something that was waited for may be there. */
+        this.changed = () => {};
+        /** Why nothing comes, in words. */
+        this.failure = '';
+        /** The source has no track of this kind. */
+        this.isAbsent = false;
+        /** @type {Map<string, { size: number, start: number, end: number, when: number }>} What is appended, by segment. */
+        this.appended = new Map();
+        /** @type {Map<string, Promise<Track | null>>} */
+        this.tracks = new Map();
+        this.time = 0;
+        this.speed = 1;
+        this.isClosed = false;
+        this.isPumping = false;
+        this.retryAt = 0;
+        /** @type {{ number: number, abort: AbortController } | undefined} */
+        this.loading = undefined;
+        /** @type {SourceBuffer | undefined} */
+        this.buffer = undefined;
+        /** @type {Track | undefined} The one whose initialization section was appended last. */
+        this.current = undefined;
+        const Source = /** @type {typeof MediaSource | undefined} */ (
+            Reflect.get(window, 'ManagedMediaSource') ?? window.MediaSource);
+        if (!Source) {
+            this.failure = 'This browser cannot play recordings (it has no Media Source Extensions).';
+            return;
+        }
+        this.source = new Source();
+        if ('ManagedMediaSource' in window) element.disableRemotePlayback = true;
+        this.url = URL.createObjectURL(this.source);
+        this.isOpen = new Promise((resolve) => {
+            this.source?.addEventListener('sourceopen', resolve, { once: true });
+        });
+        element.src = this.url;
+    }
+
+    close() {
+        this.isClosed = true;
+        this.loading?.abort.abort();
+        this.element.removeAttribute('src');
+        this.element.load();
+        if (this.url) URL.revokeObjectURL(this.url);
+    }
+
+    /**
+     * Where the pictures are wanted, and how fast they will go on from there.
+     * @param {number} time Session time.
+     * @param {number} speed Below 0: backwards; 0: paused.
+     */
+    want(time, speed) {
+        this.time = time;
+        this.speed = speed;
+        const { loading } = this;
+        if (loading) {
+            const segment = this.index.segments[loading.number];
+            // What is fetched for another place only delays.
+            if (segment && (segment.end < time - 2 * ahead || segment.start > time + 4 * ahead)) loading.abort.abort();
+        }
+        void this.#pump();
+    }
+
+    /**
+     * Whether the media element has what is shown at a time.
+     * @param {import('./playback-samples.js').Sample} sample
+     */
+    has(sample) {
+        if (!this.appended.has(sample.key)) return false;
+        const at = sample.start - this.base + Math.min(0.001, (sample.end - sample.start) / 2);
+        const { buffered } = this.element;
+        for (let index = 0; index < buffered.length; index += 1) {
+            if (buffered.start(index) <= at && at < buffered.end(index)) return true;
+        }
+        // The browser has removed it to make room.
+        const part = this.appended.get(sample.key);
+        if (part && performance.now() - part.when > pause) this.appended.delete(sample.key);
+        return false;
+    }
+
+    /**
+     * Whether playing can go on for a while from a time.
+     * @param {number} time
+     */
+    isReady(time) {
+        if (this.isAbsent || this.failure) return true;
+        const sample = this.samples.at(time);
+        if (sample === undefined) return false;
+        if (sample === null) return true;
+        return time > sample.end + 0.25 || this.has(sample);
+    }
+
+    /**
+     * The numbers of the segments that are wanted now, the most urgent first.
+     * @returns {number[]}
+     */
+    wanted() {
+        const { segments } = this.index;
+        if (segments.length === 0) return [];
+        const here = Math.max(0, this.index.at(this.time));
+        /** @type {number[]} */
+        const numbers = [here];
+        const missing = this.samples.missing(this.time);
+        if (missing >= 0 && missing !== here) numbers.push(missing);
+        const reach = Math.max(1, Math.abs(this.speed)) * ahead;
+        if (this.speed >= 0) {
+            for (let number = here + 1; number < segments.length; number += 1) {
+                // The next one always: a step may go there, over a gap.
+                if (number > here + 1 && segments[number].start > this.time + reach) break;
+                numbers.push(number);
+            }
+        }
+        for (let number = here - 1; number >= 0; number -= 1) {
+            if (number < here - 1 && (this.speed >= 0 || segments[number].end < this.time - reach)) break;
+            numbers.push(number);
+        }
+        return numbers;
+    }
+
+    async #pump() {
+        if (this.isPumping || this.isClosed || !this.source || performance.now() < this.retryAt) return;
+        this.isPumping = true;
+        try {
+            await this.isOpen;
+            while (!this.isClosed) {
+                const number = this.wanted().find((number) => !this.appended.has(segmentKey(this.index.segments[number])));
+                if (number === undefined) break;
+                await this.#load(number);
+                this.failure = '';
+                this.changed();
+            }
+            this.#finish();
+        } catch (error) {
+            if (!(error instanceof DOMException && error.name === 'AbortError')) {
+                this.failure = error instanceof Error ? error.message : String(error);
+                this.retryAt = performance.now() + pause;
+                if (error instanceof Error && Reflect.get(error, 'status') === 404) {
+                    await this.index.read().catch(() => {});
+                }
+            }
+            this.changed();
+        } finally {
+            this.loading = undefined;
+            this.isPumping = false;
+        }
+    }
+
+    /** @param {number} number */
+    async #load(number) {
+        const segment = this.index.segments[number];
+        const abort = new AbortController();
+        this.loading = { number, abort };
+        const range = `bytes=${segment.offset}-${segment.offset + segment.size - 1}`;
+        const [track, response] = await Promise.all([
+            this.#track(segment),
+            request(segment.media, { headers: { range }, signal: abort.signal }).then((response) => response.arrayBuffer()),
+        ]);
+        this.loading = undefined;
+        const key = segmentKey(segment);
+        if (!track) {
+            this.samples.known.set(key, { starts: new Float64Array(), ends: new Float64Array(), boundStarts: [], bounds: [] });
+            this.appended.set(key, { size: 0, start: segment.start, end: segment.end, when: performance.now() });
+            this.isAbsent = !this.buffer;
+            return;
+        }
+        const read = readFragments(response, track);
+        // Nothing but files of other programs lacks an origin: their place in the list has to do.
+        const origin = read.origin ?? segment.start - (read.starts[0] ?? 0);
+        this.samples.known.set(key, {
+            starts: Float64Array.from(read.starts, (time) => origin + time),
+            ends: Float64Array.from(read.ends, (time) => origin + time),
+            boundStarts: read.boundStarts.map((time) => origin + time),
+            bounds: read.bounds,
+        });
+        if (this.isClosed) return;
+        await this.#makeRoom(response.byteLength);
+        if (read.parts.length > 0) {
+            await this.#append(track, read.parts, origin + track.shift - this.base);
+        }
+        this.appended.set(key, { size: response.byteLength, start: segment.start, end: segment.end, when: performance.now() });
+    }
+
+    /**
+     * @param {Segment} segment
+     * @returns {Promise<Track | null>}
+     */
+    #track(segment) {
+        const known = this.tracks.get(segment.initialization);
+        if (known) return known;
+        const reading = request(segment.initialization)
+            .then((response) => response.arrayBuffer())
+            .then((buffer) => readInitialization(buffer, this.kind));
+        this.tracks.set(segment.initialization, reading);
+        reading.catch(() => this.tracks.delete(segment.initialization));
+        return reading;
+    }
+
+    /**
+     * @param {Track} track
+     * @param {Uint8Array[]} parts
+     * @param {number} offset
+     */
+    async #append(track, parts, offset) {
+        const type = `${this.kind}/mp4; codecs="${track.codec}"`;
+        const source = /** @type {MediaSource} */ (this.source);
+        if (!this.buffer) {
+            if (!MediaSource.isTypeSupported(type)) {
+                this.isAbsent = true;
+                throw new Error(`This browser cannot play ${track.codec}.`);
+            }
+            this.buffer = source.addSourceBuffer(type);
+            this.isAbsent = false;
+        }
+        if (this.current !== track) {
+            if (this.current && this.current.codec !== track.codec) this.buffer.changeType(type);
+            await this.#update(() => this.buffer?.appendBuffer(track.bytes));
+            this.current = track;
+        }
+        const end = (this.index.end ?? 0) - this.base + 60;
+        if (source.readyState === 'open' && !(source.duration >= end - 30)) source.duration = end;
+        if (this.buffer.timestampOffset !== offset) this.buffer.timestampOffset = offset;
+        const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+        let at = 0;
+        for (const part of parts) {
+            bytes.set(part, at);
+            at += part.length;
+        }
+        await this.#update(() => this.buffer?.appendBuffer(bytes));
+    }
+
+    /** @param {() => void} act */
+    #update(act) {
+        const buffer = /** @type {SourceBuffer} */ (this.buffer);
+        return new Promise((resolve, reject) => {
+            const listen = () => {
+                buffer.removeEventListener('updateend', end);
+                buffer.removeEventListener('error', fail);
+            };
+            const end = () => {
+                listen();
+                resolve(undefined);
+            };
+            const fail = () => {
+                listen();
+                reject(new Error('The browser cannot decode this recording.'));
+            };
+            buffer.addEventListener('updateend', end);
+            buffer.addEventListener('error', fail);
+            try {
+                act();
+            } catch (error) {
+                listen();
+                reject(error);
+            }
+        });
+    }
+
+    /**
+     * Removes what is farthest from the wanted time.
+     * @param {number} size
+     */
+    async #makeRoom(size) {
+        let sum = size;
+        for (const part of this.appended.values()) sum += part.size;
+        const wanted = new Set(this.wanted().map((number) => segmentKey(this.index.segments[number])));
+        while (sum > this.capacity && this.buffer) {
+            const [far] = [...this.appended].filter(([key]) => !wanted.has(key))
+                .sort(([, one], [, other]) => this.#distance(other) - this.#distance(one));
+            if (!far) return;
+            const [key, part] = far;
+            this.appended.delete(key);
+            sum -= part.size;
+            const samples = this.samples.known.get(key);
+            const last = samples ? samples.starts.length - 1 : -1;
+            if (!samples || last < 0) continue;
+            // Up to within its last sample: what follows has a keyframe of its own.
+            const [start, end] = [samples.starts[0] - this.base, (samples.starts[last] + samples.ends[last]) / 2 - this.base];
+            await this.#update(() => this.buffer?.remove(Math.max(0, start - 1e-4), Math.max(1e-4, end)));
+        }
+    }
+
+    /** @param {{ start: number, end: number }} part */
+    #distance(part) {
+        return Math.max(part.start - this.time, this.time - part.end);
+    }
+
+    /** With the end of the source appended, decoders show their last pictures without waiting for more. */
+    #finish() {
+        const last = this.index.segments.at(-1);
+        if (!last || !this.buffer || this.isClosed || this.source?.readyState !== 'open') return;
+        if (this.appended.has(segmentKey(last)) && this.index.isComplete && !this.buffer.updating) {
+            this.source.endOfStream();
+        }
+    }
+}

@@ -1,0 +1,325 @@
+// @ts-check
+// Plays several sources of a session in step: one clock, a tile for each source, the sound of one.
+
+import { ApiError } from './api.js';
+import { extent, nextGap } from './playback-coverage.js';
+import { PlaybackClock } from './playback-clock.js';
+import { MediaIndex } from './playback-index.js';
+import { PlaybackSound } from './playback-sound.js';
+import { PlaybackTile } from './playback-tile.js';
+
+/** @typedef {import('./playback-coverage.js').Lane} Lane */
+
+/** How often everything is put in step, milliseconds. */
+const beat = 50;
+/** The clock waits so long for sources that have nothing; milliseconds. */
+const patience = 8000;
+/** At the start it waits so long for decoders; milliseconds. */
+const startPatience = 700;
+/** Decoders have started after so long; milliseconds. */
+const startDelay = 150;
+/** A step waits so long for what is next to it; milliseconds. */
+const stepPatience = 4000;
+/** A growing playlist is read again when its end is as near as this, so often; seconds. */
+const nearEnd = 30;
+const growing = 2;
+
+export class PlaybackPlayer {
+    /**
+     * @param {string} session
+     * @param {number} zero Milliseconds since 1970.
+     * @param {Lane[]} lanes
+     */
+    constructor(session, zero, lanes) {
+        this.session = session;
+        this.zero = zero;
+        this.lanes = lanes;
+        const { start } = extent(lanes);
+        // Media elements know no time below 0; sessions do.
+        this.base = Math.min(0, Math.floor(start) - 1);
+        this.clock = new PlaybackClock(start);
+        /** @type {Map<string, MediaIndex>} */
+        this.indices = new Map();
+        /** @type {PlaybackTile[]} */
+        this.tiles = [];
+        this.sound = new PlaybackSound();
+        this.soundOf = '';
+        this.referenceName = '';
+        /** @type {number | null} */
+        this.markIn = null;
+        /** @type {number | null} */
+        this.markOut = null;
+        this.isLooping = false;
+        /** The session may still grow. */
+        this.isRecording = false;
+        /** @type {PlaybackTile[]} */
+        this.waitingFor = [];
+        this.heldSince = 0;
+        this.startedAt = 0;
+        /** When the clock was released last; 0: pictures and clock have met since. */
+        this.releasedAt = 0;
+        this.readAt = 0;
+        this.isScheduled = false;
+        this.isClosed = false;
+        /** Called after everything was put in step. */
+        this.changed = () => {};
+        /** @type {Set<() => void>} Woken by the next beat. */
+        this.sleepers = new Set();
+        this.timer = setInterval(() => this.beat(), beat);
+    }
+
+    close() {
+        this.isClosed = true;
+        clearInterval(this.timer);
+        this.sound.close();
+        for (const tile of this.tiles) tile.close();
+        this.tiles = [];
+    }
+
+    /** From the first to the last picture of all sources. */
+    get extent() {
+        return extent(this.lanes);
+    }
+
+    /** Lanes of the sources that are shown. */
+    get shownLanes() {
+        const names = new Set(this.tiles.map((tile) => tile.name));
+        return this.lanes.filter((lane) => names.has(lane.source));
+    }
+
+    /** @param {string} name */
+    lane(name) {
+        return this.lanes.find((lane) => lane.source === name);
+    }
+
+    /** The source whose pictures are stepped by. */
+    get reference() {
+        return this.tiles.find((tile) => tile.name === this.referenceName)
+            ?? this.tiles.find((tile) => !tile.media.isAbsent) ?? this.tiles[0];
+    }
+
+    /** @param {string} name */
+    index(name) {
+        let index = this.indices.get(name);
+        if (!index) {
+            index = new MediaIndex(this.session, name, this.zero);
+            this.indices.set(name, index);
+            void this.#read(index);
+        }
+        return index;
+    }
+
+    /** @param {MediaIndex} index */
+    async #read(index) {
+        try {
+            await index.read();
+        } catch (error) {
+            // 404: nothing of it can be played yet.
+            const isEmpty = error instanceof ApiError && error.status === 404;
+            const tile = this.tiles.find((tile) => tile.index === index);
+            if (tile && !isEmpty) tile.media.failure = error instanceof Error ? error.message : String(error);
+        }
+        this.#schedule();
+    }
+
+    /**
+     * Shows these sources, in this order.
+     * @param {string[]} names
+     */
+    setSources(names) {
+        const old = new Map(this.tiles.map((tile) => [tile.name, tile]));
+        this.tiles = names.map((name) => {
+            const known = old.get(name);
+            old.delete(name);
+            if (known) return known;
+            const tile = new PlaybackTile(name, this.index(name), this.base, names.length);
+            tile.changed = () => this.#schedule();
+            return tile;
+        });
+        for (const tile of old.values()) tile.close();
+        if (this.soundOf && !names.includes(this.soundOf)) this.setSound('');
+        this.#schedule();
+    }
+
+    /** @param {string} name Empty: silence. */
+    setSound(name) {
+        this.soundOf = name;
+        this.sound.choose(name ? this.index(name) : undefined, this.base);
+    }
+
+    /** @param {Lane[]} lanes */
+    setLanes(lanes) {
+        this.lanes = lanes;
+        this.#schedule();
+    }
+
+    /** @param {number} time */
+    clamped(time) {
+        const { start, end } = this.extent;
+        return Math.max(start, Math.min(end, time));
+    }
+
+    /** @param {number} time */
+    seek(time) {
+        this.clock.seek(this.clamped(time));
+        this.beat();
+    }
+
+    /** @param {boolean} value */
+    play(value) {
+        const { clock } = this;
+        if (value && !clock.isPlaying) {
+            const { start, end } = this.extent;
+            // At the end, play begins again.
+            if (clock.rate > 0 && clock.now >= end - 0.02 && !this.isRecording) clock.seek(this.markIn ?? start);
+            this.startedAt = performance.now();
+            clock.hold(true);
+            this.heldSince = performance.now();
+        }
+        clock.play(value);
+        if (!value) clock.hold(false);
+        this.beat();
+    }
+
+    /** @param {number} rate */
+    setRate(rate) {
+        this.clock.setRate(rate);
+        for (const tile of this.tiles) tile.restsUntil = 0;
+        this.beat();
+    }
+
+    /**
+     * One picture on or back.
+     * @param {1 | -1} direction
+     */
+    async step(direction) {
+        this.play(false);
+        const tile = this.reference;
+        if (!tile) return;
+        if (tile.media.isAbsent) return this.seek(this.clock.now + direction * 0.04);
+        const until = performance.now() + stepPatience;
+        while (!this.isClosed) {
+            const next = tile.media.samples.beside(this.clock.now, direction);
+            if (next) return this.seek(next.start);
+            if (next === null || performance.now() > until) return;
+            await new Promise((resolve) => this.sleepers.add(() => resolve(undefined)));
+        }
+    }
+
+    /**
+     * To the next gap of what is shown, or the one before.
+     * @param {1 | -1} direction
+     */
+    toGap(direction) {
+        const gap = nextGap(this.shownLanes, this.clock.now, direction);
+        if (gap) {
+            this.play(false);
+            this.seek(gap.at);
+        }
+        return gap;
+    }
+
+    #schedule() {
+        if (this.isScheduled || this.isClosed) return;
+        this.isScheduled = true;
+        queueMicrotask(() => {
+            this.isScheduled = false;
+            if (!this.isClosed) this.beat();
+        });
+    }
+
+    /** Puts everything in step. */
+    beat() {
+        const { clock } = this;
+        if (clock.isPlaying) {
+            this.#turn();
+            this.#wait();
+        } else {
+            this.waitingFor = [];
+        }
+        const { now, rate, isRunning } = clock;
+        for (const tile of this.tiles) tile.follow(now, rate, isRunning, this.lane(tile.name));
+        this.sound.follow(now, rate, isRunning);
+        this.#grow(now);
+        for (const wake of this.sleepers) wake();
+        this.sleepers.clear();
+        this.changed();
+    }
+
+    /** At the end, and at the ends of a loop. */
+    #turn() {
+        const { clock, markIn, markOut } = this;
+        const { start, end } = this.extent;
+        const { now } = clock;
+        if (this.isLooping && markIn !== null && markOut !== null && markOut > markIn) {
+            if (clock.rate > 0 && (now >= markOut || now < markIn - 0.5)) return clock.seek(markIn);
+            if (clock.rate < 0 && (now <= markIn || now > markOut + 0.5)) return clock.seek(markOut);
+        }
+        if (clock.rate > 0 && now >= end) {
+            if (this.isRecording) return clock.seek(end);
+            clock.play(false);
+            clock.seek(end);
+        } else if (clock.rate < 0 && now <= start) {
+            clock.play(false);
+            clock.seek(start);
+        }
+    }
+
+    /** Holds the clock while something that is to be shown has not been fetched. */
+    #wait() {
+        const { clock } = this;
+        const time = performance.now();
+        const isStarting = time - this.startedAt < startPatience;
+        this.waitingFor = this.tiles.filter((tile) => time > tile.skippedUntil
+            && (!tile.media.isReady(clock.now) || (isStarting && clock.isHeld && tile.video.seeking)));
+        if (this.waitingFor.length === 0) {
+            if (clock.isHeld) this.releasedAt = time;
+            clock.hold(false);
+            return this.#meet(time);
+        }
+        if (!clock.isHeld) {
+            this.heldSince = time;
+            clock.hold(true);
+        } else if (time - this.heldSince > patience) {
+            // The others go on without them; their tiles say why.
+            for (const tile of this.waitingFor) tile.skippedUntil = time + patience;
+        }
+    }
+
+    /**
+     * Decoders take a moment to start: the clock meets the pictures where they are then, instead of hurrying them.
+     * @param {number} time
+     */
+    #meet(time) {
+        const { clock } = this;
+        if (this.releasedAt === 0 || time - this.releasedAt < startDelay) return;
+        this.releasedAt = 0;
+        if (clock.rate < 0 || clock.rate > 4) return;
+        const errors = this.tiles.filter(({ video }) => !video.paused && !video.seeking)
+            .map(({ video }) => video.currentTime + this.base - clock.now).sort((one, other) => one - other);
+        const error = errors[errors.length >> 1] ?? 0;
+        if (Math.abs(error) < 0.3 * Math.max(1, clock.rate)) clock.seek(clock.now + error);
+    }
+
+    /** @param {number} now */
+    #grow(now) {
+        if (!this.isRecording && [...this.indices.values()].every((index) => index.isComplete || index.segments.length === 0)) return;
+        const time = performance.now();
+        if (time - this.readAt < growing * 1000) return;
+        this.readAt = time;
+        for (const index of this.indices.values()) {
+            if (!index.isComplete && now > (index.end ?? -Infinity) - nearEnd) void this.#read(index);
+        }
+    }
+
+    /** What outside checks ask for. */
+    state() {
+        const { clock } = this;
+        /** @type {Record<string, { at: number | null, bound: number | null, lag: number | null, state: string }>} */
+        const sources = {};
+        for (const tile of this.tiles) {
+            sources[tile.name] = { at: tile.at, bound: tile.bound, lag: null, state: tile.state };
+        }
+        return { mode: 'playback', at: clock.now, rate: clock.isPlaying ? clock.rate : 0, sources };
+    }
+}

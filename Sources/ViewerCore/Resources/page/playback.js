@@ -1,0 +1,346 @@
+// @ts-check
+// `/sessions/NAME?at=83.5&sources=a,b`: a session's sources in step, with its timeline.
+
+import { address, ApiError, get } from './api.js';
+import { button, element, setText } from './element.js';
+import { listen } from './events.js';
+import { ExportPanel } from './export.js';
+import { bytes, counted, duration } from './format.js';
+import { parseTime, PlaybackAddress, sessionOf } from './playback-address.js';
+import { chooseSources, mostSources } from './playback-choice.js';
+import { PlaybackControls, speeds, speedText } from './playback-controls.js';
+import { isGrowing, readCoverage } from './playback-coverage.js';
+import { PlaybackKeys } from './playback-keys.js';
+import { PlaybackPlayer } from './playback-player.js';
+import { say, setTitle } from './shell.js';
+import { Timeline } from './timeline.js';
+import { gapWords } from './timeline-hover.js';
+
+/** Sources that are shown when the address names none. */
+const usualSources = 9;
+/** While it records, coverage is asked for so often, milliseconds. */
+const period = 3000;
+/** Jumps by shift and arrow, seconds. */
+const jump = 5;
+
+/**
+ * @typedef {object} Overview
+ * @property {string} session
+ * @property {string} zero
+ * @property {string} state
+ * @property {boolean} isCollectorRunning
+ * @property {string} [name]
+ * @property {string[]} tags
+ * @property {string} [note]
+ * @property {{ name: string, formats: string[], sizeBytes: number }[]} sources
+ */
+
+/**
+ * @param {HTMLElement} root
+ * @param {Location} location
+ */
+export async function open(root, location) {
+    const session = sessionOf(location);
+    setTitle(session);
+    const sheet = element('link', { rel: 'stylesheet', href: '/page/playback.css' });
+    const styled = new Promise((resolve) => {
+        sheet.onload = resolve;
+        sheet.onerror = resolve;
+    });
+    root.append(sheet, element('p', { className: 'empty' }, 'Reading the session…'));
+    /** @type {[Overview, import('./playback-coverage.js').Lane[], unknown]} */
+    const [overview, lanes] = await Promise.all([get(address`/api/v1/sessions/${session}`), readCoverage(session), styled]);
+    root.replaceChildren(sheet);
+    return new PlaybackPage(root, location, overview, lanes);
+}
+
+class PlaybackPage {
+    /**
+     * @param {HTMLElement} root
+     * @param {Location} location
+     * @param {Overview} overview
+     * @param {import('./playback-coverage.js').Lane[]} lanes
+     */
+    constructor(root, location, overview, lanes) {
+        this.overview = overview;
+        const { session } = overview;
+        const zero = Date.parse(overview.zero);
+        this.address = new PlaybackAddress(session);
+        this.player = new PlaybackPlayer(session, zero, lanes);
+        this.timeline = new Timeline(session, zero, (time) => this.player.seek(time));
+        this.controls = new PlaybackControls(this.#actions(), zero);
+        this.keys = new PlaybackKeys(this.#keyList());
+        this.tiles = element('div', { className: 'tiles' });
+        this.title = element('h1', {});
+        this.facts = element('p', { className: 'facts muted' });
+        this.live = element('a', { className: 'button', href: '/live', hidden: true }, 'Go live');
+        this.exports = new ExportPanel(session, () => ({
+            sources: this.player.tiles.map((tile) => tile.name), reference: this.player.reference?.name ?? '',
+            at: this.player.clock.now, markIn: this.player.markIn, markOut: this.player.markOut, extent: this.player.extent,
+        }));
+        root.append(
+            element('div', { className: 'heading' },
+                element('a', { href: '/sessions', className: 'up' }, 'Sessions'), this.title, this.facts,
+                element('div', { className: 'end' }, this.live, this.controls.more)),
+            this.tiles, this.controls.element, this.timeline.element,
+            element('div', { className: 'below' }, this.exports.element));
+        this.describedAt = NaN;
+        this.heldAddress = '';
+        /** Segments whose pictures are known. */
+        this.read = 0;
+        this.#takeAddress(location, true);
+        this.#showOverview();
+        this.timeline.setLanes(lanes);
+        this.timeline.samples = (name) => this.player.indices.has(name)
+            ? this.player.tiles.find((tile) => tile.name === name)?.media.samples : undefined;
+        this.player.changed = () => this.#show();
+        this.describing = setInterval(() => this.#describe(), 500);
+        this.growing = setInterval(() => void this.#grow(), period);
+        this.stopListening = ['sessionChanged', 'sessionEnded'].map((name) => listen(name, (event) => {
+            if (event.session === session) void this.#grow(true);
+        }));
+        this.player.beat();
+    }
+
+    close() {
+        clearInterval(this.describing);
+        clearInterval(this.growing);
+        for (const stop of this.stopListening) stop();
+        this.player.close();
+        this.timeline.close();
+        this.keys.close();
+        this.exports.close();
+        this.address.close();
+    }
+
+    state() {
+        return this.player.state();
+    }
+
+    /**
+     * Back and forward between places of the same session.
+     * @param {Location} location
+     */
+    move(location) {
+        if (sessionOf(location) !== this.overview.session) return false;
+        this.#takeAddress(location, false);
+        return true;
+    }
+
+    /**
+     * @param {Location} location
+     * @param {boolean} isFirst
+     */
+    #takeAddress(location, isFirst) {
+        const query = new URLSearchParams(location.search);
+        const { player } = this;
+        const known = player.lanes.map((lane) => lane.source);
+        const named = query.get('sources')?.split(',').filter((name) => known.includes(name)) ?? [];
+        const absent = query.get('sources')?.split(',').filter((name) => name && !known.includes(name)) ?? [];
+        if (absent.length > 0) say(`No source ${absent.join(', ')} in this session.`);
+        this.named = named.length > 0 ? named.slice(0, mostSources) : null;
+        player.markIn = parseTime(query.get('in'), player.zero);
+        player.markOut = parseTime(query.get('out'), player.zero);
+        const at = parseTime(query.get('at'), player.zero);
+        if (at !== null) player.clock.seek(player.clamped(at));
+        else if (isFirst) player.clock.seek(player.extent.start);
+        this.#setSources(this.named ?? known.slice(0, usualSources));
+        this.#marksChanged();
+    }
+
+    /** @param {string[]} names */
+    #setSources(names) {
+        const { player, tiles } = this;
+        player.setSources(names);
+        const columns = Math.ceil(Math.sqrt(names.length));
+        tiles.style.setProperty('--columns', String(columns));
+        tiles.style.setProperty('--rows', String(Math.ceil(names.length / Math.max(1, columns))));
+        tiles.dataset.count = String(names.length);
+        tiles.replaceChildren(...player.tiles.map((tile) => tile.element));
+        for (const tile of player.tiles) {
+            tile.choice.onclick = () => this.#setReference(tile.name);
+            tile.video.ondblclick = () => void enlarge(tile.element);
+        }
+        this.timeline.setNames(names);
+        this.controls.setSources(names, player.soundOf);
+        this.#setReference(names.includes(player.referenceName) ? player.referenceName : (names[0] ?? ''));
+    }
+
+    /** @param {string} name */
+    #setReference(name) {
+        this.player.referenceName = name;
+        this.timeline.reference = name;
+        this.timeline.redraw();
+        for (const tile of this.player.tiles) tile.choice.setAttribute('aria-pressed', String(tile.name === name));
+        this.exports.update();
+    }
+
+    #showOverview() {
+        const { overview } = this;
+        setText(this.title, overview.name || overview.session);
+        setTitle(overview.name || overview.session);
+        const { start, end } = this.player.extent;
+        const size = overview.sources.reduce((sum, source) => sum + source.sizeBytes, 0);
+        const lost = this.player.lanes.reduce((sum, lane) => sum
+            + [...lane.missing, ...lane.unplaced].reduce((sum, gap) => sum + gap.samples, 0), 0);
+        this.player.isRecording = overview.isCollectorRunning && overview.state !== 'finished';
+        this.live.hidden = !this.player.isRecording;
+        setText(this.facts, [duration(end - start), counted(overview.sources.length, 'source'), bytes(size),
+            lost > 0 ? `${counted(lost, 'sample')} missing` : 'nothing missing',
+            ...(this.player.isRecording ? ['recording now'] : []), ...overview.tags].join(' · '));
+    }
+
+    /** Everything that follows the clock. */
+    #show() {
+        const { player, timeline, controls } = this;
+        const { now } = player.clock;
+        timeline.setPlace(now, true);
+        const read = player.tiles.reduce((sum, tile) => sum + tile.media.samples.known.size, 0);
+        if (read !== this.read) timeline.redraw();
+        this.read = read;
+        controls.update(player);
+        const place = `${now} ${this.named} ${player.markIn} ${player.markOut}`;
+        if (place !== this.heldAddress) {
+            this.heldAddress = place;
+            this.address.hold({ at: now, sources: this.named ?? null, markIn: player.markIn, markOut: player.markOut });
+        }
+    }
+
+    #describe() {
+        const { now } = this.player.clock;
+        if (now === this.describedAt) return;
+        this.describedAt = now;
+        this.timeline.describe();
+    }
+
+    /**
+     * What is recorded has become more.
+     * @param {boolean} [isSure]
+     */
+    async #grow(isSure = false) {
+        const { player } = this;
+        if (!isSure && !player.isRecording && !isGrowing(player.lanes)) return;
+        try {
+            const [overview, lanes] = await Promise.all([
+                get(address`/api/v1/sessions/${this.overview.session}`), readCoverage(this.overview.session)]);
+            this.overview = overview;
+            player.setLanes(lanes);
+            this.timeline.setLanes(lanes);
+            this.#showOverview();
+            this.exports.update();
+        } catch (error) {
+            if (error instanceof ApiError) say(error.text);
+        }
+    }
+
+    #marksChanged() {
+        const { player, timeline } = this;
+        timeline.markIn = player.markIn;
+        timeline.markOut = player.markOut;
+        if (player.markIn === null || player.markOut === null) player.isLooping = false;
+        timeline.redraw();
+        this.exports.update();
+        player.beat();
+    }
+
+    /** @returns {import('./playback-controls.js').Actions} */
+    #actions() {
+        return {
+            toggle: () => this.player.play(!this.player.clock.isPlaying),
+            step: (direction) => void this.player.step(direction),
+            gap: (direction) => {
+                const found = this.player.toGap(direction);
+                say(found ? `${found.source}: ${gapWords(found.gap)}` : direction > 0 ? 'No gap after this.' : 'No gap before this.');
+            },
+            rate: (rate) => this.player.setRate(rate),
+            seek: (time) => this.player.seek(time),
+            sound: (name) => this.player.setSound(name),
+            markIn: () => {
+                this.player.markIn = this.player.clock.now;
+                this.#marksChanged();
+            },
+            markOut: () => {
+                this.player.markOut = this.player.clock.now;
+                this.#marksChanged();
+            },
+            clearMarks: () => {
+                this.player.markIn = null;
+                this.player.markOut = null;
+                this.#marksChanged();
+            },
+            loop: () => {
+                const { player } = this;
+                if (player.markIn === null || player.markOut === null) return say('Set an in and an out point first (keys I and O).');
+                player.isLooping = !player.isLooping;
+                if (player.isLooping) player.play(true);
+                player.beat();
+            },
+            zoom: (factor) => this.timeline.zoom(factor),
+            showAll: () => this.timeline.showAll(),
+            keys: () => this.keys.show(),
+            choose: () => chooseSources(this.player.lanes, this.player.tiles.map((tile) => tile.name), (names) => {
+                this.named = names;
+                this.#setSources(names);
+                this.player.beat();
+            }),
+        };
+    }
+
+    /**
+     * J and L: backwards and on, faster each time.
+     * @param {1 | -1} direction
+     */
+    #shuttle(direction) {
+        const { player } = this;
+        const { clock } = player;
+        const list = speeds.filter((rate) => rate * direction >= 1).sort((one, other) => Math.abs(one) - Math.abs(other));
+        const isSame = clock.isPlaying && clock.rate * direction > 0;
+        const rate = isSame ? (list.find((rate) => Math.abs(rate) > Math.abs(clock.rate)) ?? list[list.length - 1]) : list[0];
+        player.setRate(rate);
+        player.play(true);
+        say(speedText(rate));
+    }
+
+    /** @returns {import('./playback-keys.js').Key[]} */
+    #keyList() {
+        const actions = this.#actions();
+        const jumpBy = (/** @type {number} */ seconds) => this.player.seek(this.player.clock.now + seconds);
+        return [
+            { keys: [' ', 'k'], shown: 'Space K', words: 'Play, pause', act: () => {
+                if (this.player.clock.rate < 0 && !this.player.clock.isPlaying) this.player.setRate(1);
+                actions.toggle();
+            } },
+            { keys: ['l'], shown: 'L', words: 'Play on; again: faster', act: () => this.#shuttle(1) },
+            { keys: ['j'], shown: 'J', words: 'Play backwards; again: faster', act: () => this.#shuttle(-1) },
+            { keys: ['ArrowRight'], shown: '→', words: 'One picture on', act: () => actions.step(1) },
+            { keys: ['ArrowLeft'], shown: '←', words: 'One picture back', act: () => actions.step(-1) },
+            { keys: ['Shift+ArrowRight'], shown: 'Shift →', words: `${jump} seconds on`, act: () => jumpBy(jump) },
+            { keys: ['Shift+ArrowLeft'], shown: 'Shift ←', words: `${jump} seconds back`, act: () => jumpBy(-jump) },
+            { keys: ['Home'], shown: 'Home', words: 'To the beginning', act: () => this.player.seek(-Infinity) },
+            { keys: ['End'], shown: 'End', words: 'To the end', act: () => this.player.seek(Infinity) },
+            { keys: ['g'], shown: 'G', words: 'To the next gap', act: () => actions.gap(1) },
+            { keys: ['G'], shown: 'Shift G', words: 'To the previous gap', act: () => actions.gap(-1) },
+            { keys: ['i'], shown: 'I', words: 'In point here', act: actions.markIn },
+            { keys: ['o'], shown: 'O', words: 'Out point here', act: actions.markOut },
+            { keys: ['p'], shown: 'P', words: 'Loop between in and out', act: actions.loop },
+            { keys: ['+', '='], shown: '+', words: 'Less of the timeline', act: () => actions.zoom(0.5) },
+            { keys: ['-', '−'], shown: '−', words: 'More of the timeline', act: () => actions.zoom(2) },
+            { keys: ['0'], shown: '0', words: 'The whole timeline', act: actions.showAll },
+            { keys: ['f'], shown: 'F', words: 'All pictures on the full screen', act: () => void enlarge(this.tiles) },
+            { keys: ['?'], shown: '?', words: 'These keys', act: actions.keys },
+        ];
+    }
+}
+
+/**
+ * Fills the screen with an element, or gives it back.
+ * @param {HTMLElement} element
+ */
+async function enlarge(element) {
+    try {
+        if (document.fullscreenElement) await document.exitFullscreen();
+        else await element.requestFullscreen();
+    } catch {
+        say('This browser does not allow the full screen here.');
+    }
+}

@@ -1,0 +1,95 @@
+// @ts-check
+// What a list does not say of a session: its length and what is missing. Asked for when it comes into view, a few at a time.
+
+import { address, get } from './api.js';
+
+/** Sessions that are asked for at once: each reads files. */
+const atOnce = 3;
+
+/**
+ * @typedef {object} Details
+ * @property {number} zero Milliseconds since 1970.
+ * @property {number} start Session time.
+ * @property {number} end
+ * @property {{ name: string, hasPictures: boolean, start: number, end: number }[]} sources
+ * @property {{ samples: number, gaps: number }} missing
+ */
+
+/**
+ * @param {string} session
+ * @returns {Promise<Details>}
+ */
+async function read(session) {
+    const path = address`/api/v1/sessions/${session}`;
+    const [overview, lanes] = await Promise.all([get(path), get(`${path}/coverage?pixels=400`)]);
+    const missing = { samples: 0, gaps: 0 };
+    for (const lane of lanes) {
+        for (const gap of [...lane.missing, ...lane.unplaced]) {
+            missing.samples += gap.samples;
+            missing.gaps += gap.count;
+        }
+    }
+    const sources = overview.sources.map((/** @type {any} */ source) => ({
+        name: source.name,
+        hasPictures: source.formats.length === 0 || source.formats.some((/** @type {string} */ text) => text.startsWith('video')),
+        start: source.startSeconds ?? NaN, end: source.endSeconds ?? NaN,
+    }));
+    const starts = sources.map((/** @type {any} */ source) => source.start).filter(Number.isFinite);
+    const ends = sources.map((/** @type {any} */ source) => source.end).filter(Number.isFinite);
+    return {
+        zero: Date.parse(overview.zero), start: starts.length > 0 ? Math.min(...starts) : 0, end: ends.length > 0 ? Math.max(...ends) : 0,
+        sources, missing,
+    };
+}
+
+export class DetailReader {
+    constructor() {
+        /** @type {{ session: string, take: (details: Details) => void, fail: (error: unknown) => void }[]} */
+        this.waiting = [];
+        this.running = 0;
+        this.isClosed = false;
+        /** @type {WeakMap<Element, () => void>} */
+        this.seen = new WeakMap();
+        this.observer = new IntersectionObserver((entries) => {
+            for (const { isIntersecting, target } of entries) {
+                if (!isIntersecting) continue;
+                this.observer.unobserve(target);
+                this.seen.get(target)?.();
+            }
+        }, { rootMargin: '200px' });
+    }
+
+    close() {
+        this.isClosed = true;
+        this.observer.disconnect();
+        this.waiting = [];
+    }
+
+    /**
+     * @param {Element} place When it comes into view, the session is read.
+     * @param {string} session
+     * @param {(details: Details) => void} take
+     * @param {(error: unknown) => void} fail
+     */
+    watch(place, session, take, fail) {
+        this.seen.set(place, () => {
+            this.waiting.push({ session, take, fail });
+            void this.#run();
+        });
+        this.observer.observe(place);
+    }
+
+    async #run() {
+        if (this.running >= atOnce) return;
+        this.running += 1;
+        for (let next = this.waiting.shift(); next && !this.isClosed; next = this.waiting.shift()) {
+            try {
+                const details = await read(next.session);
+                if (!this.isClosed) next.take(details);
+            } catch (error) {
+                if (!this.isClosed) next.fail(error);
+            }
+        }
+        this.running -= 1;
+    }
+}

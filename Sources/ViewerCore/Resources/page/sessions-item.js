@@ -1,0 +1,90 @@
+// @ts-check
+// One session in the list: small pictures, its name, and what there is to know of it.
+
+import { address } from './api.js';
+import { button, element, setText } from './element.js';
+import { bytes, clock, counted, duration, timeElement } from './format.js';
+import { zeroOf } from './sessions-list.js';
+
+/** Sources with a small picture, and its width. */
+const pictures = 3;
+const pictureWidth = 240;
+
+/**
+ * @typedef {object} Acts
+ * @property {(listing: import('./sessions-list.js').Listing) => void} edit
+ * @property {(listing: import('./sessions-list.js').Listing) => void} protect
+ * @property {(listing: import('./sessions-list.js').Listing) => void} remove
+ */
+
+/**
+ * @param {import('./sessions-list.js').Listing} listing
+ * @param {Date | null} wanted A moment that is looked for.
+ * @param {import('./sessions-details.js').DetailReader} reader
+ * @param {Acts | null} acts Null: somebody who may only look.
+ */
+export function sessionItem(listing, wanted, reader, acts) {
+    const zero = zeroOf(listing.session);
+    const isRecording = listing.isCollectorRunning && listing.state !== 'finished';
+    const path = address`/sessions/${listing.session}`;
+    const at = wanted && zero && wanted > zero ? (wanted.getTime() - zero.getTime()) / 1000 : null;
+    const href = at === null ? path : `${path}?at=${at.toFixed(3)}`;
+    const title = listing.name || (zero ? `Session of ${clock(zero)}` : listing.session);
+    const length = element('span', {}, '…');
+    const missing = element('span', {}, '…');
+    const shown = listing.sources.slice(0, pictures);
+    const strip = element('a', { className: 'strip', href, tabIndex: -1, 'aria-hidden': 'true' },
+        ...shown.map((name) => element('span', { className: 'frame', dataset: { name } })));
+    const item = element('article', { className: 'session', dataset: { session: listing.session } },
+        strip,
+        element('div', { className: 'about' },
+            element('h3', {}, element('a', { href }, title),
+                isRecording && element('span', { className: 'badge live' }, 'Recording now'),
+                !isRecording && listing.state !== 'finished' && element('span', { className: 'badge' }, 'Not ended in order'),
+                listing.isProtected && element('span', { className: 'badge' }, 'Protected')),
+            element('p', { className: 'facts' },
+                zero && timeElement(zero, clock), ' · ', length, ' · ', counted(listing.sources.length, 'source'), ' · ', bytes(listing.sizeBytes),
+                ' · ', missing),
+            listing.tags.length > 0 && element('ul', { className: 'tags', 'aria-label': 'Tags' },
+                ...listing.tags.map((tag) => element('li', {}, element('a', { href: `/sessions?text=${encodeURIComponent(tag)}` }, tag)))),
+            listing.note ? element('p', { className: 'note' }, listing.note) : null,
+            element('p', { className: 'sources muted' }, listing.sources.join(', '))),
+        acts && element('div', { className: 'acts' },
+            button('Edit', () => acts.edit(listing), { 'aria-label': `Edit ${title}` }),
+            button(listing.isProtected ? 'Unprotect' : 'Protect', () => acts.protect(listing),
+                { 'aria-label': `${listing.isProtected ? 'Unprotect' : 'Protect'} ${title}` }),
+            button('Remove', () => acts.remove(listing), {
+                className: 'danger', 'aria-label': `Remove ${title}`, disabled: isRecording || listing.isProtected,
+                title: isRecording ? 'It is being recorded.' : listing.isProtected ? 'It is protected.' : '',
+            })));
+    reader.watch(item, listing.session, (details) => {
+        setText(length, duration(details.end - details.start));
+        setText(missing, details.missing.samples > 0 ? `${counted(details.missing.samples, 'sample')} missing`
+            : details.missing.gaps > 0 ? counted(details.missing.gaps, 'gap') : 'nothing missing');
+        missing.classList.toggle('lost', details.missing.gaps > 0);
+        for (const source of details.sources) {
+            const frame = [...strip.children].find((frame) => frame instanceof HTMLElement && frame.dataset.name === source.name);
+            if (frame && source.hasPictures && source.start < source.end) {
+                const middle = at !== null && at > source.start && at < source.end ? at : (source.start + source.end) / 2;
+                showPicture(frame, listing.session, source.name, middle);
+            }
+        }
+    }, () => {
+        setText(length, 'length unknown');
+        setText(missing, 'what is missing is unknown');
+    });
+    return item;
+}
+
+/**
+ * @param {Element} frame
+ * @param {string} session
+ * @param {string} source
+ * @param {number} at
+ */
+function showPicture(frame, session, source, at) {
+    const path = address`/api/v1/sessions/${session}/sources/${source}/picture.jpg`;
+    const picture = element('img', { alt: '', loading: 'lazy', decoding: 'async', src: `${path}?at=${at.toFixed(3)}&width=${pictureWidth}` });
+    picture.onerror = () => picture.remove();
+    frame.replaceChildren(picture);
+}

@@ -1,0 +1,149 @@
+// @ts-check
+// `/sessions?text=&from=&until=`: all sessions by day, newest first.
+
+import { account } from './api.js';
+import { button, element, setText } from './element.js';
+import { listen } from './events.js';
+import { counted, day } from './format.js';
+import { DetailReader } from './sessions-details.js';
+import { editSession, protectSession, removeSession } from './sessions-edit.js';
+import { sessionItem } from './sessions-item.js';
+import { queryOf, searchOf, SessionList, zeroOf } from './sessions-list.js';
+import { searchForm } from './sessions-search.js';
+import { setTitle } from './shell.js';
+
+/** Events of several sessions come together: the list is read once for them, milliseconds. */
+const settle = 1000;
+
+/**
+ * @param {HTMLElement} root
+ * @param {Location} location
+ */
+export async function open(root, location) {
+    setTitle('Sessions');
+    const sheet = element('link', { rel: 'stylesheet', href: '/page/sessions.css' });
+    const styled = new Promise((resolve) => {
+        sheet.onload = resolve;
+        sheet.onerror = resolve;
+    });
+    root.append(sheet);
+    const [known] = await Promise.all([account(), styled]);
+    return new SessionsPage(root, location, known.role === 'operator');
+}
+
+class SessionsPage {
+    /**
+     * @param {HTMLElement} root
+     * @param {Location} location
+     * @param {boolean} mayOperate
+     */
+    constructor(root, location, mayOperate) {
+        this.mayOperate = mayOperate;
+        this.days = element('div', { className: 'days' });
+        this.words = element('p', { className: 'found muted', role: 'status' }, 'Reading the list of sessions…');
+        this.more = button('Older sessions', () => void this.#next(), { className: 'more', hidden: true });
+        this.form = element('div');
+        root.append(element('h1', {}, 'Sessions'), this.form, this.words, this.days, this.more);
+        this.count = 0;
+        this.settling = 0;
+        /** @type {DetailReader | undefined} */
+        this.reader = undefined;
+        /** @type {SessionList | undefined} */
+        this.list = undefined;
+        /** @type {import('./sessions-list.js').Search} */
+        this.search = searchOf(location.search);
+        this.#open(this.search);
+        this.stopListening = ['session', 'sessionEnded', 'sessionChanged', 'sessionRemoved'].map((name) => listen(name, () => {
+            clearTimeout(this.settling);
+            this.settling = setTimeout(() => this.#open(this.search, this.count), settle);
+        }));
+    }
+
+    close() {
+        clearTimeout(this.settling);
+        for (const stop of this.stopListening) stop();
+        this.list?.close();
+        this.reader?.close();
+    }
+
+    state() {
+        return { mode: 'sessions', at: null, rate: 0, sources: {} };
+    }
+
+    /** @param {Location} location */
+    move(location) {
+        this.#open(searchOf(location.search));
+        return true;
+    }
+
+    /**
+     * @param {import('./sessions-list.js').Search} search
+     * @param {number} [least] As many sessions as were shown before.
+     */
+    #open(search, least = 0) {
+        const isSame = this.form.hasChildNodes() && queryOf(this.search) === queryOf(search);
+        this.search = search;
+        this.list?.close();
+        this.reader?.close();
+        this.list = new SessionList(search);
+        this.reader = new DetailReader();
+        if (!isSame) {
+            this.form.replaceChildren(searchForm(search, (wanted) => {
+                history.pushState(null, '', `/sessions${queryOf(wanted)}`);
+                this.#open(wanted);
+            }));
+        }
+        this.count = 0;
+        this.isFresh = true;
+        void this.#next(least);
+    }
+
+    /** @param {number} [least] */
+    async #next(least = 0) {
+        const { list } = this;
+        if (!list) return;
+        this.more.disabled = true;
+        try {
+            const found = await list.next();
+            while (found.length < least && !list.isComplete) found.push(...await list.next());
+            if (list !== this.list) return;
+            if (this.isFresh) this.days.replaceChildren();
+            this.isFresh = false;
+            for (const listing of found) this.#add(listing);
+            this.count += found.length;
+            setText(this.words, this.#found());
+            this.more.hidden = list.isComplete;
+        } catch (error) {
+            if (list !== this.list) return;
+            setText(this.words, error instanceof Error ? error.message : String(error));
+            setText(this.more, 'Try again');
+            this.more.hidden = false;
+        }
+        this.more.disabled = false;
+    }
+
+    #found() {
+        const { text, from, until } = this.search;
+        if (this.count > 0) return `${counted(this.count, 'session')}${this.list?.isComplete ? '' : ', and there are older ones'}`;
+        return text || from || until ? 'No session fits. Try fewer words or a longer time.'
+            : 'Nothing has been recorded yet. Sessions appear here when the collector records.';
+    }
+
+    /** @param {import('./sessions-list.js').Listing} listing */
+    #add(listing) {
+        const zero = zeroOf(listing.session);
+        const name = zero ? day(zero) : 'Other names';
+        let section = this.days.lastElementChild;
+        if (!(section instanceof HTMLElement) || section.dataset.day !== name) {
+            section = element('section', { dataset: { day: name }, 'aria-label': name }, element('h2', {}, name));
+            this.days.append(section);
+        }
+        const again = () => this.#open(this.search, this.count);
+        const acts = this.mayOperate ? {
+            edit: (/** @type {any} */ wanted) => editSession(wanted, again),
+            protect: (/** @type {any} */ wanted) => void protectSession(wanted, again),
+            remove: (/** @type {any} */ wanted) => removeSession(wanted, again),
+        } : null;
+        if (this.reader) section.append(sessionItem(listing, this.search.from, this.reader, acts));
+    }
+}

@@ -1,0 +1,107 @@
+// @ts-check
+// What is around every page: the header, and the line that says what has happened.
+
+import { account, ApiError, forgetAccount, post } from './api.js';
+import { button, element, setText } from './element.js';
+import { applyTheme, setTheme, theme } from './theme.js';
+
+/** How long a message stays, in milliseconds. */
+const stay = 6000;
+
+/** @type {[string, string, string][]} Name, address and text of each page. */
+const places = [
+    ['live', '/live', 'Live'],
+    ['sessions', '/sessions', 'Sessions'],
+    ['health', '/health', 'Health'],
+];
+
+/** @type {Map<string, HTMLAnchorElement>} */
+const links = new Map();
+const who = element('span', { className: 'who' });
+const leave = button('Log out', logOut, { hidden: true });
+
+/** Draws the header; asks who one is. */
+export async function showHeader() {
+    const list = element('ul');
+    for (const [name, href, text] of places) {
+        const link = element('a', { href }, text);
+        links.set(name, link);
+        list.append(element('li', {}, link));
+    }
+    markPlace(current);
+    const choice = element('select', { 'aria-label': 'Colours', onchange: () => {
+        setTheme(/** @type {import('./theme.js').Theme} */ (choice.value));
+    } });
+    for (const [value, text] of [['system', 'System colours'], ['light', 'Light'], ['dark', 'Dark']]) {
+        choice.append(element('option', { value, selected: value === theme() }, text));
+    }
+    const header = /** @type {HTMLElement} */ (document.getElementById('header'));
+    header.replaceChildren(
+        element('a', { className: 'brand', href: '/live', 'aria-label': 'Tributary, live' },
+            element('img', { src: '/page/icon.svg', alt: '', width: 24, height: 24 }),
+            element('span', {}, 'Tributary')),
+        element('nav', { 'aria-label': 'Pages' }, list),
+        element('div', { className: 'account' }, who, choice, leave));
+    applyTheme();
+    addEventListener('tributary:account', () => {
+        forgetAccount();
+        void showAccount();
+    });
+    await showAccount();
+}
+
+async function showAccount() {
+    try {
+        const known = await account();
+        setText(who, known.needsLogIn ? `${known.name}${known.role === 'operator' ? ', operator' : ''}` : '');
+        leave.hidden = !known.needsLogIn;
+    } catch (error) {
+        if (error instanceof ApiError) say(error.text);
+    }
+}
+
+async function logOut() {
+    try {
+        await post('/api/v1/logout');
+    } catch (error) {
+        if (error instanceof ApiError) return say(error.text);
+        throw error;
+    }
+    // Nothing of what was shown may stay in memory.
+    location.reload();
+}
+
+let current = '';
+
+/**
+ * Marks which page is shown.
+ * @param {string} name
+ */
+export function markPlace(name) {
+    current = name;
+    for (const [other, link] of links) {
+        if (other === name) link.setAttribute('aria-current', 'page');
+        else link.removeAttribute('aria-current');
+    }
+}
+
+/**
+ * Names the page in the browser's tab.
+ * @param {string} text
+ */
+export function setTitle(text) {
+    document.title = text ? `${text} · Tributary` : 'Tributary';
+}
+
+let clearing = 0;
+
+/**
+ * Says in words what has happened: visible for a while at the bottom, and read out politely.
+ * @param {string} text
+ */
+export function say(text) {
+    const place = /** @type {HTMLElement} */ (document.getElementById('said'));
+    setText(place, text);
+    clearTimeout(clearing);
+    clearing = setTimeout(() => setText(place, ''), stay + 60 * text.length);
+}

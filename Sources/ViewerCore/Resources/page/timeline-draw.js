@@ -1,0 +1,293 @@
+// @ts-check
+// Paints a timeline: axes, a lane for each source, the error bounds, what is marked and where the clock is.
+
+import { causeColour } from './causes.js';
+import { clock, clockMinutes, sessionTime } from './format.js';
+import { colour } from './theme.js';
+
+/** Heights, CSS pixels. */
+export const sizes = { axis: 40, lane: 22, between: 5, plot: 44, bottom: 6 };
+
+/** Pictures are drawn one by one where each has so many pixels. */
+const pictureWidth = 4;
+
+/**
+ * @typedef {object} View
+ * @property {import('./timeline-scale.js').TimelineScale} scale
+ * @property {import('./playback-coverage.js').Lane[]} lanes Of the sources that are shown, in their order.
+ * @property {number} zero Milliseconds since 1970.
+ * @property {number} at
+ * @property {number | null} markIn
+ * @property {number | null} markOut
+ * @property {number | null} pointer X.
+ * @property {string} reference The source whose pictures are stepped by.
+ * @property {(source: string) => import('./playback-samples.js').SampleTable | undefined} samples
+ */
+
+/** @param {number} lanes */
+export const heightOf = (lanes) => sizes.axis + lanes * (sizes.lane + sizes.between) + sizes.plot + sizes.bottom;
+
+/** @param {number} index */
+export const laneTop = (index) => sizes.axis + sizes.between + index * (sizes.lane + sizes.between);
+
+/**
+ * @param {CanvasRenderingContext2D} context Scaled to CSS pixels.
+ * @param {View} view
+ * @param {number} width
+ * @param {number} height
+ */
+export function draw(context, view, width, height) {
+    const { scale } = view;
+    context.clearRect(0, 0, width, height);
+    context.save();
+    context.beginPath();
+    context.rect(scale.left, 0, scale.width, height);
+    context.clip();
+    drawAxes(context, view, height);
+    view.lanes.forEach((lane, index) => drawLane(context, view, lane, laneTop(index)));
+    drawBounds(context, view, laneTop(view.lanes.length) + 4);
+    drawRange(context, view, height);
+    context.restore();
+    drawNames(context, view);
+    drawPointer(context, view, height);
+    drawHead(context, view, height);
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {View} view
+ * @param {number} height
+ */
+function drawAxes(context, view, height) {
+    const { scale } = view;
+    context.font = font(12);
+    context.textBaseline = 'middle';
+    context.textAlign = 'left';
+    const { step, times } = scale.marks(96);
+    const digits = step >= 1 ? 0 : step >= 0.1 ? 1 : 2;
+    for (const time of times) {
+        const x = Math.round(scale.x(time)) + 0.5;
+        line(context, x, 0, x, height, colour('--line'));
+        const date = new Date(view.zero + time * 1000);
+        const fraction = digits ? (date.getMilliseconds() / 1000).toFixed(digits).slice(1) : '';
+        const texts = [sessionTime(time, digits), step >= 60 ? clockMinutes(date) : clock(date) + fraction];
+        const room = scale.left + scale.width - x - 4;
+        if (texts.some((text) => context.measureText(text).width > room)) continue;
+        context.fillStyle = colour('--text');
+        context.fillText(texts[0], x + 4, 10);
+        context.fillStyle = colour('--muted');
+        context.fillText(texts[1], x + 4, 28);
+    }
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {View} view
+ * @param {import('./playback-coverage.js').Lane} lane
+ * @param {number} top
+ */
+function drawLane(context, view, lane, top) {
+    const { scale } = view;
+    bar(context, scale, scale.whole.start, scale.whole.end, top, sizes.lane, colour('--lane'));
+    for (const part of lane.recorded) {
+        bar(context, scale, part.startSeconds, part.endSeconds, top + 3, sizes.lane - 6,
+            colour(part.isGrowing ? '--growing' : '--recorded'));
+    }
+    drawPictures(context, view, lane.source, top);
+    for (const gap of lane.missing) {
+        // Sound alone: the lower third. Pictures: all of it.
+        const isSound = gap.track === 'audio';
+        bar(context, scale, gap.startSeconds, gap.endSeconds, isSound ? top + sizes.lane * 0.66 : top,
+            isSound ? sizes.lane * 0.34 : sizes.lane, causeColour(gap.cause));
+    }
+}
+
+/**
+ * Lines between single pictures, as far as they are known.
+ * @param {CanvasRenderingContext2D} context
+ * @param {View} view
+ * @param {string} source
+ * @param {number} top
+ */
+function drawPictures(context, view, source, top) {
+    const { scale } = view;
+    if (scale.secondsPerPixel * pictureWidth > 0.1) return;
+    const table = view.samples(source);
+    if (!table) return;
+    for (const { starts } of table.known.values()) {
+        const count = starts.length;
+        if (count < 2 || starts[count - 1] < scale.start || starts[0] > scale.end) continue;
+        if ((starts[count - 1] - starts[0]) / (count - 1) / scale.secondsPerPixel < pictureWidth) continue;
+        for (const start of starts) {
+            if (start < scale.start || start > scale.end) continue;
+            const x = Math.round(scale.x(start)) + 0.5;
+            line(context, x, top + 3, x, top + sizes.lane - 3, colour('--surface'));
+        }
+    }
+}
+
+/**
+ * Error bounds of what has been read, on a logarithmic scale from 0.1 ms to 1 s.
+ * @param {CanvasRenderingContext2D} context
+ * @param {View} view
+ * @param {number} top
+ */
+function drawBounds(context, view, top) {
+    const { scale } = view;
+    const height = sizes.plot - 10;
+    const place = (/** @type {number} */ bound) =>
+        top + height - (Math.min(4, Math.max(0, Math.log10(Math.max(bound, 1e-4)) + 4)) / 4) * height;
+    bar(context, scale, scale.whole.start, scale.whole.end, top, height, colour('--lane'));
+    for (const bound of [0.001, 0.01, 0.1]) {
+        const y = Math.round(place(bound)) + 0.5;
+        line(context, scale.left, y, scale.left + scale.width, y, colour('--line'));
+    }
+    view.lanes.forEach(({ source }, index) => {
+        const table = view.samples(source);
+        if (!table) return;
+        context.strokeStyle = colour(index % 2 ? '--plot-second' : '--plot-first');
+        context.lineWidth = 1.5;
+        context.setLineDash(index < 2 ? [] : [4, 3]);
+        context.beginPath();
+        for (const { boundStarts, bounds, ends } of table.known.values()) {
+            boundStarts.forEach((start, number) => {
+                const end = boundStarts[number + 1] ?? ends[ends.length - 1] ?? start;
+                if (end < scale.start || start > scale.end) return;
+                const y = place(bounds[number]);
+                context.moveTo(scale.x(start), y);
+                context.lineTo(Math.max(scale.x(end), scale.x(start) + 1), y);
+            });
+        }
+        context.stroke();
+    });
+    context.setLineDash([]);
+}
+
+/**
+ * What is outside of the in and out points is shaded.
+ * @param {CanvasRenderingContext2D} context
+ * @param {View} view
+ * @param {number} height
+ */
+function drawRange(context, view, height) {
+    const { scale, markIn, markOut } = view;
+    if (markIn === null && markOut === null) return;
+    context.fillStyle = colour('--accent');
+    const left = markIn === null ? scale.left : scale.x(markIn);
+    const right = markOut === null ? scale.left + scale.width : scale.x(markOut);
+    context.globalAlpha = 0.14;
+    context.fillRect(left, 0, Math.max(1, right - left), height);
+    context.globalAlpha = 1;
+    for (const [mark, x] of [[markIn, left], [markOut, right]]) {
+        if (mark !== null && x !== null) context.fillRect(x - 1, 0, 2, height);
+    }
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {View} view
+ */
+function drawNames(context, view) {
+    const { scale } = view;
+    const room = scale.left - 10;
+    context.textAlign = 'left';
+    context.textBaseline = 'middle';
+    view.lanes.forEach(({ source }, index) => {
+        context.font = font(13, source === view.reference ? 650 : 400);
+        context.fillStyle = colour('--text');
+        context.fillText(fitted(context, source, room), 2, laneTop(index) + sizes.lane / 2);
+    });
+    context.font = font(11);
+    context.fillStyle = colour('--muted');
+    const top = laneTop(view.lanes.length) + 4;
+    context.fillText(fitted(context, '± 1 s', room), 2, top + 5);
+    context.fillText(fitted(context, '± 0.1 ms', room), 2, top + sizes.plot - 15);
+    context.fillText(fitted(context, 'session', room), 2, 10);
+    context.fillText(fitted(context, 'clock', room), 2, 28);
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {View} view
+ * @param {number} height
+ */
+function drawPointer(context, view, height) {
+    const { pointer, scale } = view;
+    if (pointer === null || pointer < scale.left) return;
+    const x = Math.round(pointer) + 0.5;
+    line(context, x, 0, x, height, colour('--muted'));
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {View} view
+ * @param {number} height
+ */
+function drawHead(context, view, height) {
+    const x = view.scale.x(view.at);
+    if (x < view.scale.left - 1 || x > view.scale.left + view.scale.width + 1) return;
+    context.fillStyle = colour('--surface');
+    context.fillRect(x - 2.5, 0, 5, height);
+    context.fillStyle = colour('--bad');
+    context.fillRect(x - 1, 0, 2, height);
+    context.beginPath();
+    context.moveTo(x - 7, 0);
+    context.lineTo(x + 7, 0);
+    context.lineTo(x, 9);
+    context.fill();
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {import('./timeline-scale.js').TimelineScale} scale
+ * @param {number} start
+ * @param {number} end
+ * @param {number} top
+ * @param {number} height
+ * @param {string} fill
+ */
+function bar(context, scale, start, end, top, height, fill) {
+    if (end < scale.start || start > scale.end) return;
+    const left = Math.max(scale.left, scale.x(start));
+    const right = Math.min(scale.left + scale.width, scale.x(end));
+    context.fillStyle = fill;
+    // What is shorter than a pixel is to be seen as well.
+    context.fillRect(left, top, Math.max(2, right - left), height);
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} x
+ * @param {number} y
+ * @param {number} toX
+ * @param {number} toY
+ * @param {string} stroke
+ */
+function line(context, x, y, toX, toY, stroke) {
+    context.strokeStyle = stroke;
+    context.lineWidth = 1;
+    context.beginPath();
+    context.moveTo(x, y);
+    context.lineTo(toX, toY);
+    context.stroke();
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {string} text
+ * @param {number} room
+ */
+function fitted(context, text, room) {
+    if (context.measureText(text).width <= room) return text;
+    let length = text.length - 1;
+    while (length > 1 && context.measureText(`${text.slice(0, length)}…`).width > room) length -= 1;
+    return `${text.slice(0, length)}…`;
+}
+
+/**
+ * @param {number} size
+ * @param {number} [weight]
+ */
+function font(size, weight = 400) {
+    return `${weight} ${size}px ${colour('--letters')}`;
+}

@@ -1,0 +1,170 @@
+// @ts-check
+// What is under the pointer of a timeline: the moment, a small picture of it, and why something is missing there.
+
+import { address, get } from './api.js';
+import { causeText } from './causes.js';
+import { element, setText } from './element.js';
+import { clock, counted, duration, sessionTime, shortTime } from './format.js';
+
+/** The pointer has to rest so long, milliseconds. */
+const rest = 120;
+const pictureWidth = 192;
+/** Lines of the ledger that are told at most. */
+const mostLines = 4;
+/** Pictures that are kept. */
+const capacity = 200;
+
+export class TimelineHover {
+    /**
+     * @param {string} session
+     * @param {number} zero
+     */
+    constructor(session, zero) {
+        this.session = session;
+        this.zero = zero;
+        this.picture = element('img', { alt: '', width: pictureWidth, height: 108, hidden: true });
+        this.time = element('p', { className: 'figures' });
+        this.words = element('p', { className: 'gap-words', hidden: true });
+        this.element = element('div', { className: 'hover', hidden: true }, this.picture, this.time, this.words);
+        this.waiting = 0;
+        this.wanted = '';
+        /** @type {Map<string, string>} Object URLs of pictures, by address. */
+        this.pictures = new Map();
+        /** @type {Map<string, Promise<any[]>>} */
+        this.gaps = new Map();
+        this.picture.addEventListener('error', () => {
+            this.picture.hidden = true;
+        });
+    }
+
+    /**
+     * @param {number} x
+     * @param {number} time
+     * @param {number} step How much time a few pixels have.
+     * @param {import('./playback-coverage.js').Lane | undefined} lane
+     * @param {number} width Of the timeline.
+     */
+    show(x, time, step, lane, width) {
+        this.element.hidden = false;
+        const half = pictureWidth / 2 + 10;
+        this.element.style.left = `${Math.max(half, Math.min(width - half, x))}px`;
+        const name = lane ? `${lane.source} · ` : '';
+        setText(this.time, `${name}${sessionTime(time, 2)} · ${clock(new Date(this.zero + time * 1000))}`);
+        const gap = lane?.missing.find((gap) => gap.startSeconds - step <= time && time <= gap.endSeconds + step);
+        this.words.hidden = !gap;
+        if (gap) setText(this.words, gapWords(gap));
+        clearTimeout(this.waiting);
+        const wanted = lane ? this.#pictureAddress(lane, time, step) : '';
+        if (wanted !== this.wanted) {
+            this.wanted = wanted;
+            const known = this.pictures.get(wanted);
+            if (known) this.#showPicture(known);
+            else this.picture.hidden = !wanted;
+        }
+        this.waiting = setTimeout(() => void this.#ask(lane, gap), rest);
+    }
+
+    hide() {
+        clearTimeout(this.waiting);
+        this.element.hidden = true;
+        this.wanted = '';
+    }
+
+    close() {
+        this.hide();
+        for (const url of this.pictures.values()) URL.revokeObjectURL(url);
+    }
+
+    /**
+     * @param {import('./playback-coverage.js').Lane} lane
+     * @param {number} time
+     * @param {number} step
+     */
+    #pictureAddress(lane, time, step) {
+        const first = lane.recorded[0];
+        if (!first || time < first.startSeconds) return '';
+        // The same picture for the same few pixels.
+        const at = Math.max(first.startSeconds, Math.round(time / step) * step);
+        return `${address`/api/v1/sessions/${this.session}/sources/${lane.source}/picture.jpg`}?at=${at.toFixed(3)}&width=${pictureWidth}`;
+    }
+
+    /**
+     * @param {import('./playback-coverage.js').Lane | undefined} lane
+     * @param {import('./playback-coverage.js').Missing | undefined} gap
+     */
+    async #ask(lane, gap) {
+        const wanted = this.wanted;
+        const work = [];
+        if (wanted && !this.pictures.has(wanted)) work.push(this.#fetchPicture(wanted));
+        if (lane && gap) work.push(this.#tellGaps(lane.source, gap));
+        await Promise.all(work);
+    }
+
+    /** @param {string} wanted */
+    async #fetchPicture(wanted) {
+        try {
+            const picture = await get(wanted);
+            const url = URL.createObjectURL(picture);
+            this.pictures.set(wanted, url);
+            for (const [old, oldURL] of this.pictures) {
+                if (this.pictures.size <= capacity) break;
+                this.pictures.delete(old);
+                URL.revokeObjectURL(oldURL);
+            }
+            if (this.wanted === wanted) this.#showPicture(url);
+        } catch {
+            // Sound alone, or just being recorded: the words are enough.
+            if (this.wanted === wanted) this.picture.hidden = true;
+        }
+    }
+
+    /** @param {string} url */
+    #showPicture(url) {
+        this.picture.src = url;
+        this.picture.hidden = false;
+    }
+
+    /**
+     * @param {string} source
+     * @param {import('./playback-coverage.js').Missing} gap
+     */
+    async #tellGaps(source, gap) {
+        const path = `${address`/api/v1/sessions/${this.session}/sources/${source}/gaps`}?from=${gap.startSeconds.toFixed(3)}`
+            + `&until=${(gap.endSeconds + 0.001).toFixed(3)}`;
+        let reading = this.gaps.get(path);
+        if (!reading) {
+            reading = get(path);
+            this.gaps.set(path, reading);
+            reading.catch(() => this.gaps.delete(path));
+        }
+        try {
+            const lines = (await reading).filter((line) => line.cause === gap.cause);
+            if (this.element.hidden || lines.length === 0) return;
+            const told = lines.length === 1 ? [lines[0].text].filter(Boolean) : lines.slice(0, mostLines).map(lineWords);
+            if (lines.length > mostLines) told.push(`and ${lines.length - mostLines} more`);
+            setText(this.words, [gapWords(gap), ...told].join('\n'));
+        } catch {
+            // What the lane says stays.
+        }
+    }
+}
+
+/**
+ * What is missing, in words.
+ * @param {import('./playback-coverage.js').Missing} gap
+ */
+export function gapWords(gap) {
+    const what = gap.samples > 0 ? `${counted(gap.samples, 'sample')} missing` : 'An unknown number of samples is missing';
+    const track = gap.track === 'video' ? ' (pictures)' : gap.track === 'audio' ? ' (sound)' : '';
+    const length = gap.endSeconds - gap.startSeconds;
+    const lines = gap.count > 1 ? `, in ${counted(gap.count, 'gap')}` : '';
+    return `${what}${track}${lines}: ${causeText(gap.cause)}. From ${sessionTime(gap.startSeconds)}`
+        + `${length > 0.0005 ? ` for ${length < 60 ? shortTime(length) : duration(length)}` : ''}.`;
+}
+
+/** @param {{ startSeconds?: number, durationSeconds: number, samples: number, track?: string, text: string }} line */
+function lineWords(line) {
+    const at = line.startSeconds === undefined ? '' : `${sessionTime(line.startSeconds)}, ${shortTime(line.durationSeconds)}: `;
+    const track = line.track ? ` of ${line.track}` : '';
+    return `${at}${counted(line.samples ?? 0, 'sample')}${track}${line.text ? `, ${line.text}` : ''}`;
+}

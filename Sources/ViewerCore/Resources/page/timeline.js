@@ -1,0 +1,272 @@
+// @ts-check
+// The timeline of a session: lanes that show what is recorded and missing, zoomed by wheel or pinch, moved by dragging, sought by a click.
+
+import { element } from './element.js';
+import { clock, sessionTime } from './format.js';
+import { extent, readCoverage } from './playback-coverage.js';
+import { draw, heightOf, laneTop, sizes } from './timeline-draw.js';
+import { gapWords, TimelineHover } from './timeline-hover.js';
+import { TimelineScale } from './timeline-scale.js';
+
+/** A pointer that moved less than this has clicked, CSS pixels. */
+const clickDistance = 5;
+/** How much a wheel's line zooms. */
+const wheelFactor = 1.0015;
+/** Finer coverage is asked for when the part has been still so long, milliseconds. */
+const settle = 250;
+
+export class Timeline {
+    /**
+     * @param {string} session
+     * @param {number} zero Milliseconds since 1970.
+     * @param {(time: number) => void} seek
+     */
+    constructor(session, zero, seek) {
+        this.session = session;
+        this.zero = zero;
+        this.seek = seek;
+        this.scale = new TimelineScale();
+        /** @type {string[]} */
+        this.names = [];
+        /** @type {import('./playback-coverage.js').Lane[]} Of the whole session. */
+        this.lanes = [];
+        /** @type {{ start: number, end: number, lanes: import('./playback-coverage.js').Lane[] } | undefined} */
+        this.fine = undefined;
+        this.settling = 0;
+        this.at = 0;
+        /** @type {number | null} */
+        this.markIn = null;
+        /** @type {number | null} */
+        this.markOut = null;
+        this.reference = '';
+        /** @type {(source: string) => import('./playback-samples.js').SampleTable | undefined} */
+        this.samples = () => undefined;
+        /** @type {number | null} */
+        this.pointer = null;
+        this.pointerY = 0;
+        /** @type {Map<number, { x: number, start: number, from: number }>} */
+        this.drags = new Map();
+        this.isDirty = true;
+        this.frame = 0;
+        this.canvas = element('canvas');
+        this.hover = new TimelineHover(session, zero);
+        this.slider = element('div', {
+            className: 'slider', tabIndex: 0, role: 'slider', 'aria-label': 'Place in the session', 'aria-orientation': 'horizontal',
+        }, this.canvas);
+        this.element = element('div', { className: 'timeline' }, this.slider, this.hover.element);
+        this.resizing = new ResizeObserver(() => this.redraw());
+        this.resizing.observe(this.slider);
+        this.redraw = this.redraw.bind(this);
+        addEventListener('tributary:theme', this.redraw);
+        this.#listen();
+    }
+
+    close() {
+        this.resizing.disconnect();
+        removeEventListener('tributary:theme', this.redraw);
+        cancelAnimationFrame(this.frame);
+        clearTimeout(this.settling);
+        this.hover.close();
+    }
+
+    /** @param {string[]} names Sources with a lane, in their order. */
+    setNames(names) {
+        this.names = names;
+        this.slider.style.height = `${heightOf(names.length)}px`;
+        this.redraw();
+    }
+
+    /** @param {import('./playback-coverage.js').Lane[]} lanes */
+    setLanes(lanes) {
+        this.lanes = lanes;
+        this.scale.setWhole(extent(lanes));
+        const { start, end } = this.scale.whole;
+        this.slider.setAttribute('aria-valuemin', start.toFixed(3));
+        this.slider.setAttribute('aria-valuemax', end.toFixed(3));
+        this.fine = undefined;
+        this.#refine();
+        this.redraw();
+    }
+
+    /**
+     * The clock has moved.
+     * @param {number} at
+     * @param {boolean} isFollowed The part that is shown moves with it.
+     */
+    setPlace(at, isFollowed) {
+        if (at === this.at) return;
+        this.at = at;
+        if (isFollowed && this.drags.size === 0) this.scale.reveal(at);
+        this.redraw();
+    }
+
+    /** Tells the place to those who do not see it; not for every picture while playing. */
+    describe() {
+        const { slider, at } = this;
+        slider.setAttribute('aria-valuenow', at.toFixed(3));
+        const gaps = this.lanes.filter(({ source }) => this.names.includes(source)).flatMap((lane) => lane.missing
+            .filter((gap) => gap.startSeconds <= at && at <= gap.endSeconds)
+            .map((gap) => `${lane.source}: ${gapWords(gap)}`));
+        slider.setAttribute('aria-valuetext',
+            [`${sessionTime(at)}, ${clock(new Date(this.zero + at * 1000))}`, ...gaps].join('. '));
+    }
+
+    /** @param {number} factor */
+    zoom(factor) {
+        const { scale } = this;
+        const isSeen = this.at >= scale.start && this.at <= scale.end;
+        scale.zoom(factor, isSeen ? this.at : (scale.start + scale.end) / 2);
+        this.#moved();
+    }
+
+    showAll() {
+        this.scale.showAll();
+        this.#moved();
+    }
+
+    redraw() {
+        this.isDirty = true;
+        if (this.frame) return;
+        this.frame = requestAnimationFrame(() => {
+            this.frame = 0;
+            if (this.isDirty) this.#draw();
+        });
+    }
+
+    /** Lanes of the sources that are shown, as fine as they are known. */
+    get shownLanes() {
+        const { fine, scale } = this;
+        const lanes = fine && fine.start <= scale.start && fine.end >= scale.end ? fine.lanes : this.lanes;
+        return this.names.map((source) => lanes.find((lane) => lane.source === source)
+            ?? { source, recorded: [], missing: [], unplaced: [] });
+    }
+
+    #draw() {
+        this.isDirty = false;
+        const { canvas, slider, scale } = this;
+        const [width, height] = [slider.clientWidth, slider.clientHeight];
+        if (width === 0 || height === 0) return;
+        const ratio = devicePixelRatio || 1;
+        if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
+            canvas.width = Math.round(width * ratio);
+            canvas.height = Math.round(height * ratio);
+        }
+        scale.left = width < 600 ? 64 : 110;
+        scale.width = Math.max(1, width - scale.left - 8);
+        const context = canvas.getContext('2d');
+        if (!context) return;
+        context.setTransform(ratio, 0, 0, ratio, 0, 0);
+        draw(context, {
+            scale, lanes: this.shownLanes, zero: this.zero, at: this.at, markIn: this.markIn, markOut: this.markOut,
+            pointer: this.pointer, reference: this.reference, samples: this.samples,
+        }, width, height);
+    }
+
+    #moved() {
+        this.#refine();
+        this.redraw();
+    }
+
+    /** Asks for finer coverage of a part. */
+    #refine() {
+        clearTimeout(this.settling);
+        const { scale } = this;
+        if (scale.isWhole) return;
+        this.settling = setTimeout(async () => {
+            const [start, end] = [scale.start - scale.span, scale.end + scale.span];
+            try {
+                const lanes = await readCoverage(this.session, { from: start, until: end, pixels: scale.width * 3 });
+                this.fine = { start, end, lanes };
+                this.redraw();
+            } catch {
+                // The coarse lanes stay; whoever reads them says what is wrong.
+            }
+        }, settle);
+    }
+
+    #listen() {
+        const { slider } = this;
+        slider.addEventListener('wheel', (event) => {
+            event.preventDefault();
+            const { scale } = this;
+            const unit = event.deltaMode === 1 ? 16 : event.deltaMode === 2 ? 200 : 1;
+            if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+                scale.pan((event.deltaX || event.deltaY) * unit * scale.secondsPerPixel);
+            } else {
+                scale.zoom(wheelFactor ** (event.deltaY * unit), scale.time(this.#x(event)));
+            }
+            this.#moved();
+        }, { passive: false });
+        slider.addEventListener('pointerdown', (event) => this.#press(event));
+        slider.addEventListener('pointermove', (event) => this.#drag(event));
+        slider.addEventListener('pointerup', (event) => this.#release(event, true));
+        slider.addEventListener('pointercancel', (event) => this.#release(event, false));
+        slider.addEventListener('pointerleave', () => {
+            this.pointer = null;
+            this.hover.hide();
+            this.redraw();
+        });
+    }
+
+    /** @param {MouseEvent} event */
+    #x(event) {
+        return event.clientX - this.slider.getBoundingClientRect().left;
+    }
+
+    /** @param {PointerEvent} event */
+    #press(event) {
+        if (event.button !== 0) return;
+        const x = this.#x(event);
+        this.slider.setPointerCapture(event.pointerId);
+        for (const drag of this.drags.values()) [drag.from, drag.start] = [drag.x, this.scale.start];
+        this.drags.set(event.pointerId, { x, from: x, start: this.scale.start });
+    }
+
+    /** @param {PointerEvent} event */
+    #drag(event) {
+        const { scale } = this;
+        const x = this.#x(event);
+        this.pointer = event.pointerType === 'touch' ? null : x;
+        this.pointerY = event.clientY - this.slider.getBoundingClientRect().top;
+        const drag = this.drags.get(event.pointerId);
+        if (!drag) {
+            this.#showHover(x);
+            return this.redraw();
+        }
+        const other = [...this.drags].find(([id]) => id !== event.pointerId)?.[1];
+        if (other) {
+            const [before, now] = [Math.abs(drag.x - other.x), Math.abs(x - other.x)];
+            if (before > 8 && now > 8) scale.zoom(before / now, scale.time((x + other.x) / 2));
+            drag.from = -1e9;
+            other.from = -1e9;
+        } else if (Math.abs(x - drag.from) >= clickDistance && drag.from > -1e8) {
+            scale.pan(drag.start - (x - drag.from) * scale.secondsPerPixel - scale.start);
+            this.hover.hide();
+        }
+        drag.x = x;
+        this.#moved();
+    }
+
+    /**
+     * @param {PointerEvent} event
+     * @param {boolean} isClick
+     */
+    #release(event, isClick) {
+        const drag = this.drags.get(event.pointerId);
+        this.drags.delete(event.pointerId);
+        if (!drag || !isClick || Math.abs(this.#x(event) - drag.from) >= clickDistance) return;
+        const { start, end } = this.scale.whole;
+        this.seek(Math.max(start, Math.min(end, this.scale.time(this.#x(event)))));
+    }
+
+    /** @param {number} x */
+    #showHover(x) {
+        const { scale } = this;
+        const time = scale.time(x);
+        if (x < scale.left || time < scale.whole.start || time > scale.whole.end) return this.hover.hide();
+        const lanes = this.shownLanes;
+        const index = Math.floor((this.pointerY - laneTop(0)) / (sizes.lane + sizes.between));
+        const lane = lanes[index] ?? lanes.find(({ source }) => source === this.reference) ?? lanes[0];
+        this.hover.show(x, time, scale.secondsPerPixel * 3, lane, this.slider.clientWidth);
+    }
+}

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""Checks that playback shows the picture that the index says: random seeks, and steps in both directions.
+
+The recording has to be one of test patterns (`tributary-agent --video test`): their time codes are read back from the tiles' pixels.
+
+    Tests/Browser/playback.py --page http://127.0.0.1:8080 --session 2026-11-20T22-40-00.000Z --count 100
+"""
+
+import argparse
+import asyncio
+import json
+import random
+import sys
+import urllib.request
+
+from chromium import Chromium
+
+# Reads the time code of the test pattern (Sources/Devices/TimeCode.swift) out of every tile: nanoseconds, or null.
+READER = """
+window.look = () => {
+    const codes = {};
+    window.lookCanvas ??= document.createElement('canvas');
+    const context = window.lookCanvas.getContext('2d', { willReadFrequently: true });
+    for (const tile of document.querySelectorAll('[data-source]')) {
+        const width = tile.videoWidth ?? tile.width, height = tile.videoHeight ?? tile.height;
+        codes[tile.dataset.source] = null;
+        if (!width || !height) continue;
+        const band = Math.floor(height / 8);
+        if (window.lookCanvas.width !== width) window.lookCanvas.width = width;
+        if (window.lookCanvas.height !== band) window.lookCanvas.height = band;
+        context.drawImage(tile, 0, 0, width, band, 0, 0, width, band);
+        const pixels = context.getImageData(0, 0, width, band).data;
+        const bytes = new Array(10).fill(0);
+        for (let bit = 0; bit < 80; bit += 1) {
+            const x = Math.floor(((bit % 40) + 0.5) * width / 40), y = Math.floor((Math.floor(bit / 40) + 0.5) * band / 2);
+            if (pixels[(y * width + x) * 4 + 1] >= 128) bytes[bit >> 3] |= 0x80 >> (bit % 8);
+        }
+        let sum = 0, time = 0n;
+        for (const byte of bytes.slice(1, 9)) {
+            time = time << 8n | BigInt(byte);
+            sum ^= byte;
+            for (let i = 0; i < 8; i += 1) sum = sum & 0x80 ? (sum << 1 ^ 7) & 255 : sum << 1 & 255;
+        }
+        if (bytes[0] === 0xaa && sum === bytes[9]) codes[tile.dataset.source] = Number(time) / 1e9;
+    }
+    return codes;
+};
+// Presses a key, and waits until the first tile shows another picture.
+window.stepBy = (key, patience) => new Promise((resolve) => {
+    const [name] = Object.keys(look()), before = look()[name], began = performance.now();
+    document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
+    const check = () => {
+        const past = performance.now() - began;
+        if (look()[name] !== before || past > patience) resolve(past);
+        else requestAnimationFrame(check);
+    };
+    check();
+});
+// Goes to a place as somebody does who types it, and waits until all tiles show the pictures of these capture times, and say so.
+window.goTo = (text, wanted, told, patience) => new Promise((resolve) => {
+    const began = performance.now();
+    if (text !== null) {
+        const field = document.querySelector('.place');
+        field.value = text;
+        field.dispatchEvent(new Event('change'));
+    }
+    const check = () => {
+        const codes = look(), past = performance.now() - began;
+        const isRight = Object.entries(wanted).every(([name, time]) => codes[name] !== null && Math.abs(codes[name] - time) < 0.005
+            && Math.abs(tributary.state().sources[name].at - told[name]) < 0.001);
+        if (isRight || past > patience) resolve({ isRight, milliseconds: past, codes, state: tributary.state() });
+        else requestAnimationFrame(check);
+    };
+    check();
+});
+"""
+
+
+def percentile(values, part):
+    values = sorted(values)
+    return values[min(len(values) - 1, int(len(values) * part))] if values else float("nan")
+
+
+class Archive:
+    def __init__(self, page, session):
+        self.root = f"{page}/api/v1/sessions/{session}"
+
+    def get(self, path):
+        return urllib.request.urlopen(self.root + path)
+
+    def sources(self):
+        lanes = json.load(self.get("/coverage"))
+        starts = [lane["recorded"][0]["startSeconds"] for lane in lanes]
+        ends = [lane["recorded"][-1]["endSeconds"] for lane in lanes]
+        return [lane["source"] for lane in lanes], max(starts), min(ends)
+
+    def shown(self, source, at):
+        """When the picture was captured that the index says is shown; session time."""
+        with self.get(f"/sources/{source}/picture.jpg?at={at:.6f}&width=16") as answer:
+            return float(answer.headers["X-Tributary-At"])
+
+
+async def check(arguments):
+    archive = Archive(arguments.page, arguments.session)
+    sources, start, end = archive.sources()
+    chance = random.Random(arguments.seed)
+    failures = []
+    async with Chromium() as page:
+        await page.open(f"{arguments.page}/sessions/{arguments.session}?at={start + 0.5:.3f}")
+        await page.until("window.tributary && Object.values(tributary.state().sources).length > 0"
+            " && Object.values(tributary.state().sources).every((one) => one.at !== null)", 20)
+        await page.run(READER)
+        await page.until("Object.values(look()).every((code) => code !== null)")
+        # The pattern's clock is the box's: where session time 0 is on it, from the picture that is shown.
+        zeros = await page.run("(() => { const s = tributary.state().sources; return Object.fromEntries(Object.entries(look())"
+            ".map(([n, c]) => [n, c - s[n].at])); })()")
+
+        async def go(text, at, name, times):
+            wanted = {source: archive.shown(source, at) for source in sources}
+            pixels = json.dumps({source: zeros[source] + time for source, time in wanted.items()})
+            answer = await page.run(f"goTo({json.dumps(text)}, {pixels}, {json.dumps(wanted)}, 3000)")
+            times.append(answer["milliseconds"])
+            told = {source: answer["state"]["sources"][source]["at"] for source in sources}
+            wrong = [source for source in sources if told[source] is None or abs(told[source] - wanted[source]) > 0.001]
+            if not answer["isRight"] or wrong:
+                seen = {s: answer["codes"][s] and answer["codes"][s] - zeros[s] for s in sources}
+                failures.append(f"{name} at {at:.6f}: wanted {wanted}, pixels {seen}, told {told}")
+
+        seeks, steps = [], []
+        for _ in range(arguments.count):
+            at = round(chance.uniform(start, end - 0.1), 3)
+            await go(str(at), at, "seek", seeks)
+        for number in range(arguments.count):
+            if number % 10 == 0:
+                at = round(chance.uniform(start + 1, end - 1), 3)
+                await go(str(at), at, "seek", [])
+            before = await page.run("tributary.state().at")
+            steps.append(await page.run(f"stepBy('{chance.choice(['ArrowLeft', 'ArrowRight'])}', 3000)"))
+            await go(None, await page.run("tributary.state().at"), f"step from {before}", [])
+        problems = page.problems
+    print(f"{len(sources)} sources, seed {arguments.seed}: {len(seeks)} seeks, {len(steps)} steps, {len(failures)} wrong")
+    for name, times in (("seek", seeks), ("step", steps)):
+        print(f"{name}: median {percentile(times, 0.5):.0f} ms, p95 {percentile(times, 0.95):.0f} ms, worst {max(times):.0f} ms")
+    for text in failures[:20] + [f"console: {text}" for text in problems]:
+        print(text)
+    return not failures and not problems
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--page", required=True, help="such as http://127.0.0.1:8080")
+    parser.add_argument("--session", required=True)
+    parser.add_argument("--count", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
+    sys.exit(0 if asyncio.run(check(parser.parse_args())) else 1)
+
+
+if __name__ == "__main__":
+    main()
