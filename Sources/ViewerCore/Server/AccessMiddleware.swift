@@ -23,7 +23,8 @@ struct AccessMiddleware: RouterMiddleware {
         }
         var context = context
         if isBehindProxy, let address = Self.forwarded(request) { context.remoteAddress = address }
-        let isOpen = Self.open.contains(request.uri.path)
+        let path = request.uri.path
+        let isOpen = Self.open.contains(path) || PageAPI.isOpen(path)
         var renewed: String?
         if !isOpen {
             let credentials = Credentials(

@@ -31,6 +31,14 @@ struct ViewerRoutes {
         router.on("metrics", method: .head) { request, context in
             try await metrics.show(request, context).createHeadResponse()
         }
+        let page = PageAPI(threads: site.threads)
+        for path: RouterPath in ["", "live", "sessions", "sessions/:session", "health"] {
+            router.on(path, method: .get, use: page.page)
+            router.on(path, method: .head) { request, context in
+                try await page.page(request, context).createHeadResponse()
+            }
+        }
+        get(router.group("page"), ":file", page.file)
         let account = AccountAPI(access: access.access, logger: site.logger)
         let sessions = SessionsAPI(site: site)
         let media = MediaAPI(site: site)
