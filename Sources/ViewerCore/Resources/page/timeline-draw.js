@@ -9,7 +9,9 @@ import { colour } from './theme.js';
 export const sizes = { axis: 40, lane: 22, between: 5, plot: 44, bottom: 6 };
 
 /** Pictures are drawn one by one where each has so many pixels. */
-const pictureWidth = 4;
+const pictureWidth = 8;
+/** The end that grows, CSS pixels. */
+const growingWidth = 14;
 
 /**
  * @typedef {object} View
@@ -90,8 +92,10 @@ function drawLane(context, view, lane, top) {
     const { scale } = view;
     bar(context, scale, scale.whole.start, scale.whole.end, top, sizes.lane, colour('--lane'));
     for (const part of lane.recorded) {
-        bar(context, scale, part.startSeconds, part.endSeconds, top + 3, sizes.lane - 6,
-            colour(part.isGrowing ? '--growing' : '--recorded'));
+        bar(context, scale, part.startSeconds, part.endSeconds, top + 3, sizes.lane - 6, colour('--recorded'));
+        if (!part.isGrowing) continue;
+        const tail = Math.max(part.startSeconds, part.endSeconds - growingWidth * scale.secondsPerPixel);
+        bar(context, scale, tail, part.endSeconds, top + 3, sizes.lane - 6, colour('--growing'));
     }
     drawPictures(context, view, lane.source, top);
     for (const gap of lane.missing) {
