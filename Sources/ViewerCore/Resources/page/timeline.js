@@ -256,7 +256,8 @@ export class Timeline {
         this.drags.delete(event.pointerId);
         if (!drag || !isClick || Math.abs(this.#x(event) - drag.from) >= clickDistance) return;
         const { start, end } = this.scale.whole;
-        this.seek(Math.max(start, Math.min(end, this.scale.time(this.#x(event)))));
+        const time = Math.round(this.scale.time(this.#x(event)) * 1000) / 1000;
+        this.seek(Math.max(start, Math.min(end, time)));
     }
 
     /** @param {number} x */
