@@ -162,6 +162,7 @@ class PlaybackPage {
             tile.video.ondblclick = () => void enlarge(tile.element);
         }
         this.timeline.setNames(names);
+        tiles.style.setProperty('--timeline', `${this.timeline.height}px`);
         this.controls.setSources(names, player.soundOf);
         this.#setReference(names.includes(player.referenceName) ? player.referenceName : (names[0] ?? ''));
     }
