@@ -9,7 +9,7 @@ import { bytes, counted, duration } from './format.js';
 import { parseTime, PlaybackAddress, sessionOf } from './playback-address.js';
 import { chooseSources, mostSources } from './playback-choice.js';
 import { PlaybackControls, speeds, speedText } from './playback-controls.js';
-import { isGrowing, readCoverage } from './playback-coverage.js';
+import { beginning, isGrowing, readCoverage } from './playback-coverage.js';
 import { PlaybackKeys } from './playback-keys.js';
 import { PlaybackPlayer } from './playback-player.js';
 import { say, setTitle } from './shell.js';
@@ -143,7 +143,7 @@ class PlaybackPage {
         player.markOut = parseTime(query.get('out'), player.zero);
         const at = parseTime(query.get('at'), player.zero);
         if (at !== null) player.clock.seek(player.clamped(at));
-        else if (isFirst) player.clock.seek(player.extent.start);
+        else if (isFirst) player.clock.seek(beginning(player.lanes));
         this.#setSources(this.named ?? known.slice(0, usualSources));
         this.#marksChanged();
     }
