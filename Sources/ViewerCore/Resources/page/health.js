@@ -30,6 +30,7 @@ class HealthPage {
     #values = new Map();
     #sources = element('div', { className: 'sources' });
     #table = element('tbody');
+    #heading = element('h2', {}, 'Sources');
     #timer;
 
     /** @param {HTMLElement} root */
@@ -46,8 +47,8 @@ class HealthPage {
         root.append(element('div', { className: 'column' },
             element('h1', {}, 'Health'),
             this.#list, this.#figures,
-            element('h2', {}, 'Sources, the last hour'),
-            element('p', { className: 'muted' }, 'Kept from when this page was opened; the newest is at the right.'),
+            this.#heading,
+            element('p', { className: 'muted' }, 'An hour is kept, from when the page was opened; the newest is at the right.'),
             this.#sources,
             element('details', {}, element('summary', {}, 'The same as a table'), this.#tableOf()),
             this.#meanings = element('details', {}, element('summary', {}, 'What the alerts mean'),
@@ -129,6 +130,8 @@ class HealthPage {
     /** @param {import('./health-history.js').SiteStatus} status */
     #drawSources(status) {
         const rows = [];
+        const { span } = this.#history;
+        setText(this.#heading, `Sources, the last ${span < 3600 ? `${span / 60} minutes` : 'hour'}`);
         for (const source of status.sources) {
             const own = this.#history.sources.get(source.name);
             if (!own) continue;
@@ -136,7 +139,7 @@ class HealthPage {
             const state = stateOf(source);
             setText(card.state, state);
             card.root.dataset.state = state;
-            for (const plot of card.plots) plot.draw(this.#history.now);
+            for (const plot of card.plots) plot.draw(this.#history.now, span);
             rows.push(rowOf(source, own, state));
         }
         for (const [name, card] of this.#cards) {
