@@ -86,7 +86,7 @@ class PlaybackPage {
                 element('a', { href: '/sessions', className: 'up' }, 'Sessions'), this.title, this.facts,
                 element('div', { className: 'end' }, this.live, this.controls.more)),
             this.tiles, this.controls.element, this.timeline.element,
-            element('div', { className: 'below' }, this.exports.element));
+            element('div', { className: 'below' }, this.exports.element), this.player.sound.audio);
         this.describedAt = NaN;
         this.heldAddress = '';
         /** Segments whose pictures are known. */
@@ -175,11 +175,14 @@ class PlaybackPage {
     #arrange() {
         const count = Math.max(1, this.player.tiles.length);
         const [width, height] = [innerWidth - 28, innerHeight - aroundTiles - this.timeline.height];
-        const widthOf = (/** @type {number} */ columns) =>
-            Math.min(width / columns, ((height / Math.ceil(count / columns) - captionHeight) * 16) / 9);
+        const worth = (/** @type {number} */ columns) => {
+            const rows = Math.ceil(count / columns);
+            // Empty places count a little against it.
+            return Math.min(width / columns, ((height / rows - captionHeight) * 16) / 9) * (count / (rows * columns)) ** 0.2;
+        };
         let columns = Math.ceil(Math.sqrt(count));
         for (let other = 1; other <= count; other += 1) {
-            if (widthOf(other) > widthOf(columns) * 1.05) columns = other;
+            if (worth(other) > worth(columns)) columns = other;
         }
         this.tiles.style.setProperty('--columns', String(columns));
         this.tiles.style.setProperty('--rows', String(Math.ceil(count / columns)));
