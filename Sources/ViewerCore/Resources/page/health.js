@@ -219,6 +219,6 @@ function rowOf(source, own, state) {
         bitRate(source.bitsPerSecond), source.picturesPerSecond.toFixed(1),
         known(source.clockBoundSeconds, shortTime) + (bound ? ` (${shortTime(bound.greatest)})` : ''),
         known(source.spoolBytes, bytes), source.lostSamples.toLocaleString(),
-        source.gaps.map((gap) => `${gap.cause}: ${counted(gap.count, 'gap')}`).join(', ') || 'nothing missing',
+        source.gaps.map((gap) => `${gap.cause.replaceAll('_', ' ')}: ${counted(gap.count, 'gap')}`).join(', ') || 'nothing missing',
     ];
 }
