@@ -229,7 +229,9 @@ export class LiveTile {
         if (this.follower.trouble) return 'unsupported';
         const { status } = this;
         if (!this.isListed && (this.#isGone || !this.#heard)) return this.#heard ? 'ended' : 'waiting';
-        if (status && !status.isConnected) return status.isRecorded ? 'away' : 'ended';
+        // The status comes once a second: what was heard since is newer.
+        const isHeard = !this.#isGone && Date.now() - this.#heard < 1500;
+        if (status && !status.isConnected && !isHeard) return status.isRecorded ? 'away' : 'ended';
         if (status?.isStopped) return 'stopped';
         if (this.#isGone) return 'away';
         if (this.#hasBegun && !this.follower.hasTrack) return 'sound';
