@@ -36,6 +36,8 @@ export class ExportPanel {
         this.place = place;
         /** @type {Map<string, Job>} */
         this.jobs = new Map();
+        /** Those that were cancelled or removed here: events tell of them once more. */
+        this.ended = new Set();
         /** @type {Map<string, { row: HTMLElement, update: (job: Job) => void }>} */
         this.rows = new Map();
         /** What can be exported, as it was listed last. */
@@ -170,7 +172,7 @@ export class ExportPanel {
 
     /** @param {Job} job */
     #take(job) {
-        if (job.session !== this.session) return;
+        if (job.session !== this.session || this.ended.has(job.id)) return;
         const before = this.jobs.get(job.id)?.state;
         this.jobs.set(job.id, job);
         let row = this.rows.get(job.id);
@@ -188,6 +190,7 @@ export class ExportPanel {
     async #end(id) {
         await this.#try(async () => {
             await remove(address`/api/v1/exports/${id}`);
+            this.ended.add(id);
             this.rows.get(id)?.row.remove();
             this.rows.delete(id);
             this.jobs.delete(id);

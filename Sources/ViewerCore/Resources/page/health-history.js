@@ -37,7 +37,8 @@ export class Series {
     put(second, value) {
         // What was skipped is not known; after more than an hour nothing is.
         for (let skipped = Math.max(this.#last + 1, second - capacity + 1); skipped < second; skipped += 1) {
-            this.#values[skipped % capacity] = NaN;
+            // One second alone is the clocks' rounding.
+            this.#values[skipped % capacity] = second - this.#last === 2 ? (value ?? NaN) : NaN;
         }
         this.#values[second % capacity] = value ?? NaN;
         this.#last = second;
@@ -67,6 +68,15 @@ export class Series {
             if (!Number.isNaN(value)) first = value;
         }
         return Number.isNaN(last) ? 0 : last - first;
+    }
+
+    /**
+     * The newest value that is not old.
+     * @param {number} second
+     */
+    newest(second) {
+        for (let ago = 0; ago < 3; ago += 1) if (!Number.isNaN(this.at(second - ago))) return this.at(second - ago);
+        return NaN;
     }
 
     /** Least, mean and greatest of the hour; undefined: nothing is known. */
@@ -122,6 +132,11 @@ export class History {
     /** Whole seconds since the page was opened. */
     get now() {
         return Math.floor((performance.now() - this.#origin) / 1000);
+    }
+
+    /** How much of the hour there is to draw, seconds. */
+    get span() {
+        return [300, 900, 1800].find((span) => span >= this.now) ?? capacity;
     }
 
     /** Starts to listen; it never stops while the page is open. */

@@ -15,6 +15,7 @@ export class Plot {
      * @type {number | null}
      */
     #pointer = null;
+    #span = capacity;
 
     /**
      * @param {string} title
@@ -35,8 +36,12 @@ export class Plot {
         this.canvas.addEventListener('pointerleave', () => { this.#pointer = null; });
     }
 
-    /** @param {number} second The newest. */
-    draw(second) {
+    /**
+     * @param {number} second The newest.
+     * @param {number} span How many seconds are drawn.
+     */
+    draw(second, span) {
+        this.#span = span;
         const width = this.canvas.clientWidth;
         if (!width) return;
         this.#say(second, width);
@@ -73,10 +78,10 @@ export class Plot {
      */
     #say(second, width) {
         if (this.#pointer === null) {
-            const value = this.series.at(second);
+            const value = this.series.newest(second);
             return setText(this.value, Number.isNaN(value) ? '–' : this.format(value));
         }
-        const ago = Math.round((1 - this.#pointer / width) * capacity);
+        const ago = Math.round((1 - this.#pointer / width) * this.#span);
         const value = this.series.at(second - ago);
         setText(this.value, `${clock(new Date(Date.now() - ago * 1000))}  ${Number.isNaN(value) ? '–' : this.format(value)}`);
     }
@@ -88,16 +93,16 @@ export class Plot {
      */
     #columns(second, width) {
         const columns = new Array(width).fill(NaN);
-        for (let ago = 0; ago < capacity; ago += 1) {
+        for (let ago = 0; ago < this.#span; ago += 1) {
             const value = this.series.at(second - ago);
             if (Number.isNaN(value)) continue;
-            const column = Math.min(width - 1, Math.floor((1 - ago / capacity) * width));
+            const column = Math.min(width - 1, Math.floor((1 - ago / this.#span) * width));
             if (!(columns[column] >= value)) columns[column] = value;
         }
         // A wide screen has more columns than seconds.
-        const step = Math.ceil(width / capacity);
+        const step = Math.ceil(width / this.#span);
         for (let column = 1; step > 1 && column < width; column += 1) {
-            if (Number.isNaN(columns[column]) && column % step) columns[column] = columns[column - 1];
+            if (Number.isNaN(columns[column]) && column % (2 * step)) columns[column] = columns[column - 1];
         }
         return columns;
     }

@@ -30,6 +30,7 @@ class HealthPage {
     #values = new Map();
     #sources = element('div', { className: 'sources' });
     #table = element('tbody');
+    #heading = element('h2', {}, 'Sources');
     #timer;
 
     /** @param {HTMLElement} root */
@@ -46,8 +47,8 @@ class HealthPage {
         root.append(element('div', { className: 'column' },
             element('h1', {}, 'Health'),
             this.#list, this.#figures,
-            element('h2', {}, 'Sources, the last hour'),
-            element('p', { className: 'muted' }, 'Kept from when this page was opened; the newest is at the right.'),
+            this.#heading,
+            element('p', { className: 'muted' }, 'An hour is kept, from when the page was opened; the newest is at the right.'),
             this.#sources,
             element('details', {}, element('summary', {}, 'The same as a table'), this.#tableOf()),
             this.#meanings = element('details', {}, element('summary', {}, 'What the alerts mean'),
@@ -115,7 +116,7 @@ class HealthPage {
             element('span', { className: 'text' }, finding.text), ' ',
             button(finding.alert, () => this.#explain(finding.alert), { className: 'plain', title: 'What this alert means' })));
         const well = isNew ? 'Waiting for the collector’s first word…' : 'Everything is well.';
-        this.#list.replaceChildren(...(items.length ? items : [element('li', { className: 'well' }, well)]));
+        this.#list.replaceChildren(...(items.length ? items : [element('li', { className: isNew ? 'muted' : 'well' }, well)]));
     }
 
     /** @param {string} alert */
@@ -129,6 +130,8 @@ class HealthPage {
     /** @param {import('./health-history.js').SiteStatus} status */
     #drawSources(status) {
         const rows = [];
+        const { span } = this.#history;
+        setText(this.#heading, `Sources, the last ${span < 3600 ? `${span / 60} minutes` : 'hour'}`);
         for (const source of status.sources) {
             const own = this.#history.sources.get(source.name);
             if (!own) continue;
@@ -136,7 +139,7 @@ class HealthPage {
             const state = stateOf(source);
             setText(card.state, state);
             card.root.dataset.state = state;
-            for (const plot of card.plots) plot.draw(this.#history.now);
+            for (const plot of card.plots) plot.draw(this.#history.now, span);
             rows.push(rowOf(source, own, state));
         }
         for (const [name, card] of this.#cards) {
@@ -216,6 +219,6 @@ function rowOf(source, own, state) {
         bitRate(source.bitsPerSecond), source.picturesPerSecond.toFixed(1),
         known(source.clockBoundSeconds, shortTime) + (bound ? ` (${shortTime(bound.greatest)})` : ''),
         known(source.spoolBytes, bytes), source.lostSamples.toLocaleString(),
-        source.gaps.map((gap) => `${gap.cause}: ${counted(gap.count, 'gap')}`).join(', ') || 'nothing missing',
+        source.gaps.map((gap) => `${gap.cause.replaceAll('_', ' ')}: ${counted(gap.count, 'gap')}`).join(', ') || 'nothing missing',
     ];
 }

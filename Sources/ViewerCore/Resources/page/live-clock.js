@@ -38,6 +38,8 @@ export class SessionClock {
 const needLife = 6;
 /** No single wait weighs more, seconds: an interruption is not how a source usually is. */
 const heaviest = 0.25;
+/** What was seen for less time says nothing, seconds. */
+const leastSeen = 0.4;
 /** So much of the time what is shown has to be there. */
 const covered = 0.96;
 
@@ -68,6 +70,7 @@ export class NeedEstimate {
     get value() {
         const sorted = [...this.#seen].sort((one, other) => one.need - other.need);
         const whole = sorted.reduce((sum, one) => sum + one.weight, 0);
+        if (whole < leastSeen) return null;
         let sum = 0;
         for (const one of sorted) {
             sum += one.weight;
@@ -81,6 +84,7 @@ export class NeedEstimate {
 const slew = 0.06;
 /** What is a little too long stays: nobody sees it, and everybody sees unrest. Seconds. */
 const slack = 0.02;
+const muchTooLong = 0.1;
 /** A larger difference is jumped over. */
 const jump = 0.8;
 
@@ -105,7 +109,7 @@ export class SmoothDelay {
         if (wanted === null) return;
         if (this.value === null || Math.abs(wanted - this.value) > jump) this.value = wanted;
         else if (wanted > this.value) this.value = Math.min(wanted, this.value + step);
-        else if (wanted < this.value - slack) this.value = Math.max(wanted, this.value - step / 2);
+        else if (wanted < this.value - slack) this.value = Math.max(wanted, this.value - (wanted < this.value - muchTooLong ? step : step / 2));
         if (before !== null && Math.abs(this.value - before) < jump) this.rate = 1 - (this.value - before) / elapsed;
     }
 }

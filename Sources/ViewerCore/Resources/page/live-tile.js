@@ -5,6 +5,7 @@ import { element, setText } from './element.js';
 import { clock, shortTime } from './format.js';
 import { icon } from './icons.js';
 import { Follower } from './live-follower.js';
+import { canPaint, Painter } from './live-painter.js';
 import { MissingNow } from './live-missing.js';
 
 /** Later than this is late: as at `tributary top`. Seconds. */
@@ -75,8 +76,12 @@ export class LiveTile {
     constructor(name, actions) {
         this.name = name;
         this.#now = actions.now;
-        this.video = element('video', { muted: true, playsInline: true, disablePictureInPicture: true, tabIndex: -1, dataset: { source: name }, 'aria-hidden': 'true' });
-        this.follower = new Follower(this.video, 'video', actions.now);
+        const common = { dataset: { source: name }, 'aria-hidden': 'true' };
+        /** @type {HTMLVideoElement | undefined} */
+        this.video = canPaint ? undefined
+            : element('video', { muted: true, playsInline: true, disablePictureInPicture: true, tabIndex: -1, ...common });
+        const canvas = element('canvas', common);
+        this.follower = this.video ? new Follower(this.video, 'video', actions.now) : new Painter(canvas, actions.now);
         this.enlarge = element('button', { type: 'button', className: 'enlarge', 'aria-label': `Enlarge ${name}`, 'aria-pressed': 'false', onclick: () => actions.enlarge(name) });
         this.sound = element('button', { type: 'button', 'aria-pressed': 'false', onclick: () => actions.listen(name) });
         this.showSound(false);
@@ -87,11 +92,11 @@ export class LiveTile {
         this.figures = element('span', { className: 'figures' });
         this.light = element('span', { className: 'light' });
         this.root = element('figure', { className: 'live-tile', role: 'group', 'aria-label': name },
-            this.video, this.enlarge, this.words,
+            this.video ?? canvas, this.enlarge, this.words,
             element('figcaption', {}, this.gap, element('div', { className: 'bar' },
                 element('strong', {}, this.light, name), this.figures)),
             element('div', { className: 'buttons' }, this.sound, menu));
-        this.#watchPictures();
+        if (this.video) this.#watchPictures(this.video);
     }
 
     close() {
@@ -107,15 +112,38 @@ export class LiveTile {
         this.sound.replaceChildren(icon(isHeard ? 'sound' : 'silent'));
     }
 
-    #watchPictures() {
-        if (!('requestVideoFrameCallback' in this.video)) return;
+    /** @param {HTMLVideoElement} video */
+    #watchPictures(video) {
+        if (!('requestVideoFrameCallback' in video)) return;
         const seen = (/** @type {number} */ when, /** @type {{ mediaTime: number, presentedFrames: number }} */ picture) => {
             this.#shown = picture.mediaTime;
-            this.#counts.push({ when, count: picture.presentedFrames });
-            while (this.#counts[0].when < when - counting) this.#counts.shift();
-            this.video.requestVideoFrameCallback(seen);
+            this.#count(when, picture.presentedFrames);
+            video.requestVideoFrameCallback(seen);
         };
-        this.video.requestVideoFrameCallback(seen);
+        video.requestVideoFrameCallback(seen);
+    }
+
+    /**
+     * @param {number} when Milliseconds.
+     * @param {number} count Pictures that were shown until then.
+     */
+    #count(when, count) {
+        if (count === this.#counts[this.#counts.length - 1]?.count) return;
+        this.#counts.push({ when, count });
+        while (this.#counts[0].when < when - counting) this.#counts.shift();
+    }
+
+    /** Shows the picture whose time it is, where the page does that itself; called at each refresh of the screen. */
+    paint() {
+        if (!(this.follower instanceof Painter)) return;
+        this.follower.paint();
+        this.#count(performance.now(), this.follower.painted);
+    }
+
+    /** Stands still. */
+    pause() {
+        this.follower.skipped();
+        this.video?.pause();
     }
 
     /** @param {import('./live-frames.js').Frame} frame */
@@ -153,8 +181,10 @@ export class LiveTile {
 
     /** Session time of the picture that is shown, seconds; null: none is. */
     get at() {
-        if (this.video.readyState < 2) return null;
-        return this.#shown ?? ('requestVideoFrameCallback' in this.video ? null : this.video.currentTime);
+        if (this.follower instanceof Painter) return this.follower.at;
+        if (!this.video || this.video.readyState < 2) return null;
+        const { currentTime } = this.video;
+        return this.#shown ?? ('requestVideoFrameCallback' in this.video ? null : currentTime);
     }
 
     /** Error bound of that time, seconds. */
@@ -180,11 +210,17 @@ export class LiveTile {
      * @returns {{ shown: number, dropped: number, isBehind: boolean } | undefined}
      */
     strain() {
-        const { totalVideoFrames: shown, droppedVideoFrames: dropped } = this.video.getVideoPlaybackQuality();
+        const { shown, dropped } = this.#pictures;
         const before = this.#quality;
         this.#quality = { shown, dropped };
         if (this.state !== 'live' || this.follower.isThrifty || shown < before.shown) return undefined;
         return { shown: shown - before.shown, dropped: dropped - before.dropped, isBehind: this.follower.error < -0.25 };
+    }
+
+    get #pictures() {
+        if (this.follower instanceof Painter) return { shown: this.follower.painted, dropped: this.follower.dropped };
+        const quality = this.video?.getVideoPlaybackQuality();
+        return { shown: quality?.totalVideoFrames ?? 0, dropped: quality?.droppedVideoFrames ?? 0 };
     }
 
     /** One word for what it does. */
@@ -193,7 +229,9 @@ export class LiveTile {
         if (this.follower.trouble) return 'unsupported';
         const { status } = this;
         if (!this.isListed && (this.#isGone || !this.#heard)) return this.#heard ? 'ended' : 'waiting';
-        if (status && !status.isConnected) return status.isRecorded ? 'away' : 'ended';
+        // The status comes once a second: what was heard since is newer.
+        const isHeard = !this.#isGone && Date.now() - this.#heard < 1500;
+        if (status && !status.isConnected && !isHeard) return status.isRecorded ? 'away' : 'ended';
         if (status?.isStopped) return 'stopped';
         if (this.#isGone) return 'away';
         if (this.#hasBegun && !this.follower.hasTrack) return 'sound';

@@ -60,6 +60,7 @@ export class LiveWall {
     #order = [];
     #command;
     #timers;
+    #painting = 0;
     #observer = new ResizeObserver(() => this.layOut());
 
     /**
@@ -70,15 +71,23 @@ export class LiveWall {
         this.#command = command;
         this.#order = order;
         this.#observer.observe(this.root);
+        this.#paint();
         this.#timers = [setInterval(() => this.#step(), stepping), setInterval(() => this.draw(), drawing)];
     }
 
     close() {
         for (const timer of this.#timers) clearInterval(timer);
+        cancelAnimationFrame(this.#painting);
         this.#observer.disconnect();
         this.#sound?.close();
         for (const tile of this.tiles.values()) tile.close();
     }
+
+    /** Paints all tiles at the same refresh of the screen. */
+    #paint = () => {
+        for (const tile of this.tiles.values()) if (!tile.hindrance) tile.paint();
+        this.#painting = requestAnimationFrame(this.#paint);
+    };
 
     /** Session time now, seconds; null: nothing has come yet. */
     now = () => this.#clock.at(performance.now() / 1000);

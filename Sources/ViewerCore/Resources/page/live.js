@@ -141,10 +141,7 @@ class LivePage {
         }
         for (const tile of this.#wall.tiles.values()) {
             tile.hindrance = state === 'open' ? '' : state;
-            if (state !== 'open') {
-                tile.follower.skipped();
-                tile.video.pause();
-            }
+            if (state !== 'open') tile.pause();
         }
         this.#wall.draw();
     }

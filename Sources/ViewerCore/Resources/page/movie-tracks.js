@@ -26,7 +26,7 @@ export function codecsOf(codecs, kind) {
  * @param {number} until
  * @returns {Generator<{ type: string, at: number, body: number, end: number }>}
  */
-function* boxes(view, from, until) {
+export function* boxes(view, from, until) {
     let at = from;
     while (at + 8 <= until) {
         let size = view.getUint32(at);
@@ -54,7 +54,7 @@ function typeAt(view, at) {
  * @param {{ body: number, end: number }} box
  * @param {string} type
  */
-function child(view, box, type) {
+export function child(view, box, type) {
     for (const other of boxes(view, box.body, box.end)) if (other.type === type) return other;
     return undefined;
 }
@@ -68,7 +68,7 @@ function free(view, at) {
 }
 
 /** @param {Uint8Array} bytes */
-const viewOf = (bytes) => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+export const viewOf = (bytes) => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
 /**
  * Keeps the tracks of one kind in an initialization section, in place.

@@ -3,6 +3,9 @@
 
 import { address, get } from './api.js';
 
+/** Sources that begin within so many seconds begin together. */
+const together = 2;
+
 /**
  * @typedef {object} Missing
  * @property {string} cause
@@ -66,6 +69,17 @@ export function nextGap(lanes, time, direction) {
         }
     }
     return best;
+}
+
+/**
+ * Where playing begins: when all sources that begin together have begun.
+ * @param {Lane[]} lanes
+ */
+export function beginning(lanes) {
+    const { start } = extent(lanes);
+    const starts = lanes.map(({ recorded }) => recorded[0]?.startSeconds ?? start).filter((time) => time < start + together);
+    // A source's first picture may come after its first sound.
+    return Math.ceil((Math.max(start, ...starts) + 0.05) * 10) / 10;
 }
 
 /** @param {Lane[]} lanes */

@@ -19,9 +19,10 @@ export const playable = { least: 0.0625, most: 16 };
  * @param {HTMLMediaElement} element
  * @param {number} time Where it should be, on its own timeline.
  * @param {number} rate How fast the clock goes, above 0.
+ * @param {number} [tolerance] An error that is left as it is, seconds at normal speed.
  * @returns {boolean} It had to jump.
  */
-export function follow(element, time, rate) {
+export function follow(element, time, rate, tolerance = still) {
     // To play on at its end would begin at 0 again.
     if (element.seeking || (element.ended && time > element.currentTime - far)) return false;
     const speed = Math.max(1, rate);
@@ -32,7 +33,7 @@ export function follow(element, time, rate) {
         element.currentTime = time + jumpSeconds * rate;
         jumped = !start;
     }
-    const correction = Math.abs(error) <= still * speed || jumped
+    const correction = Math.abs(error) <= tolerance * speed || jumped
         ? 0 : Math.max(-strongest, Math.min(strongest, (error / speed) * steepness));
     const wanted = Math.max(playable.least, Math.min(playable.most, rate * (1 + correction)));
     if (Math.abs(element.playbackRate - wanted) > 0.002 * rate) element.playbackRate = wanted;

@@ -24,6 +24,16 @@ const stepPatience = 4000;
 const nearEnd = 30;
 const growing = 2;
 
+/**
+ * A moment of a sample, to a millisecond where it is long enough. Not its very beginning: of a file whose times were computed again, a
+ * fragment's later samples are some microseconds off.
+ * @param {import('./playback-samples.js').Sample} sample
+ */
+function within(sample) {
+    if (sample.end - sample.start < 0.004) return sample.start;
+    return Math.ceil((sample.start + 0.0005) * 1000) / 1000;
+}
+
 export class PlaybackPlayer {
     /**
      * @param {string} session
@@ -200,7 +210,7 @@ export class PlaybackPlayer {
         const until = performance.now() + stepPatience;
         while (!this.isClosed) {
             const next = tile.media.samples.beside(this.clock.now, direction);
-            if (next) return this.seek(next.start);
+            if (next) return this.seek(within(next));
             if (next === null || performance.now() > until) return;
             await new Promise((resolve) => this.sleepers.add(() => resolve(undefined)));
         }

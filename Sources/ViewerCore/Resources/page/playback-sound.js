@@ -6,10 +6,13 @@ import { TrackMedia } from './playback-media.js';
 
 /** Faster or slower than this it says nothing. */
 const audible = { least: 0.5, most: 2 };
+/** Less than lips show, and every correction is to be heard; seconds. */
+const tolerance = 0.05;
 
 export class PlaybackSound {
     constructor() {
         this.audio = document.createElement('audio');
+        this.audio.hidden = true;
         /** @type {TrackMedia | undefined} */
         this.media = undefined;
         this.base = 0;
@@ -40,7 +43,7 @@ export class PlaybackSound {
         }
         media.want(time, rate);
         const sample = media.samples.at(time);
-        if (sample && time < sample.end + 0.1 && media.has(sample)) follow(audio, time - this.base, rate);
+        if (sample && time < sample.end + 0.1 && media.has(sample)) follow(audio, time - this.base, rate, tolerance);
         else if (!audio.paused) audio.pause();
     }
 

@@ -9,7 +9,7 @@ import { bytes, counted, duration } from './format.js';
 import { parseTime, PlaybackAddress, sessionOf } from './playback-address.js';
 import { chooseSources, mostSources } from './playback-choice.js';
 import { PlaybackControls, speeds, speedText } from './playback-controls.js';
-import { isGrowing, readCoverage } from './playback-coverage.js';
+import { beginning, isGrowing, readCoverage } from './playback-coverage.js';
 import { PlaybackKeys } from './playback-keys.js';
 import { PlaybackPlayer } from './playback-player.js';
 import { say, setTitle } from './shell.js';
@@ -20,6 +20,9 @@ import { gapWords } from './timeline-hover.js';
 const usualSources = 9;
 /** While it records, coverage is asked for so often, milliseconds. */
 const period = 3000;
+/** Heights of what is above and below the pictures, without the timeline, and of a picture's line; CSS pixels. */
+const aroundTiles = 180;
+const captionHeight = 36;
 /** Jumps by shift and arrow, seconds. */
 const jump = 5;
 
@@ -83,7 +86,7 @@ class PlaybackPage {
                 element('a', { href: '/sessions', className: 'up' }, 'Sessions'), this.title, this.facts,
                 element('div', { className: 'end' }, this.live, this.controls.more)),
             this.tiles, this.controls.element, this.timeline.element,
-            element('div', { className: 'below' }, this.exports.element));
+            element('div', { className: 'below' }, this.exports.element), this.player.sound.audio);
         this.describedAt = NaN;
         this.heldAddress = '';
         /** Segments whose pictures are known. */
@@ -94,6 +97,8 @@ class PlaybackPage {
         this.timeline.samples = (name) => this.player.indices.has(name)
             ? this.player.tiles.find((tile) => tile.name === name)?.media.samples : undefined;
         this.player.changed = () => this.#show();
+        this.arranging = new ResizeObserver(() => this.#arrange());
+        this.arranging.observe(document.documentElement);
         this.describing = setInterval(() => this.#describe(), 500);
         this.growing = setInterval(() => void this.#grow(), period);
         this.stopListening = ['sessionChanged', 'sessionEnded'].map((name) => listen(name, (event) => {
@@ -103,6 +108,7 @@ class PlaybackPage {
     }
 
     close() {
+        this.arranging.disconnect();
         clearInterval(this.describing);
         clearInterval(this.growing);
         for (const stop of this.stopListening) stop();
@@ -143,7 +149,7 @@ class PlaybackPage {
         player.markOut = parseTime(query.get('out'), player.zero);
         const at = parseTime(query.get('at'), player.zero);
         if (at !== null) player.clock.seek(player.clamped(at));
-        else if (isFirst) player.clock.seek(player.extent.start);
+        else if (isFirst) player.clock.seek(beginning(player.lanes));
         this.#setSources(this.named ?? known.slice(0, usualSources));
         this.#marksChanged();
     }
@@ -152,9 +158,6 @@ class PlaybackPage {
     #setSources(names) {
         const { player, tiles } = this;
         player.setSources(names);
-        const columns = Math.ceil(Math.sqrt(names.length));
-        tiles.style.setProperty('--columns', String(columns));
-        tiles.style.setProperty('--rows', String(Math.ceil(names.length / Math.max(1, columns))));
         tiles.dataset.count = String(names.length);
         tiles.replaceChildren(...player.tiles.map((tile) => tile.element));
         for (const tile of player.tiles) {
@@ -162,8 +165,27 @@ class PlaybackPage {
             tile.video.ondblclick = () => void enlarge(tile.element);
         }
         this.timeline.setNames(names);
+        this.#arrange();
+        tiles.style.setProperty('--timeline', `${this.timeline.height}px`);
         this.controls.setSources(names, player.soundOf);
         this.#setReference(names.includes(player.referenceName) ? player.referenceName : (names[0] ?? ''));
+    }
+
+    /** As many columns as make the pictures largest. */
+    #arrange() {
+        const count = Math.max(1, this.player.tiles.length);
+        const [width, height] = [innerWidth - 28, innerHeight - aroundTiles - this.timeline.height];
+        const worth = (/** @type {number} */ columns) => {
+            const rows = Math.ceil(count / columns);
+            // Empty places count a little against it.
+            return Math.min(width / columns, ((height / rows - captionHeight) * 16) / 9) * (count / (rows * columns)) ** 0.2;
+        };
+        let columns = Math.ceil(Math.sqrt(count));
+        for (let other = 1; other <= count; other += 1) {
+            if (worth(other) > worth(columns)) columns = other;
+        }
+        this.tiles.style.setProperty('--columns', String(columns));
+        this.tiles.style.setProperty('--rows', String(Math.ceil(count / columns)));
     }
 
     /** @param {string} name */

@@ -3,7 +3,7 @@
 
 import { address } from './api.js';
 import { button, element, setText } from './element.js';
-import { bytes, clock, counted, duration, timeElement } from './format.js';
+import { bytes, clock, counted, duration, timeElement, utc } from './format.js';
 import { zeroOf } from './sessions-list.js';
 
 /** Sources with a small picture, and its width. */
@@ -30,6 +30,7 @@ export function sessionItem(listing, wanted, reader, acts) {
     const at = wanted && zero && wanted > zero ? (wanted.getTime() - zero.getTime()) / 1000 : null;
     const href = at === null ? path : `${path}?at=${at.toFixed(3)}`;
     const title = listing.name || (zero ? `Session of ${clock(zero)}` : listing.session);
+    const link = element('a', { href, title: zero ? utc(zero) : '' }, title);
     const length = element('span', {}, '…');
     const missing = element('span', {}, '…');
     const shown = listing.sources.slice(0, pictures);
@@ -38,12 +39,12 @@ export function sessionItem(listing, wanted, reader, acts) {
     const item = element('article', { className: 'session', dataset: { session: listing.session } },
         strip,
         element('div', { className: 'about' },
-            element('h3', {}, element('a', { href }, title),
+            element('h3', {}, link,
                 isRecording && element('span', { className: 'badge live' }, 'Recording now'),
                 !isRecording && listing.state !== 'finished' && element('span', { className: 'badge' }, 'Not ended in order'),
                 listing.isProtected && element('span', { className: 'badge' }, 'Protected')),
             element('p', { className: 'facts' },
-                zero && timeElement(zero, clock), ' · ', length, ' · ', counted(listing.sources.length, 'source'), ' · ', bytes(listing.sizeBytes),
+                zero && listing.name ? timeElement(zero, clock) : null, zero && listing.name ? ' · ' : null, length, ' · ', counted(listing.sources.length, 'source'), ' · ', bytes(listing.sizeBytes),
                 ' · ', missing),
             listing.tags.length > 0 && element('ul', { className: 'tags', 'aria-label': 'Tags' },
                 ...listing.tags.map((tag) => element('li', {}, element('a', { href: `/sessions?text=${encodeURIComponent(tag)}` }, tag)))),

@@ -32,7 +32,7 @@ export async function showHeader() {
     const choice = element('select', { 'aria-label': 'Colours', onchange: () => {
         setTheme(/** @type {import('./theme.js').Theme} */ (choice.value));
     } });
-    for (const [value, text] of [['system', 'System colours'], ['light', 'Light'], ['dark', 'Dark']]) {
+    for (const [value, text] of [['system', 'System'], ['light', 'Light'], ['dark', 'Dark']]) {
         choice.append(element('option', { value, selected: value === theme() }, text));
     }
     const header = /** @type {HTMLElement} */ (document.getElementById('header'));

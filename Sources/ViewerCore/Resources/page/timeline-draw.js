@@ -6,10 +6,15 @@ import { clock, clockMinutes, sessionTime } from './format.js';
 import { colour } from './theme.js';
 
 /** Heights, CSS pixels. */
-export const sizes = { axis: 40, lane: 22, between: 5, plot: 44, bottom: 6 };
+const sizes = { axis: 40, lane: 22, between: 5, plot: 44, bottom: 6 };
+/** Lanes are lower when there are more than so many. */
+const manyLanes = 6;
+const lowLane = { lane: 13, between: 2 };
 
 /** Pictures are drawn one by one where each has so many pixels. */
-const pictureWidth = 4;
+const pictureWidth = 8;
+/** The end that grows, CSS pixels. */
+const growingWidth = 14;
 
 /**
  * @typedef {object} View
@@ -25,10 +30,22 @@ const pictureWidth = 4;
  */
 
 /** @param {number} lanes */
-export const heightOf = (lanes) => sizes.axis + lanes * (sizes.lane + sizes.between) + sizes.plot + sizes.bottom;
+export const laneSizes = (lanes) => (lanes > manyLanes ? lowLane : sizes);
 
-/** @param {number} index */
-export const laneTop = (index) => sizes.axis + sizes.between + index * (sizes.lane + sizes.between);
+/** @param {number} lanes */
+export function heightOf(lanes) {
+    const { lane, between } = laneSizes(lanes);
+    return sizes.axis + lanes * (lane + between) + sizes.plot + sizes.bottom;
+}
+
+/**
+ * @param {number} index
+ * @param {number} lanes
+ */
+export function laneTop(index, lanes) {
+    const { lane, between } = laneSizes(lanes);
+    return sizes.axis + between + index * (lane + between);
+}
 
 /**
  * @param {CanvasRenderingContext2D} context Scaled to CSS pixels.
@@ -44,8 +61,9 @@ export function draw(context, view, width, height) {
     context.rect(scale.left, 0, scale.width, height);
     context.clip();
     drawAxes(context, view, height);
-    view.lanes.forEach((lane, index) => drawLane(context, view, lane, laneTop(index)));
-    drawBounds(context, view, laneTop(view.lanes.length) + 4);
+    const count = view.lanes.length;
+    view.lanes.forEach((lane, index) => drawLane(context, view, lane, laneTop(index, count), laneSizes(count).lane));
+    drawBounds(context, view, laneTop(count, count) + 4);
     drawRange(context, view, height);
     context.restore();
     drawNames(context, view);
@@ -85,20 +103,24 @@ function drawAxes(context, view, height) {
  * @param {View} view
  * @param {import('./playback-coverage.js').Lane} lane
  * @param {number} top
+ * @param {number} height
  */
-function drawLane(context, view, lane, top) {
+function drawLane(context, view, lane, top, height) {
     const { scale } = view;
-    bar(context, scale, scale.whole.start, scale.whole.end, top, sizes.lane, colour('--lane'));
+    const inset = Math.round(height / 7);
+    bar(context, scale, scale.whole.start, scale.whole.end, top, height, colour('--lane'));
     for (const part of lane.recorded) {
-        bar(context, scale, part.startSeconds, part.endSeconds, top + 3, sizes.lane - 6,
-            colour(part.isGrowing ? '--growing' : '--recorded'));
+        bar(context, scale, part.startSeconds, part.endSeconds, top + inset, height - 2 * inset, colour('--recorded'));
+        if (!part.isGrowing) continue;
+        const tail = Math.max(part.startSeconds, part.endSeconds - growingWidth * scale.secondsPerPixel);
+        bar(context, scale, tail, part.endSeconds, top + inset, height - 2 * inset, colour('--growing'));
     }
-    drawPictures(context, view, lane.source, top);
+    drawPictures(context, view, lane.source, top + inset, height - 2 * inset);
     for (const gap of lane.missing) {
         // Sound alone: the lower third. Pictures: all of it.
         const isSound = gap.track === 'audio';
-        bar(context, scale, gap.startSeconds, gap.endSeconds, isSound ? top + sizes.lane * 0.66 : top,
-            isSound ? sizes.lane * 0.34 : sizes.lane, causeColour(gap.cause));
+        bar(context, scale, gap.startSeconds, gap.endSeconds, isSound ? top + height * 0.66 : top,
+            isSound ? height * 0.34 : height, causeColour(gap.cause));
     }
 }
 
@@ -108,8 +130,9 @@ function drawLane(context, view, lane, top) {
  * @param {View} view
  * @param {string} source
  * @param {number} top
+ * @param {number} height
  */
-function drawPictures(context, view, source, top) {
+function drawPictures(context, view, source, top, height) {
     const { scale } = view;
     if (scale.secondsPerPixel * pictureWidth > 0.1) return;
     const table = view.samples(source);
@@ -121,7 +144,7 @@ function drawPictures(context, view, source, top) {
         for (const start of starts) {
             if (start < scale.start || start > scale.end) continue;
             const x = Math.round(scale.x(start)) + 0.5;
-            line(context, x, top + 3, x, top + sizes.lane - 3, colour('--surface'));
+            line(context, x, top, x, top + height, colour('--surface'));
         }
     }
 }
@@ -192,14 +215,16 @@ function drawNames(context, view) {
     const room = scale.left - 10;
     context.textAlign = 'left';
     context.textBaseline = 'middle';
+    const count = view.lanes.length;
+    const { lane } = laneSizes(count);
     view.lanes.forEach(({ source }, index) => {
-        context.font = font(13, source === view.reference ? 650 : 400);
+        context.font = font(Math.min(13, lane - 1), source === view.reference ? 650 : 400);
         context.fillStyle = colour('--text');
-        context.fillText(fitted(context, source, room), 2, laneTop(index) + sizes.lane / 2);
+        context.fillText(fitted(context, source, room), 2, laneTop(index, count) + lane / 2);
     });
     context.font = font(11);
     context.fillStyle = colour('--muted');
-    const top = laneTop(view.lanes.length) + 4;
+    const top = laneTop(count, count) + 4;
     context.fillText(fitted(context, '± 1 s', room), 2, top + 5);
     context.fillText(fitted(context, '± 0.1 ms', room), 2, top + sizes.plot - 15);
     context.fillText(fitted(context, 'session', room), 2, 10);

@@ -4,7 +4,7 @@
 import { element } from './element.js';
 import { clock, sessionTime } from './format.js';
 import { extent, readCoverage } from './playback-coverage.js';
-import { draw, heightOf, laneTop, sizes } from './timeline-draw.js';
+import { draw, heightOf, laneSizes, laneTop } from './timeline-draw.js';
 import { gapWords, TimelineHover } from './timeline-hover.js';
 import { TimelineScale } from './timeline-scale.js';
 
@@ -46,6 +46,7 @@ export class Timeline {
         this.pointerY = 0;
         /** @type {Map<number, { x: number, start: number, from: number }>} */
         this.drags = new Map();
+        this.height = 0;
         this.isDirty = true;
         this.frame = 0;
         this.canvas = element('canvas');
@@ -72,7 +73,8 @@ export class Timeline {
     /** @param {string[]} names Sources with a lane, in their order. */
     setNames(names) {
         this.names = names;
-        this.slider.style.height = `${heightOf(names.length)}px`;
+        this.height = heightOf(names.length);
+        this.slider.style.height = `${this.height}px`;
         this.redraw();
     }
 
@@ -256,7 +258,8 @@ export class Timeline {
         this.drags.delete(event.pointerId);
         if (!drag || !isClick || Math.abs(this.#x(event) - drag.from) >= clickDistance) return;
         const { start, end } = this.scale.whole;
-        this.seek(Math.max(start, Math.min(end, this.scale.time(this.#x(event)))));
+        const time = Math.round(this.scale.time(this.#x(event)) * 1000) / 1000;
+        this.seek(Math.max(start, Math.min(end, time)));
     }
 
     /** @param {number} x */
@@ -265,7 +268,8 @@ export class Timeline {
         const time = scale.time(x);
         if (x < scale.left || time < scale.whole.start || time > scale.whole.end) return this.hover.hide();
         const lanes = this.shownLanes;
-        const index = Math.floor((this.pointerY - laneTop(0)) / (sizes.lane + sizes.between));
+        const { lane: height, between } = laneSizes(lanes.length);
+        const index = Math.floor((this.pointerY - laneTop(0, lanes.length)) / (height + between));
         const lane = lanes[index] ?? lanes.find(({ source }) => source === this.reference) ?? lanes[0];
         this.hover.show(x, time, scale.secondsPerPixel * 3, lane, this.slider.clientWidth);
     }

@@ -1,0 +1,218 @@
+// @ts-check
+// The pictures of a source, live, decoded by us (WebCodecs) and painted when their time has come.
+//
+// A `<video>` of Chromium shows pictures in a rhythm of the screen's, up to half a picture too early or too late, so that two in step are up to a
+// whole picture apart for minutes (measured). Here every tile is painted at the same refresh with the picture of the same instant. WebCodecs
+// exists in secure contexts only; elsewhere live-follower.js does it.
+
+import { NeedEstimate } from './live-clock.js';
+import { latest } from './live-follower.js';
+import { pictures, pictureTrack } from './live-samples.js';
+import { codecsOf, keepTracks } from './movie-tracks.js';
+
+/** So much before its time a picture is decoded, seconds: decoded pictures are large. */
+const ahead = 0.3;
+/** As many wait for the decoder, and in it. */
+const mostWaiting = 2000;
+const mostDecoding = 12;
+/** Decoded pictures that wait for their time. */
+const mostDecoded = 30;
+/** Between decoding and painting, seconds; more after each time that a picture came too late. */
+const shortestMargin = 0.02;
+const longestMargin = 0.3;
+/** After a failure it begins anew, not more often than that. Seconds. */
+const pause = 2;
+
+/** Whether this browser can. */
+export const canPaint = 'VideoDecoder' in window && isSecureContext;
+
+export class Painter {
+    /** @type {VideoDecoder | undefined} */
+    #decoder;
+    /** @type {import('./live-samples.js').PictureTrack | undefined} */
+    #track;
+    #codec = '';
+    #session = '';
+    /** @type {import('./live-samples.js').Picture[]} */
+    #waiting = [];
+    /**
+     * Decoded, the oldest first.
+     * @type {VideoFrame[]}
+     */
+    #decoded = [];
+    #needsKeyframe = true;
+    #need = new NeedEstimate();
+    #margin = shortestMargin + 0.02;
+    #failedAt = -Infinity;
+    /** What is to be shown: at which session time when, and how fast it goes on. */
+    #target = { time: -Infinity, when: 0, rate: 1 };
+    #now;
+    #context;
+    trouble = '';
+    hasTrack = false;
+    isThrifty = false;
+    /** How far the picture is from where it should be, seconds. */
+    error = 0;
+    /**
+     * Session time of the picture that is shown.
+     * @type {number | null}
+     */
+    at = null;
+    /**
+     * End of what has been decoded, session time.
+     * @type {number | null}
+     */
+    end = null;
+    /** Pictures that were shown, and that were not because they came too late. */
+    painted = 0;
+    dropped = 0;
+
+    /**
+     * @param {HTMLCanvasElement} canvas
+     * @param {() => number | null} now Session time.
+     */
+    constructor(canvas, now) {
+        this.canvas = canvas;
+        this.#now = now;
+        this.#context = canvas.getContext('2d', { alpha: false });
+    }
+
+    close() {
+        if (this.#decoder && this.#decoder.state !== 'closed') this.#decoder.close();
+        this.#decoder = undefined;
+        for (const frame of this.#decoded) frame.close();
+        this.#decoded = [];
+        this.#waiting = [];
+    }
+
+    /**
+     * The source begins, or its format changes.
+     * @param {import('./live-frames.js').FrameHeader} header
+     * @param {Uint8Array} body Is changed.
+     */
+    begin(header, body) {
+        if (header.session !== this.#session) [this.at, this.end] = [null, null];
+        this.#session = header.session ?? '';
+        this.close();
+        this.hasTrack = keepTracks(body, 'video').size > 0;
+        this.#track = pictureTrack(body);
+        this.#codec = codecsOf(header.codecs ?? '', 'video');
+        this.trouble = '';
+        this.#needsKeyframe = true;
+        if (this.hasTrack) this.#open();
+    }
+
+    #open() {
+        const decoder = new VideoDecoder({
+            output: (frame) => (decoder === this.#decoder ? this.#take(frame) : frame.close()),
+            error: (error) => {
+                if (decoder !== this.#decoder) return;
+                console.warn(`pictures of a live source begin anew: ${error.message}`);
+                if (error.name === 'NotSupportedError') this.trouble = `This browser cannot decode ${this.#codec}.`;
+                this.close();
+                this.#failedAt = performance.now() / 1000;
+            },
+        });
+        this.#decoder = decoder;
+        this.#needsKeyframe = true;
+        decoder.configure({ codec: this.#codec, description: this.#track?.description, optimizeForLatency: true });
+    }
+
+    /**
+     * @param {import('./live-frames.js').FrameHeader} header
+     * @param {Uint8Array} body
+     */
+    take(header, body) {
+        if (!this.hasTrack || !this.#track || this.trouble) return;
+        if (!this.#decoder && header.isKeyframe && performance.now() / 1000 > this.#failedAt + pause) this.#open();
+        for (const picture of pictures(body, this.#track)) {
+            if (this.isThrifty ? !picture.isKeyframe : this.#needsKeyframe && !picture.isKeyframe) continue;
+            this.#needsKeyframe = this.isThrifty;
+            this.#waiting.push(picture);
+        }
+        if (this.#waiting.length > mostWaiting) this.skipped();
+        this.#pump();
+    }
+
+    /** Something is missing: what comes next begins with a keyframe. */
+    skipped() {
+        this.#needsKeyframe = true;
+    }
+
+    /** Decodes what is to be shown soon. */
+    #pump() {
+        const target = this.#targetNow();
+        // Of a backlog, only what comes after the last keyframe before its time will be seen.
+        let start = this.#waiting.length - 1;
+        while (start > 0 && !(this.#waiting[start].isKeyframe && this.#waiting[start].time <= target)) start -= 1;
+        if (start > 0) this.dropped += this.#waiting.splice(0, start).length;
+        while (this.#decoder && this.#waiting.length && this.#decoder.decodeQueueSize < mostDecoding
+            && (this.#waiting[0].time < target + ahead || this.at === null) && this.#decoded.length < mostDecoded) {
+            const picture = /** @type {import('./live-samples.js').Picture} */ (this.#waiting.shift());
+            this.#decoder.decode(new EncodedVideoChunk({
+                type: picture.isKeyframe ? 'key' : 'delta',
+                timestamp: Math.round(picture.time * 1e6),
+                duration: Math.round(picture.duration * 1e6),
+                data: picture.bytes,
+            }));
+        }
+    }
+
+    /** @param {VideoFrame} frame */
+    #take(frame) {
+        const [time, now] = [frame.timestamp / 1e6, this.#now()];
+        if (now !== null && this.end !== null && time > this.end - 0.5 && !this.isThrifty) {
+            this.#need.observe(now - this.end, performance.now() / 1000, latest);
+        }
+        if (this.end === null || time > this.end || time < this.end - 5) this.end = time + (frame.duration ?? 0) / 1e6;
+        let place = this.#decoded.length;
+        while (place > 0 && this.#decoded[place - 1].timestamp > frame.timestamp) place -= 1;
+        this.#decoded.splice(place, 0, frame);
+        if (this.at === null) this.paint();
+    }
+
+    /** The delay with which it can be shown, seconds; null: not known. */
+    get need() {
+        const need = this.#need.value;
+        return need === null ? null : need + this.#margin;
+    }
+
+    /**
+     * Says what is to be shown.
+     * @param {number} time Session time.
+     * @param {number} rate At which it goes on.
+     */
+    step(time, rate) {
+        this.#target = { time, when: performance.now(), rate };
+        this.#margin = Math.max(shortestMargin, this.#margin - 0.001);
+        this.#pump();
+    }
+
+    #targetNow() {
+        const { time, when, rate } = this.#target;
+        return time + ((performance.now() - when) / 1000) * rate;
+    }
+
+    /** Paints the picture whose time it is, if it is another one; called at each refresh of the screen. */
+    paint() {
+        const target = this.#targetNow();
+        let index = this.#decoded.length - 1;
+        while (index >= 0 && this.#decoded[index].timestamp / 1e6 > target) index -= 1;
+        // The first one stands until its time has come.
+        if (index < 0 && this.at === null && this.#decoded.length) index = 0;
+        if (index < 0) return;
+        const gone = this.#decoded.splice(0, index + 1);
+        const frame = /** @type {VideoFrame} */ (gone.pop());
+        for (const other of gone) other.close();
+        this.dropped += gone.length;
+        this.painted += 1;
+        const { displayWidth: width, displayHeight: height } = frame;
+        if (this.canvas.width !== width || this.canvas.height !== height) Object.assign(this.canvas, { width, height });
+        this.#context?.drawImage(frame, 0, 0, width, height);
+        this.at = frame.timestamp / 1e6;
+        // A refresh and the length of the picture are no lateness.
+        this.error = Math.min(0, this.at + (frame.duration ?? 0) / 1e6 - target);
+        if (this.error < 0 && this.error > -0.5) this.#margin = Math.min(longestMargin, this.#margin + 0.01);
+        frame.close();
+    }
+}
