@@ -88,7 +88,7 @@ let pageFiles = [
     "live-follower.js",
     "live-frames.js",
     "live-grid.js",
-    "live-missing.js",
+    "live-missing.js", "live-painter.js", "live-samples.js",
     "live-sound.js",
     "live-thrift.js",
     "live-tile.js",

@@ -86,6 +86,8 @@ struct PageFile: Sendable {
         "live-frames.js": PageFile(PackageResources.live_frames_js, .script),
         "live-grid.js": PageFile(PackageResources.live_grid_js, .script),
         "live-missing.js": PageFile(PackageResources.live_missing_js, .script),
+        "live-painter.js": PageFile(PackageResources.live_painter_js, .script),
+        "live-samples.js": PageFile(PackageResources.live_samples_js, .script),
         "live-sound.js": PageFile(PackageResources.live_sound_js, .script),
         "live-thrift.js": PageFile(PackageResources.live_thrift_js, .script),
         "live-tile.js": PageFile(PackageResources.live_tile_js, .script),
