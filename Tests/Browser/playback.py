@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Checks that playback shows the picture that the index says: random seeks, and steps in both directions.
 
 The recording has to be one of test patterns (`tributary-agent --video test`): their time codes are read back from the tiles' pixels.
@@ -14,37 +14,9 @@ import sys
 import urllib.request
 
 from chromium import Chromium
+from pixels import READER, percentile
 
-# Reads the time code of the test pattern (Sources/Devices/TimeCode.swift) out of every tile: nanoseconds, or null.
-READER = """
-window.look = () => {
-    const codes = {};
-    window.lookCanvas ??= document.createElement('canvas');
-    const context = window.lookCanvas.getContext('2d', { willReadFrequently: true });
-    for (const tile of document.querySelectorAll('[data-source]')) {
-        const width = tile.videoWidth ?? tile.width, height = tile.videoHeight ?? tile.height;
-        codes[tile.dataset.source] = null;
-        if (!width || !height) continue;
-        const band = Math.floor(height / 8);
-        if (window.lookCanvas.width !== width) window.lookCanvas.width = width;
-        if (window.lookCanvas.height !== band) window.lookCanvas.height = band;
-        context.drawImage(tile, 0, 0, width, band, 0, 0, width, band);
-        const pixels = context.getImageData(0, 0, width, band).data;
-        const bytes = new Array(10).fill(0);
-        for (let bit = 0; bit < 80; bit += 1) {
-            const x = Math.floor(((bit % 40) + 0.5) * width / 40), y = Math.floor((Math.floor(bit / 40) + 0.5) * band / 2);
-            if (pixels[(y * width + x) * 4 + 1] >= 128) bytes[bit >> 3] |= 0x80 >> (bit % 8);
-        }
-        let sum = 0, time = 0n;
-        for (const byte of bytes.slice(1, 9)) {
-            time = time << 8n | BigInt(byte);
-            sum ^= byte;
-            for (let i = 0; i < 8; i += 1) sum = sum & 0x80 ? (sum << 1 ^ 7) & 255 : sum << 1 & 255;
-        }
-        if (bytes[0] === 0xaa && sum === bytes[9]) codes[tile.dataset.source] = Number(time) / 1e9;
-    }
-    return codes;
-};
+STEPS = """
 // Presses a key, and waits until the first tile shows another picture.
 window.stepBy = (key, patience) => new Promise((resolve) => {
     const [name] = Object.keys(look()), before = look()[name], began = performance.now();
@@ -76,11 +48,6 @@ window.goTo = (text, wanted, told, patience) => new Promise((resolve) => {
 """
 
 
-def percentile(values, part):
-    values = sorted(values)
-    return values[min(len(values) - 1, int(len(values) * part))] if values else float("nan")
-
-
 class Archive:
     def __init__(self, page, session):
         self.root = f"{page}/api/v1/sessions/{session}"
@@ -109,7 +76,7 @@ async def check(arguments):
         await page.open(f"{arguments.page}/sessions/{arguments.session}?at={start + 0.5:.3f}")
         await page.until("window.tributary && Object.values(tributary.state().sources).length > 0"
             " && Object.values(tributary.state().sources).every((one) => one.at !== null)", 20)
-        await page.run(READER)
+        await page.run(READER + STEPS)
         await page.until("Object.values(look()).every((code) => code !== null)")
         # The pattern's clock is the box's: where session time 0 is on it, from the picture that is shown.
         zeros = await page.run("(() => { const s = tributary.state().sources; return Object.fromEntries(Object.entries(look())"

@@ -1,0 +1,76 @@
+#!/usr/bin/python3
+"""Measures the wall of live sources from its pixels: how far tiles are apart, and how long a picture takes to the screen.
+
+The sources have to be test patterns on this machine (`tributary-agent --video test`): their time codes are of its monotonic clock.
+
+    Tests/Browser/wall.py --page http://127.0.0.1:8080 --seconds 60
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+import time
+
+from chromium import Chromium
+from pixels import READER, percentile
+
+# Looks at all tiles at once, again and again: [now, {source: when its picture was captured}], seconds of the monotonic clock.
+LOOKS = """
+window.looks = async (offset, milliseconds) => {
+    const found = [], end = performance.now() + milliseconds;
+    while (performance.now() < end) {
+        await new Promise((resolve) => setTimeout(resolve, 15 + Math.random() * 20));
+        found.push([Date.now() / 1000 - offset, look()]);
+    }
+    return found;
+};
+"""
+# A rate of the sources, for "one picture": as the test gives it to its agents.
+RATE = 15
+
+
+async def measure(page, name, seconds):
+    offset = time.time() - time.clock_gettime(time.CLOCK_MONOTONIC)
+    looks = await page.run(f"looks({offset}, {seconds * 1000})")
+    whole = [(now, codes) for now, codes in looks if codes and all(code is not None for code in codes.values())]
+    if not whole:
+        raise RuntimeError(f"{name}: no picture was seen")
+    skews = [max(codes.values()) - min(codes.values()) for _, codes in whole]
+    lags = [now - code for now, codes in whole for code in codes.values()]
+    within = sum(skew <= 1 / RATE + 0.001 for skew in skews) / len(looks)
+    print(f"{name}: {len(looks)} looks, {within:.1%} within one picture, apart p50 {percentile(skews, 0.5) * 1e3:.0f} ms, "
+        f"p99 {percentile(skews, 0.99) * 1e3:.0f} ms; to the screen p50 {percentile(lags, 0.5) * 1e3:.0f} ms, "
+        f"p95 {percentile(lags, 0.95) * 1e3:.0f} ms")
+    return within
+
+
+async def check(arguments):
+    async with Chromium() as page:
+        began = time.monotonic()
+        await page.open(f"{arguments.page}/live")
+        await page.until("Object.values(window.tributary?.state().sources ?? {}).some((one) => one.at !== null)", 20)
+        print(f"first picture after {time.monotonic() - began:.2f} s")
+        await page.run(READER + LOOKS)
+        # The common delay is learned first.
+        await asyncio.sleep(arguments.settle)
+        within = await measure(page, "in step", arguments.seconds)
+        await page.run("document.querySelector('.pair button:nth-child(2)').click()")
+        await asyncio.sleep(arguments.settle)
+        await measure(page, "fastest", arguments.seconds)
+        for text in page.problems:
+            print(f"console: {text}")
+        return within >= arguments.within and not page.problems
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--page", required=True, help="such as http://127.0.0.1:8080")
+    parser.add_argument("--seconds", type=int, default=20, help="of looking, in each mode (20)")
+    parser.add_argument("--settle", type=int, default=15, help="seconds before it (15)")
+    parser.add_argument("--within", type=float, default=0.95, help="share of looks in step within one picture (0.95)")
+    sys.exit(0 if asyncio.run(check(parser.parse_args())) else 1)
+
+
+if __name__ == "__main__":
+    main()
