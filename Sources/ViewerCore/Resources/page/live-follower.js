@@ -144,6 +144,11 @@ export class Follower {
         return this.#buffer?.end ?? null;
     }
 
+    /** Whether the computer does not keep up with decoding. */
+    get isStrained() {
+        return this.error < -0.25;
+    }
+
     /**
      * Goes to where it should be.
      * @param {number} target Session time.

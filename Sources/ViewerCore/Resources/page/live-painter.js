@@ -188,6 +188,11 @@ export class Painter {
         this.#pump();
     }
 
+    /** Whether the computer does not keep up with decoding. */
+    get isStrained() {
+        return this.error < -0.25 || (this.#decoder?.decodeQueueSize ?? 0) > mostDecoding / 2;
+    }
+
     #targetNow() {
         const { time, when, rate } = this.#target;
         return time + ((performance.now() - when) / 1000) * rate;

@@ -214,7 +214,7 @@ export class LiveTile {
         const before = this.#quality;
         this.#quality = { shown, dropped };
         if (this.state !== 'live' || this.follower.isThrifty || shown < before.shown) return undefined;
-        return { shown: shown - before.shown, dropped: dropped - before.dropped, isBehind: this.follower.error < -0.25 };
+        return { shown: shown - before.shown, dropped: dropped - before.dropped, isBehind: this.follower.isStrained };
     }
 
     get #pictures() {
