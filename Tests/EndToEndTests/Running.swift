@@ -48,8 +48,14 @@ final class Running: Sendable {
         process.environment = environment
         process.standardInput = FileHandle.nullDevice
         for file in [outputFile, complaintsFile] { try Data().write(to: file) }
-        process.standardOutput = try FileHandle(forWritingTo: outputFile)
-        process.standardError = try FileHandle(forWritingTo: complaintsFile)
+        let output = try FileHandle(forWritingTo: outputFile)
+        let complaints = try FileHandle(forWritingTo: complaintsFile)
+        process.standardOutput = output
+        process.standardError = complaints
+        // Foundation reads beyond its buffer when it starts a program while some 1,360 descriptors are open, and it keeps these.
+        defer {
+            for file in [output, complaints] { try? file.close() }
+        }
         try process.run()
     }
 
