@@ -29,6 +29,7 @@ let viewerServer: [Target.Dependency] = [
     .product(name: "NIOCore", package: "swift-nio"),
     .product(name: "NIOPosix", package: "swift-nio"),
     .product(name: "NIOSSL", package: "swift-nio-ssl"),
+    .product(name: "NIOTLS", package: "swift-nio"),
     .product(name: "NIOCertificateReloading", package: "swift-nio-extras"),
     .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
 ]
@@ -67,6 +68,8 @@ let pageFiles = [
     "api.js",
     "causes.js",
     "dark.css",
+    "dialog.js",
+    "disk-words.js",
     "element.js",
     "events.js",
     "export.js",
@@ -88,7 +91,9 @@ let pageFiles = [
     "live-follower.js",
     "live-frames.js",
     "live-grid.js",
-    "live-missing.js", "live-painter.js", "live-samples.js",
+    "live-missing.js",
+    "live-painter.js",
+    "live-samples.js",
     "live-sound.js",
     "live-thrift.js",
     "live-tile.js",
@@ -108,9 +113,7 @@ let pageFiles = [
     "playback-controls.js",
     "playback-coverage.js",
     "playback-follow.js",
-    "playback-icons.js",
     "playback-index.js",
-    "playback-keys.js",
     "playback-media.js",
     "playback-player.js",
     "playback-samples.js",
@@ -172,14 +175,17 @@ let package = Package(
             ]),
         .systemLibrary(name: "CChecksum"),
         .systemLibrary(name: "CLinux"),
+        .systemLibrary(name: "CPostgreSQL", providers: [.apt(["libpq-dev"])]),
         .systemLibrary(name: "CV4L2"),
         .systemLibrary(name: "CYAML", providers: [.apt(["libyaml-dev"])]),
         .systemLibrary(name: "CZeroMQ", providers: [.apt(["libzmq3-dev"])]),
+        .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
 
         // Level 0: values and handles that know nothing of each other.
         library("FFmpegSupport", "CFFmpeg"),
         library("Media"),
         library("Messaging", "CZeroMQ"),
+        library("PostgreSQL", "CPostgreSQL"),
         library("Spooling", "CChecksum", "CLinux"),
         library("Threads", "CLinux"),
         library("Terminal", argumentParser, logging, "CLinux", "CYAML"),
@@ -196,7 +202,7 @@ let package = Package(
         // Level 2: recordings on disk; who may write them.
         library("Trust", argumentParser, crypto, logging, "Messaging", "Terminal", "Wire"),
         library("Control", argumentParser, "Media", "Messaging", "Terminal", "Threads", "Wire"),
-        library("Archive", crypto, grdb, "CLinux", "Media", "MP4", "Timing"),
+        library("Archive", crypto, grdb, "CLinux", "Media", "MP4", "PostgreSQL", "Timing"),
         library(
             "CollectorClient", crypto, logging, "Media", "Messaging", "Spooling", "Threads",
             "Timing", "Wire"),
@@ -205,7 +211,9 @@ let package = Package(
             swiftSettings: settings),
 
         // Level 3: the one way to read recordings.
-        library("Library", "Archive", "CLinux", "Media", "MP4"),
+        library(
+            "Library", argumentParser, "Archive", "CLinux", "Media", "MP4", "PostgreSQL", "Terminal"
+        ),
 
         // Level 4: the programs' services.
         library(
@@ -227,7 +235,7 @@ let package = Package(
         .target(
             name: "ViewerCore",
             dependencies: viewerServer + [
-                crypto, logging, "Archive", "CLinux", "Containers", "Control", "Encoding",
+                crypto, logging, "Archive", "CLinux", "CZlib", "Containers", "Control", "Encoding",
                 "ExportCore", "Library", "Media", "MP4", "Messaging", "Operations",
                 "OperationsServer",
                 "Terminal", "Threads", "Trust", "Wire",
@@ -240,20 +248,21 @@ let package = Package(
             "tributary-agent", "AgentCore", "CLinux", "Control", "Encoding", "Devices", "Media",
             "Messaging", "Trust", "Wire"),
         program(
-            "tributary-collector", "CollectorCore", "Archive", "CLinux", "Media", "Operations",
-            "OperationsServer", "Trust"),
+            "tributary-collector", "CollectorCore", "Archive", "CLinux", "Library", "Media",
+            "Operations", "OperationsServer", "Trust"),
         program(
             "tributary", "Archive", "CollectorClient", "Containers", "Control", "Devices",
             "Encoding", "ExportCore", "Library", "Media", "Messaging", "MP4", "Operations",
             "ReplayCore", "SyncCheck", "Trust", "Wire"),
 
-        program("tributary-viewer", "ViewerCore"),
+        program("tributary-viewer", "CLinux", "Library", "Operations", "ViewerCore"),
 
         // The benchmarks' load: many sources from one file, over the real protocol.
         .executableTarget(
             name: "bench-load",
             dependencies: [
-                "Devices", "Encoding", "Media", "Messaging", "Terminal", "Trust", "Wire",
+                "Devices", "Encoding", "Media", "Messaging", "Operations", "Terminal", "Trust",
+                "Wire",
                 argumentParser, crypto,
             ],
             path: "Tests/Benchmarks/Load", swiftSettings: settings),
@@ -275,7 +284,9 @@ let package = Package(
         tests(
             "AgentCore", crypto, "AgentCore", "Devices", "Encoding", "Media", "Messaging",
             "CollectorClient", "Spooling", "TestMedia", "TestSpools", "Wire"),
-        tests("Archive", "Archive", "Library", "Media", "MP4", "TestRecordings", "Timing"),
+        tests(
+            "Archive", "Archive", "Library", "Media", "MP4", "PostgreSQL", "TestRecordings",
+            "Timing"),
         tests(
             "CollectorCore", logging, "Archive", "CollectorCore", "Media", "Messaging",
             "Operations",

@@ -16,6 +16,11 @@ struct ArchiveOptions: ParsableArguments {
 
     /// The archive, which has to be there.
     func library() throws(LibraryError) -> RecordingLibrary { try finder.library() }
+
+    /// The same with a catalog, for commands that ask it or change what is in it.
+    func finder(_ catalog: CatalogReference) -> SessionFinder {
+        SessionFinder(archive, catalog: catalog) { Program.complain($0) }
+    }
 }
 
 /// Runs work on an archive with its errors as one line.
@@ -23,7 +28,9 @@ func withArchiveErrors<Result>(_ body: () throws -> Result) throws -> Result {
     do {
         return try body()
     } catch let error as ArchiveError {
-        throw Failure("\(error)")
+        throw Failure(
+            error.isForServer
+                ? "\(error); check the server and the address in --catalog" : "\(error)")
     } catch let error as LibraryError {
         throw Failure(oneLine("\(error)"))
     }

@@ -31,16 +31,15 @@ package enum CatalogIndexing {
     ///   - everything: read all sessions in any case.
     ///   - isCancelled: called before each session: whether to stop.
     package static func update(
-        _ catalog: some CatalogStore, _ layout: ArchiveLayout, everything: Bool = false,
+        _ catalog: any CatalogStore, _ layout: ArchiveLayout, everything: Bool = false,
         isCancelled: () -> Bool = { false }
     ) throws(ArchiveError) -> Summary {
         var summary = Summary()
-        let known = try catalog.files()
         let finished = Set(
             try catalog.sessions().filter { $0.state == SessionManifest.State.finished.rawValue }
                 .map(\.session))
         let names = try layout.sessionNames()
-        for session in Set(known.keys).subtracting(names).sorted() {
+        for session in try catalog.indexedSessionNames().subtracting(names).sorted() {
             try catalog.apply([.sessionRemoved(session)])
             summary.changed.append(session)
         }
@@ -52,7 +51,11 @@ package enum CatalogIndexing {
                 for file in try layout.segmentNames(owner) { files.insert("\(source)/\(file)") }
             }
             summary.segments += files.count
-            if !everything, finished.contains(session), known[session] == files { continue }
+            if !everything, finished.contains(session),
+                try catalog.files(of: session) == files
+            {
+                continue
+            }
             if let problem = try take(session, into: catalog, layout) {
                 summary.problems.append(problem)
             } else {
@@ -65,7 +68,7 @@ package enum CatalogIndexing {
     /// Updates the entries of some sessions from their files, or removes them if the sessions are gone.
     /// - Returns: what cannot be read, one line each.
     package static func update(
-        _ catalog: some CatalogStore, _ sessions: [String], _ layout: ArchiveLayout
+        _ catalog: any CatalogStore, _ sessions: [String], _ layout: ArchiveLayout
     ) throws(ArchiveError) -> [String] {
         var problems: [String] = []
         for session in sessions {
@@ -82,7 +85,7 @@ package enum CatalogIndexing {
 
     /// - Returns: what cannot be read, and is therefore not in the catalog.
     private static func take(
-        _ session: String, into catalog: some CatalogStore, _ layout: ArchiveLayout
+        _ session: String, into catalog: any CatalogStore, _ layout: ArchiveLayout
     ) throws(ArchiveError) -> String? {
         do throws(ArchiveError) {
             try catalog.apply([.all(CatalogEntry(session, in: layout))])
@@ -95,9 +98,9 @@ package enum CatalogIndexing {
 
     /// Updates a session's labels, if there is a catalog.
     package static func noteLabels(
-        of session: String, _ layout: ArchiveLayout
+        of session: String, _ layout: ArchiveLayout, in catalog: CatalogReference = .sqlite
     ) throws(ArchiveError) {
-        guard let catalog = try SQLiteCatalog.read(layout) else { return }
+        guard let catalog = try catalog.existing(layout) else { return }
         try catalog.apply([
             .labels(
                 session: session,
@@ -107,8 +110,10 @@ package enum CatalogIndexing {
     }
 
     /// Reads a finished session again, if there is a catalog; a session that is gone is removed from it.
-    package static func refresh(_ session: String, _ layout: ArchiveLayout) throws(ArchiveError) {
-        guard let catalog = try SQLiteCatalog.read(layout) else { return }
+    package static func refresh(
+        _ session: String, _ layout: ArchiveLayout, in catalog: CatalogReference = .sqlite
+    ) throws(ArchiveError) {
+        guard let catalog = try catalog.existing(layout) else { return }
         if FileSystem.exists(layout.manifest(session)) {
             try catalog.apply([.all(CatalogEntry(session, in: layout))])
         } else {

@@ -149,3 +149,20 @@ extension CatalogSource {
             tracks: source.tracks.joined(separator: ", "), isComplete: source.isComplete)
     }
 }
+
+extension CatalogSegment {
+    /// A row as a catalog has it.
+    init(
+        session: String, source: String, file: String, zeroUTCNanoseconds: Int64,
+        originNanoseconds: Int64, endNanoseconds: Int64?, sizeBytes: Int64?, revision: UInt32
+    ) {
+        self.session = session
+        self.source = source
+        self.file = file
+        self.zeroUTCNanoseconds = zeroUTCNanoseconds
+        self.originNanoseconds = originNanoseconds
+        self.endNanoseconds = endNanoseconds
+        self.sizeBytes = sizeBytes
+        self.revision = revision
+    }
+}

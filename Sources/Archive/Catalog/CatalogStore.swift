@@ -7,7 +7,7 @@ package protocol CatalogStore: Sendable {
     var name: String { get }
 
     /// Writes changes in one transaction: all or none.
-    /// - Throws: ``ArchiveError/isForLock`` when another program is writing and has not finished in time.
+    /// - Throws: ``ArchiveError/isForLock`` when another program is writing and has not finished in time, or the server is away.
     func apply(_ changes: [CatalogChange]) throws(ArchiveError)
 
     /// Sessions, oldest first. With a time range (UTC, nanoseconds since 1970): those with content in it, and that content.
@@ -24,8 +24,26 @@ package protocol CatalogStore: Sendable {
     /// Names of the sessions in the catalog.
     func sessionNames() throws(ArchiveError) -> [String]
 
-    /// Names of the sessions in the catalog, with the names of their files as "source/file".
-    func files() throws(ArchiveError) -> [String: Set<String>]
+    /// Names of all sessions of which it has anything, also of those that are not listed.
+    func indexedSessionNames() throws(ArchiveError) -> Set<String>
+
+    /// Names of a session's files, as "source/file".
+    func files(of session: String) throws(ArchiveError) -> Set<String>
+
+    /// All rows as lines: equal catalogs have equal lines, wherever they are kept.
+    func dump() throws(ArchiveError) -> [String]
+}
+
+/// A session in a list.
+package struct CatalogListing: Hashable, Sendable {
+    package var session: String
+    package var state: String
+    package var isProtected: Bool
+    package var notes: SessionNotes
+    package var sources: [String]
+    package var segments: Int
+    /// Total of the finished files.
+    package var sizeBytes: UInt64
 }
 
 extension CatalogStore {

@@ -181,23 +181,6 @@ package final class SQLiteCatalog: CatalogStore {
 
 // MARK: - Writing
 
-/// Something that has changed in an archive's files.
-package enum CatalogChange: Sendable {
-    /// A session's description, with its sources.
-    case session(CatalogSession, [CatalogSource])
-    /// A file that has begun, or ended.
-    case segment(CatalogSegment)
-    case segmentRemoved(session: String, source: String, file: String)
-    case event(CatalogEvent)
-    /// A source's ledger events; replaces the previous ones.
-    case events(session: String, source: String, [CatalogEvent])
-    case sessionRemoved(String)
-    /// A session's name, tags, note and protection.
-    case labels(session: String, isProtected: Bool, notes: SessionNotes)
-    /// All rows of a session; replaces the previous ones.
-    case all(CatalogEntry)
-}
-
 extension SQLiteCatalog {
     /// Writes changes in one transaction.
     package func apply(_ changes: [CatalogChange]) throws(ArchiveError) {
@@ -298,18 +281,6 @@ extension SQLiteCatalog {
 }
 
 // MARK: - Reading
-
-/// A session in a list.
-package struct CatalogListing: Hashable, Sendable {
-    package var session: String
-    package var state: String
-    package var isProtected: Bool
-    package var notes: SessionNotes
-    package var sources: [String]
-    package var segments: Int
-    /// Total of the finished files.
-    package var sizeBytes: UInt64
-}
 
 extension SQLiteCatalog {
     /// Sessions, oldest first. With a time range (UTC, nanoseconds since 1970): those with content in it, and that content.
@@ -444,20 +415,23 @@ extension SQLiteCatalog {
         }
     }
 
-    /// Names of the sessions in the catalog, with the names of their files.
-    package func files() throws(ArchiveError) -> [String: Set<String>] {
+    /// Names of all sessions of which it has a row.
+    package func indexedSessionNames() throws(ArchiveError) -> Set<String> {
         try Self.guarded(path) {
             try database.read { db in
-                var files: [String: Set<String>] = [:]
-                for session in try String.fetchAll(db, sql: "SELECT session FROM session") {
-                    files[session] = []
-                }
-                let rows = try Row.fetchCursor(db, sql: "SELECT session, source, file FROM segment")
-                while let row = try rows.next() {
-                    let (session, source, file): (String, String, String) = (row[0], row[1], row[2])
-                    files[session, default: []].insert("\(source)/\(file)")
-                }
-                return files
+                try String.fetchSet(
+                    db, sql: "SELECT session FROM session UNION SELECT session FROM segment")
+            }
+        }
+    }
+
+    /// Names of a session's files, as "source/file".
+    package func files(of session: String) throws(ArchiveError) -> Set<String> {
+        try Self.guarded(path) {
+            try database.read { db in
+                try String.fetchSet(
+                    db, sql: "SELECT source || '/' || file FROM segment WHERE session = ?",
+                    arguments: [session])
             }
         }
     }
@@ -491,21 +465,5 @@ extension SQLiteCatalog {
 
     private static func lines(_ text: String) -> [String] {
         text.split(separator: "\n").map(String.init)
-    }
-}
-
-extension CatalogSegment {
-    fileprivate init(
-        session: String, source: String, file: String, zeroUTCNanoseconds: Int64,
-        originNanoseconds: Int64, endNanoseconds: Int64?, sizeBytes: Int64?, revision: UInt32
-    ) {
-        self.session = session
-        self.source = source
-        self.file = file
-        self.zeroUTCNanoseconds = zeroUTCNanoseconds
-        self.originNanoseconds = originNanoseconds
-        self.endNanoseconds = endNanoseconds
-        self.sizeBytes = sizeBytes
-        self.revision = revision
     }
 }

@@ -11,6 +11,8 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
     case malformed(path: String, reason: String)
     /// The disk has less space left than has to remain free.
     case noRoom(path: String, freeBytes: UInt64, reserveBytes: UInt64)
+    /// A server that holds an archive's catalog cannot be used now; it may be later, without a change here.
+    case unavailable(place: String, reason: String)
 
     package var description: String {
         switch self {
@@ -23,6 +25,8 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
             "\(path): \(reason)"
         case .noRoom(let path, _, _):
             "cannot write \(path): \(reason)"
+        case .unavailable(let place, let reason):
+            "\(place): \(reason)"
         }
     }
 
@@ -31,7 +35,7 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
         switch self {
         case .system(_, _, let code): systemMessage(code)
         case .badName: "invalid name"
-        case .malformed(_, let reason): reason
+        case .malformed(_, let reason), .unavailable(_, let reason): reason
         case .noRoom(_, let free, let reserve):
             "the disk is full: \(byteText(free)) free, \(byteText(reserve)) reserved"
         }
@@ -42,12 +46,17 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
         switch self {
         case .noRoom: true
         case .system(_, _, let code): code == ENOSPC || code == EDQUOT
-        case .badName, .malformed: false
+        case .badName, .malformed, .unavailable: false
         }
     }
 
-    /// Whether another program is using it at present.
-    package var isForLock: Bool { code == EBUSY }
+    /// Whether it will pass by itself: another program is using it at present, or its server is away.
+    package var isForLock: Bool { code == EBUSY || isForServer }
+
+    /// Whether a server is away.
+    package var isForServer: Bool {
+        if case .unavailable = self { true } else { false }
+    }
 
     /// Whether the caller may read but not write.
     package var isForPermission: Bool { code == EACCES || code == EPERM || code == EROFS }

@@ -20,6 +20,46 @@ package enum FileSystem {
         return names.sorted()
     }
 
+    /// What is in a directory.
+    package struct Entry {
+        /// Valid while it is looked at: most who look at many need no copy.
+        package let name: UnsafePointer<CChar>
+        package let inode: UInt64
+        package let isFolder: Bool
+        package let sizeBytes: Int64
+        /// Nanoseconds since 1970.
+        package let modifiedNanoseconds: Int64
+    }
+
+    /// Looks at what is in a directory, in no order; nothing where there is none. What is removed meanwhile may be left out.
+    package static func forEachEntry(
+        in directory: String, _ body: (Entry) -> Void
+    ) throws(ArchiveError) {
+        guard let handle = opendir(directory) else {
+            if errno == ENOENT { return }
+            throw .system(operation: "read the directory", path: directory, errno: errno)
+        }
+        defer { closedir(handle) }
+        let descriptor = dirfd(handle)
+        while let entry = readdir(handle) {
+            withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { name in
+                    if strcmp(name, ".") == 0 || strcmp(name, "..") == 0 { return }
+                    var status = stat()
+                    guard fstatat(descriptor, name, &status, 0) == 0 else { return }
+                    let modified = status.st_mtim
+                    body(
+                        Entry(
+                            name: name, inode: UInt64(status.st_ino),
+                            isFolder: status.st_mode & S_IFMT == S_IFDIR,
+                            sizeBytes: Int64(status.st_size),
+                            modifiedNanoseconds: Int64(modified.tv_sec) * 1_000_000_000
+                                + Int64(modified.tv_nsec)))
+                }
+            }
+        }
+    }
+
     package static func isDirectory(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR

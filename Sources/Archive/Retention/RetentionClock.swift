@@ -41,7 +41,7 @@ package struct RetentionClock: Sendable {
     /// How long removal by age is suspended: operators look at a collector once a day.
     static let suspensionNanoseconds: Int64 = 86_400_000_000_000
     /// Maximum distance from the newest recording before the last day when a collector starts: a week without recordings is
-    /// usual, and a wrong clock is mostly further off.
+    /// usual, and a clock that is wrong is usually wrong by more.
     static let absenceNanoseconds: Int64 = 8 * 86_400_000_000_000
     /// Before this date (2024-01-01) a clock has not been set: no recording of this program is older.
     package static let earliest = UTCTime(nanoseconds: 1_704_067_200_000_000_000)

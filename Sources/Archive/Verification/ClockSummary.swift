@@ -40,13 +40,22 @@ package struct ClockSummary: Codable, Hashable, Sendable {
     package var outlyingExchanges: UInt64 = 0
 
     /// The clock data of one fragment.
-    struct Reading {
+    package struct Reading: Sendable {
         var epoch: EpochID
         var clock: FragmentRecord.Clock
         var exchanges: Int
+
+        package init(_ record: FragmentRecord) {
+            epoch = record.epoch
+            clock = record.clock
+            exchanges = record.exchanges.count
+        }
     }
 
-    init(_ readings: [Reading], _ ledger: [LedgerEntry]) {
+    /// - Parameters:
+    ///   - readings: in the order of the recording.
+    ///   - ledger: all lines of the source.
+    package init(_ readings: [Reading], _ ledger: [LedgerEntry]) {
         var order: [EpochID] = []
         for reading in readings where !order.contains(reading.epoch) { order.append(reading.epoch) }
         let byEpoch = Dictionary(grouping: readings, by: \.epoch)

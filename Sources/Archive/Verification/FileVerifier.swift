@@ -210,9 +210,7 @@ extension FileVerifier {
         if report.originSeconds == nil {
             report.originSeconds = Double(record.segmentOriginNanoseconds) / 1e9
         }
-        clocks.append(
-            ClockSummary.Reading(
-                epoch: record.epoch, clock: record.clock, exchanges: record.exchanges.count))
+        clocks.append(ClockSummary.Reading(record))
         let bound = Double(record.clock.boundNanoseconds) / 1e6
         report.clockBoundMilliseconds = [report.clockBoundMilliseconds.first ?? bound, bound]
     }

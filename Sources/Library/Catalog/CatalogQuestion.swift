@@ -6,6 +6,7 @@ extension RecordingLibrary {
     package func askCatalog<Answer>(
         _ question: (any CatalogStore) throws(ArchiveError) -> Answer
     ) throws(ArchiveError) -> Answer? {
+        if catalog.isServer { return try askServer(question) }
         if isReadOnly { return try askUnchanged(question) }
         var isDamaged = false
         do throws(ArchiveError) {
@@ -40,6 +41,31 @@ extension RecordingLibrary {
             for problem in summary.problems { complain(problem) }
             // A session that cannot be read is not in the catalog: the files are asked then.
             return summary.problems.isEmpty ? try question(catalog) : nil
+        }
+    }
+
+    /// Asks a catalog on a server. Nothing is written: one that does not have what the files have is the collector's to update, and one
+    /// that cannot be asked makes answers slower.
+    private func askServer<Answer>(
+        _ question: (any CatalogStore) throws(ArchiveError) -> Answer
+    ) throws(ArchiveError) -> Answer? {
+        guard case .postgreSQL(let database) = catalog else { return nil }
+        do throws(ArchiveError) {
+            guard let catalog = try catalog.existing(layout) else { return nil }
+            let known = try catalog.sessions()
+            guard Set(known.map(\.session)) == Set(try layout.sessionNames()) else { return nil }
+            // A collector that was killed may have written more than the catalog has.
+            let finished = SessionManifest.State.finished.rawValue
+            if known.contains(where: { $0.state != finished }), try !isCollectorRunning() {
+                return nil
+            }
+            return try question(catalog)
+        } catch {
+            let isForCatalog =
+                if case .malformed(let path, _) = error { path == database.name } else { false }
+            guard error.isForServer || isForCatalog else { throw error }
+            if database.isComplaintDue() { complain("\(error); reading the files instead") }
+            return nil
         }
     }
 

@@ -1,6 +1,7 @@
 import Archive
 import ArgumentParser
 import ExportCore
+import Library
 import Terminal
 
 /// `tributary import`: foreign files as a session.
@@ -15,6 +16,7 @@ struct ImportCommand: ParsableCommand {
             """)
 
     @OptionGroup var archive: ArchiveOptions
+    @OptionGroup var catalog: CatalogOptions
 
     @Argument(help: ArgumentHelp("Media files.", valueName: "file"))
     var files: [String]
@@ -72,6 +74,7 @@ struct ImportCommand: ParsableCommand {
                     "'\(file)' is a directory: give the files to import")
             }
         }
+        let reference = try catalog.forWriting("tributary")
         var options = RecordingImport.Options()
         options.segmentNanoseconds = segment.nanoseconds
         options.names = source
@@ -81,7 +84,9 @@ struct ImportCommand: ParsableCommand {
             try RecordingImport(files, into: archive.layout, options: options, control: control)
                 .run()
         }
-        try withArchiveErrors { try CatalogIndexing.refresh(result.session, archive.layout) }
+        try withArchiveErrors {
+            try archive.finder(reference).library().refreshCatalog(result.session)
+        }
         CollectorControl.tellChange(of: result.session, in: archive.layout)
         if json {
             return try JSONOutput.print(

@@ -10,6 +10,7 @@ struct NoteCommand: ParsableCommand {
         abstract: "Sets the name, tags and note of a session; without options, shows them.")
 
     @OptionGroup var archive: ArchiveOptions
+    @OptionGroup var catalog: CatalogOptions
 
     @Argument(help: "A session, or 'latest'.")
     var session: String
@@ -56,7 +57,9 @@ struct NoteCommand: ParsableCommand {
 
     func run() throws {
         try withArchiveErrors {
-            let place = try archive.finder.session(named: session)
+            let place = try archive.finder(
+                try catalog.forWriting("tributary")
+            ).session(named: session)
             let session = place.name
             let (notes, hasChanged) = try place.library.apply(try edit(), to: session)
             if hasChanged { CollectorControl.tellChange(of: session, in: place.library.layout) }

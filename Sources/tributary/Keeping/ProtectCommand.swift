@@ -10,6 +10,7 @@ struct ProtectCommand: ParsableCommand {
         discussion: "A running collector applies it within 30 seconds.")
 
     @OptionGroup var archive: ArchiveOptions
+    @OptionGroup var catalog: CatalogOptions
 
     @Argument(help: "A session, or 'latest'.")
     var session: String
@@ -19,7 +20,9 @@ struct ProtectCommand: ParsableCommand {
 
     func run() throws {
         try withArchiveErrors {
-            let place = try archive.finder.session(named: session)
+            let place = try archive.finder(
+                try catalog.forWriting("tributary")
+            ).session(named: session)
             try place.library.setProtected(!off, place.name)
             CollectorControl.tellChange(of: place.name, in: place.library.layout)
             print(

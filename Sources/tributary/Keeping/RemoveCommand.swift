@@ -13,6 +13,7 @@ struct RemoveCommand: ParsableCommand {
             """)
 
     @OptionGroup var archive: ArchiveOptions
+    @OptionGroup var catalog: CatalogOptions
 
     @Argument(help: ArgumentHelp("Sessions, or 'latest'.", valueName: "session"))
     var sessions: [String]
@@ -23,7 +24,9 @@ struct RemoveCommand: ParsableCommand {
     func run() throws {
         try withArchiveErrors {
             // All of them are checked before the first one is removed.
-            let places = try sessions.map { try archive.finder.session(named: $0) }
+            let finder = archive.finder(
+                try catalog.forWriting("tributary"))
+            let places = try sessions.map { try finder.session(named: $0) }
             let sizes = try places.map { try $0.library.checkRemovable($0.name) }
             var done: Set<String> = []
             // 'latest' may be one that is named too.

@@ -15,6 +15,7 @@ struct RetimeCommand: ParsableCommand {
             """)
 
     @OptionGroup var archive: ArchiveOptions
+    @OptionGroup var catalog: CatalogOptions
 
     @Argument(help: "A session, or 'latest' for the newest.")
     var session: String
@@ -30,13 +31,15 @@ struct RetimeCommand: ParsableCommand {
 
     func run() throws {
         let report = try withArchiveErrors {
-            let place = try archive.finder.session(named: session)
+            let place = try archive.finder(
+                try catalog.forWriting("tributary")
+            ).session(named: session)
             let retimer = try SessionRetimer(place.name, in: place.library.layout)
             let report =
                 undo ? try retimer.undo(isDryRun: dryRun) : try retimer.retime(isDryRun: dryRun)
             // Files have other lengths and sizes now.
             if !dryRun {
-                try CatalogIndexing.refresh(place.name, place.library.layout)
+                try place.library.refreshCatalog(place.name)
                 CollectorControl.tellChange(of: place.name, in: place.library.layout)
             }
             return report

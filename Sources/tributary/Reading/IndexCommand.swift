@@ -7,13 +7,21 @@ import Terminal
 struct IndexCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "index",
-        abstract: "Rebuilds the catalog (tributary.sqlite) from the recordings.",
+        abstract:
+            "Rebuilds the catalog (tributary.sqlite, or the one of --catalog) from the recordings.",
         discussion: """
             The catalog is an index; everything in it comes from the files. A running collector keeps it up to date. Use this \
             command for an archive without a catalog, or after changing files by hand.
             """)
 
     @OptionGroup var archive: ArchiveOptions
+    @OptionGroup var catalog: CatalogOptions
+
+    @Flag(
+        help:
+            "Only create or migrate the tables of a PostgreSQL catalog, as the role that owns them."
+    )
+    var prepare = false
 
     @Flag(
         help:
@@ -24,34 +32,50 @@ struct IndexCommand: ParsableCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
+    func validate() throws {
+        guard !prepare || !check else {
+            throw ValidationError("--prepare and --check cannot be combined: leave one out")
+        }
+        guard !prepare || catalog.catalog != "sqlite" else {
+            throw ValidationError(
+                "--prepare is for a catalog on a server: add --catalog postgresql://…")
+        }
+    }
+
     func run() throws {
+        let reference =
+            check ? try catalog.forReading("tributary") : try catalog.forWriting("tributary")
         try withArchiveErrors {
+            if prepare, case .postgreSQL(let database) = reference {
+                try database.prepare()
+                return print("the tables of \(database.name) are ready")
+            }
             let layout = try archive.library().layout
-            if check { return try compare(layout) }
+            if check { return try compare(layout, reference) }
             guard let lock = try ArchiveLock.take(layout) else {
                 throw Failure(
                     "a collector is recording into \(archive.archive) and updates the catalog itself: stop it first"
                 )
             }
             try withExtendedLifetime(lock) {
-                let (catalog, complaint) = try CatalogIndexing.openMended(layout)
+                let (catalog, complaint) = try reference.place(layout).open()
                 if let complaint { Program.complain(complaint) }
                 let summary = try CatalogIndexing.update(catalog, layout, everything: true)
                 for problem in summary.problems { Program.complain(problem) }
                 if json { return try JSONOutput.print(summary) }
                 print(
-                    "\(summary.sessions) sessions, \(summary.segments) segments in \(catalog.path)"
+                    "\(summary.sessions) sessions, \(summary.segments) segments in \(catalog.name)"
                 )
             }
         }
     }
 
-    private func compare(_ layout: ArchiveLayout) throws {
-        guard let catalog = try SQLiteCatalog.read(layout) else {
-            throw Failure("there is no catalog in \(archive.archive): 'tributary index' creates it")
+    private func compare(_ layout: ArchiveLayout, _ reference: CatalogReference) throws {
+        guard let catalog = try reference.existing(layout) else {
+            throw Failure("there is no catalog of \(archive.archive): 'tributary index' creates it")
         }
-        if let damage = try catalog.damage() {
-            throw Failure("\(catalog.path) is damaged: \(damage); 'tributary index' rebuilds it")
+        if let damage = try (catalog as? SQLiteCatalog)?.damage() {
+            throw Failure("\(catalog.name) is damaged: \(damage); 'tributary index' rebuilds it")
         }
         let fresh = try SQLiteCatalog.inMemory()
         let summary = try CatalogIndexing.update(fresh, layout, everything: true)

@@ -14,6 +14,7 @@ struct ListCommand: ParsableCommand {
             """)
 
     @OptionGroup var archive: ArchiveOptions
+    @OptionGroup var catalog: CatalogOptions
 
     @Argument(
         help: ArgumentHelp(
@@ -51,14 +52,15 @@ struct ListCommand: ParsableCommand {
 
     func run() throws {
         try withArchiveErrors {
-            guard let session else { return try listSessions(of: try archive.library()) }
-            if case .archive(let library) = try archive.finder.place(session) {
+            let finder = archive.finder(try catalog.forReading("tributary"))
+            guard let session else { return try listSessions(of: try finder.library()) }
+            if case .archive(let library) = try finder.place(session) {
                 return try listSessions(of: library)
             }
             if !tag.isEmpty {
                 throw UsageError("--tag filters sessions: leave out '\(session)'")
             }
-            try listSegments(of: try archive.finder.oneSession(session))
+            try listSegments(of: try finder.oneSession(session))
         }
     }
 

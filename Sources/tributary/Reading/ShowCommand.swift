@@ -88,7 +88,7 @@ struct ShowCommand: ParsableCommand {
         func samples(_ kind: String) -> String {
             file.tracks.first { $0.kind == kind }.map { "\($0.samples)" } ?? "-"
         }
-        // A bound of nothing is none: no exchange was behind it.
+        // A bound of 0 is not a bound: it comes from no clock exchange.
         let bound = file.clockBoundMilliseconds.max().flatMap { $0 > 0 ? $0 : nil }
         return [
             "  \(name)", file.isIntact ? file.state.rawValue : "DAMAGED",

@@ -1,0 +1,64 @@
+import Glibc
+
+/// Where an archive has its catalog in a database.
+///
+/// To remove a catalog is to stop believing it, which must succeed while the server is away: a file in the archive's directory says so,
+/// until the rows are removed.
+package struct PostgreSQLCatalogPlace: CatalogPlace {
+    private let database: PostgreSQLDatabase
+    private let layout: ArchiveLayout
+
+    package init(_ database: PostgreSQLDatabase, _ layout: ArchiveLayout) {
+        self.database = database
+        self.layout = layout
+    }
+
+    /// While it is there, the rows on the server are not those of the files.
+    private var mark: String { "\(layout.root)/catalog.incomplete" }
+
+    private func catalog(_ identity: ArchiveIdentity) -> PostgreSQLCatalog {
+        PostgreSQLCatalog(database, identity, place: ArchiveIdentity.place(layout))
+    }
+
+    /// The archive's catalog if it has one that is believed. The server is not asked.
+    func existing() throws(ArchiveError) -> PostgreSQLCatalog? {
+        guard !FileSystem.exists(mark) else { return nil }
+        return try ArchiveIdentity.read(layout).map(catalog)
+    }
+
+    package func open() throws(ArchiveError) -> (catalog: any CatalogStore, complaint: String?) {
+        let catalog = catalog(try ArchiveIdentity.make(layout))
+        let registration = try catalog.register()
+        var complaint: String?
+        let place = ArchiveIdentity.place(layout)
+        if registration.previousPlace != place {
+            complaint =
+                "\(database.name) knew this archive as \(registration.previousPlace); if that one still exists, one of "
+                + "them is a copy: delete its archive.id"
+        }
+        if FileSystem.exists(mark) || !registration.isComplete {
+            try catalog.setComplete(false)
+            for session in try catalog.indexedSessionNames().sorted() {
+                try catalog.apply([.sessionRemoved(session)])
+            }
+            try catalog.setComplete(true)
+            try FileSystem.remove(mark, on: layout.disk)
+            complaint = "\(database.name) is not up to date; it is filled again from the files"
+        }
+        // Nobody updates it any more.
+        try SQLiteCatalog.remove(layout)
+        return (catalog, complaint)
+    }
+
+    package func remove() throws(ArchiveError) {
+        try FileSystem.replace(mark, with: [], on: layout.disk)
+        guard let identity = try ArchiveIdentity.read(layout) else { return }
+        do throws(ArchiveError) {
+            try catalog(identity).setComplete(false)
+        } catch {
+            // The file says it. The rows are removed when the catalog is opened again.
+            guard case .system = error else { return }
+            throw error
+        }
+    }
+}

@@ -1,0 +1,175 @@
+import Dispatch
+package import PostgreSQL
+import Synchronization
+
+/// A database with the catalogs of one or more archives, and a few connections to it. Any thread may use it; calls block, each for a
+/// bounded time.
+///
+/// A connection that broke is replaced by another one at the next use. A server that does not accept connections is asked again after a
+/// pause that grows from ``firstPause`` to `longestPause`; until then everybody is told what was wrong with it, at once.
+package final class PostgreSQLDatabase: Sendable {
+    /// Connections at the same time. The collector needs one; readers of a viewer take turns.
+    private static let maximumConnections = 4
+    /// How long to wait for one that is in use.
+    private static let turnSeconds = 10.0
+    private static let firstPause = Duration.milliseconds(500)
+    /// How often a reader's complaint about the same server is worth a line.
+    private static let complaintPause = Duration.seconds(60)
+
+    /// Limits on the server: what was given up here must not go on there.
+    private static let setup = """
+        SET search_path = pg_catalog; SET statement_timeout = '25s'; SET lock_timeout = '10s'; \
+        SET idle_in_transaction_session_timeout = '60s'; SET client_min_messages = warning; SET jit = off
+        """
+
+    private struct State {
+        var idle: [PostgreSQLConnection] = []
+        /// Why the server was not reached, and when to try again.
+        var failure: (error: ArchiveError, pause: Duration, until: ContinuousClock.Instant)?
+        var complained: ContinuousClock.Instant?
+    }
+
+    package let address: PostgreSQLAddress
+    /// Hosts and database, for messages.
+    package var name: String { address.description }
+    private let role: PostgreSQLConnection.Role
+    private let program: String
+    private let limits: PostgreSQLConnection.Limits
+    private let longestPause: Duration
+    private let state = Mutex(State())
+    private let turns = DispatchSemaphore(value: maximumConnections)
+
+    /// Connects when it is first used.
+    /// - Parameters:
+    ///   - role: who only reads is satisfied with a standby.
+    ///   - program: its name, for the server's list of connections.
+    package init(
+        _ address: PostgreSQLAddress, for role: PostgreSQLConnection.Role, program: String,
+        limits: PostgreSQLConnection.Limits = .init(), longestPause: Duration = .seconds(10)
+    ) {
+        self.address = address
+        self.role = role
+        self.program = program
+        self.limits = limits
+        self.longestPause = longestPause
+    }
+
+    /// Whether to say again that the server cannot be used.
+    package func isComplaintDue() -> Bool {
+        let now = ContinuousClock.now
+        return state.withLock { state in
+            if let complained = state.complained, now - complained < Self.complaintPause {
+                return false
+            }
+            state.complained = now
+            return true
+        }
+    }
+
+    /// Creates or migrates the tables, if need be.
+    package func prepare() throws(ArchiveError) {
+        _ = try use { connection throws(PostgreSQLError) in try connection.run("SELECT 1") }
+    }
+
+    /// Lends a connection. The work may be done twice: a connection that has been idle may turn out to be closed.
+    func use<Result>(
+        _ work: (PostgreSQLConnection) throws(PostgreSQLError) -> Result
+    ) throws(ArchiveError) -> Result {
+        guard turns.wait(timeout: .now() + Self.turnSeconds) == .success else {
+            throw .unavailable(
+                place: name, reason: "no connection became free within \(Int(Self.turnSeconds)) s")
+        }
+        defer { turns.signal() }
+        while let connection = state.withLock({ $0.idle.popLast() }) {
+            do throws(PostgreSQLError) {
+                return try perform(work, on: connection)
+            } catch {
+                guard case .lost = error else { throw converted(error) }
+                // The others have probably gone the same way.
+            }
+        }
+        let connection = try connect()
+        do throws(PostgreSQLError) {
+            return try perform(work, on: connection)
+        } catch {
+            throw converted(error)
+        }
+    }
+
+    private func perform<Result>(
+        _ work: (PostgreSQLConnection) throws(PostgreSQLError) -> Result,
+        on connection: PostgreSQLConnection
+    ) throws(PostgreSQLError) -> Result {
+        defer {
+            if connection.isIdle { state.withLock { $0.idle.append(connection) } }
+        }
+        return try work(connection)
+    }
+
+    // MARK: Connecting
+
+    private func connect() throws(ArchiveError) -> PostgreSQLConnection {
+        let now = ContinuousClock.now
+        if let failure = state.withLock({ $0.failure }), now < failure.until {
+            throw failure.error
+        }
+        do throws(ArchiveError) {
+            let connection = try open()
+            state.withLock { $0.failure = nil }
+            return connection
+        } catch {
+            let longest = longestPause
+            state.withLock { state in
+                let pause = min(state.failure.map { $0.pause * 2 } ?? Self.firstPause, longest)
+                // Programs that lost the same server do not come back together.
+                let spread = pause * Double.random(in: 0.8...1.2)
+                state.failure = (error, pause, .now + spread)
+            }
+            throw error
+        }
+    }
+
+    private func open() throws(ArchiveError) -> PostgreSQLConnection {
+        let connection: PostgreSQLConnection
+        let found: Int
+        do throws(PostgreSQLError) {
+            connection = try PostgreSQLConnection(
+                address, for: role, program: program,
+                setup: role == .reading
+                    ? "\(Self.setup); SET default_transaction_read_only = on" : Self.setup,
+                limits: limits)
+            found = try PostgreSQLSchema.version(of: connection)
+        } catch {
+            throw converted(error)
+        }
+        let known = PostgreSQLSchema.version
+        if found == known { return connection }
+        guard found < known else {
+            throw .unavailable(
+                place: name,
+                reason: "its tables are of version \(found), newer than this program's (\(known)): "
+                    + "upgrade this program")
+        }
+        let lack =
+            found == 0
+            ? "it has no tables yet" : "its tables are of version \(found), not \(known)"
+        let advice = "run 'tributary index --prepare --catalog …' as the role that owns them"
+        guard role == .writing else {
+            throw .unavailable(place: name, reason: "\(lack): \(advice)")
+        }
+        do throws(PostgreSQLError) {
+            try PostgreSQLSchema.migrate(connection)
+        } catch {
+            guard error.isForPermission else { throw converted(error) }
+            throw .unavailable(
+                place: name, reason: "\(lack), and this role may not make them: \(advice)")
+        }
+        return connection
+    }
+
+    private func converted(_ error: PostgreSQLError) -> ArchiveError {
+        error.isForContent
+            ? .malformed(path: name, reason: "the catalog cannot be used: \(error)")
+            : .unavailable(place: name, reason: "\(error)")
+    }
+}

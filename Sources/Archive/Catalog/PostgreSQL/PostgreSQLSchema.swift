@@ -1,0 +1,125 @@
+import PostgreSQL
+
+/// The tables of a catalog in PostgreSQL, in the schema `tributary`, and how they come to be.
+///
+/// `tributary.schema_version` says which of ``migrations`` have been applied. Each is applied once, in one transaction with the
+/// number, while an advisory lock keeps other programs from doing the same. A migration never changes: another one follows it.
+enum PostgreSQLSchema {
+    /// For `pg_advisory_xact_lock`: "TRIBUTAR".
+    private static let lock: Int64 = 0x5452_4942_5554_4152
+
+    static var version: Int { migrations.count }
+
+    /// The version of a database's tables; 0: there are none.
+    static func version(of connection: PostgreSQLConnection) throws(PostgreSQLError) -> Int {
+        // Not to_regclass(): it may answer from what the connection knew before it waited for the lock.
+        let table = try connection.run(
+            """
+            SELECT EXISTS (SELECT FROM pg_catalog.pg_class c
+                JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+                WHERE n.nspname = 'tributary' AND c.relname = 'schema_version')
+            """)
+        guard try table.rows.first?.boolean(0) == true else { return 0 }
+        let answer = try connection.run("SELECT max(version) FROM tributary.schema_version")
+        return Int(try answer.rows.first?.optionalInteger(0) ?? 0)
+    }
+
+    /// Brings the tables up to ``version``.
+    static func migrate(_ connection: PostgreSQLConnection) throws(PostgreSQLError) {
+        try connection.transaction { connection throws(PostgreSQLError) in
+            try connection.run("SELECT pg_advisory_xact_lock($1::bigint)", ["\(lock)"])
+            // Another program may have done it in between.
+            let found = try version(of: connection)
+            for number in found..<max(found, version) {
+                try connection.execute(migrations[number])
+                try connection.run(
+                    "INSERT INTO tributary.schema_version VALUES ($1::integer)", ["\(number + 1)"])
+            }
+        }
+    }
+
+    private static let migrations = [first]
+
+    /// Times are nanoseconds since 1970, UTC. Names are compared byte by byte, as in the file system.
+    ///
+    /// `segment.length` is `ends - begins`, clamped: what a damaged file says must not make a row fail. Sessions count their segments and
+    /// bytes by statement triggers, so that a list of sessions reads no segments.
+    private static let first = """
+        DO $$ BEGIN
+            IF to_regnamespace('tributary') IS NULL THEN CREATE SCHEMA tributary; END IF;
+        END $$;
+        CREATE TABLE tributary.schema_version (version integer PRIMARY KEY);
+        CREATE TABLE tributary.archive (
+            id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+            identity text COLLATE "C" NOT NULL UNIQUE, place text NOT NULL,
+            is_complete boolean NOT NULL, changes bigint NOT NULL
+        );
+        CREATE TABLE tributary.session (
+            archive integer NOT NULL, session text COLLATE "C" NOT NULL, zero bigint NOT NULL,
+            state text NOT NULL, end_reason text, segment_length bigint NOT NULL,
+            software text NOT NULL, is_protected boolean NOT NULL, name text, tags text NOT NULL,
+            note text, sources text NOT NULL, segments bigint NOT NULL, bytes numeric NOT NULL,
+            PRIMARY KEY (archive, session)
+        );
+        CREATE TABLE tributary.source (
+            archive integer NOT NULL, session text COLLATE "C" NOT NULL,
+            source text COLLATE "C" NOT NULL, agent text NOT NULL, tracks text NOT NULL,
+            is_complete boolean NOT NULL, PRIMARY KEY (archive, session, source)
+        );
+        CREATE TABLE tributary.segment (
+            archive integer NOT NULL, session text COLLATE "C" NOT NULL,
+            source text COLLATE "C" NOT NULL, file text COLLATE "C" NOT NULL,
+            begins bigint NOT NULL, ends bigint, length bigint, bytes bigint,
+            revision bigint NOT NULL, PRIMARY KEY (archive, session, source, file)
+        );
+        CREATE INDEX segment_by_time ON tributary.segment (archive, begins)
+            INCLUDE (ends, bytes, session) WHERE ends IS NOT NULL;
+        CREATE INDEX segment_by_length ON tributary.segment (archive, length)
+            WHERE ends IS NOT NULL;
+        CREATE INDEX segment_growing ON tributary.segment (archive, begins) WHERE ends IS NULL;
+        CREATE TABLE tributary.event (
+            archive integer NOT NULL, session text COLLATE "C" NOT NULL,
+            source text COLLATE "C" NOT NULL, line bigint NOT NULL, kind text NOT NULL,
+            starts bigint, duration bigint, samples bigint, track text, cause text, bound bigint,
+            text text, PRIMARY KEY (archive, session, source, line)
+        );
+        CREATE FUNCTION tributary.count_added() RETURNS trigger LANGUAGE plpgsql
+            SET search_path = pg_catalog AS $$
+        BEGIN
+            UPDATE tributary.session s SET segments = s.segments + n.segments, bytes = s.bytes + n.bytes
+            FROM (SELECT archive, session, count(*) AS segments, coalesce(sum(bytes), 0) AS bytes
+                FROM added GROUP BY archive, session) n
+            WHERE s.archive = n.archive AND s.session = n.session;
+            RETURN NULL;
+        END $$;
+        CREATE FUNCTION tributary.count_removed() RETURNS trigger LANGUAGE plpgsql
+            SET search_path = pg_catalog AS $$
+        BEGIN
+            UPDATE tributary.session s SET segments = s.segments - n.segments, bytes = s.bytes - n.bytes
+            FROM (SELECT archive, session, count(*) AS segments, coalesce(sum(bytes), 0) AS bytes
+                FROM removed GROUP BY archive, session) n
+            WHERE s.archive = n.archive AND s.session = n.session;
+            RETURN NULL;
+        END $$;
+        CREATE FUNCTION tributary.count_changed() RETURNS trigger LANGUAGE plpgsql
+            SET search_path = pg_catalog AS $$
+        BEGIN
+            UPDATE tributary.session s SET bytes = s.bytes + n.bytes
+            FROM (SELECT archive, session, sum(bytes) AS bytes FROM (
+                    SELECT archive, session, coalesce(bytes, 0) AS bytes FROM added
+                    UNION ALL SELECT archive, session, -coalesce(bytes, 0)::numeric FROM removed
+                ) c GROUP BY archive, session) n
+            WHERE s.archive = n.archive AND s.session = n.session AND n.bytes <> 0;
+            RETURN NULL;
+        END $$;
+        CREATE TRIGGER segment_added AFTER INSERT ON tributary.segment
+            REFERENCING NEW TABLE AS added
+            FOR EACH STATEMENT EXECUTE FUNCTION tributary.count_added();
+        CREATE TRIGGER segment_removed AFTER DELETE ON tributary.segment
+            REFERENCING OLD TABLE AS removed
+            FOR EACH STATEMENT EXECUTE FUNCTION tributary.count_removed();
+        CREATE TRIGGER segment_changed AFTER UPDATE ON tributary.segment
+            REFERENCING OLD TABLE AS removed NEW TABLE AS added
+            FOR EACH STATEMENT EXECUTE FUNCTION tributary.count_changed();
+        """
+}

@@ -1,0 +1,65 @@
+/// Why a server did not do what it was asked. Texts are one line, without control characters.
+package enum PostgreSQLError: Error, Hashable, CustomStringConvertible {
+    /// No server answered, or none of the wanted kind, or it refused the log-in.
+    case cannotConnect(reason: String)
+    /// The connection ended. Whether a transaction that was being committed is there is not known.
+    case lost(reason: String)
+    /// The answer did not come in time. The connection is given up.
+    case timedOut(Duration)
+    /// The server refused a statement.
+    /// - Parameter state: five characters (PostgreSQL 15, appendix A "PostgreSQL Error Codes").
+    case refused(state: String, reason: String)
+    /// The answer was larger than the caller takes. The connection is given up.
+    case tooLarge(limitBytes: Int)
+    /// The answer has another shape than the statement's.
+    case unexpected(reason: String)
+
+    package var description: String {
+        switch self {
+        case .cannotConnect(let reason): "cannot connect: \(reason)"
+        case .lost(let reason): "the connection was lost: \(reason)"
+        case .timedOut(let duration):
+            "no answer within \(duration.components.seconds) s"
+        case .refused(let state, let reason): "\(reason) (SQLSTATE \(state))"
+        case .tooLarge(let limit): "the answer is larger than \(limit >> 20) MiB"
+        case .unexpected(let reason): "unexpected answer: \(reason)"
+        }
+    }
+
+    /// Whether a statement named a table or schema that does not exist.
+    package var isForMissingTable: Bool {
+        if case .refused(let state, _) = self {
+            state == "42P01" || state == "3F000"
+        } else {
+            false
+        }
+    }
+
+    /// Whether the role may not do that.
+    package var isForPermission: Bool {
+        if case .refused(let state, _) = self { state == "42501" } else { false }
+    }
+
+    /// Whether what was sent has to be different before it can succeed: a value that the server does not take, a constraint. Everything
+    /// else can pass without a change here: a server that is full, restarting, a standby, without a right or a table yet.
+    package var isForContent: Bool {
+        switch self {
+        case .refused(let state, _): state.hasPrefix("22") || state.hasPrefix("23")
+        case .unexpected, .tooLarge: true
+        case .cannotConnect, .lost, .timedOut: false
+        }
+    }
+
+    /// Text from a library or a server as one line of at most 300 characters.
+    static func oneLine(_ text: String) -> String {
+        let words = text.split { character in
+            character.unicodeScalars.allSatisfy { $0.properties.generalCategory == .control }
+                || character == " "
+        }
+        let line = words.joined(separator: " ").unicodeScalars.filter {
+            $0.properties.generalCategory != .control
+        }
+        let short = String(String.UnicodeScalarView(line.prefix(300)))
+        return short.isEmpty ? "no reason given" : short
+    }
+}
