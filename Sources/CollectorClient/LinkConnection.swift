@@ -118,6 +118,22 @@ package struct LinkConnection: ~Copyable {
         }
     }
 
+    /// Sends everything, in order.
+    /// - Parameter takesSeveral: whether the collector takes several records in one message.
+    package func send(
+        _ messages: [(header: [UInt8], payload: SharedBytes?)], takesSeveral: Bool
+    ) throws(MessagingError) {
+        let sizes = messages.lazy.map { (header: $0.header, payloadBytes: $0.payload?.count) }
+        for group in RecordGroups.of(sizes, takesSeveral: takesSeveral) {
+            var parts: [OutgoingPart] = []
+            for (header, payload) in messages[group] {
+                parts.append(.bytes(header))
+                if let payload { parts.append(.shared(payload)) }
+            }
+            _ = try data.send(parts)
+        }
+    }
+
     /// Sends a probe, if that is possible now.
     package func sendProbe(_ header: [UInt8]) throws(MessagingError) -> Bool {
         precondition(clock != nil, "sending probes was requested")

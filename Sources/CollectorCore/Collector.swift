@@ -47,6 +47,8 @@ package final class Collector: Sendable {
         }
     }
 
+    /// After so many events, clock probes that have arrived meanwhile are answered: a fraction of a millisecond.
+    private static let eventsPerLook = 16
     private static let lockAttempts = 10
     private static let lockPauseMicroseconds: UInt32 = 50_000
 
@@ -80,8 +82,13 @@ package final class Collector: Sendable {
         // Before other threads make files: while a socket is bound, the process has another file mode mask.
         let spine = Spine()
         var feed = openFeed(layout, spine)
-        let commands = try openCommands(layout, spine)
-        defer { commands?.stop() }
+        let commands = try openCommands(layout)
+        let editor = SessionEditor(
+            layout: layout, catalog: settings.catalog, spine: spine, logger: logger)
+        defer {
+            editor.finish()
+            commands?.stop()
+        }
         let wakeUp = wakeUp
         let changeable = changeable
         let space = FreeSpace(
@@ -91,7 +98,7 @@ package final class Collector: Sendable {
         let disk = DiskWriter<ReceivedPart>(
             layout: layout, space: space, spine: spine, meter: meters.disk
         ) { wakeUp.signal() }
-        let catalog = CatalogThread(SQLiteCatalogPlace(layout), layout, spine: spine) {
+        let catalog = CatalogThread(settings.catalog.place(layout), layout, spine: spine) {
             wakeUp.signal()
         }
         let context = try makeContext()
@@ -124,7 +131,7 @@ package final class Collector: Sendable {
             settings: settings, changeable: changeable, layout: layout, recovered: recovered,
             sessionNames: sessionNames, disk: disk, spine: spine,
             catalog: catalog, space: space, controls: [control] + (commands.map { [$0] } ?? []),
-            meters: meters,
+            editor: editor, meters: meters,
             board: board, logger: logger, wantRoom: retention.hurry, report: report)
         loop.logListening(at: receiver.endpoint)
         var inbox = Inbox()
@@ -133,7 +140,8 @@ package final class Collector: Sendable {
                 if isStopping.load(ordering: .acquiring) || refusals.shutReason != nil {
                     loop.stop()
                 } else {
-                    let wasWoken = try receiver.wait(milliseconds: loop.millisecondsToNextTick())
+                    let wasWoken = try receiver.wait(
+                        milliseconds: inbox.isUrgent ? 0 : loop.millisecondsToNextTick())
                     try turn(&loop, &receiver, &inbox, &feed, isDue: wasWoken)
                 }
             }
@@ -151,47 +159,47 @@ package final class Collector: Sendable {
             throw .cannotListen(endpoint: settings.endpoint, reason: "\(error)")
         }
         if let reason = refusals.shutReason { throw .cannotAdmitAnyMore(reason: reason) }
-        return CollectorOutcome(failures: loop.failures)
+        return CollectorOutcome(failures: loop.failures, cost: loop.cost)
     }
 
     /// Opens the control socket for commands on the server.
     private func openControl(_ layout: ArchiveLayout) throws(CollectorError) -> ControlServer {
-        do throws(ControlSocketError) {
-            let control = try ControlServer(answersAtOnce: { [board] request in
-                guard case .status = request else { return nil }
-                do {
-                    return .status(try board.view.encoded())
-                } catch {
-                    return .failure(.other, "the status cannot be written: \(error)")
-                }
-            }) { [wakeUp] in wakeUp.signal() }
-            try control.start(at: layout.control)
-            return control
-        } catch {
-            let advice =
-                error.isForLength ? ": give --archive a shorter path, perhaps a relative one" : ""
-            throw .cannotControl(path: layout.control, reason: error.description + advice)
+        try listen(at: layout.control, for: .owner) { [board] request in
+            guard case .status = request else { return nil }
+            do {
+                return .status(try board.view.encoded())
+            } catch {
+                return .failure(.other, "the status cannot be written: \(error)")
+            }
         }
     }
 
     /// Opens the socket for commands from the archive's group, where they are wanted.
     private func openCommands(
-        _ layout: ArchiveLayout, _ spine: Spine
+        _ layout: ArchiveLayout
     ) throws(CollectorError) -> ControlServer? {
         guard settings.takesGroupCommands else {
             // One that an earlier collector left behind would look as if somebody listened.
             unlink(layout.commands)
             return nil
         }
-        let editor = SessionEditor(layout: layout, spine: spine, logger: logger)
+        return try listen(at: layout.commands, for: .group) { GroupCommands.refusal(of: $0) }
+    }
+
+    private func listen(
+        at path: String, for audience: ControlServer.Audience,
+        answersAtOnce: @escaping @Sendable (ControlRequest.Request) -> ControlReply.Reply?
+    ) throws(CollectorError) -> ControlServer {
         do throws(ControlSocketError) {
-            let commands = try ControlServer(
-                for: .group, answersAtOnce: { editor.answer(to: $0) }
-            ) { [wakeUp] in wakeUp.signal() }
-            try commands.start(at: layout.commands)
-            return commands
+            let server = try ControlServer(for: audience, answersAtOnce: answersAtOnce) {
+                [wakeUp] in wakeUp.signal()
+            }
+            try server.start(at: path)
+            return server
         } catch {
-            throw .cannotControl(path: layout.commands, reason: error.description)
+            let advice =
+                error.isForLength ? ": give --archive a shorter path, perhaps a relative one" : ""
+            throw .cannotControl(path: path, reason: error.description + advice)
         }
     }
 
@@ -282,7 +290,9 @@ package final class Collector: Sendable {
             // Who watches live does not want to wait for the tick.
             inbox.watchedPeers = feed.isWatched ? loop.peers(of: feed.watched) : []
         }
-        for event in inbox.take() {
+        for (place, event) in inbox.take().enumerated() {
+            // A clock probe is stamped when it is taken in: it must not wait for many others' samples.
+            if place % Self.eventsPerLook == Self.eventsPerLook - 1 { try receiver.takeIn(&inbox) }
             switch event {
             case .message(let message): loop.receive(message, takenInBy: now)
             case .gone(let peer): loop.lost(peer)

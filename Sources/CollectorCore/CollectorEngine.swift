@@ -55,6 +55,8 @@ struct CollectorEngine<Payload: MediaPayload> {
         var hasCatalog = true
     }
 
+    /// Sources that agents are sending now.
+    var connectedSources: Int { link.connectedSources }
     /// Refusals of senders because of a message.
     var refusedMessages: UInt64 { link.refusals }
     /// Records that were received again, and dropped.
@@ -137,7 +139,10 @@ extension CollectorEngine {
     /// Whose samples are placed for those who watch live.
     var watched: WatchedSources {
         get { recorder.watched }
-        set { recorder.watched = newValue }
+        set {
+            recorder.watched = newValue
+            link.setWatch { newValue.wishMilliseconds(of: $0) }
+        }
     }
 
     mutating func takeNotices() -> [Notice] {
@@ -296,7 +301,7 @@ extension CollectorEngine {
         case .made(let sessions, let problems):
             for problem in problems { log(.warning, "not in the catalog: \(problem)") }
             if !counts.hasCatalog {
-                log(.info, "rebuilt the catalog from the files")
+                log(.info, "the catalog matches the files again")
             } else if sessions > 0 {
                 log(.info, "added or updated \(sessions) sessions in the catalog")
             }
@@ -308,11 +313,20 @@ extension CollectorEngine {
         case .mended(let complaint):
             log(.warning, complaint)
         case .locked(let error):
-            log(
-                .warning,
-                "\(error): another program has locked it; recording continues, and the catalog is updated later"
-            )
+            if error.isForServer {
+                counts.hasCatalog = false
+                log(
+                    .warning,
+                    "the catalog cannot be updated: \(error); recording continues, and the catalog catches up later"
+                )
+            } else {
+                log(
+                    .warning,
+                    "\(error): another program has locked it; recording continues, and the catalog is updated later"
+                )
+            }
         case .unlocked:
+            counts.hasCatalog = true
             log(.info, "the catalog is up to date again")
         }
     }

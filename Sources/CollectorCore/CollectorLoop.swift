@@ -15,6 +15,10 @@ struct CollectorLoop {
     /// Interval between ticks of the protocol and the session.
     private static let tickNanoseconds: Int64 = 100_000_000
     private static let reportNanoseconds: Int64 = 1_000_000_000
+    /// A fragment of a second, the half second that the batch which ends it may wait at the agent, and as much patience as there would
+    /// be without: how samples were divided into messages must not decide how they are divided into fragments.
+    static let idleFragmentNanoseconds: Int64 =
+        1_500_000_000 + Int64(WireLimits.gatherMilliseconds) * 1_000_000
 
     private let settings: CollectorSettings
     private let changeable: SharedSettings
@@ -27,6 +31,7 @@ struct CollectorLoop {
     private let journal = SpineListener([.sessions, .segments], capacity: 4_096)
     /// Sockets for requests from this machine.
     private let controls: [ControlServer]
+    private let editor: SessionEditor
     private let wantRoom: () -> Void
     private let space: FreeSpace
     private var stops = PendingStops()
@@ -41,6 +46,10 @@ struct CollectorLoop {
     private var nextReport: Int64 = 0
     private var isStopping = false
     private var sessionsEnded = 0
+    /// Since the start: time of all connected sources together, and bytes copied.
+    private var streamNanoseconds: Int64 = 0
+    private var countedNanoseconds = SystemClock.monotonic.nowNanoseconds
+    private var copiedBytes: UInt64 = 0
     private var enrolments: [(peer: PeerID, enrol: Enrol)] = []
 
     /// Counters that other threads update.
@@ -53,7 +62,7 @@ struct CollectorLoop {
         settings: CollectorSettings, changeable: SharedSettings, layout: ArchiveLayout,
         recovered: RecoveredArchive, sessionNames: Set<String>,
         disk: DiskWriter<ReceivedPart>, spine: Spine, catalog: CatalogThread, space: FreeSpace,
-        controls: [ControlServer], meters: Meters,
+        controls: [ControlServer], editor: SessionEditor, meters: Meters,
         board: StatusBoard, logger: Logger, wantRoom: @escaping () -> Void,
         report: @escaping @Sendable (CollectorStatus) -> Void
     ) {
@@ -68,6 +77,7 @@ struct CollectorLoop {
         spine.add(journal)
         self.space = space
         self.controls = controls
+        self.editor = editor
         self.logger = logger
         self.report = report
         engine = CollectorEngine(
@@ -75,6 +85,7 @@ struct CollectorLoop {
                 layout: layout, startAt: settings.startAt,
                 startWindowNanoseconds: settings.startWindowNanoseconds,
                 segmentNanoseconds: settings.segmentNanoseconds,
+                idleFragmentNanoseconds: Self.idleFragmentNanoseconds,
                 idleTimeoutNanoseconds: settings.changeable.idleTimeoutNanoseconds,
                 takenNames: sessionNames, software: settings.software), recovered: recovered,
             host: .current(), at: .now())
@@ -112,6 +123,7 @@ extension CollectorLoop {
     mutating func receive(_ message: AgentMessage, takenInBy now: Instant) {
         let sender = message.sender
         guard sender.endsAt == nil else { return }
+        copiedBytes += UInt64(message.header.count)
         let incoming = IncomingMessage(
             peer: sender.id, address: sender.address, right: sender.right,
             header: message.header.bytes, payloadSizeBytes: message.payload?.count,
@@ -171,6 +183,9 @@ extension CollectorLoop {
             return follow()
         }
         nextTick = now.monotonic + Self.tickNanoseconds
+        streamNanoseconds +=
+            Int64(engine.connectedSources) * max(0, now.monotonic - countedNanoseconds)
+        countedNanoseconds = now.monotonic
         engine.idleTimeoutNanoseconds = changeable.current.idleTimeoutNanoseconds
         engine.tick(at: now, wallErrorNanoseconds: HostClock.wallError())
         follow()
@@ -194,9 +209,21 @@ extension CollectorLoop {
                 removesOldSegments: !settings.retention.keepsEverything,
                 refusedConnections: meters.refusals.counts,
                 isEntranceShut: meters.refusals.shutReason != nil), now: now.monotonic)
+        status.cost = cost
         // Before a session begins, no write can have failed yet: the free space is checked here.
         if status.trouble == nil, status.session == nil { status.trouble = space.trouble() }
         return status
+    }
+
+    /// What recording has cost so far; asked on the receiving thread.
+    var cost: RecordingCost {
+        var cost = RecordingCost()
+        cost.streamSeconds = Double(streamNanoseconds) / 1e9
+        cost.cpuSeconds = RecordingCost.cpuSecondsOfThisProcess()
+        cost.wakeUps = RecordingCost.wakeUpsOfThisThread()
+        cost.copiedBytes = copiedBytes
+        cost.synchronisations = meters.disk.current.synchronising.count
+        return cost
     }
 
     /// Ends the session and notifies agents that the collector is stopping.
@@ -220,8 +247,10 @@ extension CollectorLoop {
             case .sessionChanged(let session):
                 spine.say([.sessionChanged(session)])
                 question.answer(.changeTold)
-            case .status, .changeSession, .unknown:
-                // The control threads answer the first two themselves, where they are taken.
+            case .changeSession(let change):
+                editor.make(change, for: question)
+            case .status, .unknown:
+                // The control thread answers the former itself.
                 question.answer(
                     .failure(
                         .unknownRequest,

@@ -1,4 +1,5 @@
 package import Archive
+package import Operations
 package import Trust
 
 /// What a collector is asked to do.
@@ -16,6 +17,8 @@ package struct CollectorSettings: Sendable {
     package var endsWithSession: Bool
     /// Settings that may change while the collector runs.
     package var changeable: ChangeableSettings
+    /// Where the archive's catalog is kept.
+    package var catalog = CatalogReference.sqlite
     /// Name and version, for peers and for `session.json`.
     package var software: String
     /// The version alone, for monitoring.
@@ -103,4 +106,6 @@ package enum CollectorError: Error, Hashable, CustomStringConvertible {
 package struct CollectorOutcome: Hashable, Sendable {
     /// Files that could not be completed, and why; empty: none.
     package var failures: [String]
+    /// What recording has cost.
+    package var cost = RecordingCost()
 }

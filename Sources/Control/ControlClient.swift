@@ -7,7 +7,7 @@ package import Wire
 /// Asks a program on this machine over its control socket.
 package struct ControlClient: Sendable {
     /// Finishing files takes milliseconds, opening a camera some seconds; on a disk that is slow or stuck, as long as that.
-    private static let patienceMilliseconds: Int64 = 60_000
+    package static let usualPatienceMilliseconds: Int64 = 60_000
     /// A program that works answers a sign of life at once: its control socket has a thread of its own.
     private static let silenceMilliseconds: Int64 = 5_000
     /// How often a sign of life is asked for while the answer has not come.
@@ -20,19 +20,23 @@ package struct ControlClient: Sendable {
     private let name: String
     private let isThere: @Sendable () throws -> Bool
     private let mention: @Sendable (String) -> Void
+    private let patienceMilliseconds: Int64
 
     /// Looks whether the socket may be used.
     /// - Parameters:
     ///   - name: who is asked, for people.
+    ///   - patienceMilliseconds: how long to wait for the answer.
     ///   - mention: gets a line for people when the answer takes long.
     ///   - isThere: whether the program still runs: one that was killed will not answer.
     package init(
         path: String, name: String,
+        patienceMilliseconds: Int64 = ControlClient.usualPatienceMilliseconds,
         mention: @escaping @Sendable (String) -> Void = { Program.complain($0) },
         isThere: @escaping @Sendable () throws -> Bool
     ) throws {
         self.path = path
         self.name = name
+        self.patienceMilliseconds = patienceMilliseconds
         self.mention = mention
         self.isThere = isThere
         // libzmq would go on trying in silence.
@@ -72,7 +76,7 @@ package struct ControlClient: Sendable {
         }
         guard let answer else {
             throw Failure(
-                "\(name) has not answered within \(Self.patienceMilliseconds / 1_000) s: see its "
+                "\(name) has not answered within \(patienceMilliseconds / 1_000) s: see its "
                     + "log")
         }
         return answer.reply
@@ -89,7 +93,7 @@ package struct ControlClient: Sendable {
         var signAt = asked + Self.signMilliseconds
         var hasMentioned = false
         while true {
-            let rest = asked + Self.patienceMilliseconds - now()
+            let rest = asked + patienceMilliseconds - now()
             guard rest > 0 else { return nil }
             _ = try poller.wait(milliseconds: Int(min(rest, Self.lookMilliseconds)))
             while let message = try socket.receive(maximumParts: 1) {

@@ -24,7 +24,7 @@ package struct VideoDecoder: ~Copyable {
         try run(packet, emit: emit)
     }
 
-    /// Gives what was still inside.
+    /// Returns the pictures that the decoder still holds.
     package mutating func finish(
         emit: (RawFrame) throws(EncodingError) -> Void
     ) throws(EncodingError) {

@@ -93,7 +93,7 @@ package struct VideoUsabilityInformation: Hashable, Sendable {
     ) throws(BitstreamError) -> ColourDescription? {
         try reader.skip(3)
         let isFullRange = try reader.flag()
-        // 2 means unspecified: a stream that tells only its range leaves the rest at that.
+        // 2 means unspecified, and is the default of a stream that states only its range.
         guard try reader.flag() else {
             guard isFullRange else { return nil }
             return ColourDescription(

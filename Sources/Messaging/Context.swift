@@ -8,12 +8,21 @@ package final class Context: Sendable {
     /// libzmq documents contexts as usable from every thread.
     nonisolated(unsafe) let handle: UnsafeMutableRawPointer
 
-    /// A context with `ioThreads` threads; one moves about a gigabyte per second.
-    package init(ioThreads: Int32 = 1) throws(MessagingError) {
+    /// - Parameters:
+    ///   - ioThreads: one moves about a gigabyte per second.
+    ///   - maximumSockets: connections do not count.
+    package init(
+        ioThreads: Int32 = 1, maximumSockets: Int32 = ZMQ_MAX_SOCKETS_DFLT
+    ) throws(MessagingError) {
         guard let handle = zmq_ctx_new() else { throw .last("make", "a ZeroMQ context") }
         self.handle = handle
         guard zmq_ctx_set(handle, ZMQ_IO_THREADS, ioThreads) == 0 else {
             let error = MessagingError.last("set", "\(ioThreads) I/O threads")
+            zmq_ctx_term(handle)
+            throw error
+        }
+        guard zmq_ctx_set(handle, ZMQ_MAX_SOCKETS, maximumSockets) == 0 else {
+            let error = MessagingError.last("set", "\(maximumSockets) sockets")
             zmq_ctx_term(handle)
             throw error
         }

@@ -56,6 +56,9 @@ package struct Socket: ~Copyable {
         }
     }
 
+    /// Identity, header and payload: more parts are rare.
+    private static let usualParts = 3
+
     let owner: Owner
     /// ROUTER: the first part of a message is not sent by the peer.
     private let addsIdentity: Bool
@@ -121,7 +124,7 @@ package struct Socket: ~Copyable {
     package func receive(maximumParts: Int) throws(MessagingError) -> ReceivedMessage? {
         guard var part = try ReceivedPart(from: handle) else { return nil }
         var message = ReceivedMessage(parts: [], droppedParts: 0, wireBytes: 0)
-        message.parts.reserveCapacity(maximumParts)
+        message.parts.reserveCapacity(min(maximumParts, Self.usualParts))
         var isIdentity = addsIdentity
         while true {
             if !isIdentity { message.wireBytes += Self.frameBytes(part.count, isEncrypted) }

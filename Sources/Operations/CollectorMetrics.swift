@@ -26,6 +26,7 @@ package enum CollectorMetrics {
         add(sessionsOf: status, to: &text)
         add(status.disk, to: &text)
         add(connectionsOf: status, to: &text)
+        status.cost.add(to: &text)
         SourceMetrics.add(status.sources, to: &text)
         return text.text
     }

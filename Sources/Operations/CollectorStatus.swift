@@ -25,6 +25,7 @@ package struct CollectorStatus: Hashable, Sendable {
     package var removedSegments: UInt64 = 0
     /// Whether the archive's index is in step with its files.
     package var hasCatalog = true
+    package var cost = RecordingCost()
 
     package init(session: String? = nil, sources: [SourceStatus] = [], trouble: String? = nil) {
         self.session = session

@@ -12,9 +12,9 @@ struct OffsetEnvelope: Sendable {
 
     /// The direction in which a reading limits the offset.
     enum Side: Sendable {
-        /// The offset is not above the readings.
+        /// Readings are upper limits of the offset.
         case above
-        /// The offset is not below the readings.
+        /// Readings are lower limits of the offset.
         case below
     }
 

@@ -7,9 +7,11 @@ package enum WireLimits {
     /// The protocol's major version; others are refused.
     package static let major: UInt32 = 1
     /// The protocol's minor version: additions that older peers ignore.
-    package static let minor: UInt32 = 4
+    package static let minor: UInt32 = 5
     /// The first minor version with support for commands.
     package static let commandMinor: UInt32 = 2
+    /// The first minor version in which a collector says whether somebody watches, and takes several records in one message.
+    package static let watchMinor: UInt32 = 5
 
     /// Bytes of a header part: twice the size of 4096 samples with all columns full.
     package static let headerBytes = 256 * 1024
@@ -18,6 +20,11 @@ package enum WireLimits {
     package static let payloadBytes = 4 * 1024 * 1024
     /// Parts of a message in addition to the routing identity: header and payload.
     package static let parts = 2
+    /// Records of one message: those of three seconds at 100 ms each.
+    package static let recordsPerMessage = 32
+    /// Payload bytes of a message with several records. An incomplete message this large stays below what the collector takes for
+    /// an attack on its memory.
+    package static let messageBytes = 384 * 1024
     /// Samples of one batch: over a minute of audio, and what fits in a header.
     package static let samplesPerBatch = 4_096
     /// Runs of one batch: one per kind of track.
@@ -108,6 +115,11 @@ package enum WireLimits {
     package static let heartbeatMillisecondsRange: ClosedRange<UInt32> = 100...60_000
     /// Heartbeat intervals of silence after which a peer counts as disconnected: four heartbeats may be lost.
     package static let silentHeartbeats: Int64 = 5
+    /// Milliseconds within which samples of a watched source are sent: from a picture at 30 Hz to a batch without a viewer. An agent
+    /// takes a wish outside of it for the nearest end.
+    package static let watchMillisecondsRange: ClosedRange<UInt32> = 33...100
+    /// Milliseconds that samples of a source that nobody watches may wait for others at their agent.
+    package static let gatherMilliseconds: UInt32 = 500
     /// Milliseconds that the holder of a source has for answering a Ping: two heartbeats.
     package static let claimMilliseconds: Int64 = 2_000
     /// Messages without records that a connection may send per second: thirty times the usual number.

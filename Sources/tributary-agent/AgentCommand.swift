@@ -64,7 +64,7 @@ struct AgentCommand: ParsableCommand {
             try encoding.apply(to: &settings)
             var uplink = UplinkSettings(
                 endpoint: link.collector, sourceName: name, agentName: SourceNames.ofThisMachine(),
-                software: Version.software("tributary-agent"), batch: link.batch.duration,
+                software: Version.software("tributary-agent"), batch: link.batch.length,
                 memoryLimitBytes: Int(keeping.memoryLimit.bytes),
                 spool: try keeping.spool(source: name))
             if configuration.checks {

@@ -58,7 +58,7 @@ struct DoctorCommand: ParsableCommand {
         }
         var uplink = UplinkSettings(
             endpoint: link.collector, sourceName: name, agentName: SourceNames.ofThisMachine(),
-            software: Version.software("tributary-agent"), batch: link.batch.duration,
+            software: Version.software("tributary-agent"), batch: link.batch.length,
             memoryLimitBytes: Int(keeping.memoryLimit.bytes),
             spool: try keeping.spool(source: name))
         uplink.security = try keys.security(for: link.collector, source: name, logger: logger)

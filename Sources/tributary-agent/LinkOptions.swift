@@ -11,8 +11,13 @@ struct LinkOptions: ParsableArguments {
         help: "Source name: letters, digits, '.', '_', '-'. (default: this machine's name)")
     var source: String?
 
-    @Option(help: "Length of media per message; 0 sends every sample in a message of its own.")
-    var batch = TimeSpan(nanoseconds: 100_000_000)
+    @Option(
+        help: ArgumentHelp(
+            """
+            How long samples wait for others before they are sent. auto: half a second while nobody watches the source live, \
+            otherwise as long as the viewers wish. A time of at most 1s: always so long; 0: every sample by itself.
+            """, valueName: "auto|time"))
+    var batch = BatchArgument.automatic
 
     @Option(
         help: ArgumentHelp(
@@ -34,7 +39,7 @@ struct LinkOptions: ParsableArguments {
             throw ValidationError(
                 "--source '\(source.prefix(80))' is not a valid name: \(SourceName.rule)")
         }
-        guard batch.nanoseconds <= 1_000_000_000 else {
+        if case .fixed(let time) = batch, time.nanoseconds > 1_000_000_000 {
             throw ValidationError("--batch \(batch) is too long: use at most 1s")
         }
     }

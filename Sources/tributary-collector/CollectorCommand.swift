@@ -3,6 +3,7 @@ import ArgumentParser
 import CLinux
 import CollectorCore
 import Glibc
+import Library
 import Logging
 import Operations
 import OperationsServer
@@ -29,6 +30,8 @@ struct CollectorCommand: ParsableCommand {
 
     @Option(help: ArgumentHelp("Directory of the recordings.", valueName: "dir"))
     var archive = "./recordings"
+
+    @OptionGroup var catalog: CatalogOptions
 
     @Option(help: "Segment length. All sources start a new file at the same instants.")
     var segment = TimeSpan(nanoseconds: 600_000_000_000)
@@ -126,6 +129,7 @@ struct CollectorCommand: ParsableCommand {
             startAt: startAt, startWindowNanoseconds: startWindow.nanoseconds,
             endsWithSession: once, changeable: changeable,
             software: Version.software("tributary-collector"))
+        settings.catalog = try catalog.forWriting(Self._commandName)
         settings.keys = try chooseKeys()
         settings.wireRecording = recordWire
         settings.version = Version.number
@@ -152,6 +156,7 @@ struct CollectorCommand: ParsableCommand {
             defer { server?.stop() }
             let outcome = try collector.run()
             console.endProgress()
+            if let line = outcome.cost.line { service.logger.info("\(line)") }
             if let first = outcome.failures.first {
                 let more =
                     outcome.failures.count > 1 ? " (and \(outcome.failures.count - 1) more)" : ""

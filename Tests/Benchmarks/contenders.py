@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Callable
 
 FIRST_PORT = 7300
-ACKS_EVERY = 10  # messages: once a second at real-time pace
-WINDOW = 160  # messages of one source: 8 MB, the collector's own credit window
+ACKS_EVERY = 10  # messages of 100 ms: once a second at real-time pace
+WINDOW = 160  # messages of 100 ms of one source: 8 MB, the collector's own credit window
 
 # Freed memory stays with the process, as the collector does it for itself: large messages come and go.
 KEEP_MEMORY = {
@@ -51,10 +51,16 @@ class Load:
     null: bool
 
 
-def product(with_keys=False, before=False):
+# Milliseconds of media in a message: what agents of `--batch 100ms` send, and those of `--batch auto` that nobody watches.
+EACH, GATHERED = 100, 500
+
+
+def product(with_keys=False, before=False, each=False):
     """The product: the programs under test, or those of the version before it."""
     endpoint = f"tcp://127.0.0.1:{FIRST_PORT}"
-    name = "tributary, with keys" if with_keys else "tributary, before" if before else "tributary"
+    name = (
+        "tributary, with keys" if with_keys else "tributary, before" if before
+        else "tributary, 100 ms" if each else "tributary")
 
     def server_keys(place):
         return ["--keys", place.server_keys] if with_keys else []
@@ -72,19 +78,19 @@ def product(with_keys=False, before=False):
         send=lambda place, load: [[
             place.product("bench-load"), "--collector", endpoint, "--media", place.clip,
             "--sources", load.sources, "--seconds", load.seconds,
-            *([] if load.paced else ["--fast"]), *(["--unfinishable"] if load.null else []), *box_keys(place)]],
+            *([] if load.paced else ["--fast"]), *(["--each"] if each else []), *(["--unfinishable"] if load.null else []), *box_keys(place)]],
         suffix=None, ends_by_itself=False,
         null_environment=lambda place: {"LD_PRELOAD": place.devnull})
 
 
-def floor(name, sink, acks=0, environment=None):
+def floor(name, sink, acks=0, environment=None, batch=EACH):
     return Contender(
         name,
         receive=lambda place, load: [[
             place.floor, "receive", FIRST_PORT, load.sources, place.output, sink, place.clip, acks]],
         send=lambda place, load: [[
             place.floor, "send", FIRST_PORT, load.sources, place.clip, load.seconds,
-            "paced" if load.paced else "fast", WINDOW if acks else 0]],
+            "paced" if load.paced else "fast", WINDOW * EACH // batch if acks else 0, batch]],
         suffix=sink, environment=environment or {})
 
 
@@ -135,7 +141,11 @@ def configure_nginx(place):
 
 
 FLOOR_BEST = floor("floor: zmq + libavformat", "mp4", environment=KEEP_MEMORY)
+FLOOR_GATHERED = floor(
+    "floor: zmq + libavformat, 500 ms", "mp4", environment=KEEP_MEMORY, batch=GATHERED)
 FLOOR_ACKS = floor("floor: zmq + acks", "bytes", acks=ACKS_EVERY)
+FLOOR_ACKS_GATHERED = floor(
+    "floor: zmq + acks, 500 ms", "bytes", acks=ACKS_EVERY * EACH // GATHERED, batch=GATHERED)
 FLOOR_ACKS_KEPT = floor("floor: zmq + acks, memory kept", "bytes", acks=ACKS_EVERY, environment=KEEP_MEMORY)
 
 
@@ -144,11 +154,12 @@ def paced(place):
     if place.before:
         return [product(), product(before=True)]
     peers = [nginx_rtmp()] if os.path.exists(place.rtmp_module) else []
-    return [product(), product(with_keys=True), FLOOR_BEST, *peers, ffmpeg()]
+    return [
+        product(), product(each=True), product(with_keys=True), FLOOR_BEST, FLOOR_GATHERED, *peers, ffmpeg()]
 
 
 def unpaced(place):
     """Those that are compared as fast as they can."""
     if place.before:
         return [product(), product(before=True)]
-    return [product(), product(with_keys=True), FLOOR_ACKS, FLOOR_ACKS_KEPT]
+    return [product(), product(with_keys=True), FLOOR_ACKS, FLOOR_ACKS_GATHERED, FLOOR_ACKS_KEPT]

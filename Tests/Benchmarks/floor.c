@@ -1,10 +1,11 @@
 // The physical limit of "receive N sources over ZeroMQ and keep them", and the load that measures it.
 //
 //   floor receive PORT SOURCES DIR bytes|mp4 MEDIA ACK_EVERY
-//   floor send    PORT SOURCES MEDIA SECONDS paced|fast WINDOW
+//   floor send    PORT SOURCES MEDIA SECONDS paced|fast WINDOW BATCH_MS
 //
-// The sender holds MEDIA in memory and plays it round and round, 100 ms of samples to a message: each sample a
-// struct unit and its bytes. The receiver writes each source to DIR/s<number>.<bytes|mp4>: the bytes as they are, or
+// The sender holds MEDIA in memory and plays it round and round, BATCH_MS of samples to a message: each sample a
+// struct unit and its bytes. Sources send 100 ms spread over that time, and longer batches at instants 25 ms apart, where
+// several meet, as the product's agents do. The receiver writes each source to DIR/s<number>.<bytes|mp4>: the bytes as they are, or
 // through libavformat as fragmented MP4. With ACK_EVERY above 0 it answers every so many messages of a source, and
 // the sender keeps at most WINDOW messages of a source unanswered; both are 0 for a link without answers. An empty
 // message ends a source. Single-threaded at both ends, but for libzmq's I/O thread.
@@ -22,7 +23,7 @@
 #include <zmq.h>
 
 enum { MAX_SOURCES = 256 };
-static const int64_t BATCH = 100000000; // ns
+static const int64_t SPREAD_BATCH = 100000000, SLOT = 25000000; // ns
 
 // What precedes a sample's bytes; times in the track's own time base.
 struct unit {
@@ -30,7 +31,7 @@ struct unit {
     int64_t pts, dts;
 };
 
-// The samples of 100 ms, ready to be sent.
+// The samples of one message, ready to be sent.
 struct batch {
     int64_t end; // ns after the file's first sample, when the last one has been captured
     size_t size;
@@ -63,7 +64,7 @@ static AVFormatContext *open_media(const char *path) {
 // ---- Sending -------------------------------------------------------------------------------------------------
 
 // Reads the whole file as batches; returns how many, and how long a round of them lasts.
-static int load(const char *path, struct batch **batches, int64_t *round_length) {
+static int load(const char *path, int64_t length, struct batch **batches, int64_t *round_length) {
     AVFormatContext *media = open_media(path);
     AVPacket *packet = av_packet_alloc();
     int count = 0, capacity = 0;
@@ -71,7 +72,7 @@ static int load(const char *path, struct batch **batches, int64_t *round_length)
     while (av_read_frame(media, packet) >= 0) {
         AVRational base = media->streams[packet->stream_index]->time_base;
         int64_t at = av_rescale_q(packet->dts, base, (AVRational){1, 1000000000});
-        if (count == 0 || at >= begin + BATCH) {
+        if (count == 0 || at >= begin + length) {
             if (count == capacity) {
                 capacity = capacity ? 2 * capacity : 1024;
                 *batches = realloc(*batches, capacity * sizeof **batches);
@@ -109,10 +110,11 @@ static void take_answers(void *socket, int64_t *unanswered, int must_wait) {
     if (errno != EAGAIN) fail("receive an answer");
 }
 
-static void send_all(int port, int sources, const char *path, double seconds, int paced, int window) {
+static void send_all(int port, int sources, const char *path, double seconds, int paced, int window,
+                     int64_t length) {
     struct batch *batches = NULL;
     int64_t round_length, unanswered[MAX_SOURCES] = {0}, end = seconds * 1e9, payload = 0;
-    int count = load(path, &batches, &round_length);
+    int count = load(path, length, &batches, &round_length);
     void *context = zmq_ctx_new(), *sockets[MAX_SOURCES];
     for (int32_t i = 0; i < sources; i++) {
         char endpoint[64];
@@ -128,7 +130,8 @@ static void send_all(int port, int sources, const char *path, double seconds, in
         struct batch *batch = &batches[sent % count];
         int64_t due = start + sent / count * round_length + batch->end;
         for (int i = 0; i < sources; i++) {
-            if (paced) sleep_until(due + BATCH * i / sources);
+            int64_t phase = length <= SPREAD_BATCH ? length * i / sources : SLOT * i % length;
+            if (paced) sleep_until(due + phase);
             if (window) take_answers(sockets[i], &unanswered[i], unanswered[i] >= window);
             zmq_msg_t message;
             zmq_msg_init_data(&message, batch->bytes, batch->size, keep, NULL);
@@ -249,8 +252,9 @@ static void receive_all(int port, int sources, const char *directory, int as_mp4
 int main(int argc, char **argv) {
     if (argc == 8 && !strcmp(argv[1], "receive"))
         receive_all(atoi(argv[2]), atoi(argv[3]), argv[4], !strcmp(argv[5], "mp4"), argv[6], atoi(argv[7]));
-    else if (argc == 8 && !strcmp(argv[1], "send"))
-        send_all(atoi(argv[2]), atoi(argv[3]), argv[4], atof(argv[5]), !strcmp(argv[6], "paced"), atoi(argv[7]));
+    else if (argc == 9 && !strcmp(argv[1], "send") && atoi(argv[8]) > 0)
+        send_all(atoi(argv[2]), atoi(argv[3]), argv[4], atof(argv[5]), !strcmp(argv[6], "paced"), atoi(argv[7]),
+                 atoi(argv[8]) * 1000000LL);
     else {
         fprintf(stderr, "usage: see the top of floor.c\n");
         return 64;

@@ -320,8 +320,9 @@ def unexplained(entry, kind, times, longest):
     for gap in sorted(gaps(entry, kind), key=lambda gap: gap["startSeconds"]):
         begin = gap["startSeconds"]
         end = begin + (gap["durationSeconds"] or 0)
-        # Of one pause, some pictures may be missing for one reason, and the next ones for another.
-        if told and begin < told[-1][1] + 0.001:
+        # Of one pause, some pictures may be missing for one reason, and the next ones for another; a box that is too slow
+        # stamps them some milliseconds late. Less than half of any interval, so that it hides no picture.
+        if told and begin < told[-1][1] + 0.015:
             told[-1] = told[-1][0], max(end, told[-1][1])
         elif end > begin:
             told.append((begin, end))

@@ -162,4 +162,65 @@ import Testing
         scene.hear()
         #expect(try kept(scene) == wanted(scene))
     }
+
+    @Test func `one whose server goes away is kept, and gets all that has happened meanwhile`()
+        throws
+    {
+        let scene = try DiskScene(keepsCatalog: true)
+        let catalog = FaultyCatalog(scene.layout)
+        scene.follower = CatalogFollower(catalog, scene.layout)
+        scene.hear()
+        catalog.setAway()
+        for record in 3...202 as ClosedRange<UInt64> {
+            scene.append(record...record, to: 1, of: "one")
+            scene.worker.perform(.note(one, line(record), records: nil))
+            scene.worker.commit()
+            scene.hear()
+        }
+        #expect(scene.persisted("one").last == 202...202)
+        catalog.setFault(nil)
+        scene.pass(CatalogFollower.lockPause)
+        scene.pass(.zero)
+        #expect(try kept(scene) == wanted(scene))
+        // It was believed all the time: no file was read again.
+        #expect(catalog.removals == 0)
+    }
+
+    @Test func `a server that is away at the start is asked again, and is said to be away once`()
+        throws
+    {
+        let scene = try DiskScene(keepsCatalog: true)
+        let catalog = FaultyCatalog(scene.layout)
+        catalog.setAway()
+        scene.follower = CatalogFollower(catalog, scene.layout)
+        scene.hear()
+        for _ in 0..<5 { scene.pass(CatalogFollower.longestServerPause) }
+        let locked = scene.reports.filter { if case .locked = $0 { true } else { false } }
+        #expect(locked.count == 1)
+        catalog.setFault(nil)
+        scene.pass(CatalogFollower.longestServerPause)
+        #expect(try kept(scene) == wanted(scene) && catalog.removals == 0)
+    }
+
+    @Test func `a collector that ends without its server leaves what the next one sees`() throws {
+        let scene = try DiskScene(keepsCatalog: true)
+        let catalog = FaultyCatalog(scene.layout)
+        scene.follower = CatalogFollower(catalog, scene.layout)
+        scene.hear()
+        scene.finish(1, of: "one")
+        catalog.setAway()
+        scene.hear()
+        let last = scene.follower?.end()
+        #expect(last?.isEmpty == true && catalog.removals == 0)
+        catalog.setFault(nil)
+        scene.follower = CatalogFollower(catalog, scene.layout)
+        scene.hear()
+        #expect(try kept(scene) == wanted(scene))
+        // What people have changed of a session is in no name of a file: the catalog is not believed then.
+        catalog.setAway()
+        scene.spine.say([.sessionChanged("session")])
+        scene.hear()
+        _ = scene.follower?.end()
+        #expect(catalog.removals == 1)
+    }
 }

@@ -73,4 +73,32 @@ private let second: Int64 = 1_000_000_000
             #expect(engine.trouble == nil)
         }
     }
+
+    @Test func `a subscription reaches the agent with the next tick, and so does its end`() throws {
+        var engine = engine()
+        engine.tick(at: now)
+        _ = engine.takeOutgoing()
+        func wishes() throws -> [UInt32] {
+            engine.tick(at: now)
+            return try engine.takeOutgoing().compactMap {
+                guard case .acknowledgement(let ack) = try WireMessage(decoding: $0.header) else {
+                    return nil
+                }
+                return ack.sources.first?.watchMilliseconds
+            }
+        }
+        var watched = WatchedSources()
+        _ = watched.take([1] + FeedTopic.source("camera"))
+        engine.watched = watched
+        #expect(try wishes() == [100])
+        _ = watched.take([1] + FeedTopic.wish(40, for: "camera"))
+        engine.watched = watched
+        #expect(try wishes() == [40])
+        // Who watches something else changes nothing.
+        _ = watched.take([1] + FeedTopic.source("other"))
+        engine.watched = watched
+        #expect(try wishes() == [])
+        engine.watched = WatchedSources()
+        #expect(try wishes() == [0])
+    }
 }

@@ -8,6 +8,7 @@ final class FaultyCatalog: CatalogPlace, CatalogStore {
         var fault: ArchiveError?
         var catalog: (any CatalogStore)?
         var attempts = 0
+        var removals = 0
     }
 
     private let place: SQLiteCatalogPlace
@@ -29,6 +30,11 @@ final class FaultyCatalog: CatalogPlace, CatalogStore {
         }
     }
 
+    /// Its server is away.
+    func setAway() {
+        state.withLock { $0.fault = .unavailable(place: "catalog", reason: "no answer") }
+    }
+
     private func check() throws(ArchiveError) {
         if let fault = state.withLock({ $0.fault }) { throw fault }
     }
@@ -45,7 +51,13 @@ final class FaultyCatalog: CatalogPlace, CatalogStore {
         return (self, complaint)
     }
 
-    func remove() throws(ArchiveError) { try place.remove() }
+    /// How often it was no longer believed.
+    var removals: Int { state.withLock { $0.removals } }
+
+    func remove() throws(ArchiveError) {
+        state.withLock { $0.removals += 1 }
+        try place.remove()
+    }
 
     func apply(_ changes: [CatalogChange]) throws(ArchiveError) {
         state.withLock { $0.attempts += 1 }
@@ -69,5 +81,13 @@ final class FaultyCatalog: CatalogPlace, CatalogStore {
 
     func sessionNames() throws(ArchiveError) -> [String] { try catalog().sessionNames() }
 
-    func files() throws(ArchiveError) -> [String: Set<String>] { try catalog().files() }
+    func indexedSessionNames() throws(ArchiveError) -> Set<String> {
+        try catalog().indexedSessionNames()
+    }
+
+    func files(of session: String) throws(ArchiveError) -> Set<String> {
+        try catalog().files(of: session)
+    }
+
+    func dump() throws(ArchiveError) -> [String] { try catalog().dump() }
 }

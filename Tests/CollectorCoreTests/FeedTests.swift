@@ -25,6 +25,45 @@ import Wire
         #expect(!take([7, 1]))
     }
 
+    @Test func `of several wishes for a source the smallest counts, as long as it lasts`() {
+        var watched = WatchedSources()
+        func take(_ message: [UInt8]) { _ = watched.take(message) }
+        #expect(watched.wishMilliseconds(of: "stage") == 0)
+        // A wish is for those who receive the source.
+        take([1] + FeedTopic.wish(33, for: "stage"))
+        #expect(watched.wishMilliseconds(of: "stage") == 0 && !watched.wantsMedia)
+        take([1] + FeedTopic.source("stage"))
+        #expect(watched.wishMilliseconds(of: "stage") == 33)
+        take([1] + FeedTopic.wish(50, for: "stage"))
+        take([1] + FeedTopic.wish(33, for: "stage"))
+        #expect(watched.wishMilliseconds(of: "stage") == 33)
+        take([0] + FeedTopic.wish(33, for: "stage"))
+        #expect(watched.wishMilliseconds(of: "stage") == 50)
+        take([0] + FeedTopic.wish(50, for: "stage"))
+        #expect(watched.wishMilliseconds(of: "stage") == 100)
+        #expect(watched.wishMilliseconds(of: "other") == 0)
+        take([0] + FeedTopic.source("stage"))
+        #expect(watched == WatchedSources())
+    }
+
+    @Test func `a wish that no agent would follow is the nearest that it does`() {
+        var watched = WatchedSources()
+        _ = watched.take([1])
+        // Two topics of one wish: it lasts until both have ended.
+        for wish in [0, 1] as [UInt32] {
+            _ = watched.take([1] + FeedTopic.wish(wish, for: "stage"))
+        }
+        #expect(watched.wishMilliseconds(of: "stage") == 33)
+        _ = watched.take([0] + FeedTopic.wish(0, for: "stage"))
+        #expect(watched.wishMilliseconds(of: "stage") == 33)
+        _ = watched.take([1] + FeedTopic.wish(.max, for: "other"))
+        #expect(watched.wishMilliseconds(of: "other") == 100)
+        for odd in ["@batch/33/../x\0", "@batch/33/stage", "@batch//stage\0", "@batch/-1/stage\0"] {
+            #expect(FeedTopic.wish(of: Array(odd.utf8)) == nil)
+        }
+        #expect(FeedTopic.wish(of: Array("@batch/99999999999/stage\0".utf8)) == nil)
+    }
+
     @Test func `samples are told of when their source is watched, and only then`() throws {
         var harness = SessionHarness()
         var camera = SteadyCamera("camera")

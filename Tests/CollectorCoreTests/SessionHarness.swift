@@ -109,13 +109,16 @@ struct SessionHarness {
     init(
         startAt: SessionManifest.StartPolicy = .firstSample,
         segmentNanoseconds: Int64 = 600_000_000_000, idleTimeoutNanoseconds: Int64 = 0,
-        host: HostClock = HostClock(boot: "this")
+        idleFragmentNanoseconds: Int64? = nil, host: HostClock = HostClock(boot: "this")
     ) {
-        recorder = SessionRecorder(
-            settings: SessionSettings(
-                layout: ArchiveLayout(root: "/archive"), startAt: startAt,
-                segmentNanoseconds: segmentNanoseconds,
-                idleTimeoutNanoseconds: idleTimeoutNanoseconds, software: "test"), host: host)
+        var settings = SessionSettings(
+            layout: ArchiveLayout(root: "/archive"), startAt: startAt,
+            segmentNanoseconds: segmentNanoseconds,
+            idleTimeoutNanoseconds: idleTimeoutNanoseconds, software: "test")
+        if let idleFragmentNanoseconds {
+            settings.idleFragmentNanoseconds = idleFragmentNanoseconds
+        }
+        recorder = SessionRecorder(settings: settings, host: host)
     }
 
     static func instant(_ monotonic: Int64) -> Instant {

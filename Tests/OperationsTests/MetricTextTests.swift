@@ -144,4 +144,24 @@ import Testing
         #expect(read.all("a") == [.init(labels: ["b": "c", "d": "e"], value: 1_500)])
         #expect(read.value("f") == .infinity)
     }
+
+    @Test func `what recording cost is counted, and told for each minute of one source`() throws {
+        let cost = CollectorStatus.full.cost
+        let read = try MetricReading(metrics(.full))
+        #expect(read.value("tributary_stream_seconds_total") == 3_840)
+        #expect(read.value("tributary_receiver_wakeups_total") == 1_344)
+        #expect(read.value("tributary_copied_bytes_total") == 8_320_000)
+        #expect(
+            cost.line
+                == "64.0 stream-minutes; each cost 0.080 CPU seconds, 21.0 wake-ups, 130 kB copied, 62.0 fdatasyncs"
+        )
+        var nothing = cost
+        nothing.streamSeconds = 0.9
+        #expect(nothing.line == nil)
+        // Rounding carries.
+        var other = RecordingCost()
+        other.streamSeconds = 60
+        other.cpuSeconds = 0.9996
+        #expect(other.line?.contains("each cost 1.000 CPU seconds, 0.000 wake-ups") == true)
+    }
 }

@@ -37,6 +37,11 @@ extension CollectorStatus {
         status.disk.writtenBytesPerSecond = 500_000
         status.disk.synchronising.add(.milliseconds(4))
         status.disk.synchronising.add(.milliseconds(700))
+        status.cost.streamSeconds = 3_840
+        status.cost.cpuSeconds = 5.12
+        status.cost.wakeUps = 1_344
+        status.cost.copiedBytes = 8_320_000
+        status.cost.synchronisations = 3_968
         return status
     }
 }

@@ -52,7 +52,7 @@ struct SimulatedAgent {
     ) throws -> Backlog<SimulatedDisk, SimulatedPayload> {
         var settings = UplinkSettings(
             endpoint: "tcp://collector:5550", sourceName: name, agentName: name,
-            software: "agent", batch: .milliseconds(200), memoryLimitBytes: 16 << 20)
+            software: "agent", batch: .fixed(.milliseconds(200)), memoryLimitBytes: 16 << 20)
         settings.spool = SpoolSettings(path: "disk", limitBytes: spoolBytes)
         let identities = Identities(seed: seed)
         return Backlog(

@@ -83,5 +83,11 @@ final class SimulatedCatalog: CatalogPlace, CatalogStore {
 
     func sessionNames() throws(ArchiveError) -> [String] { try catalog().sessionNames() }
 
-    func files() throws(ArchiveError) -> [String: Set<String>] { try catalog().files() }
+    func indexedSessionNames() throws(ArchiveError) -> Set<String> {
+        try catalog().indexedSessionNames()
+    }
+
+    func files(of session: String) throws(ArchiveError) -> Set<String> {
+        try catalog().files(of: session)
+    }
 }

@@ -59,6 +59,8 @@ struct SystemSimulation {
     private var acknowledged: [String: [SpoolID: UInt64]] = [:]
     /// By agent: all headers that it was sent, chained.
     private var told: [String: Digest] = [:]
+    /// The protocol's minor version when `Outcomes.txt` was begun.
+    private static let firstOutcomesMinor: UInt32 = 4
     private(set) var violations: [String] = []
     /// What happened, to be read where something is not as it should be.
     private(set) var history: [String] = []
@@ -345,7 +347,13 @@ extension SystemSimulation {
             let message = try? WireMessage(decoding: header)
         else { return }
         let before = told[agents[index].name]?.bytes ?? []
-        told[agents[index].name] = Digest(of: before + header)
+        var said = header
+        if case .welcome(var welcome) = message {
+            // An addition to the protocol that is not used changes nothing else: outcomes are those of the first version that has them.
+            welcome.minor = Self.firstOutcomesMinor
+            said = WireMessage.welcome(welcome).encoded()
+        }
+        told[agents[index].name] = Digest(of: before + said)
         var states: [SourceState] = []
         if case .acknowledgement(let acknowledgement) = message { states = acknowledgement.sources }
         for state in states {

@@ -17,12 +17,14 @@ struct AgentHarness {
     private var nextDTS: Int64 = 0
 
     init(
-        memoryLimitBytes: Int = 1 << 20, formats: [TrackFormat] = [Fixtures.video, Fixtures.audio]
+        memoryLimitBytes: Int = 1 << 20, formats: [TrackFormat] = [Fixtures.video, Fixtures.audio],
+        gathers: Bool = false
     ) {
         var settings = AgentLinkSettings(
             endpoint: "tcp://collector:5550", software: "tributary-agent 1", agent: "box7",
             spool: Fixtures.identity(1), epochs: [Fixtures.epoch])
         settings.memoryLimitBytes = memoryLimitBytes
+        settings.gathers = gathers
         link = AgentLink(settings: settings)
         _ = link.addSource("camera1", formats: formats)
     }

@@ -42,6 +42,9 @@ struct LinkSimulation {
     private static let bigPicture: UInt32 = 120_000
 
     private let seed: UInt64
+    private let gathers: Bool
+    /// How far in the future records were to be sent, at most.
+    private(set) var longestWait: Int64 = 0
     private var random: SeededGenerator
     private var now: Int64 = 0
     private var agent: AgentLink<Int>
@@ -66,22 +69,28 @@ struct LinkSimulation {
         var taken: [String: Taken] = [:]
     }
 
-    init(seed: UInt64) {
+    /// - Parameter gathers: whether records wait for others, while nobody watches; who watches comes and goes.
+    init(seed: UInt64, gathers: Bool = false) {
         self.seed = seed
         random = SeededGenerator(seed: seed)
         var settings = AgentLinkSettings(
             endpoint: "tcp://c:1", software: "agent", agent: "box", spool: Fixtures.identity(1),
             epochs: [Fixtures.epoch])
         settings.memoryLimitBytes = Self.memoryLimitBytes
+        settings.gathers = gathers
+        self.gathers = gathers
         agent = AgentLink(settings: settings)
         for (index, name) in Self.names.enumerated() {
             _ = agent.addSource(name, formats: formats[index])
         }
-        collector = Self.collector()
+        collector = Self.collector(gathers: gathers)
     }
 
-    private static func collector() -> CollectorLink {
-        CollectorLink(settings: CollectorLinkSettings(software: "collector"))
+    private static func collector(gathers: Bool) -> CollectorLink {
+        // Before a session has begun nothing waits.
+        CollectorLink(
+            settings: CollectorLinkSettings(software: "collector"),
+            session: gathers ? "2026-11-20T22-40-00.000Z" : "")
     }
 
     /// Some minutes of trouble, then as much peace as it takes.
@@ -106,11 +115,17 @@ struct LinkSimulation {
             make()
             if chance(60) { breakConnection() }
             if chance(300) { crash() }
+            if gathers, chance(40) {
+                let wishes = ["camera1": UInt32.random(in: 0...200, using: &random), "camera2": 0]
+                collector.setWatch { wishes[$0] ?? 0 }
+            }
             if chance(150) { reconnectAt = now + .random(in: 0...4_000_000_000, using: &random) }
         }
         if connection == nil, let at = reconnectAt, now >= at { connect() }
         deliver(all: inPeace)
         useDisk()
+        // What waits, waits for an instant that comes soon.
+        if let due = agent.sendDueNanoseconds { longestWait = max(longestWait, due - now) }
         perform(agent.tick(now: now))
         perform(collector.tick(now: now, durable: durable))
         // Gaps that stand for what did not fit are sent at once, and cannot grow any more then.
@@ -284,7 +299,7 @@ struct LinkSimulation {
             taken.unwritten.removeAll()
             disk.taken[name] = taken
         }
-        collector = Self.collector()
+        collector = Self.collector(gathers: gathers)
         connection = nil
         perform(agent.disconnected(now: now))
     }
@@ -344,5 +359,14 @@ struct `Through any trouble` {
         simulation.run()
         // Trouble enough to mean something.
         #expect(simulation.breaks > 10 && simulation.crashes > 1, "seed \(seed)")
+    }
+
+    @Test(arguments: 0..<20 as Range<UInt64>)
+    func `the same while records wait for others, and those who watch come and go`(seed: UInt64) {
+        var simulation = LinkSimulation(seed: seed, gathers: true)
+        simulation.run()
+        #expect(simulation.breaks > 10 && simulation.crashes > 1, "seed \(seed)")
+        let most = Int64(WireLimits.gatherMilliseconds) * 1_000_000
+        #expect(simulation.longestWait > 0 && simulation.longestWait <= most, "seed \(seed)")
     }
 }

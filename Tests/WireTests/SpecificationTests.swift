@@ -36,7 +36,7 @@ struct `The protocol's text` {
             of: /package static let (\w+)/
         ).map { String($0.output.1) }
         // What a Hello is known by is told where Hello is.
-        let versions: Set = ["magic", "major", "minor", "commandMinor"]
+        let versions: Set = ["magic", "major", "minor", "commandMinor", "watchMinor"]
         #expect(Set(declared) == versions.union(Self.limits.keys))
     }
 
@@ -67,6 +67,8 @@ struct `The protocol's text` {
         "headerBytes": "\(WireLimits.headerBytes)",
         "payloadBytes": "\(WireLimits.payloadBytes)",
         "parts": "\(WireLimits.parts)",
+        "recordsPerMessage": "\(WireLimits.recordsPerMessage)",
+        "messageBytes": "\(WireLimits.messageBytes)",
         "samplesPerBatch": "\(WireLimits.samplesPerBatch)",
         "runsPerBatch": "\(WireLimits.runsPerBatch)",
         "sourcesPerAgent": "\(WireLimits.sourcesPerAgent)",
@@ -109,6 +111,8 @@ struct `The protocol's text` {
         "heartbeatMilliseconds": "\(WireLimits.heartbeatMilliseconds)",
         "heartbeatMillisecondsRange": "\(WireLimits.heartbeatMillisecondsRange)",
         "silentHeartbeats": "\(WireLimits.silentHeartbeats)",
+        "watchMillisecondsRange": "\(WireLimits.watchMillisecondsRange)",
+        "gatherMilliseconds": "\(WireLimits.gatherMilliseconds)",
         "claimMilliseconds": "\(WireLimits.claimMilliseconds)",
         "controlMessagesPerSecond": "\(WireLimits.controlMessagesPerSecond)",
         "controlMessageBurst": "\(WireLimits.controlMessageBurst)",

@@ -38,7 +38,7 @@ enum SpoolCheck {
         return Diagnosis("spool", .ok, "\(room), for at most \(byteText(spool.limitBytes))")
     }
 
-    /// The directory itself, or the nearest above it that is there: the rest is made.
+    /// The directory, or its nearest parent that exists: missing directories are created later.
     private static func existingPart(of path: String) -> String? {
         var path = path
         while access(path, F_OK) != 0 {

@@ -112,6 +112,12 @@ struct Backlog<Storage: SpoolStorage, Payload: SpooledPayload>: Sendable {
     }
     var keptSamples: UInt64 { senders.reduce(0) { $0 + $1.link.keptSamples } }
     var lostSamples: UInt64 { senders.reduce(retiredLostSamples) { $0 + $1.link.lostSamples } }
+    /// When records that wait for others are to be sent; nil: none wait.
+    var sendDueNanoseconds: Int64? { senders[0].link.sendDueNanoseconds }
+    /// Whether the collector takes several records in one message.
+    var takesSeveralRecords: Bool { senders[0].link.takesSeveralRecords }
+    /// Within how much time those who watch the source live wish to have each sample; nil: nobody watches.
+    var watchNanoseconds: Int64? { senders[0].link.watchNanoseconds(of: 0) }
     /// Whether what is kept outlives the process.
     var isOnDisk: Bool { senders.allSatisfy { $0.generation != nil } }
     /// The spool's directory; nil while there is none.
@@ -328,6 +334,8 @@ extension Backlog {
             endpoint: settings.endpoint, software: settings.software, agent: settings.agentName,
             spool: identity, epochs: epochs)
         link.memoryLimitBytes = settings.memoryLimitBytes
+        // What is in memory alone is lost with the process: there, sending is what makes it safe.
+        link.gathers = settings.batch.gathers && onDisk
         if onDisk, let shelf {
             link.window = RecordWindow(
                 memoryBytes: min(Self.memoryWindowBytes, settings.memoryLimitBytes),

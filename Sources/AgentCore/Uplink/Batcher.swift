@@ -23,7 +23,7 @@ struct Batcher: Sendable {
     /// A batch is sent when it has grown to this: far below what a message may carry, so that one more sample fits.
     static let fullBytes = 1 << 20
 
-    private let intervalNanoseconds: Int64
+    private(set) var intervalNanoseconds: Int64
     private var samples: [TrackKind: [EncodedSample]] = [:]
     private var sizeBytes = 0
     private var count = 0
@@ -35,6 +35,9 @@ struct Batcher: Sendable {
     }
 
     var isEmpty: Bool { count == 0 }
+
+    /// Changes how long samples wait, those that wait already included: the batch under way may be due at once.
+    mutating func setInterval(_ nanoseconds: Int64) { intervalNanoseconds = nanoseconds }
 
     /// When the batch is due, on the clock that ``add(_:now:)`` was given; nil while it is empty.
     var dueNanoseconds: Int64? { sinceNanoseconds.map { $0 + intervalNanoseconds } }

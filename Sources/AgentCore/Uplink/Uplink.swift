@@ -23,6 +23,8 @@ package final class Uplink: Sendable {
         }
 
         var batcher: Batcher
+        /// Somebody watches the source live.
+        var isWatched = false
         private(set) var events: [Event] = []
         /// Payload bytes of the batches among the events.
         private var sizeBytes = 0
@@ -100,7 +102,8 @@ package final class Uplink: Sendable {
         self.logger = logger
         inbox = Mutex(
             Inbox(
-                batcher: Batcher(intervalNanoseconds: settings.batch.nanoseconds),
+                batcher: Batcher(
+                    intervalNanoseconds: settings.batch.recordNanoseconds(watched: nil)),
                 limitBytes: settings.memoryLimitBytes))
         do throws(MessagingError) {
             wakeUp = try WakeUp()
@@ -134,7 +137,7 @@ package final class Uplink: Sendable {
         }
     }
 
-    /// Opens the spool later than at the start; nil: there is to be none.
+    /// Opens a spool that could not be opened at the start; nil: no spool is configured.
     var shelfOpener: (@Sendable () throws(SpoolError) -> SpoolSet<DirectoryStorage>)? {
         guard let spool = settings.spool else { return nil }
         return { () throws(SpoolError) -> SpoolSet<DirectoryStorage> in
@@ -193,9 +196,12 @@ package final class Uplink: Sendable {
             return
         }
         let isReady = inbox.withLock { inbox in
+            let wasEmpty = inbox.batcher.isEmpty
             let batches = inbox.batcher.add(sample, now: MonotonicClock().nowNanoseconds)
             for batch in batches { inbox.append(batch) }
-            return !batches.isEmpty
+            // The thread would otherwise learn of a batch that begins only when it comes round, and be late for its end.
+            let begins = inbox.isWatched && wasEmpty && !inbox.batcher.isEmpty
+            return !batches.isEmpty || begins
         }
         if isReady { wakeUp.signal() }
     }
@@ -244,6 +250,16 @@ package final class Uplink: Sendable {
                 inbox.append(batch)
             }
             return (inbox.take(), inbox.deadline)
+        }
+    }
+
+    /// Somebody watches the source live, or nobody does any more.
+    /// - Parameter nanoseconds: within how much time they wish to have each sample; nil: nobody watches.
+    func setWatch(_ nanoseconds: Int64?) {
+        let interval = settings.batch.recordNanoseconds(watched: nanoseconds)
+        inbox.withLock { inbox in
+            inbox.isWatched = settings.batch.gathers && nanoseconds != nil
+            inbox.batcher.setInterval(interval)
         }
     }
 

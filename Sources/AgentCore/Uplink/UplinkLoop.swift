@@ -47,6 +47,8 @@ struct UplinkLoop {
     private var progressNanoseconds: Int64 = 0
     private var hasSaidGoodbye = false
     private var spoolTrouble: String?
+    /// What somebody who watches the source wishes.
+    private var watchNanoseconds: Int64?
     private var outgoing: [(header: [UInt8], payload: SharedBytes?)] = []
 
     init(uplink: Uplink, formats: [TrackFormat]) {
@@ -107,7 +109,7 @@ struct UplinkLoop {
             takeIn(now: MonotonicClock().nowNanoseconds)
             try sendProbes(&connection, in: context)
             if case .pausing = phase { outgoing.removeAll() }
-            for (header, payload) in outgoing { try connection.send(header, payload) }
+            try connection.send(outgoing, takesSeveral: backlog.takesSeveralRecords)
             outgoing.removeAll(keepingCapacity: true)
         }
     }
@@ -116,7 +118,8 @@ struct UplinkLoop {
         switch phase {
         case .probing, .greeted:
             // A batch that waited for the tick would be late by half of one.
-            let due = min(prober.dueNanoseconds, uplink.batchDueNanoseconds ?? .max)
+            let batch = uplink.batchDueNanoseconds ?? .max
+            let due = min(prober.dueNanoseconds, batch, backlog.sendDueNanoseconds ?? .max)
             let rest = Int(max(0, due - now) / 1_000_000)
             return min(Self.tickMilliseconds, rest + 1)
         case .pausing, .connecting:
@@ -129,6 +132,11 @@ extension UplinkLoop {
     /// What capture has given, and the time that has passed.
     private mutating func takeIn(now: Int64) {
         uplink.wakeUp.drain()
+        let wish = backlog.watchNanoseconds
+        if wish != watchNanoseconds {
+            watchNanoseconds = wish
+            uplink.setWatch(wish)
+        }
         let (events, deadline) = uplink.takeEvents()
         for event in events {
             switch event {

@@ -1,3 +1,4 @@
+import Encoding
 package import Messaging
 
 /// Where an agent sends its source, and how.
@@ -9,8 +10,8 @@ package struct UplinkSettings: Hashable, Sendable {
     package var agentName: String
     /// Name and version, told to the collector.
     package var software: String
-    /// How much is sent in one message.
-    package var batch: Duration
+    /// How long samples wait for others.
+    package var batch: BatchLength
     /// What is kept in memory while the collector is away, where there is no spool or it fails.
     package var memoryLimitBytes: Int
     /// How the connections are protected.
@@ -27,7 +28,7 @@ package struct UplinkSettings: Hashable, Sendable {
 
     package init(
         endpoint: String, sourceName: String, agentName: String, software: String,
-        batch: Duration, memoryLimitBytes: Int, spool: SpoolSettings? = nil
+        batch: BatchLength, memoryLimitBytes: Int, spool: SpoolSettings? = nil
     ) {
         self.endpoint = endpoint
         self.sourceName = sourceName
@@ -36,6 +37,30 @@ package struct UplinkSettings: Hashable, Sendable {
         self.batch = batch
         self.memoryLimitBytes = memoryLimitBytes
         self.spool = spool
+    }
+}
+
+/// How long samples wait for others before they become a record, and records before they are sent.
+package enum BatchLength: Hashable, Sendable {
+    /// Records of 100 ms. While nobody watches the source, those of half a second are sent together; while somebody does, records are as
+    /// short as they wish, and are sent at once. Where samples are kept in memory alone nothing is gathered.
+    case automatic
+    /// Records of this length, each sent at once; zero: each sample is a record.
+    case fixed(Duration)
+
+    /// Length of a record that nobody waits for: what a crash of the box may cost besides what is not synchronised.
+    private static let usual = Duration.milliseconds(100)
+
+    /// Whether records may wait for others.
+    var gathers: Bool { self == .automatic }
+
+    /// How long samples wait for others.
+    /// - Parameter watched: what a viewer wishes, nanoseconds; nil: nobody watches.
+    func recordNanoseconds(watched: Int64?) -> Int64 {
+        switch self {
+        case .automatic: min(Self.usual.nanoseconds, watched ?? .max)
+        case .fixed(let length): length.nanoseconds
+        }
     }
 }
 

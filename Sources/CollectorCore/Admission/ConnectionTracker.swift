@@ -15,7 +15,7 @@ struct ConnectionTracker: ~Copyable {
     /// Additional connections per key: after a reconnect, the old connections end later than the new ones begin.
     private static let spareConnectionsPerKey = 8
     /// Sources assumed for a name pattern with `*`: a studio's boxes behind one key, or a benchmark's.
-    private static let sourcesPerPattern = 512
+    private static let sourcesPerPattern = 1_024
 
     private let monitor: ConnectionMonitor
     private var limits: ConnectionLimits<PeerSocket?>

@@ -13,7 +13,7 @@ enum CatalogReport: Sendable {
     case complete
     /// It was damaged and is being rebuilt, as the line says.
     case mended(String)
-    /// Another program keeps it locked; changes are queued.
+    /// Another program keeps it locked, or its server is away; changes are queued.
     case locked(ArchiveError)
     /// The queued changes are written.
     case unlocked
@@ -22,7 +22,7 @@ enum CatalogReport: Sendable {
 /// Keeps an archive's catalog in step with the events of the spine. A value: it owns no thread and no clock.
 ///
 /// Nothing waits for it. It lags behind the files by the events that are still queued; what it has missed it reads from the
-/// files. If another program keeps the catalog locked, writing is retried. A catalog that cannot be written for another reason is
+/// files. If another program keeps the catalog locked, or its server is away, writing is retried. A catalog that cannot be written for another reason is
 /// deleted, because it would be out of date, and rebuilt from the files. Rebuilding is retried after ``firstPause``, then at
 /// growing intervals.
 struct CatalogFollower {
@@ -30,6 +30,8 @@ struct CatalogFollower {
     static let firstPause = Duration.seconds(2)
     /// Maximum pause: reading 100,000 files every ten minutes is a negligible load.
     static let longestPause = Duration.seconds(600)
+    /// Maximum pause before a server that was away at the start is asked again: it is not the files that have to be read.
+    static let longestServerPause = Duration.seconds(30)
     /// How often a locked catalog is retried.
     static let lockPause = Duration.seconds(1)
     /// Changes per transaction: more would keep readers of the catalog waiting.
@@ -52,6 +54,8 @@ struct CatalogFollower {
     private var stale = SpineListener.Lost.nothing
     /// When a locked catalog is to be retried.
     private var unlockDue: ContinuousClock.Instant?
+    /// Whether it has been reported that the catalog cannot be opened because its server is away.
+    private var saidAway = false
     /// Problems found when sessions were last read, and when they are to be read again.
     private var flaws: (lines: [String], pause: Duration, due: ContinuousClock.Instant)?
 
@@ -131,7 +135,10 @@ struct CatalogFollower {
                 if stale != .everything { return reports }
                 // Nobody would learn which of its sessions are out of date.
             } catch {
-                // Then it is deleted.
+                // What is queued the next collector sees by the names of files, or because the catalog has the session as
+                // unfinished. It does not see what people have changed of a finished one.
+                if error.isForServer, stale == .nothing { return [] }
+                // Otherwise it is deleted.
             }
         }
         do throws(ArchiveError) {
@@ -160,8 +167,17 @@ struct CatalogFollower {
             changes = []
             stale = .nothing
             state = .kept(catalog)
+            saidAway = false
             reports.append(.made(sessions: summary.changed.count, problems: summary.problems))
         } catch {
+            if error.isForServer {
+                if !saidAway { reports.append(.locked(error)) }
+                saidAway = true
+                state = .away(
+                    isBelieved: isBelieved, pause: min(pause * 2, Self.longestServerPause),
+                    due: now + pause)
+                return
+            }
             let isLocked = isBelieved && error.isForLock
             reports.append(isLocked ? .locked(error) : .lost(error))
             state = .away(

@@ -1,39 +1,51 @@
 import Archive
 import Control
+import Dispatch
 import Library
 import Logging
 import Wire
 
 /// Changes sessions on behalf of programs that may not write into the archive: the viewer, for its operators.
 ///
-/// It works on the thread of the socket for commands, which may wait for a disk: `tributary top` and `stop` have another one.
-struct SessionEditor: Sendable {
-    let layout: ArchiveLayout
-    let spine: Spine
-    let logger: Logger
+/// It works one change after the other, on a queue of its own, which may wait for a disk: neither the receiving thread nor the control
+/// sockets do.
+final class SessionEditor: Sendable {
+    private let layout: ArchiveLayout
+    private let catalog: CatalogReference
+    private let spine: Spine
+    private let logger: Logger
+    private let queue = DispatchQueue(label: "sessions")
 
-    /// The answer to a request; nil: it is for the receiving thread.
-    func answer(to request: ControlRequest.Request) -> ControlReply.Reply? {
-        switch request {
-        case .stopSession, .command: return nil
-        case .changeSession(let change):
-            do {
-                try apply(change)
-                return .changeTold
-            } catch let error as LibraryError {
-                if case .noSession = error {
-                    return .failure(.noSession, "no session \(change.session)")
-                }
-                return .failure(.refused, "\(error)")
-            } catch let error as SessionEdit.Flaw {
-                return .failure(.refused, "\(error)")
-            } catch {
-                logger.warning("session \(change.session) cannot be changed: \(error)")
-                return .failure(
-                    .other, "\(change.session) cannot be changed: see the collector's log")
+    init(layout: ArchiveLayout, catalog: CatalogReference, spine: Spine, logger: Logger) {
+        self.layout = layout
+        self.catalog = catalog
+        self.spine = spine
+        self.logger = logger
+    }
+
+    /// Makes a change; who asked is answered when it is on disk.
+    func make(_ change: SessionChange, for question: ControlServer.Question) {
+        queue.async { [self] in question.answer(reply(to: change)) }
+    }
+
+    /// Waits for the changes that were asked for.
+    func finish() { queue.sync {} }
+
+    private func reply(to change: SessionChange) -> ControlReply.Reply {
+        do {
+            try apply(change)
+            return .changeTold
+        } catch let error as LibraryError {
+            if case .noSession = error {
+                return .failure(.noSession, "no session \(change.session)")
             }
-        case .sessionChanged, .status, .unknown:
-            return .failure(.unknownRequest, "this socket does not take that request")
+            return .failure(.refused, "\(error)")
+        } catch let error as SessionEdit.Flaw {
+            return .failure(.refused, "\(error)")
+        } catch {
+            logger.warning("session \(change.session) cannot be changed: \(error)")
+            return .failure(
+                .other, "\(change.session) cannot be changed: see the collector's log")
         }
     }
 
@@ -41,7 +53,9 @@ struct SessionEditor: Sendable {
         let edit = try SessionEdit(
             name: change.name, note: change.note, addedTags: change.addedTags,
             removedTags: change.removedTags, isProtected: change.isProtected)
-        let library = try RecordingLibrary(layout.root) { logger.warning("\($0)") }
+        let library = try RecordingLibrary(layout.root, catalog: catalog) { [logger] in
+            logger.warning("\($0)")
+        }
         do throws(ArchiveError) {
             _ = try library.manifest(change.session)
         } catch {

@@ -25,6 +25,8 @@ struct PlacedSamples<Payload: Sendable>: Sendable {
 struct WatchedSources: Hashable, Sendable {
     /// What subscribers want messages to begin with (``FeedTopic``).
     private(set) var topics: Set<[UInt8]> = []
+    /// For each source, how many topics wish to have samples within so many milliseconds.
+    private var wishes: [String: [UInt32: Int]] = [:]
     /// A subscription for each of a thousand sources, and a few besides.
     private static let maximumTopics = 1_200
 
@@ -34,12 +36,24 @@ struct WatchedSources: Hashable, Sendable {
     mutating func take(_ message: [UInt8]) -> Bool {
         let topic = Array(message.dropFirst())
         switch message.first {
-        case 1 where topics.count < Self.maximumTopics: topics.insert(topic)
+        case 1 where topics.count < Self.maximumTopics:
+            if topics.insert(topic).inserted { count(topic, 1) }
         case 1: break
-        case 0: topics.remove(topic)
+        case 0:
+            if topics.remove(topic) != nil { count(topic, -1) }
         default: return false
         }
         return true
+    }
+
+    /// A publisher hears of the first subscription to a topic and of the last one's end, and of the end when a subscriber is gone. So a
+    /// wish lasts exactly as long as anybody has it.
+    private mutating func count(_ topic: [UInt8], _ change: Int) {
+        guard let (source, milliseconds) = FeedTopic.wish(of: topic) else { return }
+        var counts = wishes[source] ?? [:]
+        counts[milliseconds, default: 0] += change
+        if counts[milliseconds] == 0 { counts[milliseconds] = nil }
+        wishes[source] = counts.isEmpty ? nil : counts
     }
 
     /// Whether anybody wants media of any source.
@@ -50,6 +64,16 @@ struct WatchedSources: Hashable, Sendable {
         return wants(FeedTopic.source(source))
     }
 
+    /// Within how many milliseconds of its capture each sample of a source is wanted: the smallest wish of all who watch. Somebody who
+    /// subscribes and wishes nothing gets what ``WireLimits/watchMillisecondsRange`` ends with.
+    /// - Returns: 0: nobody watches the source.
+    func wishMilliseconds(of source: String) -> UInt32 {
+        guard includes(source) else { return 0 }
+        return wishes[source]?.keys.min() ?? WireLimits.watchMillisecondsRange.upperBound
+    }
+
     /// Whether a message with this topic reaches anybody.
-    func wants(_ topic: [UInt8]) -> Bool { topics.contains { topic.starts(with: $0) } }
+    func wants(_ topic: [UInt8]) -> Bool {
+        topics.contains(topic) || topics.contains { topic.starts(with: $0) }
+    }
 }

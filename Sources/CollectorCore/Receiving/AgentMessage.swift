@@ -19,12 +19,39 @@ struct AgentMessage {
     /// The collector's monotonic clock when it was received.
     var arrivedNanoseconds: Int64
 
+    /// The messages of which it consists: itself, or one for each of its records (`proto/README.md`, "Several records in one message").
+    ///
+    /// From here on they are judged as if each had come alone, at the same time: credit, numbers, budgets and duplicates do not
+    /// depend on what a record travelled with.
+    /// - Parameter received: what it was made of.
+    func records(in received: ReceivedMessage) -> [AgentMessage] {
+        guard received.hasSeveralRecords else { return [self] }
+        return stride(from: 1, to: received.parts.count, by: 2).map { place in
+            AgentMessage(
+                sender: sender, header: received.parts[place],
+                payload: received.parts[place + 1], extraParts: 0,
+                arrivedNanoseconds: arrivedNanoseconds)
+        }
+    }
+
     /// The answer, if this is a clock probe.
     func clockReply() -> [UInt8]? {
         header.withUnsafeBytes { bytes in
             ClockReply.bytes(answering: bytes, receivedAt: arrivedNanoseconds) {
                 SystemClock.monotonic.nowNanoseconds
             }
+        }
+    }
+}
+
+extension ReceivedMessage {
+    /// Whether it consists of several records: nothing but headers of samples, each followed by a payload. Anything else is one
+    /// message, with more parts than it may have.
+    var hasSeveralRecords: Bool {
+        // The first part is the identity that a ROUTER adds.
+        guard parts.count > 3, parts.count % 2 == 1, droppedParts == 0 else { return false }
+        return stride(from: 1, to: parts.count, by: 2).allSatisfy {
+            parts[$0].withUnsafeBytes(WireMessage.maySample)
         }
     }
 }
@@ -53,10 +80,11 @@ struct Inbox {
     var watchedPeers: Set<PeerID> = []
 
     /// Whether enough is queued: messages that have not been taken in stay with libzmq, which makes their sender wait.
-    var isLarge: Bool { sizeBytes >= Self.urgentBytes }
+    /// Also bounds what is taken in while a tick's records are worked on, which takes longer than taking them in.
+    var isLarge: Bool { sizeBytes >= Self.urgentBytes || events.count >= Self.urgentMessages }
     /// Whether something is queued that should not wait.
     var isUrgent: Bool {
-        hasUrgent || sizeBytes >= Self.urgentBytes || events.count >= Self.urgentMessages
+        hasUrgent || isLarge
     }
 
     mutating func append(_ message: AgentMessage) {

@@ -7,8 +7,10 @@ import Wire
 
 /// The collector's socket. Owned by the receiving thread.
 struct Receiver: ~Copyable {
-    /// Identity, header, payload.
-    private static let partsPerMessage = 3
+    /// Identity, and header and payload of each record.
+    private static let partsPerMessage = 1 + 2 * WireLimits.recordsPerMessage
+    /// Identity, header, payload: of a message that does not consist of several records.
+    private static let usualParts = 3
     /// Surplus parts of a message that are tolerated: a few are a mistake that its sender is notified of; a hundred thousand
     /// would keep a core busy.
     private static let surplusParts = 64
@@ -90,14 +92,17 @@ struct Receiver: ~Copyable {
                 return
             }
             guard let message = try message(received, &inbox) else { continue }
-            wireRecorder?.take(message)
             if let reply = message.clockReply() {
+                wireRecorder?.take(message)
                 try answer(message, reply)
-            } else {
-                if let socket = message.sender.socket {
-                    tracker.heard(socket.descriptor, now: message.arrivedNanoseconds)
-                }
-                inbox.append(message)
+                continue
+            }
+            if let socket = message.sender.socket {
+                tracker.heard(socket.descriptor, now: message.arrivedNanoseconds)
+            }
+            for record in message.records(in: received) {
+                wireRecorder?.take(record)
+                inbox.append(record)
             }
         }
     }
@@ -133,7 +138,8 @@ struct Receiver: ~Copyable {
         let sender = if let known { known } else { try welcome(parts[1], peer, &inbox, now: now) }
         peers.took(received.wireBytes, from: sender)
         guard sender.endsAt == nil else { return nil }
-        guard received.droppedParts <= Self.surplusParts else {
+        let surplus = max(0, parts.count - Self.usualParts) + received.droppedParts
+        guard received.hasSeveralRecords || surplus <= Self.surplusParts else {
             peers.cut(sender)
             tracker.overflowed(
                 sender.address,
@@ -143,7 +149,7 @@ struct Receiver: ~Copyable {
         }
         return AgentMessage(
             sender: sender, header: parts[1], payload: parts.count > 2 ? parts[2] : nil,
-            extraParts: received.droppedParts, arrivedNanoseconds: now)
+            extraParts: surplus, arrivedNanoseconds: now)
     }
 
     /// A connection sends its first message.

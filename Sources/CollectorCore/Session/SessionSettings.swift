@@ -16,6 +16,8 @@ struct SessionSettings: Sendable {
     var startAt: SessionManifest.StartPolicy = .firstSample
     var startWindowNanoseconds: Int64 = 500_000_000
     var segmentNanoseconds: Int64
+    /// See ``SegmenterSettings/idleNanoseconds``: longer where agents gather samples before they send them.
+    var idleFragmentNanoseconds = SegmenterSettings(segmentNanoseconds: 1).idleNanoseconds
     /// A session ends when no source has sent anything for this long; 0: never.
     var idleTimeoutNanoseconds: Int64 = 0
     /// Names of existing sessions: a new session gets another name, even if it has the same zero.
@@ -25,6 +27,16 @@ struct SessionSettings: Sendable {
     var budgets = SourceBudgets()
     /// What one agent may request.
     var agentBudgets = CollectorBudgets()
+}
+
+extension SessionSettings {
+    /// How a source's samples are divided.
+    /// - Parameter segmentNanoseconds: length of a segment: a session that is resumed keeps its own.
+    func segmenter(_ segmentNanoseconds: Int64) -> SegmenterSettings {
+        var settings = SegmenterSettings(segmentNanoseconds: segmentNanoseconds)
+        settings.idleNanoseconds = idleFragmentNanoseconds
+        return settings
+    }
 }
 
 /// A source as it introduced itself.

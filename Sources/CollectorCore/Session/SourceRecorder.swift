@@ -43,7 +43,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         self.settings = settings
         self.introduction = introduction
         segmenter = Segmenter(
-            settings: SegmenterSettings(segmentNanoseconds: settings.segmentNanoseconds),
+            settings: settings.segmenter(settings.segmentNanoseconds),
             formats: introduction.tracks)
         files = settings.budgets.files(segmentNanoseconds: settings.segmentNanoseconds)
         fold = LedgerFold(settings.budgets)
@@ -66,7 +66,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
             name: source.entry.name, agent: source.entry.agent, address: source.entry.address,
             spool: present, epochs: [], tracks: source.formats)
         segmenter = Segmenter(
-            settings: SegmenterSettings(segmentNanoseconds: manifest.segmentNanoseconds),
+            settings: settings.segmenter(manifest.segmentNanoseconds),
             formats: source.formats,
             resuming: .init(
                 usedOrigins: source.origins, open: source.open?.plan, ends: source.open?.ends ?? [:]
@@ -187,7 +187,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         // Pending lines stand for records that are sent again.
         fold.forget()
         segmenter = Segmenter(
-            settings: SegmenterSettings(segmentNanoseconds: manifest.segmentNanoseconds),
+            settings: settings.segmenter(manifest.segmentNanoseconds),
             formats: segmenter.upcomingTracks,
             resuming: .init(usedOrigins: source.origins, open: nil))
         openSegments = [:]
@@ -210,7 +210,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         if manifest.segmentNanoseconds != settings.segmentNanoseconds {
             // A session that is resumed after a restart keeps its segment grid.
             segmenter = Segmenter(
-                settings: SegmenterSettings(segmentNanoseconds: manifest.segmentNanoseconds),
+                settings: settings.segmenter(manifest.segmentNanoseconds),
                 formats: segmenter.upcomingTracks)
         }
         let key = SourceKey(session: manifest.session, source: name)
@@ -494,7 +494,7 @@ extension SourceRecorder {
         ).map(line)
     }
 
-    /// Adds a line to the ledger without delay; none where the ledger would become too long to be read.
+    /// Adds a line to the ledger without delay, unless the ledger would become too long to be read.
     private mutating func ledgerAtOnce(
         _ kind: LedgerEntry.Kind, at now: Instant, sequences: ClosedRange<UInt64>? = nil,
         _ fill: (inout LedgerEntry) -> Void

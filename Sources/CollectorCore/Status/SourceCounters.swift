@@ -6,7 +6,7 @@ import Wire
 /// counters only grow.
 struct SourceCounters: Sendable {
     /// Each has some forty lines of metrics. A collector with more sources reports how many it omits.
-    static let maximumSources = 512
+    static let maximumSources = 2_048
     /// A disconnected source remains visible for this long.
     static let forgottenAfterNanoseconds: Int64 = 3_600_000_000_000
 
@@ -16,6 +16,8 @@ struct SourceCounters: Sendable {
         var isConnected = false
         /// When it was last heard.
         var heardNanoseconds: Int64 = 0
+        /// When samples were last taken in.
+        var tookNanoseconds: Int64?
         var connections: UInt64 = 0
         var pictures: UInt64 = 0
         var soundPackets: UInt64 = 0
@@ -87,6 +89,7 @@ struct SourceCounters: Sendable {
                 case .audio: counters.soundPackets += UInt64(run.count)
                 }
             }
+            counters.tookNanoseconds = now
             counters.newest = max(counters.newest, samples.lastSequence)
             if counters.unpersistedSinceNanoseconds == nil {
                 counters.unpersistedSinceNanoseconds = now

@@ -12,6 +12,8 @@ struct StatusBuilder {
     private struct Totals {
         var pictures: UInt64
         var bytes: UInt64
+        /// When the last of them came.
+        var tookNanoseconds: Int64
     }
 
     private var last: [String: Totals] = [:]
@@ -93,18 +95,24 @@ struct StatusBuilder {
     private mutating func sources<Payload: MediaPayload>(
         of engine: CollectorEngine<Payload>, sessionNow: Int64?, now: Int64
     ) -> [SourceStatus] {
-        let seconds = lastNanoseconds.map { Double(now - $0) / 1e9 } ?? 0
         let recorders = engine.recorder.sources
         var totals: [String: Totals] = [:]
         var sources: [SourceStatus] = []
         for name in Set(engine.sourceCounters.names).union(recorders.keys).sorted() {
             let counters = engine.sourceCounters[name] ?? SourceCounters.Tally()
             var source = SourceStatus(name: name, counters, now: now)
-            totals[name] = Totals(pictures: counters.pictures, bytes: counters.receivedBytes)
-            // A counter only decreases when its source was forgotten in between.
-            if let before = last[name], seconds > 0, counters.pictures >= before.pictures,
+            totals[name] = Totals(
+                pictures: counters.pictures, bytes: counters.receivedBytes,
+                tookNanoseconds: counters.tookNanoseconds ?? now)
+            // A counter only decreases when its source was forgotten in between. Samples come half a second at once: they are divided by
+            // the time from arrival to arrival, because that from report to report has now two and now three of them.
+            if let before = last[name], let took = counters.tookNanoseconds,
+                took > before.tookNanoseconds, counters.pictures >= before.pictures,
                 counters.receivedBytes >= before.bytes
             {
+                // Two messages that come one after the other on either side of a report are no rate.
+                let least = lastNanoseconds.map { (now - $0) / 2 } ?? 0
+                let seconds = Double(max(took - before.tookNanoseconds, least)) / 1e9
                 source.picturesPerSecond = Double(counters.pictures - before.pictures) / seconds
                 source.bitsPerSecond = Double(counters.receivedBytes - before.bytes) * 8 / seconds
             }

@@ -28,7 +28,7 @@ package struct CameraEncoderAbilities: Hashable, Sendable {
     }
 }
 
-/// One of a camera's formats, with the sizes that it has in it.
+/// One of a camera's formats, with the sizes that it offers in this format.
 package struct CameraFormat: Hashable, Sendable {
     package var code: CameraPixelCode
     /// The driver's words.

@@ -55,7 +55,7 @@ final class ForeignConverter: CameraPictureConverter {
         to.fmt.pix.sizeimage = UInt32(size.width * size.height * 3 / 2)
         layout = CameraPictureLayout(
             coding: CameraCoding(.yu12), size: size, bytesPerRow: size.width, colour: nil)
-        // Whether it knows the format only an attempt tells; that a black picture is damaged does not matter.
+        // Only an attempt shows whether it supports the format. What becomes of a black picture does not matter.
         let black = ConvertedMemory(size, sizeBytes: Int(format.fmt.pix.sizeimage))
         black.bytes.initializeMemory(as: UInt8.self, repeating: 0)
         if converted(black.bytes).count < 0,

@@ -35,6 +35,9 @@ package struct AgentLinkSettings: Hashable, Sendable {
     package var memoryLimitBytes = 64 << 20
     /// How much of the records is in memory when they are kept on a disk; nil: all of them.
     package var window: RecordWindow?
+    /// Whether records of sources that nobody watches wait for others (``SendSchedule``); only where the collector says whether
+    /// somebody watches. False: every record is sent as soon as it is there.
+    package var gathers = false
 
     package init(
         endpoint: String, software: String, agent: String, spool: SpoolID, epochs: [Epoch]

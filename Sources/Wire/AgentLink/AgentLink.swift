@@ -60,12 +60,17 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     /// A Hello was not answered.
     private var isUnanswered = false
     private var dropping: DropPolicy
+    /// Where agents meet.
+    private(set) var collectorClock: CollectorClock
+    /// The minor version of the collector's protocol; 0: not connected.
+    private var collectorMinor: UInt32 = 0
     /// The session's name, as the collector reports it; empty until it has begun.
     package private(set) var session = ""
 
     /// A link that is not connected yet.
     package init(settings: AgentLinkSettings) {
         self.settings = settings
+        collectorClock = CollectorClock(of: settings.spool)
         dropping = DropPolicy(limitBytes: settings.memoryLimitBytes)
     }
 
@@ -134,6 +139,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     /// Adds a finished clock exchange; it is sent with the next Hello or heartbeat.
     package mutating func add(_ exchange: ReportedExchange) {
         exchanges.add(exchange)
+        if exchange.epoch == epoch { collectorClock.add(exchange) }
     }
 
     // MARK: Connection and messages
@@ -239,7 +245,12 @@ package struct AgentLink<Payload: Sendable>: Sendable {
             if now - lastHeard > WireLimits.silentHeartbeats * heartbeatNanoseconds {
                 return disconnected(now: now)
             }
-            let actions = settings.window == nil ? [] : pump(now: now)
+            var isDue = settings.window != nil
+            for index in outboxes.indices {
+                let newest = outboxes[index].nextSequence - 1
+                if outboxes[index].schedule.tick(newest: newest, now: now) { isDue = true }
+            }
+            let actions = isDue ? pump(now: now) : []
             return actions + (now - lastSpoken >= heartbeatNanoseconds ? heartbeat(now: now) : [])
         case .done, .failed:
             return []
@@ -253,6 +264,20 @@ extension AgentLink {
     /// Whether samples can be sent now.
     package var isFlowing: Bool {
         if case .flowing = state { true } else { false }
+    }
+
+    /// When records that wait for others are to be sent, agent's clock: ``tick(now:)`` should be called then. Nil: none wait.
+    package var sendDueNanoseconds: Int64? {
+        isFlowing ? outboxes.compactMap(\.schedule.dueNanoseconds).min() : nil
+    }
+    /// Whether the collector takes several records in one message.
+    package var takesSeveralRecords: Bool { isFlowing && collectorMinor >= WireLimits.watchMinor }
+    /// Within how much time samples of a source are to be sent, nanoseconds, because somebody watches it; nil: nobody does.
+    package func watchNanoseconds(of source: Int) -> Int64? {
+        let wish = outboxes[source].watchMilliseconds
+        guard isFlowing, wish > 0 else { return nil }
+        let range = WireLimits.watchMillisecondsRange
+        return Int64(min(max(wish, range.lowerBound), range.upperBound)) * 1_000_000
     }
 
     /// Payload bytes in memory that are not durable at the collector.
@@ -298,6 +323,8 @@ extension AgentLink {
         guard outboxes.map(\.baseFormats) == announcedFormats else { return connected(now: now) }
         heartbeatNanoseconds = Int64(welcome.heartbeatMilliseconds) * 1_000_000
         session = welcome.session
+        collectorMinor = welcome.minor
+        for index in outboxes.indices { schedule(index) }
         state = .flowing(lastHeard: now, lastSpoken: now)
         failedAttempts = 0
         inUseRefusals = 0
@@ -318,7 +345,21 @@ extension AgentLink {
         for source in acknowledgement.sources where outboxes.indices.contains(source.source) {
             outboxes[source.source].acknowledge(source)
         }
+        for index in outboxes.indices { schedule(index) }
         return finishIfComplete() + pump(now: now)
+    }
+
+    /// Decides how long records of a source wait for others.
+    ///
+    /// Not at all when the agent was told so; with a collector that does not say whether somebody watches, because nobody could
+    /// end the wait; while somebody watches; and until a session has begun, because its zero is the earliest sample that has arrived.
+    private mutating func schedule(_ index: Int) {
+        let gathers =
+            settings.gathers && collectorMinor >= WireLimits.watchMinor && !session.isEmpty
+            && outboxes[index].watchMilliseconds == 0
+        outboxes[index].schedule.setInterval(
+            gathers ? Int64(WireLimits.gatherMilliseconds) * 1_000_000 : 0,
+            newest: outboxes[index].nextSequence - 1)
     }
 
     private mutating func refused(_ refusal: Refusal, now: Int64) -> [Action] {

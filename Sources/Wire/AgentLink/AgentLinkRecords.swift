@@ -50,6 +50,9 @@ extension AgentLink {
         _ record: KeptRecord<Payload>, to source: Int, now: Int64
     ) -> [Action] {
         outboxes[source].append(record)
+        outboxes[source].schedule.add(
+            through: record.sequences.upperBound, bytes: record.payloadBytes,
+            mayWait: record.isSamples && isFlowing, clock: collectorClock, now: now)
         if record.isSamples {
             _ = outboxes[source].skipIfUndecodable(
                 source: source, encode: { WireMessage.gap($0).encoded() })

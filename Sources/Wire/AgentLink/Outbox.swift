@@ -38,6 +38,10 @@ struct Outbox<Payload: Sendable>: Sendable {
     var storedBytes = 0
     private let hasVideo: Bool
     private var newestGroup = NewestGroup()
+    /// Which records may be sent.
+    var schedule: SendSchedule
+    /// Somebody watches the source: within so many milliseconds; 0: nobody does, or nobody has said so.
+    var watchMilliseconds: UInt32 = 0
 
     /// - Parameters:
     ///   - formats: those in force at the oldest record.
@@ -55,6 +59,7 @@ struct Outbox<Payload: Sendable>: Sendable {
         nextSequence = kept?.sequences.upperBound ?? 1
         windowEnd = kept?.sequences.lowerBound ?? 1
         persisted = windowEnd - 1
+        schedule = SendSchedule(newest: nextSequence - 1)
     }
 
     /// The oldest kept record, or the next record.
@@ -122,6 +127,9 @@ struct Outbox<Payload: Sendable>: Sendable {
         creditLimit = state.creditLimitBytes
         // Records that were in flight and did not arrive were lost with the connection.
         fixedUpTo = state.received
+        watchMilliseconds = state.watchMilliseconds
+        // What waited for the collector waits for nothing else.
+        schedule.release(through: nextSequence - 1)
         forget(upTo: state.persisted)
         trimGaps()
     }
@@ -130,6 +138,7 @@ struct Outbox<Payload: Sendable>: Sendable {
     mutating func nextToSend(now: Int64) -> Record? {
         guard sentCount < records.count else { return nil }
         let record = records[sentCount]
+        guard record.sequences.upperBound <= schedule.releasedThrough else { return nil }
         guard creditUsed + record.creditBytes <= creditLimit else { return nil }
         if let window {
             guard inFlightBytes == 0 || inFlightBytes + record.payloadBytes <= window.inFlightBytes
@@ -147,6 +156,7 @@ struct Outbox<Payload: Sendable>: Sendable {
 
     mutating func acknowledge(_ state: SourceState) {
         creditLimit = max(creditLimit, state.creditLimitBytes)
+        watchMilliseconds = state.watchMilliseconds
         forget(upTo: state.persisted)
     }
 

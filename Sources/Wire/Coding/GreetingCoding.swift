@@ -107,7 +107,7 @@ extension Welcome {
     func encoded() -> Tributary_V1_Welcome {
         var message = Tributary_V1_Welcome()
         message.major = WireLimits.major
-        message.minor = WireLimits.minor
+        message.minor = minor
         message.software = software
         message.session = session
         message.heartbeatMilliseconds = heartbeatMilliseconds
@@ -117,6 +117,7 @@ extension Welcome {
 
     init(decoding message: Tributary_V1_Welcome) throws(WireError) {
         guard message.major == WireLimits.major else { throw .version(message.major) }
+        minor = message.minor
         software = try FieldChecks.text(
             message.software, "Welcome.software", limit: WireLimits.labelBytes)
         session = try FieldChecks.text(
@@ -139,6 +140,7 @@ extension SourceState {
         message.received = received
         message.persisted = persisted
         message.creditLimit = creditLimitBytes
+        message.watchMilliseconds = watchMilliseconds
         return message
     }
 
@@ -158,7 +160,8 @@ extension SourceState {
                 SourceState(
                     source: try FieldChecks.sourceIndex(message.source, "SourceState.source"),
                     received: received, persisted: persisted,
-                    creditLimitBytes: message.creditLimit))
+                    creditLimitBytes: message.creditLimit,
+                    watchMilliseconds: message.watchMilliseconds))
         }
         return states
     }

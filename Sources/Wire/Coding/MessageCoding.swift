@@ -80,6 +80,11 @@ extension WireMessage {
         header.first == EnvelopeTag.samples || header.first == EnvelopeTag.heartbeat
     }
 
+    /// Whether a header may be that of samples, by its first byte.
+    package static func maySample(_ header: UnsafeRawBufferPointer) -> Bool {
+        header.first == EnvelopeTag.samples
+    }
+
     /// Whether a header may be that of a Welcome, by its first bytes.
     package static func mayWelcome(_ header: [UInt8]) -> Bool {
         header.starts(with: EnvelopeTag.welcome)

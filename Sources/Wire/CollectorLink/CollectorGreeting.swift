@@ -233,7 +233,7 @@ extension CollectorLink {
                 SourceState(
                     source: index, received: entry.received,
                     persisted: persisted(of: offer.name, durable),
-                    creditLimitBytes: limit))
+                    creditLimitBytes: limit, watchMilliseconds: watch(offer.name)))
             // A source that has ended only reconnects to learn that everything is safe.
             guard entry.goodbye == nil else { continue }
             actions.append(

@@ -15,6 +15,8 @@ package struct CollectorLink: Sendable {
     var connections: [PeerID: CollectorConnection] = [:]
     /// Total number of accounts of all connections.
     private(set) var accountCount = 0
+    /// Sources that agents are sending now.
+    package var connectedSources: Int { accountCount }
     var claims: [PeerID: SourceClaim] = [:]
     var sources: [String: SourceEntry] = [:]
     private var dueAcks: [PeerID] = []
@@ -23,6 +25,8 @@ package struct CollectorLink: Sendable {
     private var nextScan: Int64 = 0
     var logGate = LogRateLimit()
     var commands = OpenCommands()
+    /// Within how many milliseconds somebody wishes to have samples of a source; 0: nobody watches it.
+    private(set) var watch: @Sendable (_ source: String) -> UInt32 = { _ in 0 }
     /// Peers whose ``Enrol`` is being processed, and their addresses.
     var enrolling: [PeerID: String] = [:]
     private var strangers: TokenBucket
@@ -98,6 +102,20 @@ package struct CollectorLink: Sendable {
                 address: message.address, now: now, durable: durable)
         }
         return actions
+    }
+
+    /// Others watch live than before: agents are told with the next tick.
+    ///
+    /// It is told again in every Welcome and every Ack, at least once per heartbeat interval. So a wish is never older than that, and
+    /// ends with the connection.
+    /// - Parameter wish: milliseconds for a source; 0: nobody watches it.
+    package mutating func setWatch(_ wish: @escaping @Sendable (_ source: String) -> UInt32) {
+        let before = watch
+        watch = wish
+        for (name, entry) in sources.sorted(by: { $0.key < $1.key }) {
+            guard let holder = entry.holder, before(name) != wish(name) else { continue }
+            markAckDue(holder)
+        }
     }
 
     /// The connections that send certain sources.
@@ -429,7 +447,8 @@ extension CollectorLink {
             states.append(
                 SourceState(
                     source: index, received: entry.received, persisted: persisted,
-                    creditLimitBytes: limit))
+                    creditLimitBytes: limit,
+                    watchMilliseconds: watch(connection.accounts[index].name)))
             isComplete = isComplete && entry.isComplete(persisted: persisted)
         }
         connections[peer] = connection

@@ -31,7 +31,7 @@ package struct ControlReply: Hashable, Sendable {
         case sessionStopped(StoppedSession)
         /// An agent's answer; a snapshot comes with its JPEG.
         case report(CommandReply, payload: [UInt8])
-        /// Everything that listens to recordings is told.
+        /// The change has been announced to everything that listens to recordings.
         case changeTold
         /// The status: a JSON document (`proto/json/schema.json`, "tributary top").
         case status([UInt8])

@@ -65,6 +65,8 @@ package struct SourceOffer: Hashable, Sendable {
 
 /// The answer to Hello: the agent may send.
 package struct Welcome: Hashable, Sendable {
+    /// The minor version of the collector's protocol.
+    package var minor: UInt32
     /// Product and version, for logs.
     package var software: String
     /// The session's name; empty until its first sample has arrived.
@@ -75,8 +77,10 @@ package struct Welcome: Hashable, Sendable {
     package var sources: [SourceState]
 
     package init(
-        software: String, session: String, heartbeatMilliseconds: UInt32, sources: [SourceState]
+        minor: UInt32 = WireLimits.minor, software: String, session: String,
+        heartbeatMilliseconds: UInt32, sources: [SourceState]
     ) {
+        self.minor = minor
         self.software = software
         self.session = session
         self.heartbeatMilliseconds = heartbeatMilliseconds
@@ -95,8 +99,15 @@ package struct SourceState: Hashable, Sendable {
     /// Maximum cost of the source's records since the Welcome, bytes; only grows. A record costs its payload and
     /// ``WireLimits/recordCostBytes``.
     package var creditLimitBytes: UInt64
+    /// Somebody watches the source live: a sample should be on its way within this many milliseconds of its capture. 0: nobody
+    /// watches.
+    package var watchMilliseconds: UInt32
 
-    package init(source: Int, received: UInt64, persisted: UInt64, creditLimitBytes: UInt64) {
+    package init(
+        source: Int, received: UInt64, persisted: UInt64, creditLimitBytes: UInt64,
+        watchMilliseconds: UInt32 = 0
+    ) {
+        self.watchMilliseconds = watchMilliseconds
         self.source = source
         self.received = received
         self.persisted = persisted

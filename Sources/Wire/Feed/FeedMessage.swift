@@ -87,4 +87,25 @@ package enum FeedTopic {
 
     /// Media of one source.
     package static func source(_ name: String) -> [UInt8] { Array(name.utf8) + [0] }
+
+    private static let wishPrefix = Array("@batch/".utf8)
+
+    /// Not a topic of messages: who subscribes to it wishes to have each sample of a source so soon after its capture. Another wish than
+    /// those of ``WireLimits/watchMillisecondsRange`` is taken for the nearest of them.
+    package static func wish(_ milliseconds: UInt32, for source: String) -> [UInt8] {
+        wishPrefix + Array("\(milliseconds)/\(source)".utf8) + [0]
+    }
+
+    /// What a topic wishes; nil: it is none of these, or no source can have that name.
+    package static func wish(of topic: [UInt8]) -> (source: String, milliseconds: UInt32)? {
+        guard topic.starts(with: wishPrefix), topic.last == 0 else { return nil }
+        let parts = topic[wishPrefix.count..<topic.count - 1].split(
+            separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        guard parts.count == 2, let milliseconds = UInt32(String(decoding: parts[0], as: UTF8.self))
+        else { return nil }
+        let source = String(decoding: parts[1], as: UTF8.self)
+        guard SourceName.isValid(source) else { return nil }
+        let range = WireLimits.watchMillisecondsRange
+        return (source, min(max(milliseconds, range.lowerBound), range.upperBound))
+    }
 }

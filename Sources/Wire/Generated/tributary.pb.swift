@@ -444,6 +444,10 @@ nonisolated struct Tributary_V1_SourceState: Sendable {
   /// grows.
   var creditLimit: UInt64 = 0
 
+  /// Somebody watches this source live: a sample should be on its way within this many milliseconds of its capture. 0: nobody
+  /// watches. It holds until the next state of the source says otherwise. Since minor 5.
+  var watchMilliseconds: UInt32 = 0
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -1683,7 +1687,7 @@ nonisolated extension Tributary_V1_Welcome: SwiftProtobuf.Message, SwiftProtobuf
 
 nonisolated extension Tributary_V1_SourceState: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".SourceState"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}source\0\u{1}received\0\u{1}persisted\0\u{3}credit_limit\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}source\0\u{1}received\0\u{1}persisted\0\u{3}credit_limit\0\u{3}watch_milliseconds\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1695,6 +1699,7 @@ nonisolated extension Tributary_V1_SourceState: SwiftProtobuf.Message, SwiftProt
       case 2: try { try decoder.decodeSingularUInt64Field(value: &self.received) }()
       case 3: try { try decoder.decodeSingularUInt64Field(value: &self.persisted) }()
       case 4: try { try decoder.decodeSingularUInt64Field(value: &self.creditLimit) }()
+      case 5: try { try decoder.decodeSingularUInt32Field(value: &self.watchMilliseconds) }()
       default: break
       }
     }
@@ -1713,6 +1718,9 @@ nonisolated extension Tributary_V1_SourceState: SwiftProtobuf.Message, SwiftProt
     if self.creditLimit != 0 {
       try visitor.visitSingularUInt64Field(value: self.creditLimit, fieldNumber: 4)
     }
+    if self.watchMilliseconds != 0 {
+      try visitor.visitSingularUInt32Field(value: self.watchMilliseconds, fieldNumber: 5)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1721,6 +1729,7 @@ nonisolated extension Tributary_V1_SourceState: SwiftProtobuf.Message, SwiftProt
     if lhs.received != rhs.received {return false}
     if lhs.persisted != rhs.persisted {return false}
     if lhs.creditLimit != rhs.creditLimit {return false}
+    if lhs.watchMilliseconds != rhs.watchMilliseconds {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -23,7 +23,7 @@ private struct LonelyAgent {
     ) {
         var settings = UplinkSettings(
             endpoint: "tcp://c:1", sourceName: "camera", agentName: "box", software: "agent",
-            batch: .milliseconds(100), memoryLimitBytes: 16 << 20)
+            batch: .fixed(.milliseconds(100)), memoryLimitBytes: 16 << 20)
         settings.spool = SpoolSettings(path: "disk", limitBytes: 8 << 20)
         backlog = Backlog(
             settings: settings, shelf: shelf, openShelf: openShelf,

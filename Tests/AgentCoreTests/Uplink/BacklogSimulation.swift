@@ -56,6 +56,7 @@ struct BacklogSimulation {
 
     let seed: UInt64
     let trouble: Trouble
+    private let gathers: Bool
     let disk: SimulatedDisk
     private var random: SeededGenerator
     private var now: Int64 = 1_000_000_000
@@ -85,21 +86,25 @@ struct BacklogSimulation {
     private(set) var timesPutBack = 0
     private(set) var framesSinceKey = 0
 
-    init(seed: UInt64, trouble: Trouble) throws {
+    /// - Parameter gathers: whether records wait for others, while nobody watches; who watches comes and goes.
+    init(seed: UInt64, trouble: Trouble, gathers: Bool = false) throws {
+        self.gathers = gathers
         self.seed = seed
         self.trouble = trouble
         random = SeededGenerator(seed: seed)
         disk = SimulatedDisk(seed: seed)
-        backlog = try Self.backlog(disk, boot: 1, life: 1, seed: seed)
-        collector = CollectorLink(settings: CollectorLinkSettings(software: "collector"))
+        backlog = try Self.backlog(disk, boot: 1, life: 1, seed: seed, gathers: gathers)
+        collector = CollectorLink(
+            settings: CollectorLinkSettings(software: "collector"),
+            session: gathers ? "2026-11-20T22-40-00.000Z" : "")
     }
 
     private static func backlog(
-        _ disk: SimulatedDisk, boot: UInt8, life: Int, seed: UInt64
+        _ disk: SimulatedDisk, boot: UInt8, life: Int, seed: UInt64, gathers: Bool
     ) throws -> Backlog<SimulatedDisk, TestPayload> {
         var settings = UplinkSettings(
             endpoint: "tcp://c:1", sourceName: "camera", agentName: "box", software: "agent",
-            batch: .milliseconds(100), memoryLimitBytes: 16 << 20)
+            batch: gathers ? .automatic : .fixed(.milliseconds(100)), memoryLimitBytes: 16 << 20)
         settings.spool = SpoolSettings(path: "disk", limitBytes: limitBytes)
         var random = SeededGenerator(seed: seed &* 1_000 &+ UInt64(life))
         let base = (random.next(), random.next())
@@ -134,6 +139,10 @@ struct BacklogSimulation {
         now += .random(in: 1...60_000_000, using: &random)
         if !inPeace {
             make()
+            if gathers, chance(40) {
+                let wish = chance(2) ? UInt32.random(in: 1...200, using: &random) : 0
+                collector.setWatch { _ in wish }
+            }
             if chance(100) { breakConnection() }
             if trouble.contains(.outages), chance(150) {
                 breakConnection()
@@ -203,7 +212,7 @@ struct BacklogSimulation {
         lives += 1
         breakConnection()
         disk.restore(earlier)
-        backlog = try Self.backlog(disk, boot: boot, life: lives, seed: seed)
+        backlog = try Self.backlog(disk, boot: boot, life: lives, seed: seed, gathers: gathers)
         undone.formUnion(made.subtracting(arrived.keys))
         framesSinceKey = 12
         reconnectAt = now
@@ -218,7 +227,7 @@ struct BacklogSimulation {
             disk.cutPower()
             leftBehind = try disk.names()
         }
-        backlog = try Self.backlog(disk, boot: boot, life: lives, seed: seed)
+        backlog = try Self.backlog(disk, boot: boot, life: lives, seed: seed, gathers: gathers)
         framesSinceKey = 12
         reconnectAt = now
     }

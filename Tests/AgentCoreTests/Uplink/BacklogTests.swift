@@ -11,9 +11,9 @@ struct `A backlog on a disk` {
     private typealias Trouble = BacklogSimulation.Trouble
 
     private func run(
-        _ seed: UInt64, _ trouble: BacklogSimulation.Trouble
+        _ seed: UInt64, _ trouble: BacklogSimulation.Trouble, gathers: Bool = false
     ) throws -> BacklogSimulation {
-        var simulation = try BacklogSimulation(seed: seed, trouble: trouble)
+        var simulation = try BacklogSimulation(seed: seed, trouble: trouble, gathers: gathers)
         try simulation.run()
         #expect(simulation.arrived.values.allSatisfy { $0 == 1 }, "seed \(seed): once")
         #expect(simulation.made.isSuperset(of: simulation.arrived.keys), "seed \(seed)")
@@ -59,6 +59,20 @@ struct `A backlog on a disk` {
         // each life's is none of a sample.
         let unknown = simulation.made.count - simulation.arrived.count - dropped
         #expect((0...simulation.lives).contains(unknown), "seed \(seed): \(unknown)")
+    }
+
+    @Test(arguments: 0..<6 as Range<UInt64>)
+    func `records that wait for others are as safe as those that are sent at once`(
+        seed: UInt64
+    ) throws {
+        let killed = try run(seed, [.kills], gathers: true)
+        #expect(killed.arrived.count == killed.made.count, "seed \(seed)")
+        #expect(killed.gaps.allSatisfy { $0.cause == .restart }, "seed \(seed)")
+        let away = try run(seed, [.outages], gathers: true)
+        #expect(
+            away.arrived.count + Int(lost(away, .spoolFull)) == away.made.count, "seed \(seed)")
+        let full = try run(seed, [.fullDisk], gathers: true)
+        #expect(full.arrived.count == full.made.count, "seed \(seed)")
     }
 
     @Test(arguments: 0..<6 as Range<UInt64>)

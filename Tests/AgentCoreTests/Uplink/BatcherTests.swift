@@ -51,6 +51,29 @@ import Wire
         #expect(batch.digest == Array(SHA256.hash(data: payload)))
     }
 
+    @Test func `a shorter interval holds for the batch under way`() {
+        var batcher = Batcher(intervalNanoseconds: interval)
+        _ = batcher.add(sample(.video, at: 0), now: 0)
+        #expect(batcher.takeDue(now: 50_000_000) == nil)
+        batcher.setInterval(33_000_000)
+        #expect(batcher.takeDue(now: 50_000_000)?.count == 1)
+        _ = batcher.add(sample(.video, at: 60), now: 60_000_000)
+        #expect(batcher.dueNanoseconds == 93_000_000)
+    }
+
+    @Test func `records are as short as those who watch wish, and never longer than without them`()
+    {
+        let automatic = BatchLength.automatic
+        #expect(automatic.recordNanoseconds(watched: nil) == 100_000_000)
+        #expect(automatic.recordNanoseconds(watched: 33_000_000) == 33_000_000)
+        #expect(automatic.recordNanoseconds(watched: .max) == 100_000_000)
+        #expect(automatic.gathers)
+        // Who asked for a length gets it.
+        let fixed = BatchLength.fixed(.milliseconds(250))
+        #expect(fixed.recordNanoseconds(watched: 33_000_000) == 250_000_000)
+        #expect(!fixed.gathers)
+    }
+
     @Test func `without an interval each sample travels alone`() {
         var batcher = Batcher(intervalNanoseconds: 0)
         #expect(batcher.add(sample(.video, at: 0), now: 0).map(\.count) == [1])

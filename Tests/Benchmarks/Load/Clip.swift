@@ -20,7 +20,7 @@ struct Clip {
         var endNanoseconds: Int64
     }
 
-    /// What the agent's `--batch` is unless told otherwise.
+    /// Length of an agent's records.
     static let batchNanoseconds: Int64 = 100_000_000
 
     let formats: [TrackFormat]

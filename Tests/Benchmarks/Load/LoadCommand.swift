@@ -1,5 +1,6 @@
 import ArgumentParser
 import Messaging
+import Operations
 import Terminal
 import Trust
 
@@ -14,6 +15,9 @@ struct LoadCommand: ParsableCommand {
             the payload's bytes as JSON.
             """,
         version: Version.number)
+
+    /// Two sockets, each with a connection, a mailbox, and what is left of one that has just been closed.
+    private static let descriptorsPerSource = 8
 
     @Option(help: "Where the collector listens.")
     var collector = "tcp://127.0.0.1:5550"
@@ -36,6 +40,9 @@ struct LoadCommand: ParsableCommand {
     @Flag(help: "As fast as the collector takes it, as agents do after an outage.")
     var fast = false
 
+    @Flag(help: "Send each 100 ms by itself, as agents of --batch 100ms do.")
+    var each = false
+
     @Flag(
         help:
             "The collector cannot finish its files, which are /dev/null: that it goes away then is no error."
@@ -43,8 +50,8 @@ struct LoadCommand: ParsableCommand {
     var unfinishable = false
 
     func validate() throws {
-        guard (1...1_024).contains(sources) else {
-            throw ValidationError("--sources must be from 1 to 1024")
+        guard (1...4_096).contains(sources) else {
+            throw ValidationError("--sources must be from 1 to 4096")
         }
         guard (1...86_400).contains(seconds) else {
             throw ValidationError("--seconds must be from 1 to 86400")
@@ -63,7 +70,8 @@ struct LoadCommand: ParsableCommand {
     /// Sends everything; returns the payload's bytes.
     private func play() throws -> Int {
         let clip = try Clip(path: media)
-        let context = try Context()
+        let context = try Context(maximumSockets: Int32(LoadSource.sockets * sources + 8))
+        DescriptorLimit.raise(to: Self.descriptorsPerSource * sources + 64)
         let security = try chooseSecurity()
         let start = now()
         var poller = Poller()
@@ -74,7 +82,7 @@ struct LoadCommand: ParsableCommand {
             let origin = fast ? start - Int64(seconds) * 1_000_000_000 : start + phase
             let box = try LoadSource(
                 number: number, clip: clip, endpoint: collector, security: security, origin: origin,
-                seconds: seconds, unfinishable: unfinishable, context: context)
+                seconds: seconds, gathers: !each, unfinishable: unfinishable, context: context)
             box.watch(with: &poller)
             boxes.append(box)
         }

@@ -11,6 +11,8 @@ final class LoadSource {
     /// How often the collector's clock is asked for, after the first few times at once.
     private static let probeNanoseconds: Int64 = 1_000_000_000
     private static let probesAtOnce = 8
+    /// Of each source: one for samples, one for the clock.
+    static let sockets = 2
     /// How long the first answers may take.
     private static let patienceNanoseconds: Int64 = 5_000_000_000
     /// What is handed to the link ahead of the credit: enough that the credit is always the limit.
@@ -33,14 +35,16 @@ final class LoadSource {
     private var hasSaidGoodbye = false
     private(set) var isFinished = false
     private(set) var sentBytes = 0
+    private var outgoing: [(header: [UInt8], payload: SharedBytes?)] = []
 
     /// - Parameters:
     ///   - origin: where the clip's zero is on the machine's monotonic clock.
     ///   - seconds: how much is sent.
+    ///   - gathers: whether samples wait for others, as with an agent's `--batch auto`.
     ///   - unfinishable: whether the collector may go away at the goodbye.
     init(
         number: Int, clip: Clip, endpoint: String, security: SocketSecurity, origin: Int64,
-        seconds: Int, unfinishable: Bool, context: Context
+        seconds: Int, gathers: Bool, unfinishable: Bool, context: Context
     ) throws {
         name = "source\(number)"
         self.clip = clip
@@ -57,6 +61,7 @@ final class LoadSource {
             endpoint: endpoint, software: Version.software("bench-load"), agent: "box\(number)",
             spool: .random(), epochs: [Epoch(number: 1, identity: .random())])
         settings.memoryLimitBytes = 2 * Self.keptBytes
+        settings.gathers = gathers
         link = AgentLink(settings: settings)
         _ = link.addSource(name, formats: clip.formats)
     }
@@ -75,6 +80,7 @@ final class LoadSource {
             }
         }
         try perform(link.connected(now: now()))
+        try send()
     }
 
     func watch(with poller: inout Poller) {
@@ -82,8 +88,13 @@ final class LoadSource {
         _ = poller.add(clock)
     }
 
-    /// When the next batch is to be sent; nil when there is none, or when it waits for credit and not for time.
+    /// When there is something to be done next; nil when it waits for credit and not for time.
     var dueNanoseconds: Int64? {
+        [captureNanoseconds, link.sendDueNanoseconds].compactMap(\.self).min()
+    }
+
+    /// When the next batch has been captured; nil when there is none.
+    private var captureNanoseconds: Int64? {
         hasSaidGoodbye ? nil : origin + batchOrigin + batch.endNanoseconds
     }
 
@@ -102,12 +113,29 @@ final class LoadSource {
             if batchOrigin + batch.endNanoseconds >= endNanoseconds {
                 hasSaidGoodbye = true
                 try perform(link.sayGoodbye("end of the load", of: 0, now: now()))
-            } else if let due = dueNanoseconds, due <= now() {
+            } else if let due = captureNanoseconds, due <= now() {
                 try offer()
             } else {
                 break
             }
         }
+        try send()
+    }
+
+    /// Sends what is to be sent at this moment, several records in one message.
+    private func send() throws {
+        let sizes = outgoing.lazy.map { (header: $0.header, payloadBytes: $0.payload?.count) }
+        for group in RecordGroups.of(sizes, takesSeveral: link.takesSeveralRecords) {
+            var parts: [OutgoingPart] = []
+            for (header, payload) in outgoing[group] {
+                parts.append(.bytes(header))
+                if let payload { parts.append(.shared(payload)) }
+            }
+            guard try media.send(parts) == .sent else {
+                throw LoadError.ended(source: name, reason: "no room to send")
+            }
+        }
+        outgoing.removeAll(keepingCapacity: true)
     }
 
     private func offer() throws {
@@ -128,10 +156,7 @@ final class LoadSource {
         for action in actions {
             switch action {
             case .send(let header, let payload):
-                let parts = [.bytes(header)] + (payload.map { [OutgoingPart.shared($0)] } ?? [])
-                guard try media.send(parts) == .sent else {
-                    throw LoadError.ended(source: name, reason: "no room to send")
-                }
+                outgoing.append((header, payload))
             case .finished:
                 isFinished = true
             case .fetch: preconditionFailure("everything is in memory")

@@ -21,7 +21,7 @@ package enum LatePolicy: String, CaseIterable, Hashable, Sendable {
 
 /// Decides which pictures are too late to be encoded, and adds up what is left out. A value without a clock.
 struct LatePictureFilter {
-    /// While pictures are left out, a loss is told of so often.
+    /// Interval between reports of a loss that lasts.
     private static let longestUntoldNanoseconds: Int64 = 1_000_000_000
 
     private let patienceNanoseconds: Int64

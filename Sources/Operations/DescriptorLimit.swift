@@ -1,10 +1,11 @@
 import Glibc
 
 /// How many file descriptors the process may have: connections and files share them.
-enum DescriptorLimit {
+package enum DescriptorLimit {
     /// Raises the soft limit towards the hard limit, as far as it is useful.
     /// - Returns: the limit now in force.
-    static func raise(to wanted: Int) -> Int {
+    @discardableResult
+    package static func raise(to wanted: Int) -> Int {
         let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
         var limit = rlimit()
         guard getrlimit(resource, &limit) == 0 else { return wanted }

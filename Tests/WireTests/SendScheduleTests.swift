@@ -1,0 +1,284 @@
+import Media
+import Testing
+
+@testable import Wire
+
+struct `Records that nobody waits for` {
+    private let interval = Int64(WireLimits.gatherMilliseconds) * 1_000_000
+    private static let session = "2026-11-20T22-40-00.000Z"
+
+    private func welcome(
+        minor: UInt32 = WireLimits.minor, session: String = session, watch: UInt32 = 0,
+        persisted: UInt64 = 0
+    ) -> WireMessage {
+        .welcome(
+            Welcome(
+                minor: minor, software: "tributary-collector 1", session: session,
+                heartbeatMilliseconds: 60_000,
+                sources: [
+                    SourceState(
+                        source: 0, received: persisted, persisted: persisted,
+                        creditLimitBytes: 8 << 20, watchMilliseconds: watch)
+                ]))
+    }
+
+    private func acknowledgement(watch: UInt32, session: String = session) -> WireMessage {
+        .acknowledgement(
+            Acknowledgement(
+                sources: [
+                    SourceState(
+                        source: 0, received: 0, persisted: 0, creditLimitBytes: 8 << 20,
+                        watchMilliseconds: watch)
+                ], session: session))
+    }
+
+    /// An agent that gathers, connected.
+    private func agent(_ welcome: WireMessage) -> AgentHarness {
+        var agent = AgentHarness(gathers: true)
+        agent.connect()
+        agent.receive(welcome)
+        _ = agent.takeSent()
+        return agent
+    }
+
+    @Test func `are sent together, within the interval`() throws {
+        var agent = agent(welcome())
+        let began = agent.now
+        for _ in 0..<3 { agent.add() }
+        #expect(agent.takeSequences() == [])
+        let due = try #require(agent.link.sendDueNanoseconds)
+        #expect(due > began && due <= began + interval)
+        // What comes later waits for the same instant.
+        agent.add()
+        #expect(agent.link.sendDueNanoseconds == due)
+        agent.now = due - 1
+        agent.perform(agent.link.tick(now: agent.now))
+        #expect(agent.takeSequences() == [])
+        agent.now = due
+        agent.perform(agent.link.tick(now: agent.now))
+        #expect(agent.takeSequences() == [1...1, 2...2, 3...3, 4...4])
+        #expect(agent.link.sendDueNanoseconds == nil)
+    }
+
+    @Test func `are sent before that when there are many bytes of them`() {
+        var agent = agent(welcome())
+        agent.add(bytes: UInt32(WireLimits.messageBytes) - 1)
+        #expect(agent.takeSequences() == [])
+        agent.add(bytes: 1)
+        #expect(agent.takeSequences() == [1...1, 2...2])
+    }
+
+    @Test func `do not wait before a session has begun, nor where nobody could end the wait`() {
+        for welcome in [welcome(session: ""), welcome(minor: WireLimits.watchMinor - 1)] {
+            var agent = agent(welcome)
+            agent.add()
+            #expect(agent.takeSequences() == [1...1])
+        }
+        // A session that ends is followed by another one, whose zero is the earliest sample that has arrived.
+        var agent = agent(welcome())
+        agent.add()
+        #expect(agent.takeSequences() == [])
+        agent.receive(acknowledgement(watch: 0, session: ""))
+        #expect(agent.takeSequences() == [1...1])
+        agent.add()
+        #expect(agent.takeSequences() == [2...2])
+    }
+
+    @Test func `are sent at once when somebody begins to watch, and until nobody does`() {
+        var agent = agent(welcome())
+        agent.add()
+        agent.add()
+        #expect(agent.takeSequences() == [])
+        agent.receive(acknowledgement(watch: 50))
+        #expect(agent.takeSequences() == [1...1, 2...2])
+        #expect(agent.link.watchNanoseconds(of: 0) == 50_000_000)
+        agent.add()
+        #expect(agent.takeSequences() == [3...3])
+        agent.receive(acknowledgement(watch: 0))
+        #expect(agent.link.watchNanoseconds(of: 0) == nil)
+        agent.add()
+        #expect(agent.takeSequences() == [])
+    }
+
+    @Test func `a wish ends with the connection, and the next Welcome says it again`() {
+        var agent = agent(welcome(watch: 50))
+        agent.add()
+        #expect(agent.takeSequences() == [1...1])
+        agent.perform(agent.link.disconnected(now: agent.now))
+        #expect(agent.link.watchNanoseconds(of: 0) == nil)
+        agent.connect()
+        agent.receive(welcome(watch: 33, persisted: 1))
+        #expect(agent.link.watchNanoseconds(of: 0) == 33_000_000)
+        agent.add()
+        #expect(agent.takeSequences() == [2...2])
+        agent.perform(agent.link.disconnected(now: agent.now))
+        agent.connect()
+        agent.receive(welcome(persisted: 2))
+        agent.add()
+        #expect(agent.takeSequences() == [])
+    }
+
+    @Test(arguments: [(1, 33), (33, 33), (77, 77), (100, 100), (.max, 100)] as [(UInt32, Int64)])
+    func `a wish is taken for the nearest that an agent follows`(wish: UInt32, taken: Int64) {
+        let agent = agent(welcome(watch: wish))
+        #expect(agent.link.watchNanoseconds(of: 0) == taken * 1_000_000)
+    }
+
+    @Test func `what was kept during an outage is sent with the Welcome`() {
+        var agent = AgentHarness(gathers: true)
+        for _ in 0..<4 { agent.add() }
+        agent.connect()
+        _ = agent.takeSent()
+        agent.receive(welcome())
+        #expect(agent.takeSequences() == [1...1, 2...2, 3...3, 4...4])
+    }
+
+    @Test func `anything that is not samples is sent at once, with what is before it`() {
+        var agent = agent(welcome())
+        agent.add()
+        agent.perform(
+            agent.link.add(
+                Loss(
+                    track: nil, cause: .overrun, startNanoseconds: 0, durationNanoseconds: 5,
+                    samples: 7, text: "late"), to: 0, now: agent.now))
+        #expect(agent.takeSequences() == [1...1, 2...2])
+        agent.add()
+        agent.perform(agent.link.sayGoodbye("end", of: 0, now: agent.now))
+        #expect(agent.takeSequences() == [3...3, 4...4])
+    }
+
+    @Test func `an agent that was not told to gather does not`() {
+        var agent = AgentHarness()
+        agent.connect()
+        agent.receive(welcome())
+        _ = agent.takeSent()
+        agent.add()
+        #expect(agent.takeSequences() == [1...1])
+    }
+}
+
+struct `Agents that know the collector's clock` {
+    private let interval: Int64 = 500_000_000
+
+    /// An exchange of an agent whose clock shows so much less than the collector's.
+    private func exchange(_ offset: Int64, at now: Int64, roundTrip: Int64) -> ReportedExchange {
+        ReportedExchange(
+            t1: now, t2: now + offset + roundTrip / 2, t3: now + offset + roundTrip / 2,
+            t4: now + roundTrip, epoch: 1)
+    }
+
+    @Test func `send at the same instants, if they have the same phase`() {
+        let spool: SpoolID = Fixtures.identity(3)
+        var instants: Set<Int64> = []
+        for offset in [0, 123_456_789, -86_400_000_000_000] as [Int64] {
+            var clock = CollectorClock(of: spool)
+            clock.add(exchange(offset, at: 7_000_000_000 - offset, roundTrip: 300_000))
+            let now = 7_100_000_000 - offset
+            let next = clock.nextInstant(after: now, every: interval)
+            #expect(next > now && next <= now + interval)
+            instants.insert(next + offset)
+        }
+        #expect(instants.count == 1)
+        #expect(instants.allSatisfy { $0 % SendSchedule.slotNanoseconds == 0 })
+    }
+
+    @Test func `are spread over the interval, several to an instant`() {
+        var counts: [Int64: Int] = [:]
+        for number in 0..<200 as Range<UInt64> {
+            var random = SeededGenerator(seed: number)
+            let clock = CollectorClock(of: SpoolID(high: random.next(), low: random.next()))
+            counts[clock.nextInstant(after: 0, every: interval), default: 0] += 1
+        }
+        #expect(counts.count == Int(interval / SendSchedule.slotNanoseconds))
+        #expect(counts.values.allSatisfy { $0 < 30 })
+    }
+
+    @Test func `believe the quickest exchange, and for a minute`() {
+        var clock = CollectorClock(of: Fixtures.identity(1))
+        let start: Int64 = 1_000_000_000_000
+        clock.add(exchange(10_000_000, at: start, roundTrip: 200_000))
+        let first = clock.nextInstant(after: start, every: interval)
+        clock.add(exchange(90_000_000, at: start + 1, roundTrip: 160_000_000))
+        #expect(clock.nextInstant(after: start, every: interval) == first)
+        clock.add(exchange(12_000_000, at: start + 61_000_000_000, roundTrip: 300_000))
+        #expect(clock.nextInstant(after: start, every: interval) == first - 2_000_000)
+    }
+
+    @Test(arguments: [Int64.min, -1, 0, 1, .max], [Int64.min, -1, 0, 1, .max])
+    func `send within the interval whatever the collector's clock shows`(t2: Int64, t3: Int64) {
+        var clock = CollectorClock(of: Fixtures.identity(9))
+        clock.add(ReportedExchange(t1: 5, t2: t2, t3: t3, t4: 9, epoch: 1))
+        for now in [0, 1, 499_999_999, 86_400_000_000_000] as [Int64] {
+            let next = clock.nextInstant(after: now, every: interval)
+            #expect(next > now && next <= now + interval)
+        }
+    }
+}
+
+struct `Several records in one message` {
+    private let samples = WireMessage.samples(Fixtures.samples()).encoded()
+    private let gap = WireMessage.gap(Fixtures.gap()).encoded()
+
+    private func groups(
+        _ messages: [(header: [UInt8], payloadBytes: Int?)], takesSeveral: Bool = true
+    ) -> [Range<Int>] {
+        RecordGroups.of(messages, takesSeveral: takesSeveral)
+    }
+
+    @Test func `are consecutive samples, in their order`() {
+        #expect(groups([(samples, 10), (samples, 20), (samples, 30)]) == [0..<3])
+        #expect(
+            groups([(samples, 10), (gap, nil), (samples, 30), (samples, 1)])
+                == [0..<1, 1..<2, 2..<4])
+        #expect(groups([]) == [])
+        // A snapshot has a payload too.
+        #expect(groups([([0x8A, 0x02], 10), (samples, 1)]) == [0..<1, 1..<2])
+    }
+
+    @Test func `are none for a collector that does not know them`() {
+        #expect(
+            groups([(samples, 10), (samples, 20)], takesSeveral: false) == [0..<1, 1..<2])
+    }
+
+    @Test func `have a most of bytes and a most of records`() {
+        let half = WireLimits.messageBytes / 2
+        #expect(
+            groups([(samples, half), (samples, half), (samples, 1)]) == [0..<2, 2..<3])
+        // One that is larger by itself still travels.
+        #expect(
+            groups([(samples, 1), (samples, WireLimits.payloadBytes), (samples, 1)])
+                == [0..<1, 1..<2, 2..<3])
+        let many = Array(repeating: (header: samples, payloadBytes: 1 as Int?), count: 70)
+        #expect(groups(many).map(\.count) == [32, 32, 6])
+    }
+}
+
+struct `A collector whose sources are watched` {
+    @Test func `says so with the next tick, again in every Ack, and when nobody does any more`() {
+        var collector = CollectorHarness.greeted()
+        collector.link.setWatch { $0 == "camera1" ? 50 : 0 }
+        #expect(collector.takeState() == nil)
+        collector.tick()
+        #expect(collector.takeState()?.watchMilliseconds == 50)
+        collector.send(.heartbeat(Heartbeat()))
+        collector.tick(milliseconds: 1_000)
+        #expect(collector.takeState()?.watchMilliseconds == 50)
+        collector.link.setWatch { _ in 0 }
+        collector.tick()
+        #expect(collector.takeState()?.watchMilliseconds == 0)
+    }
+
+    @Test func `says it in the Welcome, so that a reconnect changes nothing`() {
+        var collector = CollectorHarness()
+        collector.link.setWatch { _ in 33 }
+        collector.send(.hello(Fixtures.hello()))
+        #expect(collector.takeState()?.watchMilliseconds == 33)
+    }
+
+    @Test func `says nothing to agents whose sources nobody watches`() {
+        var collector = CollectorHarness.greeted()
+        collector.link.setWatch { $0 == "other" ? 50 : 0 }
+        collector.tick()
+        #expect(collector.takeSent().isEmpty)
+    }
+}
