@@ -20,6 +20,8 @@ extern int sync_file_range(int fd, off_t offset, off_t bytes, unsigned int flags
 extern ssize_t copy_file_range(int from, off_t *from_offset, int to, off_t *to_offset, size_t bytes,
                                unsigned int flags);
 
+extern ssize_t preadv2(int fd, const struct iovec *pieces, int count, off_t offset, int flags);
+
 static inline int CLinux_open(const char *path, int flags, mode_t mode) {
     return open(path, flags, mode);
 }
@@ -37,6 +39,12 @@ static inline int CLinux_start_writeback(int fd, off_t offset, off_t bytes) {
 // Copies within the kernel, from `*offset` on, which moves on; to where the other file stands (copy_file_range(2)).
 static inline ssize_t CLinux_copy_file_range(int from, off_t *offset, int to, size_t bytes) {
     return copy_file_range(from, offset, to, 0, bytes, 0);
+}
+
+// Reads what is in the page cache, and never waits for a disk (preadv2(2), RWF_NOWAIT).
+static inline ssize_t CLinux_read_cached(int fd, void *bytes, size_t count, off_t offset) {
+    struct iovec piece = {bytes, count};
+    return preadv2(fd, &piece, 1, offset, 8);
 }
 
 // Keeps freed memory instead of giving it back to the system, for programs that allocate and free large messages all day:

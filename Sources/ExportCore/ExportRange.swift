@@ -12,6 +12,19 @@ package struct ExportRange: Sendable {
     package var endNanoseconds: Int64?
     package var tracks: Set<TrackKind>
 
+    /// AAC's overlap needs the packet before the one that is heard, whatever its rate: 2048 frames at 24 kHz.
+    static let soundLeadNanoseconds: Int64 = 86_000_000
+
+    /// Reads the source's fragments from shortly before the range. Copies of it read the same ones: to look for the beginning takes
+    /// longer than to read a short clip.
+    func reader() -> FragmentReader {
+        guard let start = startNanoseconds else { return FragmentReader(source) }
+        let begin = start.clampedSubtracting(Self.soundLeadNanoseconds)
+        var reader = FragmentReader(source, from: begin)
+        reader.skip(to: begin)
+        return reader
+    }
+
     package init(
         source: RecordedSource, sessionZero: UTCTime, startNanoseconds: Int64? = nil,
         endNanoseconds: Int64? = nil, tracks: Set<TrackKind> = Set(TrackKind.allCases)

@@ -4,21 +4,19 @@ import Media
 
 /// The samples of a range, in the order of their decoding times, with sound that begins early enough to be decoded right.
 struct SelectedSamples {
-    /// AAC's overlap needs the packet before the one that is heard, whatever its rate: 2048 frames at 24 kHz.
-    private static let soundLeadNanoseconds: Int64 = 86_000_000
-
     private var first: SampleReader
     private var second: SampleReader?
     private var waitingFirst: RecordedSample?
     private var waitingSecond: RecordedSample?
 
-    init(_ range: ExportRange) throws {
+    /// - Parameter reader: of all of the range's source, or ``ExportRange/reader()``.
+    init(_ range: ExportRange, with reader: FragmentReader? = nil) throws {
+        let reader = (reader ?? range.reader()).limited(to: range.endNanoseconds)
         let isCut = range.startNanoseconds != nil
         if let start = range.startNanoseconds, range.tracks.contains(.audio) {
-            let (lead, overflow) = start.subtractingReportingOverflow(Self.soundLeadNanoseconds)
             let sound = SampleReader(
-                range.source, from: overflow ? start : lead, to: range.endNanoseconds,
-                tracks: [.audio])
+                reader, from: start.clampedSubtracting(ExportRange.soundLeadNanoseconds),
+                to: range.endNanoseconds, tracks: [.audio])
             guard range.tracks.contains(.video) else {
                 first = sound
                 return
@@ -26,7 +24,7 @@ struct SelectedSamples {
             second = sound
         }
         first = SampleReader(
-            range.source, from: range.startNanoseconds, to: range.endNanoseconds,
+            reader, from: range.startNanoseconds, to: range.endNanoseconds,
             tracks: isCut && range.tracks.contains(.video) ? [.video] : range.tracks)
         if second != nil {
             waitingFirst = try first.next()

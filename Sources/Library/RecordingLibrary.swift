@@ -10,6 +10,8 @@ package struct RecordingLibrary: Sendable {
     package let store: any SegmentStore
     /// Where the archive is on the local disk.
     package let layout: ArchiveLayout
+    /// Where the archive has its catalog.
+    let catalog: CatalogReference
     /// Nothing is written, the catalog included, and no lock is taken.
     let isReadOnly: Bool
     /// Receives one line for each thing that was wrong and did not prevent an answer.
@@ -17,28 +19,32 @@ package struct RecordingLibrary: Sendable {
 
     /// - Throws: where there is no archive.
     package init(
-        _ directory: String, complain: @escaping @Sendable (String) -> Void
+        _ directory: String, catalog: CatalogReference = .sqlite,
+        complain: @escaping @Sendable (String) -> Void
     ) throws(LibraryError) {
         let layout = ArchiveLayout(root: directory)
         guard FileSystem.isDirectory(layout.sessions) else { throw .noArchive(directory) }
-        self.init(layout, name: directory, complain: complain)
+        self.init(layout, name: directory, catalog: catalog, complain: complain)
     }
 
     /// An archive that is never written to: for a program without the right to do so.
     /// - Throws: where there is no archive.
     package init(
-        readingOnly directory: String, complain: @escaping @Sendable (String) -> Void
+        readingOnly directory: String, catalog: CatalogReference = .sqlite,
+        complain: @escaping @Sendable (String) -> Void
     ) throws(LibraryError) {
         let layout = ArchiveLayout(root: directory)
         guard FileSystem.isDirectory(layout.sessions) else { throw .noArchive(directory) }
-        self.init(layout, name: directory, isReadOnly: true, complain: complain)
+        self.init(
+            layout, name: directory, catalog: catalog, isReadOnly: true, complain: complain)
     }
 
     init(
-        _ layout: ArchiveLayout, name: String, isReadOnly: Bool = false,
+        _ layout: ArchiveLayout, name: String, catalog: CatalogReference, isReadOnly: Bool = false,
         complain: @escaping @Sendable (String) -> Void
     ) {
         self.name = name
+        self.catalog = catalog
         self.isReadOnly = isReadOnly
         self.layout = layout
         self.complain = complain

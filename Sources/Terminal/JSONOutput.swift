@@ -1,17 +1,8 @@
-import FoundationEssentials
-
 /// Values as JSON on standard output, all in one system of units.
 ///
 /// In the programs a number carries its unit in its name, in whatever unit is exact there. What is printed knows one unit for each
 /// kind of quantity: seconds and parts per million, as decimal numbers. Instants are strings (RFC 3339, UTC).
 package enum JSONOutput {
-    /// Endings of names, what takes their place, and how many of the unit one of the new unit has. Numbers below such a name, in an
-    /// object or an array, are of its unit.
-    private static let units: [(suffix: String, unit: String, divisor: Double)] = [
-        ("Nanoseconds", "Seconds", 1e9), ("Milliseconds", "Seconds", 1e3),
-        ("PartsPerBillion", "PPM", 1e3),
-    ]
-
     /// Prints one value, keys sorted, for people and programs alike.
     package static func print(_ value: some Encodable) throws {
         Swift.print(try text(value))
@@ -19,102 +10,145 @@ package enum JSONOutput {
 
     /// A value as it is printed.
     package static func text(_ value: some Encodable) throws -> String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        let plain = try JSONDecoder().decode(JSONValue.self, from: try encoder.encode(value))
-        return String(decoding: try encoder.encode(converted(plain)), as: UTF8.self)
-    }
-
-    private static func converted(_ value: JSONValue) -> JSONValue {
-        switch value {
-        case .null, .flag, .integer, .unsigned, .number, .text: return value
-        case .list(let values): return .list(values.map(converted))
-        case .object(let members):
-            var result: [String: JSONValue] = [:]
-            for (name, member) in members {
-                if let unit = units.first(where: { isOf(name, $0.suffix) }) {
-                    let begin = name.dropLast(unit.suffix.count)
-                    let key = begin.isEmpty ? unit.unit.lowercased() : begin + unit.unit
-                    result[String(key)] = divided(member, by: unit.divisor)
-                } else {
-                    result[name] = converted(member)
-                }
-            }
-            return .object(result)
-        }
-    }
-
-    private static func isOf(_ name: String, _ suffix: String) -> Bool {
-        name.hasSuffix(suffix) || name == suffix.prefix(1).lowercased() + suffix.dropFirst()
-    }
-
-    private static func divided(_ value: JSONValue, by divisor: Double) -> JSONValue {
-        switch value {
-        case .null, .flag, .text: value
-        case .integer(let number): .number(Double(number) / divisor)
-        case .unsigned(let number): .number(Double(number) / divisor)
-        case .number(let number): .number(number / divisor)
-        case .list(let values): .list(values.map { divided($0, by: divisor) })
-        case .object(let members): .object(members.mapValues { divided($0, by: divisor) })
-        }
+        var writer = JSONWriter()
+        try writer.write(JSONNode(value))
+        return writer.text
     }
 }
 
-/// Any JSON.
-private enum JSONValue: Codable {
-    case null
-    case flag(Bool)
-    case integer(Int64)
-    case unsigned(UInt64)
-    case number(Double)
-    case text(String)
-    case list([JSONValue])
-    case object([String: JSONValue])
+/// How names and numbers in nanoseconds, milliseconds and parts per billion are told.
+///
+/// Numbers below such a name, in an object or an array, are of its unit.
+struct JSONUnit {
+    private let suffix: String
+    private let unit: String
+    /// How many of the unit one of the new unit has.
+    let divisor: Double
 
-    init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        if container.decodeNil() {
-            self = .null
-        } else if let flag = Self.read(Bool.self, container) {
-            self = .flag(flag)
-        } else if let number = Self.read(Int64.self, container) {
-            self = .integer(number)
-        } else if let number = Self.read(UInt64.self, container) {
-            self = .unsigned(number)
-        } else if let number = Self.read(Double.self, container) {
-            self = .number(number)
-        } else if let text = Self.read(String.self, container) {
-            self = .text(text)
-        } else if let values = Self.read([JSONValue].self, container) {
-            self = .list(values)
-        } else {
-            self = .object(try container.decode([String: JSONValue].self))
+    private static let all = [
+        JSONUnit(suffix: "Nanoseconds", unit: "Seconds", divisor: 1e9),
+        JSONUnit(suffix: "Milliseconds", unit: "Seconds", divisor: 1e3),
+        JSONUnit(suffix: "PartsPerBillion", unit: "PPM", divisor: 1e3),
+    ]
+
+    /// What a member is called, and what its numbers are divided by; nil: they stay.
+    static func told(_ name: String) -> (name: String, divisor: Double?) {
+        for unit in all
+        where name.hasSuffix(unit.suffix)
+            || name == unit.suffix.prefix(1).lowercased() + unit.suffix.dropFirst()
+        {
+            let begin = name.dropLast(unit.suffix.count)
+            return (begin.isEmpty ? unit.unit.lowercased() : begin + unit.unit, unit.divisor)
+        }
+        return (name, nil)
+    }
+}
+
+/// Writes nodes as text (RFC 8259): two spaces for each level, members sorted by name.
+struct JSONWriter {
+    private var bytes: [UInt8] = []
+    /// The few names of a text come again and again.
+    private var told: [String: (name: String, divisor: Double?)] = [:]
+
+    var text: String { String(decoding: bytes, as: UTF8.self) }
+
+    mutating func write(_ node: JSONNode) throws(JSONNumberError) {
+        try write(node, divisor: nil, level: 0)
+    }
+
+    private mutating func write(
+        _ node: JSONNode, divisor: Double?, level: Int
+    ) throws(JSONNumberError) {
+        switch node.content {
+        case .null: bytes += "null".utf8
+        case .flag(let flag): bytes += (flag ? "true" : "false").utf8
+        case .integer(let number):
+            if let divisor {
+                try write(Double(number) / divisor)
+            } else {
+                bytes += "\(number)".utf8
+            }
+        case .unsigned(let number):
+            if let divisor {
+                try write(Double(number) / divisor)
+            } else {
+                bytes += "\(number)".utf8
+            }
+        case .number(let number): try write(divisor.map { number / $0 } ?? number)
+        case .text(let text): write(text)
+        case .list(let elements):
+            bytes.append(UInt8(ascii: "["))
+            for (index, element) in elements.enumerated() {
+                beginLine(level + 1, isFirst: index == 0)
+                try write(element, divisor: divisor, level: level + 1)
+            }
+            endLines(level, isEmpty: elements.isEmpty)
+            bytes.append(UInt8(ascii: "]"))
+        case .object(let members):
+            bytes.append(UInt8(ascii: "{"))
+            let sorted = members.map { name, member in
+                // Below a unit's name, names say what the numbers are of, and not their unit.
+                divisor == nil ? (tell(name), member) : ((name, divisor), member)
+            }.sorted { $0.0.name < $1.0.name }
+            for (index, (name, member)) in sorted.enumerated() {
+                beginLine(level + 1, isFirst: index == 0)
+                write(name.name)
+                bytes += " : ".utf8
+                try write(member, divisor: name.divisor, level: level + 1)
+            }
+            endLines(level, isEmpty: members.isEmpty)
+            bytes.append(UInt8(ascii: "}"))
         }
     }
 
-    /// The value, if it is of that type.
-    private static func read<Value: Decodable>(
-        _ type: Value.Type, _ container: any SingleValueDecodingContainer
-    ) -> Value? {
-        do {
-            return try container.decode(type)
-        } catch {
-            // Of another type: the next one is tried.
-            return nil
-        }
+    private mutating func tell(_ name: String) -> (name: String, divisor: Double?) {
+        if let known = told[name] { return known }
+        let new = JSONUnit.told(name)
+        told[name] = new
+        return new
     }
 
-    func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        switch self {
-        case .null: try container.encodeNil()
-        case .flag(let flag): try container.encode(flag)
-        case .integer(let number): try container.encode(number)
-        case .unsigned(let number): try container.encode(number)
-        case .number(let number): try container.encode(number)
-        case .text(let text): try container.encode(text)
-        case .list(let values): try container.encode(values)
-        case .object(let members): try container.encode(members)
-        }
+    private mutating func beginLine(_ level: Int, isFirst: Bool) {
+        if !isFirst { bytes.append(UInt8(ascii: ",")) }
+        bytes.append(UInt8(ascii: "\n"))
+        bytes += repeatElement(UInt8(ascii: " "), count: 2 * level)
     }
+
+    private mutating func endLines(_ level: Int, isEmpty: Bool) {
+        if isEmpty { bytes.append(UInt8(ascii: "\n")) }
+        bytes.append(UInt8(ascii: "\n"))
+        bytes += repeatElement(UInt8(ascii: " "), count: 2 * level)
+    }
+
+    private mutating func write(_ number: Double) throws(JSONNumberError) {
+        guard number.isFinite else { throw JSONNumberError() }
+        let text = "\(number)".utf8
+        // The shortest that reads back as the same number; whole ones without a fraction.
+        bytes += text.suffix(2).elementsEqual(".0".utf8) ? text.dropLast(2) : text[...]
+    }
+
+    private mutating func write(_ text: String) {
+        bytes.append(UInt8(ascii: "\""))
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "\""): bytes += "\\\"".utf8
+            case UInt8(ascii: "\\"): bytes += "\\\\".utf8
+            case 0x08: bytes += "\\b".utf8
+            case 0x09: bytes += "\\t".utf8
+            case 0x0a: bytes += "\\n".utf8
+            case 0x0c: bytes += "\\f".utf8
+            case 0x0d: bytes += "\\r".utf8
+            case 0..<0x20:
+                bytes += "\\u00".utf8
+                bytes += [byte >> 4, byte & 15].map { $0 < 10 ? 0x30 + $0 : 0x57 + $0 }
+            default: bytes.append(byte)
+            }
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+}
+
+/// JSON has no infinite numbers (RFC 8259 §6).
+struct JSONNumberError: Error, CustomStringConvertible {
+    var description: String { "a number in the answer is not finite" }
 }

@@ -29,6 +29,13 @@ import Testing
             #expect(
                 try movie.read(from: Int64(start), count: count)
                     == Array(file[start..<min(file.count, start + count)]), "\(start) \(count)")
+            // As much of it as is in memory.
+            var cached = [UInt8](repeating: 0, count: count)
+            let filled = cached.withUnsafeMutableBytes {
+                movie.readCached(at: Int64(start), into: $0)
+            }
+            #expect(filled <= min(count, file.count - start))
+            #expect(cached.prefix(filled) == file[start..<start + filled], "\(start) \(count)")
         }
     }
 

@@ -1,8 +1,10 @@
 import Archive
-import Library
+import Glibc
 import Media
 import TestRecordings
 import Testing
+
+@testable import Library
 
 /// What a timeline shows of a session.
 @Suite struct CoverageTests {
@@ -70,6 +72,24 @@ import Testing
         #expect(try coverage(8...11).missing == [])
     }
 
+    @Test func `a gap names the records that were lost, and not more than can be told`() throws {
+        try archive.addSession(Self.session, segments: 1)
+        var entry = LedgerEntry(kind: .gap, at: SmallArchive.zero)
+        entry.firstSequence = 7
+        entry.lastSequence = 9
+        try archive.append(Ledger.line(entry), session: Self.session)
+        entry.firstSequence = nil
+        entry.lastSequence = nil
+        try archive.append(Ledger.line(entry), session: Self.session)
+        // The second is no range: its numbers are the wrong way round.
+        entry.ranges = [[1, 1], [5, 4]] + (10..<60).map { [$0 * 2, $0 * 2] }
+        try archive.append(Ledger.line(entry), session: Self.session)
+        let gaps = try #require(try library().recording(Self.session).sources.first).gaps()
+        #expect(gaps.map(\.records).prefix(2) == [[7...9], []])
+        #expect(gaps[2].records.prefix(2) == [1...1, 20...20])
+        #expect(gaps[2].records.count == RecordedGap.maximumRanges)
+    }
+
     @Test func `gaps closer than can be shown are one, and their counts add up`() throws {
         try archive.addSession(Self.session, segments: 3)
         for second in 3...9 {
@@ -95,6 +115,63 @@ import Testing
         let paths = try archive.addSession(Self.session, segments: 3)
         try FileSystem.replace(paths[1], with: Array("nonsense".utf8))
         #expect(seconds(try coverage(0...30).recorded) == [0...10, 20...30])
+    }
+
+    // MARK: Asked again
+
+    /// The answer of a program that was asked before, which must be that of one that was not.
+    private func rememberedCoverage(_ memory: CoverageMemory) throws -> [SourceCoverage] {
+        func ask(_ memory: CoverageMemory?) throws -> [SourceCoverage] {
+            try library().coverage(
+                of: Self.session, sources: nil, from: nil, until: nil, pixels: 1_000,
+                remembering: memory, where: { _ in true })
+        }
+        let answer = try ask(memory)
+        let fresh = try ask(nil)
+        #expect(answer == fresh)
+        return answer
+    }
+
+    @Test func `who asks again is told what has changed since`() throws {
+        let paths = try archive.addSession(Self.session, segments: 6)
+        let memory = CoverageMemory()
+        #expect(seconds(try rememberedCoverage(memory)[0].recorded) == [0...60])
+        #expect(seconds(try rememberedCoverage(memory)[0].recorded) == [0...60])
+        try addGap("driver drop", at: 12, seconds: 3)
+        #expect(seconds(try rememberedCoverage(memory)[0].recorded) == [0...12, 15...60])
+        try FileSystem.replace(paths[2], with: Array("nonsense".utf8))
+        #expect(seconds(try rememberedCoverage(memory)[0].recorded) == [0...12, 15...20, 30...60])
+        #expect(unlink(paths[5]) == 0)
+        #expect(seconds(try rememberedCoverage(memory)[0].recorded) == [0...12, 15...20, 30...50])
+    }
+
+    @Test func `a source is read again when its folder has changed, and only then`() throws {
+        let paths = try archive.addSession(Self.session, segments: 2)
+        let store = DirectoryStore(archive.layout)
+        let source = SourceKey(
+            session: Self.session,
+            source: try #require(try library().sourceNames(Self.session).first))
+        let memory = CoverageMemory(capacity: 10)
+        var read = 0
+        func ask(parts: Int = 3) throws {
+            _ = try memory.lane(of: source, in: store) { _ throws(ArchiveError) in
+                read += 1
+                let file = SourceLane.File(entry: nil, span: nil, isOpen: false)
+                return SourceLane(
+                    source: source.source, files: Array(repeating: file, count: parts), gaps: [])
+            }
+        }
+        try ask()
+        try ask()
+        #expect(read == 1)
+        try FileSystem.replace(paths[0], with: Array("nonsense".utf8))
+        try ask()
+        #expect(read == 2)
+        #expect(unlink(paths[1]) == 0)
+        // More than may be kept.
+        try ask(parts: 10)
+        try ask(parts: 10)
+        #expect(read == 4)
     }
 
     // MARK: Byte ranges

@@ -190,4 +190,20 @@ import Testing
         _ = try CatalogIndexing.update(SQLiteCatalog.open(archive.layout), archive.layout)
         #expect(try reading.sessions(from: zero + 12 * second).map(\.segments) == [2])
     }
+
+    @Test func `a clock is that of the fragments in a range`() throws {
+        let paths = try archive.addSession("one", segments: 3)
+        let source = try #require(try library().recording("one").source("camera"))
+        func fragments(from: Int64? = nil, until: Int64? = nil) throws -> [Int] {
+            try source.clock(in: source.files(from: from, until: until)).epochs.map(\.fragments)
+        }
+        let second: Int64 = 1_000_000_000
+        #expect(try fragments() == [3])
+        #expect(try fragments(from: 10 * second, until: 20 * second) == [1])
+        #expect(try fragments(from: 15 * second) == [2])
+        #expect(try fragments(until: 0) == [])
+        // A file that is damaged does not hide the others.
+        try Data([1, 2, 3]).write(to: URL(filePath: paths[1]))
+        #expect(try fragments() == [2])
+    }
 }

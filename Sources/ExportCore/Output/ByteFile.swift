@@ -80,7 +80,7 @@ final class ByteFile {
         guard count == bytes.count else { throw failure("write", count < 0 ? errno : ENOSPC) }
     }
 
-    /// Bytes that were written before.
+    /// Reads bytes that have been written already.
     func read(at offset: Int64, count: Int) throws -> [UInt8] {
         try flush()
         var code: Int32 = 0

@@ -95,8 +95,9 @@ struct MoviePlan<Storage: MovieStorage> {
 
     /// Reads the heads of all wanted fragments.
     mutating func read() throws {
-        opening = try OpeningPicture(of: range, closesGaps: closesGaps)
-        var samples = try SelectedSamples(range)
+        let reader = range.reader()
+        opening = try OpeningPicture(of: range, with: reader, closesGaps: closesGaps)
+        var samples = try SelectedSamples(range, with: reader)
         while let sample = try samples.next() {
             window.append(closesGaps ? try closer.closed(sample) : sample)
             if window.count >= Self.windowSamples {

@@ -10,11 +10,13 @@ struct OpeningPicture {
     private let path: String
     private let offset: Int64
 
-    /// - Parameter closesGaps: a gap at the beginning is taken out, and nothing is shown while it lasts.
+    /// - Parameters:
+    ///   - reader: ``ExportRange/reader()``.
+    ///   - closesGaps: a gap at the beginning is taken out, and nothing is shown while it lasts.
     /// - Returns: nil where a picture begins with the cut, or none is before it.
-    init?(of range: ExportRange, closesGaps: Bool) throws {
+    init?(of range: ExportRange, with reader: FragmentReader, closesGaps: Bool) throws {
         guard let start = range.startNanoseconds, range.tracks.contains(.video) else { return nil }
-        var reader = SampleReader(range.source, from: start, tracks: [.video])
+        var reader = SampleReader(reader, from: start, tracks: [.video])
         var shown: RecordedSample?
         var next: Int64?
         while let sample = try reader.next() {

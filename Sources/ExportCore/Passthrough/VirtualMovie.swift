@@ -1,6 +1,7 @@
 package import Archive
 import Library
 import MP4
+import Media
 
 /// An MP4 of a recording that is nowhere: its index in memory, its media where they were recorded. Any part of it can be read.
 ///
@@ -70,22 +71,64 @@ package struct VirtualMovie: Sendable {
     /// Bytes from `offset` on; as many as `count`, fewer at the end.
     package func read(from offset: Int64, count: Int) throws(ArchiveError) -> [UInt8] {
         precondition(offset >= 0 && count >= 0)
-        let end = min(sizeBytes, offset + Int64(count))
-        guard offset < end else { return [] }
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(Int(end - offset))
+        let count = Int(max(0, min(sizeBytes - offset, Int64(count))))
+        var failure: ArchiveError?
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            do throws(ArchiveError) {
+                filled = try read(at: offset, into: UnsafeMutableRawBufferPointer(buffer))
+            } catch {
+                failure = error
+            }
+        }
+        if let failure { throw failure }
+        return bytes
+    }
+
+    /// Fills memory with the bytes from `offset` on.
+    /// - Returns: how many there were: fewer than wanted only at the end.
+    package func read(
+        at offset: Int64, into buffer: UnsafeMutableRawBufferPointer
+    ) throws(ArchiveError) -> Int {
+        try fill(buffer, from: offset) { file, place, part throws(ArchiveError) in
+            try file.read(at: place, into: part)
+            return part.count
+        }
+    }
+
+    /// Fills memory with the bytes from `offset` on, as far as that can be done without waiting for a disk.
+    /// - Returns: how many there were.
+    package func readCached(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        fill(buffer, from: offset) { file, place, part in file.readCached(at: place, into: part) }
+    }
+
+    /// Fills memory piece by piece, up to the first that `read` does not fill.
+    private func fill<Failure: Error>(
+        _ buffer: UnsafeMutableRawBufferPointer, from offset: Int64,
+        with read: (RecordedFile, Int64, UnsafeMutableRawBufferPointer) throws(Failure) -> Int
+    ) throws(Failure) -> Int {
+        let end = min(sizeBytes, offset.clampedAdding(Int64(buffer.count)))
+        guard offset >= 0, offset < end else { return 0 }
+        var filled = 0
         if offset < Int64(front.count) {
-            bytes += front[Int(offset)..<Int(min(end, Int64(front.count)))]
+            filled = Int(min(end, Int64(front.count)) - offset)
+            front.withUnsafeBytes { bytes in
+                buffer.copyMemory(
+                    from: UnsafeRawBufferPointer(rebasing: bytes[Int(offset)...].prefix(filled)))
+            }
         }
         var index = firstPiece(endingAfter: offset)
         while index < pieces.count, pieces[index].start < end {
             let piece = pieces[index]
-            let from = max(offset, piece.start) - piece.start + piece.range.lowerBound
-            let to = min(end - piece.start + piece.range.lowerBound, piece.range.upperBound)
-            bytes += try piece.file.read(at: from, count: Int(to - from))
+            let position = offset + Int64(filled) - piece.start
+            let length = piece.range.upperBound - piece.range.lowerBound
+            let count = Int(min(end - piece.start, length) - position)
+            let part = UnsafeMutableRawBufferPointer(rebasing: buffer[filled..<filled + count])
+            let got = try read(piece.file, piece.range.lowerBound + position, part)
+            filled += got
+            guard got == count else { break }
             index += 1
         }
-        return bytes
+        return filled
     }
 
     private func firstPiece(endingAfter offset: Int64) -> Int {

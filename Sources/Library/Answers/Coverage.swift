@@ -172,117 +172,35 @@ extension RecordingLibrary {
         of session: String, sources: [String]? = nil, in range: Range<Int64>,
         resolutionNanoseconds: Int64
     ) throws(ArchiveError) -> [SourceCoverage] {
-        try lanes(of: session, in: range) { sources?.contains($0) ?? true }.map {
-            $0.coverage(in: range, resolutionNanoseconds: resolutionNanoseconds)
-        }
+        try lanes(of: session, in: range, remembering: nil) { sources?.contains($0) ?? true }
+            .coverage(in: range, resolutionNanoseconds: resolutionNanoseconds)
     }
 
     /// The same for a part of the timeline that is drawn in so many columns.
     /// - Parameters:
     ///   - from: nil: where the first of the sources begins.
     ///   - until: nil: where the last of them ends.
+    ///   - memory: what earlier questions have found; nil: there are no others.
     ///   - isWanted: sources that may be told of.
     package func coverage(
         of session: String, sources: [String]?, from: Int64?, until: Int64?, pixels: Int,
-        where isWanted: (String) -> Bool
+        remembering memory: CoverageMemory? = nil, where isWanted: (String) -> Bool
     ) throws(ArchiveError) -> [SourceCoverage] {
         let asked = (from ?? .min)..<max(from ?? .min, until ?? .max)
-        let lanes = try lanes(of: session, in: asked) {
+        let lanes = try lanes(of: session, in: asked, remembering: memory) {
             isWanted($0) && sources?.contains($0) ?? true
         }
         var range = asked
         if from == nil || until == nil {
-            let whole = lanes.map { $0.coverage(in: asked, resolutionNanoseconds: 0) }
+            let whole = lanes.coverage(in: asked, resolutionNanoseconds: 0)
             let starts = whole.compactMap(\.recorded.first?.startNanoseconds)
             let ends = whole.compactMap(\.recorded.last?.endNanoseconds)
             let start = from ?? starts.min() ?? 0
             range = start..<max(start, until ?? ends.max() ?? start)
         }
         let length = range.upperBound.clampedSubtracting(range.lowerBound)
-        return lanes.map {
-            $0.coverage(in: range, resolutionNanoseconds: length / Int64(max(1, pixels)))
-        }
-    }
-
-    /// What is known of a source, from which any part of it can be drawn.
-    private struct Lane {
-        var source: String
-        var files: [SourceCoverage.Span]
-        var gaps: [RecordedGap]
-
-        func coverage(in range: Range<Int64>, resolutionNanoseconds: Int64) -> SourceCoverage {
-            SourceCoverage(
-                source, files: files, gaps: gaps, range: range,
-                resolutionNanoseconds: resolutionNanoseconds)
-        }
-    }
-
-    private func lanes(
-        of session: String, in range: Range<Int64>, where isWanted: (String) -> Bool
-    ) throws(ArchiveError) -> [Lane] {
-        let recording = try recording(session)
-        let isGrowing = recording.isFinished ? false : try isCollectorRunning()
-        let known = try finishedEnds(of: session)
-        var lanes: [Lane] = []
-        for source in recording.sources where isWanted(source.name) {
-            var spans: [SourceCoverage.Span] = []
-            for (index, file) in source.files.enumerated() {
-                guard file.originNanoseconds < range.upperBound else { break }
-                if index + 1 < source.files.count,
-                    source.files[index + 1].originNanoseconds
-                        < range.lowerBound.clampedSubtracting(RecordedSession.overlapNanoseconds)
-                {
-                    continue
-                }
-                if let key = file.key, let end = known[key] {
-                    // Names say origins to the millisecond, and nothing is recorded before the session's zero.
-                    spans.append(
-                        .init(
-                            startNanoseconds: max(0, file.originNanoseconds), endNanoseconds: end,
-                            isGrowing: false))
-                } else if let span = try Self.span(of: file, isGrowing: isGrowing) {
-                    spans.append(span)
-                }
-            }
-            lanes.append(Lane(source: source.name, files: spans, gaps: try source.gaps()))
-        }
-        return lanes
-    }
-
-    /// Ends of finished segments, as far as the catalog has them; nanoseconds of session time.
-    private func finishedEnds(
-        of session: String
-    ) throws(ArchiveError) -> [SegmentKey: Int64] {
-        let rows = try askCatalog { catalog throws(ArchiveError) in
-            try catalog.segments(of: session, from: nil, until: nil)
-        }
-        var ends: [SegmentKey: Int64] = [:]
-        for row in rows ?? [] {
-            let owner = SourceKey(session: session, source: row.source)
-            guard let end = row.endNanoseconds,
-                let key = SegmentKey(owner, fileName: row.file)
-            else { continue }
-            ends[key] = end
-        }
-        return ends
-    }
-
-    private static func span(
-        of file: RecordedSource.File, isGrowing: Bool
-    ) throws(ArchiveError) -> SourceCoverage.Span? {
-        do throws(ArchiveError) {
-            let opened = try file.opened()
-            return try RecordedSpan(of: opened).map { span in
-                SourceCoverage.Span(
-                    startNanoseconds: span.startNanoseconds, endNanoseconds: span.endNanoseconds,
-                    isGrowing: isGrowing && !opened.isFinished)
-            }
-        } catch {
-            // A file that is damaged or was removed meanwhile shows nothing; `verify` says what is wrong with it.
-            if case .malformed = error { return nil }
-            if error.isForAbsence { return nil }
-            throw error
-        }
+        return lanes.coverage(
+            in: range, resolutionNanoseconds: length / Int64(max(1, pixels)))
     }
 }
 

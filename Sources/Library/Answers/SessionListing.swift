@@ -41,8 +41,8 @@ extension RecordingLibrary {
             sessions = found
         } else {
             let isWhole = from == nil && until == nil
-            // Who may write can make a catalog. Who may not reads every file instead.
-            guard isWhole || isReadOnly else { throw LibraryError.noCatalog }
+            // Who may write can make a catalog. Who may not, or waits for a server, reads every file instead.
+            guard isWhole || isReadOnly || catalog.isServer else { throw LibraryError.noCatalog }
             sessions = try sessionNames().compactMap { name in
                 var listing = try listing(name, isCollectorRunning)
                 if isWhole { return listing }

@@ -11,7 +11,9 @@ extension RecordingLibrary {
         } else {
             try store.put(labels.encoded(), at: file)
         }
-        try CatalogIndexing.noteLabels(of: session, layout)
+        try tellCatalog { () throws(ArchiveError) in
+            try CatalogIndexing.noteLabels(of: session, layout, in: catalog)
+        }
     }
 
     /// Protects a session from retention and removal, or ends its protection.
@@ -22,7 +24,9 @@ extension RecordingLibrary {
         } else {
             try store.delete(file)
         }
-        try CatalogIndexing.noteLabels(of: session, layout)
+        try tellCatalog { () throws(ArchiveError) in
+            try CatalogIndexing.noteLabels(of: session, layout, in: catalog)
+        }
     }
 
     /// Checks that a session may be removed.
@@ -47,6 +51,33 @@ extension RecordingLibrary {
     package func remove(_ session: String) throws {
         _ = try checkRemovable(session)
         try SessionRemoval.remove(session, from: layout)
-        try CatalogIndexing.refresh(session, layout)
+        try refreshCatalog(session)
+    }
+
+    /// Reads a finished session into the catalog again, or removes it there if it is gone.
+    package func refreshCatalog(_ session: String) throws(ArchiveError) {
+        try tellCatalog { () throws(ArchiveError) in
+            try CatalogIndexing.refresh(session, layout, in: catalog)
+        }
+    }
+
+    /// Changes the catalog, after the files. A catalog that is elsewhere, or whose server is away, does not prevent the change: a running
+    /// collector reads the session again.
+    private func tellCatalog(
+        _ change: () throws(ArchiveError) -> Void
+    ) throws(ArchiveError) {
+        let advice = "'tributary index --catalog …' brings the catalog up to date"
+        do throws(ArchiveError) {
+            try change()
+        } catch {
+            guard error.isForServer else { throw error }
+            if try !isCollectorRunning() { complain("\(error); \(advice)") }
+            return
+        }
+        if !catalog.isServer, try ArchiveIdentity.read(layout) != nil, try !isCollectorRunning(),
+            try SQLiteCatalog.read(layout) == nil
+        {
+            complain("the catalog of \(name) is on a server that was not named: \(advice)")
+        }
     }
 }

@@ -7,6 +7,8 @@ package struct FragmentReader {
     private var cursor: FileCursor?
     /// The first of the files may be of no use from here on: not looked at yet.
     private var undecidedFrom: Int64?
+    /// Fragments that are read before the one with which decoding can begin.
+    private static let nearFragments = 4
 
     /// - Parameters:
     ///   - from: session time, nanoseconds: files that end before it are left out. Who wants to decode there needs the keyframe before,
@@ -32,6 +34,45 @@ package struct FragmentReader {
             if let fragment = try cursor?.next() { return fragment }
             guard let file = files.popFirst() else { return nil }
             cursor = try FileCursor(file.opened())
+        }
+    }
+
+    /// The same reader without the files that begin at a time or later.
+    package func limited(to: Int64?) -> FragmentReader {
+        guard let to else { return self }
+        var limited = self
+        limited.files = files.prefix { $0.originNanoseconds < to }
+        return limited
+    }
+
+    /// Goes on to shortly before a time, session time in nanoseconds: whatever is seen or heard from then on, and what it takes to
+    /// decode it, is still to come. Several readers of one range can be copies of one that has skipped.
+    ///
+    /// What cannot be read is left to ``next()``.
+    package mutating func skip(to from: Int64) {
+        // Sound and pictures of one instant lie within a fragment or two of each other.
+        var recent: [FragmentReader] = []
+        do throws(ArchiveError) {
+            var ahead = self
+            var last: RecordedFile?
+            while true {
+                let before = ahead
+                guard let fragment = try ahead.next(),
+                    fragment.startNanoseconds ?? .min <= from
+                else { return }
+                // In the first fragments of a file there is what did not get into the one before.
+                if let file = last, file !== fragment.file { recent.removeAll() }
+                last = fragment.file
+                recent.append(before)
+                if recent.count > Self.nearFragments { recent.removeFirst() }
+                if let start = fragment.decodableFromNanoseconds, start <= from,
+                    recent.count == Self.nearFragments
+                {
+                    self = recent[0]
+                }
+            }
+        } catch {
+            return
         }
     }
 

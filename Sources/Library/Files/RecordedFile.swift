@@ -77,6 +77,12 @@ package final class RecordedFile: Sendable {
         }
     }
 
+    /// Fills memory with the bytes from `offset` on, as far as that can be done without waiting.
+    /// - Returns: how many there were.
+    package func readCached(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        stored.readCached(at: offset, into: buffer)
+    }
+
     /// A parser's error, with the file's name.
     static func error(_ error: MP4Error, path: String) -> ArchiveError {
         switch error {

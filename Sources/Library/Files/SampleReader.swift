@@ -31,7 +31,16 @@ package struct SampleReader {
         _ source: RecordedSource, from: Int64? = nil, to: Int64? = nil,
         tracks: Set<TrackKind> = Set(TrackKind.allCases)
     ) {
-        fragments = FragmentReader(source, from: from, to: to)
+        self.init(
+            FragmentReader(source, from: from, to: to), from: from, to: to, tracks: tracks)
+    }
+
+    /// The same with a reader that has nothing after `to`, and may have skipped what is before `from`.
+    package init(
+        _ fragments: FragmentReader, from: Int64?, to: Int64? = nil,
+        tracks: Set<TrackKind> = Set(TrackKind.allCases)
+    ) {
+        self.fragments = fragments
         self.from = from
         self.to = to
         self.tracks = tracks

@@ -13,12 +13,17 @@ package struct RecordedGap: Hashable, Encodable, Sendable {
     /// As the ledger has it: `driver drop`, `spool full`, …
     package var cause: String
     package var text: String
+    /// Numbers of the records in the spool that were lost, or that told of the loss; the first ranges of many. Empty: nobody wrote them down.
+    package var records: [ClosedRange<UInt64>]
+
+    /// Ranges of numbers that are told of one gap.
+    package static let maximumRanges = 32
 
     /// Nil: not known.
     package var endNanoseconds: Int64? { startNanoseconds?.clampedAdding(durationNanoseconds) }
 
     private enum CodingKeys: CodingKey {
-        case track, startNanoseconds, durationNanoseconds, samples, cause, text
+        case track, startNanoseconds, durationNanoseconds, samples, cause, text, records
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -29,6 +34,9 @@ package struct RecordedGap: Hashable, Encodable, Sendable {
         try container.encode(samples, forKey: .samples)
         try container.encode(cause, forKey: .cause)
         try container.encode(text, forKey: .text)
+        if !records.isEmpty {
+            try container.encode(records.map { [$0.lowerBound, $0.upperBound] }, forKey: .records)
+        }
     }
 
     /// A file that is not there any more.
@@ -43,6 +51,7 @@ package struct RecordedGap: Hashable, Encodable, Sendable {
             }
         }
         cause = ""
+        records = Array(lines.flatMap(\.sequences).prefix(Self.maximumRanges))
         text = "removed from the recording: \(lines.first?.cause ?? "nobody says why")"
     }
 
@@ -54,5 +63,6 @@ package struct RecordedGap: Hashable, Encodable, Sendable {
         samples = entry.samples ?? 0
         cause = entry.cause ?? ""
         text = entry.text ?? ""
+        records = Array(entry.sequences.prefix(Self.maximumRanges))
     }
 }

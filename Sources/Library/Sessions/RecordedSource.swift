@@ -11,6 +11,8 @@ package struct RecordedSource: Sendable {
         package let originNanoseconds: Int64
         /// Without its revision, which is in the file; nil: a file that was picked out.
         package let key: SegmentKey?
+        /// As the store's listing has it; nil: a file that was picked out.
+        let entry: StoredEntry?
         private let open: @Sendable () throws(ArchiveError) -> any StoredFile
 
         /// A file on a local disk.
@@ -18,16 +20,18 @@ package struct RecordedSource: Sendable {
             self.path = path
             self.originNanoseconds = originNanoseconds
             key = nil
+            entry = nil
             open = { () throws(ArchiveError) in try LocalFile(opening: path) }
         }
 
         /// - Parameter segment: where it is, which may be under another name than its key's.
         init(
-            _ key: SegmentKey, _ segment: StoredPath, in store: any SegmentStore,
-            originNanoseconds: Int64
+            _ key: SegmentKey, _ segment: StoredPath, entry: StoredEntry,
+            in store: any SegmentStore, originNanoseconds: Int64
         ) {
             path = store.path(segment)
             self.key = key
+            self.entry = entry
             self.originNanoseconds = originNanoseconds
             open = { () throws(ArchiveError) in try store.open(segment) }
         }
@@ -65,7 +69,7 @@ package struct RecordedSource: Sendable {
         files = try store.list(.source(source)).compactMap { entry in
             SegmentKey(source, fileName: entry.name).map { key in
                 File(
-                    key, .source(source) / entry.name, in: store,
+                    key, .source(source) / entry.name, entry: entry, in: store,
                     originNanoseconds: key.origin.nanoseconds - zero.nanoseconds)
             }
         }
@@ -113,6 +117,41 @@ package struct RecordedSource: Sendable {
             let next = origins.first { $0 > origin } ?? (overflow ? .max : end)
             return RecordedGap(removed: lines, from: origin, to: next)
         }
+    }
+
+    /// Files that may hold samples of a range, without those that begin at its end or later.
+    /// - Parameters:
+    ///   - from: session time, nanoseconds; nil: the beginning.
+    ///   - until: nil: the end.
+    package func files(from: Int64?, until: Int64?) -> ArraySlice<File> {
+        var files = self.files[...]
+        if let from, let holding = files.lastIndex(where: { $0.originNanoseconds <= from }) {
+            files = files[holding...]
+        }
+        if let until { files = files.prefix { $0.originNanoseconds < until } }
+        return files
+    }
+
+    /// How the box's clock was mapped in the files of a range, and what the ledger says of that clock.
+    ///
+    /// Reads the heads of all fragments in these files: about a second for ten hours. Files that are damaged, or removed meanwhile, count as far
+    /// as they can be read.
+    package func clock(in files: ArraySlice<File>) throws(ArchiveError) -> ClockSummary {
+        var readings: [ClockSummary.Reading] = []
+        for file in files {
+            do throws(ArchiveError) {
+                var cursor = try FileCursor(file.opened())
+                while let fragment = try cursor.next() {
+                    if let record = fragment.record {
+                        readings.append(ClockSummary.Reading(record))
+                    }
+                }
+            } catch {
+                if case .malformed = error { continue }
+                guard error.isForAbsence else { throw error }
+            }
+        }
+        return ClockSummary(readings, try ledger().entries)
     }
 
     /// From when to when there are samples, and how they are coded at first; nil: there are none.

@@ -13,18 +13,23 @@ package struct SessionFinder: Sendable {
     /// The archive in which names are looked for, as it was given.
     package let archive: String
     private let layout: ArchiveLayout
+    private let catalog: CatalogReference
     private let complain: @Sendable (String) -> Void
 
     /// - Parameter archive: its directory; it need not be there where paths are given.
-    package init(_ archive: String, complain: @escaping @Sendable (String) -> Void) {
+    package init(
+        _ archive: String, catalog: CatalogReference = .sqlite,
+        complain: @escaping @Sendable (String) -> Void
+    ) {
         self.archive = archive
+        self.catalog = catalog
         layout = ArchiveLayout(root: archive)
         self.complain = complain
     }
 
     /// The archive, which has to be there.
     package func library() throws(LibraryError) -> RecordingLibrary {
-        try RecordingLibrary(archive, complain: complain)
+        try RecordingLibrary(archive, catalog: catalog, complain: complain)
     }
 
     /// One session of the archive: by its ID, the name or a tag that was given to it, or `latest` for the newest.
@@ -138,11 +143,13 @@ package struct SessionFinder: Sendable {
             return .session(
                 SessionPlace(
                     name: name,
-                    library: RecordingLibrary(layout, name: layout.root, complain: complain)))
+                    library: RecordingLibrary(
+                        layout, name: layout.root, catalog: catalog, complain: complain)))
         }
         let inside = ArchiveLayout(root: what)
         if FileSystem.isDirectory(inside.sessions) {
-            return .archive(RecordingLibrary(inside, name: what, complain: complain))
+            return .archive(
+                RecordingLibrary(inside, name: what, catalog: catalog, complain: complain))
         }
         if isPath { throw LibraryError.neither(what) }
         return nil

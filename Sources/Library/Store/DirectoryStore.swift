@@ -20,18 +20,29 @@ package struct DirectoryStore: SegmentStore {
     }
 
     package func list(_ folder: StoredPath) throws(ArchiveError) -> [StoredEntry] {
-        let directory = path(folder)
         var entries: [StoredEntry] = []
-        for name in try FileSystem.names(in: directory) {
-            var status = stat()
-            // What has been removed since is not there any more.
-            guard stat("\(directory)/\(name)", &status) == 0 else { continue }
+        try FileSystem.forEachEntry(in: path(folder)) { entry in
             entries.append(
                 StoredEntry(
-                    name: name, isFolder: status.st_mode & S_IFMT == S_IFDIR,
-                    sizeBytes: Int64(status.st_size)))
+                    name: String(cString: entry.name), isFolder: entry.isFolder,
+                    sizeBytes: entry.sizeBytes, modifiedNanoseconds: entry.modifiedNanoseconds))
         }
-        return entries
+        return entries.sorted { $0.name < $1.name }
+    }
+
+    package func state(of folder: StoredPath) throws(ArchiveError) -> UInt64? {
+        // A sum, because the order of a directory's entries says nothing.
+        var sum: UInt64 = 0
+        try FileSystem.forEachEntry(in: path(folder)) { entry in
+            var hasher = Hasher()
+            hasher.combine(
+                bytes: UnsafeRawBufferPointer(start: entry.name, count: strlen(entry.name)))
+            hasher.combine(entry.inode)
+            hasher.combine(entry.sizeBytes)
+            hasher.combine(entry.modifiedNanoseconds)
+            sum &+= UInt64(bitPattern: Int64(hasher.finalize()))
+        }
+        return sum
     }
 
     package func open(_ file: StoredPath) throws(ArchiveError) -> any StoredFile {
@@ -96,5 +107,11 @@ package final class LocalFile: StoredFile {
             filled += got
         }
         return filled
+    }
+
+    package func readCached(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        guard let base = buffer.baseAddress, offset >= 0 else { return 0 }
+        // One try: where the rest has to be waited for, asking again costs as much as leaving it to who may wait.
+        return max(0, CLinux_read_cached(descriptor, base, buffer.count, off_t(offset)))
     }
 }

@@ -13,6 +13,9 @@ package protocol SegmentStore: Sendable {
     /// What is directly in a folder, sorted by name; nothing where there is no such folder.
     func list(_ folder: StoredPath) throws(ArchiveError) -> [StoredEntry]
 
+    /// A number that is another one when anything in a folder is: names, sizes or contents of its files. Nil: the store cannot tell.
+    func state(of folder: StoredPath) throws(ArchiveError) -> UInt64?
+
     /// Opens a file for reading. A file that is deleted later can still be read to its end where the store allows that.
     /// - Throws: an error with ``ArchiveError/isForAbsence`` where there is no such file.
     func open(_ file: StoredPath) throws(ArchiveError) -> any StoredFile
@@ -28,6 +31,8 @@ package protocol SegmentStore: Sendable {
 }
 
 extension SegmentStore {
+    package func state(of folder: StoredPath) throws(ArchiveError) -> UInt64? { nil }
+
     /// A whole small file.
     /// - Throws: also when it is larger than `limit` bytes.
     package func contents(_ file: StoredPath, limit: Int) throws(ArchiveError) -> [UInt8] {
@@ -90,4 +95,6 @@ package struct StoredEntry: Hashable, Sendable {
     package var isFolder: Bool
     /// Of a file, at the time of the listing.
     package var sizeBytes: Int64
+    /// When a file was changed last, nanoseconds since 1970; nil: the store does not tell.
+    package var modifiedNanoseconds: Int64?
 }

@@ -14,9 +14,17 @@ package protocol StoredFile: Sendable {
     func read(
         at offset: Int64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(ArchiveError) -> Int
+
+    /// Fills `buffer` with the bytes from `offset` on, as far as that can be done without waiting for a disk or a network.
+    /// - Returns: how many there were. The rest, and what is wrong, is for ``read(at:into:)``.
+    func readCached(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) -> Int
 }
 
 extension StoredFile {
+    package func readCached(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        0
+    }
+
     /// Exactly `count` bytes from `offset` on.
     package func read(at offset: Int64, count: Int) throws(ArchiveError) -> [UInt8] {
         precondition(offset >= 0 && count >= 0)

@@ -1,0 +1,185 @@
+import Archive
+import Media
+
+/// What is known of a source, from which coverage of any part of it can be drawn.
+struct SourceLane: Sendable {
+    /// What one file has.
+    struct File: Sendable {
+        /// As it was when it was read; nil: the store does not tell, and it is read again the next time.
+        var entry: StoredEntry?
+        /// From when to when it has something, nanoseconds of session time; nil: nothing, or it cannot be read.
+        var span: Range<Int64>?
+        /// It may still grow.
+        var isOpen: Bool
+    }
+
+    var source: String
+    /// In the order of their origins.
+    var files: [File]
+    var gaps: [RecordedGap]
+
+    /// - Parameters:
+    ///   - range: nanoseconds of session time.
+    ///   - isRecording: files that are open grow.
+    func coverage(
+        in range: Range<Int64>, resolutionNanoseconds: Int64, isRecording: Bool
+    ) -> SourceCoverage {
+        SourceCoverage(
+            source,
+            files: files.compactMap { file in
+                file.span.map {
+                    SourceCoverage.Span(
+                        startNanoseconds: $0.lowerBound, endNanoseconds: $0.upperBound,
+                        isGrowing: isRecording && file.isOpen)
+                }
+            }, gaps: gaps, range: range, resolutionNanoseconds: resolutionNanoseconds)
+    }
+}
+
+/// Lanes of a session's sources, and whether it is being recorded.
+struct SessionLanes {
+    var sources: [SourceLane]
+    var isRecording: Bool
+
+    func coverage(in range: Range<Int64>, resolutionNanoseconds: Int64) -> [SourceCoverage] {
+        sources.map {
+            $0.coverage(
+                in: range, resolutionNanoseconds: resolutionNanoseconds, isRecording: isRecording)
+        }
+    }
+}
+
+extension RecordingLibrary {
+    /// Reads what coverage is drawn from.
+    /// - Parameters:
+    ///   - range: nanoseconds of session time: what cannot be in it may be left out.
+    ///   - memory: nil: only what may be in the range is read, and nothing is kept.
+    func lanes(
+        of session: String, in range: Range<Int64>, remembering memory: CoverageMemory?,
+        where isWanted: (String) -> Bool
+    ) throws(ArchiveError) -> SessionLanes {
+        let manifest = try manifest(session)
+        var reader = LaneReader(library: self, manifest: manifest)
+        var lanes: [SourceLane] = []
+        for name in try sourceNames(session) where isWanted(name) {
+            let source = SourceKey(session: session, source: name)
+            let lane: SourceLane
+            if let memory {
+                lane = try memory.lane(of: source, in: store) { known throws(ArchiveError) in
+                    try reader.read(source, in: nil, known: known)
+                }
+            } else {
+                lane = try reader.read(source, in: range, known: nil)
+            }
+            // A source of which nothing was ever recorded is not on the timeline.
+            if !lane.files.isEmpty { lanes.append(lane) }
+        }
+        let isOver = manifest.state == .finished
+        return SessionLanes(
+            sources: lanes, isRecording: isOver ? false : try isCollectorRunning())
+    }
+}
+
+/// Reads a session's sources one after the other.
+private struct LaneReader {
+    /// From so many new files of a source on, the catalog is faster than the files.
+    private static let manyFiles = 3
+    /// The catalog follows the files: of one that was changed more lately, it may still have what was.
+    private static let settlingNanoseconds: Int64 = 60_000_000_000
+
+    let library: RecordingLibrary
+    let manifest: SessionManifest
+    /// Ends of finished segments, as far as the catalog has them, nanoseconds of session time; nil: not asked yet.
+    private var ends: [SegmentKey: Int64]?
+
+    init(library: RecordingLibrary, manifest: SessionManifest) {
+        self.library = library
+        self.manifest = manifest
+    }
+
+    /// - Parameters:
+    ///   - range: nil: everything.
+    ///   - known: what was found before. Files that are as they were are not read again.
+    mutating func read(
+        _ source: SourceKey, in range: Range<Int64>?, known: SourceLane?
+    ) throws(ArchiveError) -> SourceLane {
+        let recorded = try RecordedSource(
+            source, in: library.store, zero: manifest.zeroTime,
+            segmentNanoseconds: manifest.segmentNanoseconds)
+        var remembered: [StoredEntry: SourceLane.File] = [:]
+        for file in known?.files ?? [] {
+            if let entry = file.entry { remembered[entry] = file }
+        }
+        let settled = SystemClock.utc.nowNanoseconds - Self.settlingNanoseconds
+        let wanted = Self.files(of: recorded, in: range)
+        let new = wanted.count {
+            $0.entry.flatMap { remembered[$0] } == nil
+        }
+        var files: [SourceLane.File] = []
+        files.reserveCapacity(wanted.count)
+        for file in wanted {
+            if let entry = file.entry, let same = remembered[entry] {
+                files.append(same)
+            } else if new >= Self.manyFiles, let key = file.key,
+                file.entry?.modifiedNanoseconds ?? 0 < settled, let end = try finishedEnds()[key]
+            {
+                // Names say origins to the millisecond, and nothing is recorded before the session's zero.
+                let start = max(0, file.originNanoseconds)
+                files.append(
+                    .init(entry: file.entry, span: start..<max(start, end), isOpen: false))
+            } else {
+                files.append(try Self.read(file))
+            }
+        }
+        return SourceLane(source: source.source, files: files, gaps: try recorded.gaps())
+    }
+
+    private static func files(
+        of source: RecordedSource, in range: Range<Int64>?
+    ) -> ArraySlice<RecordedSource.File> {
+        guard let range else { return source.files[...] }
+        let first =
+            source.files.indices.first { index in
+                index + 1 == source.files.count
+                    || source.files[index + 1].originNanoseconds
+                        >= range.lowerBound.clampedSubtracting(RecordedSession.overlapNanoseconds)
+            } ?? source.files.endIndex
+        return source.files[first...].prefix { $0.originNanoseconds < range.upperBound }
+    }
+
+    private mutating func finishedEnds() throws(ArchiveError) -> [SegmentKey: Int64] {
+        if let ends { return ends }
+        let rows = try library.askCatalog { catalog throws(ArchiveError) in
+            try catalog.segments(of: manifest.session, from: nil, until: nil)
+        }
+        var found: [SegmentKey: Int64] = [:]
+        for row in rows ?? [] {
+            let owner = SourceKey(session: manifest.session, source: row.source)
+            guard let end = row.endNanoseconds, let key = SegmentKey(owner, fileName: row.file)
+            else { continue }
+            found[key] = end
+        }
+        ends = found
+        return found
+    }
+
+    private static func read(
+        _ file: RecordedSource.File
+    ) throws(ArchiveError) -> SourceLane.File {
+        var found = SourceLane.File(entry: file.entry, span: nil, isOpen: false)
+        do throws(ArchiveError) {
+            let opened = try file.opened()
+            found.isOpen = !opened.isFinished
+            found.span = try RecordedSpan(of: opened).map {
+                $0.startNanoseconds..<$0.endNanoseconds
+            }
+        } catch {
+            // A file that is damaged or was removed meanwhile shows nothing; `verify` says what is wrong with it.
+            switch error {
+            case .malformed: break
+            default: guard error.isForAbsence else { throw error }
+            }
+        }
+        return found
+    }
+}
