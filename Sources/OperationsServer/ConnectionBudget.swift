@@ -1,7 +1,7 @@
-/// Which HTTP connections may stay: a value that is told what happens, and says which one must go.
+/// Decides which HTTP connections stay open. A value: it receives events, and returns the connection to close.
 ///
-/// A service manager that gets no answer starts a collector again that records well. So a newcomer always finds a place: the connection that
-/// has waited longest without a whole request goes, which a probe's has not when it asks at once.
+/// A service manager that gets no answer starts a collector again that records well. So a new connection is always accepted: the one that
+/// has waited longest without a complete request is closed. A probe asks at once, and is not among them.
 struct ConnectionBudget: Hashable, Sendable {
     private let limits: ConnectionLimits
 

@@ -1,7 +1,7 @@
 package import NIOCore
 import Synchronization
 
-/// Ends HTTP connections that a ``ConnectionBudget`` does not let stay. Shared by the handlers of all connections.
+/// Closes the HTTP connections that exceed a ``ConnectionBudget``. Shared by the handlers of all connections.
 package final class ConnectionDeadlines: Sendable {
     private struct State: Sendable {
         var budget: ConnectionBudget
@@ -14,12 +14,14 @@ package final class ConnectionDeadlines: Sendable {
         state = Mutex(State(budget: ConnectionBudget(limits)))
     }
 
-    /// A handler for one connection.
-    package func handler() -> some RemovableChannelHandler { ConnectionHandler(warden: self) }
+    /// A handler for one connection, to be placed behind the HTTP decoder.
+    package func handler() -> some RemovableChannelHandler {
+        DeadlineHandler(self, .behindDecoder)
+    }
 
-    /// A handler for one connection over TLS, to be placed right behind TLS. See ``TransportHandler``.
+    /// A handler for one connection over TLS, to be placed directly behind TLS.
     package func transportHandler() -> some RemovableChannelHandler {
-        TransportHandler(deadlines: self)
+        DeadlineHandler(self, .behindTLS)
     }
 
     func opened(_ channel: any Channel, now: Int64) -> Int {
@@ -95,54 +97,5 @@ struct ConnectionPlace {
     /// Of the event loop's clock, monotonic, nanoseconds.
     private static func now(_ eventLoop: any EventLoop) -> Int64 {
         Int64(clamping: eventLoop.now.uptimeNanoseconds)
-    }
-}
-
-/// Tells the warden what happens to one connection. It stands behind the decoder: what it reads are whole headers.
-private final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
-    typealias InboundIn = NIOAny
-    typealias OutboundIn = NIOAny
-
-    private let warden: ConnectionDeadlines
-    private var place: ConnectionPlace?
-
-    init(warden: ConnectionDeadlines) {
-        self.warden = warden
-    }
-
-    func handlerAdded(context: ChannelHandlerContext) {
-        if context.channel.isActive { begin(context) }
-    }
-
-    func channelActive(context: ChannelHandlerContext) {
-        begin(context)
-        context.fireChannelActive()
-    }
-
-    func channelInactive(context: ChannelHandlerContext) {
-        end()
-        context.fireChannelInactive()
-    }
-
-    func handlerRemoved(context: ChannelHandlerContext) { end() }
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        place?.asked()
-        context.fireChannelRead(data)
-    }
-
-    func write(
-        context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?
-    ) {
-        context.write(data, promise: place?.answers(with: promise) ?? promise)
-    }
-
-    private func begin(_ context: ChannelHandlerContext) {
-        if place == nil { place = ConnectionPlace(of: context.channel, in: warden) }
-    }
-
-    private func end() {
-        place?.leave()
-        place = nil
     }
 }

@@ -92,9 +92,9 @@ package final class HTTPStatusServer: Sendable {
     private static func service(
         host: String, port: UInt16, board: StatusBoard, bound: @escaping @Sendable (UInt16) -> Void
     ) throws -> any Service {
-        let warden = ConnectionDeadlines()
+        let deadlines = ConnectionDeadlines()
         let channel = HTTP1Channel.Configuration(
-            additionalChannelHandlers: [warden.handler()],
+            additionalChannelHandlers: [deadlines.handler()],
             httpDecoderConfiguration: .init(
                 maxHeaderFieldSize: maximumHeaderBytes, maxHeaderListSize: maximumHeaderBytes,
                 maxHeaderFieldCount: maximumHeaders))
@@ -102,7 +102,7 @@ package final class HTTPStatusServer: Sendable {
             configuration: ServerConfiguration(
                 address: .hostname(host, port: Int(port))),
             eventLoopGroup: MultiThreadedEventLoopGroup(numberOfThreads: 1),
-            // What it has to say of connections that break off is nobody's concern here.
+            // Hummingbird logs broken connections, which are normal here.
             logger: Logger(label: "http") { _ in SwiftLogNoOpLogHandler() },
             responder: { request, writer, _ in
                 let response = response(to: request, board)

@@ -160,7 +160,7 @@ enum PrivateFile {
         }
     }
 
-    /// Root makes keys for services that run as other users: what it makes is theirs whose directory it is in.
+    /// Root creates keys for services that run as other users: a new file belongs to the owner of the directory above it.
     private static func giveToOwner(
         of directory: String, _ descriptor: Int32, path: String
     ) throws(TrustError) {

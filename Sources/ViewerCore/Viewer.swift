@@ -1,6 +1,10 @@
+package import Archive
+
 /// Where and how a viewer answers.
 package struct ViewerSettings: Sendable {
     package var archive: String
+    /// Where the archive has its catalog.
+    package var catalog = CatalogReference.sqlite
     /// A name or an address, without brackets.
     package var host: String
     /// 0: any that is free.

@@ -6,7 +6,7 @@ import ViewerCore
 /// `tributary-viewer users`: who may look.
 struct UsersCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "users", abstract: "Keeps the file of those who may look.",
+        commandName: "users", abstract: "Manages the accounts of the viewer.",
         discussion: """
             The file has one line for each account, with a hash of its password (scrypt) or token. A running viewer applies \
             changes within a second: a removed account, and one with a new password, is logged out at once.
@@ -50,7 +50,7 @@ struct AddUserCommand: ParsableCommand {
 
     @Option(
         help:
-            "What it may do: a viewer looks and downloads, an operator also changes. (default: viewer)"
+            "Role: a viewer watches and downloads; an operator also makes changes. (default: viewer)"
     )
     var role: Role?
 

@@ -1,7 +1,10 @@
 import ArgumentParser
+import CLinux
 import Dispatch
 import Glibc
+import Library
 import Logging
+import Operations
 import Synchronization
 import Terminal
 import ViewerCore
@@ -13,14 +16,14 @@ struct ViewerCommand: RepeatingCommand {
 
     static let configuration = CommandConfiguration(
         commandName: "tributary-viewer",
-        abstract: "Shows an archive's recordings over HTTP: to browsers, players and scripts.",
+        abstract: "Serves an archive's recordings over HTTP, to browsers, players and scripts.",
         discussion: """
-            Other commands: 'tributary-viewer users' keeps the file of those who may look.
+            Other commands: 'tributary-viewer users' manages the accounts.
 
             The viewer only reads the archive. It can run as another user than the collector, who may read the archive's \
             directory and not write to it.
 
-            Without --users, everybody who reaches the address sees everything, so it must be one of this machine. With \
+            Without --users, everybody who can reach the address may see and change everything, so it must be a loopback address. With \
             --users, other machines are answered over TLS (--tls-certificate and --tls-key), or through a proxy that \
             speaks TLS (--behind-proxy).
 
@@ -32,6 +35,8 @@ struct ViewerCommand: RepeatingCommand {
     @Option(help: ArgumentHelp("Directory of the recordings.", valueName: "dir"))
     var archive = "./recordings"
 
+    @OptionGroup var catalog: CatalogOptions
+
     @Option(
         help: ArgumentHelp(
             "Address to listen on. HOST defaults to 127.0.0.1.", valueName: "[host:]port"))
@@ -39,7 +44,7 @@ struct ViewerCommand: RepeatingCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Where a collector publishes live pictures. (default: its socket in the archive)",
+            "Endpoint on this machine at which a collector publishes live pictures. (default: its socket in the archive)",
             valueName: "endpoint"))
     var feed: String?
 
@@ -51,7 +56,7 @@ struct ViewerCommand: RepeatingCommand {
 
     @Option(
         help: ArgumentHelp(
-            "File of those who may look, as kept by 'tributary-viewer users'.", valueName: "file"))
+            "File of the accounts, as managed by 'tributary-viewer users'.", valueName: "file"))
     var users: String?
 
     @Option(
@@ -85,6 +90,11 @@ struct ViewerCommand: RepeatingCommand {
             throw ValidationError("--tls-certificate and --tls-key belong together: give both")
         }
         if let feed, let flaw = Endpoint.flaw(feed) { throw ValidationError("--feed: \(flaw)") }
+        if let feed, !Endpoint.isLocal(feed) {
+            throw ValidationError(
+                "--feed \(feed) is neither authenticated nor encrypted: forward the collector's socket to this machine with "
+                    + "'ssh -N -L PATH:ARCHIVE/collector.feed SERVER', and use --feed ipc://PATH")
+        }
         let isLocal = Endpoint.isLocal("tcp://\(listen)")
         if !isLocal, users == nil {
             throw ValidationError(
@@ -97,23 +107,20 @@ struct ViewerCommand: RepeatingCommand {
         }
     }
 
-    /// As many descriptors as the system allows: each viewer and each recorded file has one.
-    private static func raiseDescriptorLimit() {
-        var limit = rlimit()
-        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
-        guard getrlimit(resource, &limit) == 0 else { return }
-        limit.rlim_cur = min(limit.rlim_max, 65_536)
-        setrlimit(resource, &limit)
-    }
+    /// Descriptors that are asked for: each viewer and each recorded file has one.
+    private static let descriptors = 65_536
 
     func run() throws {
-        Self.raiseDescriptorLimit()
+        DescriptorLimit.raise(to: Self.descriptors)
+        // Buffers of 256 KiB that come and go with each answer.
+        _ = CLinux_keep_freed_memory(32 << 20)
         let console = Console()
         let threshold = LogThreshold(verbose: verbose)
         let logger = Logger(label: "viewer") { _ in
             HumanLogHandler(console: console, threshold: threshold)
         }
         var settings = ViewerSettings(archive: archive, host: listen.host, port: listen.port)
+        settings.catalog = try catalog.forReading(Self._commandName)
         settings.users = users
         settings.feed = feed
         settings.exports = exports

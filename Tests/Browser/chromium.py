@@ -117,7 +117,8 @@ class Chromium:
 
     async def key(self, key, code=None, number=0, shift=False):
         """Presses a key as a person does."""
-        text = {"text": key} if len(key) == 1 else {}
+        # Without its character, Enter neither presses a button nor sends a form.
+        text = {"text": key} if len(key) == 1 else {"text": "\r"} if key == "Enter" else {}
         number = number or (ord(key.upper()) if len(key) == 1 else {"ArrowLeft": 37, "ArrowRight": 39, "Home": 36, "End": 35, "Enter": 13,
             "Escape": 27, "Tab": 9}.get(key, 0))
         for kind in ("keyDown", "keyUp"):

@@ -13,7 +13,7 @@ import random
 import sys
 import urllib.request
 
-from chromium import Chromium
+from browsers import browser
 from pixels import READER, percentile
 
 STEPS = """
@@ -57,13 +57,15 @@ class Archive:
 
     def sources(self):
         lanes = json.load(self.get("/coverage"))
-        starts = [lane["recorded"][0]["startSeconds"] for lane in lanes]
+        # What is recorded may begin with sound.
+        starts = [self.shown(lane["source"]) for lane in lanes]
         ends = [lane["recorded"][-1]["endSeconds"] for lane in lanes]
         return [lane["source"] for lane in lanes], max(starts), min(ends)
 
-    def shown(self, source, at):
-        """When the picture was captured that the index says is shown; session time."""
-        with self.get(f"/sources/{source}/picture.jpg?at={at:.6f}&width=16") as answer:
+    def shown(self, source, at=None):
+        """When the picture was captured that the index says is shown; session time. None: the first one."""
+        place = "" if at is None else f"at={at:.6f}&"
+        with self.get(f"/sources/{source}/picture.jpg?{place}width=16") as answer:
             return float(answer.headers["X-Tributary-At"])
 
 
@@ -72,7 +74,7 @@ async def check(arguments):
     sources, start, end = archive.sources()
     chance = random.Random(arguments.seed)
     failures = []
-    async with Chromium() as page:
+    async with browser(arguments.browser) as page:
         await page.open(f"{arguments.page}/sessions/{arguments.session}?at={start + 0.5:.3f}")
         await page.until("window.tributary && Object.values(tributary.state().sources).length > 0"
             " && Object.values(tributary.state().sources).every((one) => one.at !== null)", 20)
@@ -95,7 +97,7 @@ async def check(arguments):
 
         seeks, steps = [], []
         for _ in range(arguments.count):
-            at = round(chance.uniform(start, end - 0.1), 3)
+            at = round(chance.uniform(start + 0.001, end - 0.1), 3)
             await go(str(at), at, "seek", seeks)
         for number in range(arguments.count):
             if number % 10 == 0:
@@ -115,6 +117,7 @@ async def check(arguments):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--browser", choices=("chromium", "firefox"), default="chromium")
     parser.add_argument("--page", required=True, help="such as http://127.0.0.1:8080")
     parser.add_argument("--session", required=True)
     parser.add_argument("--count", type=int, default=50)

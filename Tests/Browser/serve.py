@@ -5,6 +5,7 @@
 """
 
 import argparse
+import gzip
 import http.client
 import http.server
 import mimetypes
@@ -23,6 +24,19 @@ PIECE = 1 << 16
 mimetypes.add_type("text/javascript", ".js")
 
 
+def document(path):
+    """index.html with the modules of a place named, as the viewer does it (PageDocument.swift)."""
+    parts = [part for part in path.split("/") if part]
+    place = "playback" if len(parts) > 1 else (parts or ["live"])[0]
+    names = ["main.js", f"{place}.js"]
+    for name in names:
+        text = (PAGE / name).read_text()
+        names += [other for other in re.findall(r"^(?:import .*|})\s*from '\./([^']+)'", text, re.M) if other not in names]
+    links = "".join(f'<link rel="modulepreload" href="/page/{name}">\n' for name in names)
+    text = (PAGE / "index.html").read_text()
+    return text.replace('<script type="module"', links + '<script type="module"').encode()
+
+
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     viewer: urllib.parse.SplitResult
@@ -35,7 +49,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if path == "/":
             self.answer(302, b"", location="/live")
         elif PLACES.fullmatch(path):
-            self.file("index.html")
+            self.answer(200, document(path), content_type="text/html; charset=utf-8", content_security_policy=POLICY)
         elif path.startswith("/page/"):
             self.file(path[len("/page/") :])
         else:
@@ -51,6 +65,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.answer(200, file.read_bytes(), content_type=kind, content_security_policy=POLICY)
 
     def answer(self, status, body, **fields):
+        if status == 200 and "gzip" in self.headers.get("accept-encoding", ""):
+            body = gzip.compress(body, 9)
+            fields["content_encoding"] = "gzip"
         self.send_response(status)
         for name, value in fields.items():
             self.send_header(name.replace("_", "-"), value)

@@ -12,7 +12,7 @@ import json
 import sys
 import time
 
-from chromium import Chromium
+from browsers import browser
 from pixels import READER, percentile
 
 # Looks at all tiles at once, again and again: [now, {source: when its picture was captured}], seconds of the monotonic clock.
@@ -46,7 +46,7 @@ async def measure(page, name, seconds):
 
 
 async def check(arguments):
-    async with Chromium() as page:
+    async with browser(arguments.browser) as page:
         began = time.monotonic()
         await page.open(f"{arguments.page}/live")
         await page.until("Object.values(window.tributary?.state().sources ?? {}).some((one) => one.at !== null)", 20)
@@ -65,6 +65,7 @@ async def check(arguments):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--browser", choices=("chromium", "firefox"), default="chromium")
     parser.add_argument("--page", required=True, help="such as http://127.0.0.1:8080")
     parser.add_argument("--seconds", type=int, default=20, help="of looking, in each mode (20)")
     parser.add_argument("--settle", type=int, default=15, help="seconds before it (15)")

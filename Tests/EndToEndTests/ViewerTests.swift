@@ -78,7 +78,8 @@ extension EndToEnd {
 
         // MARK: Recordings
 
-        @Test func `lists, clips, pictures and coverage are those of the recordings`() async throws
+        @Test func `lists, clips, pictures, clocks and coverage are those of the recordings`()
+            async throws
         {
             try await Stage.with { stage in
                 let session = try await record(on: stage)
@@ -97,6 +98,8 @@ extension EndToEnd {
                 let picture = try await served.get("\(media)/picture.jpg?at=1&width=160")
                 #expect(picture.status == 200)
                 #expect(picture.body.starts(with: [0xFF, 0xD8, 0xFF]))
+                let clock = try await served.get("\(media)/clock?from=0")
+                #expect(clock.status == 200 && clock.text.contains(#""boundSeconds" : {"#))
             }
         }
 
@@ -500,6 +503,7 @@ extension EndToEnd {
             ("--tls-key /nowhere/key.pem", 64, "belong together"),
             ("--listen nowhere", 64, "'nowhere'"),
             ("--feed nowhere", 64, "'nowhere' is not an endpoint"),
+            ("--feed tcp://192.0.2.1:5560", 64, "neither authenticated nor encrypted"),
             ("--colour red", 64, "Unknown option '--colour'"),
             ("watch", 64, "no command 'watch'"),
             ("users ad", 64, "did you mean 'add'?"),

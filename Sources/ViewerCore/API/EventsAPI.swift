@@ -16,7 +16,7 @@ struct EventsAPI {
         headers[.contentType] = "text/event-stream"
         headers[.cacheControl] = "no-store"
         guard request.method != .head else { return Response(status: .ok, headers: headers) }
-        guard log.hasRoom else {
+        guard log.hasRoom(for: context.identity) else {
             throw Problem(.serviceUnavailable, "too many are listening: try again")
         }
         let access = access
@@ -35,7 +35,7 @@ struct EventsAPI {
         while mayGoOn: @escaping @Sendable () -> Bool
     ) -> ResponseBody {
         ResponseBody { writer in
-            guard let listener = log.listen(after: last) else {
+            guard let listener = log.listen(after: last, for: identity) else {
                 return try await writer.finish(nil)
             }
             defer { log.stop(listener) }

@@ -156,8 +156,11 @@ private struct StoredExport: VirtualFile {
         sizeBytes = try file.sizeBytes()
     }
 
-    func read(at offset: Int64, count: Int) throws -> [UInt8] {
-        let end = min(sizeBytes, offset + Int64(count))
-        return offset < end ? try file.read(at: offset, count: Int(end - offset)) : []
+    func read(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        try file.read(at: offset, into: buffer)
+    }
+
+    func readCached(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        file.readCached(at: offset, into: buffer)
     }
 }

@@ -14,12 +14,12 @@ struct LiveAPI {
         if let sources, let other = sources.first(where: { !rights.mayRead($0) }) {
             throw Problem(.notFound, "no source '\(other)'")
         }
-        let watcher = LiveWatcher(sources: sources) { rights.mayRead($0) }
+        let watcher = LiveWatcher(sources: sources, for: context.identity) { rights.mayRead($0) }
         var headers = HTTPFields()
         headers[.contentType] = "application/vnd.tributary.live"
         headers[.cacheControl] = "no-store"
         guard request.method != .head else { return Response(status: .ok, headers: headers) }
-        guard hub.hasRoom else {
+        guard hub.hasRoom(for: context.identity) else {
             throw Problem(.serviceUnavailable, "too many are watching live: try again")
         }
         let access = access

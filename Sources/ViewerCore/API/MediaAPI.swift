@@ -6,12 +6,7 @@ import Library
 import Media
 import NIOCore
 
-extension VirtualMovie: VirtualFile {
-    func read(at offset: Int64, count: Int) throws -> [UInt8] {
-        let bytes: [UInt8] = try self.read(from: offset, count: count)
-        return bytes
-    }
-}
+extension VirtualMovie: VirtualFile {}
 
 /// Media of one source: a range as one MP4, and single pictures.
 struct MediaAPI {
@@ -110,7 +105,16 @@ struct MemoryFile: VirtualFile {
     let bytes: [UInt8]
     var sizeBytes: Int64 { Int64(bytes.count) }
 
-    func read(at offset: Int64, count: Int) throws -> [UInt8] {
-        Array(bytes.dropFirst(Int(min(offset, sizeBytes))).prefix(count))
+    func read(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        readCached(at: offset, into: buffer)
+    }
+
+    func readCached(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        guard offset >= 0, offset < sizeBytes else { return 0 }
+        return bytes.withUnsafeBytes { bytes in
+            let part = bytes[Int(offset)...].prefix(buffer.count)
+            buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: part))
+            return part.count
+        }
     }
 }

@@ -10,7 +10,8 @@ import Wire
 
 /// What operators change: sessions, and the capture of agents. The collector does it; the log names who has asked.
 struct OperatorAPI {
-    private static let maximumBodyBytes = 64 << 10
+    /// The collector's socket takes twice as much.
+    private static let maximumBodyBytes = 32 << 10
 
     let site: ViewerSite
     let commands: CollectorCommands
@@ -46,7 +47,7 @@ struct OperatorAPI {
         guard change != SessionChange(of: session) else {
             throw Problem(.badRequest, "the body changes nothing")
         }
-        try await ask(.changeSession(change), "has changed session \(session)", context)
+        try await ask(.changeSession(change), .session(session), "change", context)
         let rights = context.rights
         return try .json(
             await site.read { library in
@@ -61,7 +62,7 @@ struct OperatorAPI {
         let session = try await operated(context)
         var change = SessionChange(of: session)
         change.isRemoval = true
-        try await ask(.changeSession(change), "has removed session \(session)", context)
+        try await ask(.changeSession(change), .session(session), "remove", context)
         return Response(status: .noContent)
     }
 
@@ -74,8 +75,7 @@ struct OperatorAPI {
     func stop(_ request: Request, _ context: ViewerContext) async throws -> Response {
         _ = try RequestQuery(request, [])
         let session = try await operated(context)
-        let reply = try await ask(
-            .stopSession(session), "has stopped session \(session)", context)
+        let reply = try await ask(.stopSession(session), .session(session), "stop", context)
         guard case .sessionStopped(let stopped) = reply else { throw Self.unexpected }
         return try .json(
             Stopped(session: stopped.name, durationNanoseconds: stopped.durationNanoseconds))
@@ -84,13 +84,11 @@ struct OperatorAPI {
     /// The session in the path, which this user may change: an operator of each of its sources.
     private func operated(_ context: ViewerContext) async throws -> String {
         let session = try context.name("session")
-        let sources = try await site.read { library in
-            _ = try library.manifest(session)
-            return try library.sourceNames(session)
-        }
         let rights = context.rights
-        guard rights.mayReadEverything || sources.contains(where: rights.mayRead) else {
-            throw Problem(.notFound, "no session of that name")
+        let sources = try await site.read { library in
+            let sources = try library.sources(of: session, for: rights)
+            _ = try library.manifest(session)
+            return sources
         }
         guard rights.mayOperateSite || !sources.isEmpty && sources.allSatisfy(rights.mayOperate)
         else { throw Problem(.forbidden, "only operators of all its sources may change a session") }
@@ -133,8 +131,8 @@ struct OperatorAPI {
             throw Problem(.badRequest, "'set' goes with the command set, and only with it")
         }
         let reply = try await ask(
-            .command(try Self.request(order), source: source),
-            "has sent \(order.command.rawValue) to \(source)", context)
+            .command(try Self.request(order), source: source), .source(source),
+            order.command.rawValue, context)
         guard case .report(let report, let payload) = reply else { throw Self.unexpected }
         switch report {
         case .status(let status):
@@ -222,13 +220,23 @@ struct OperatorAPI {
     private static let unexpected = Problem(
         .serviceUnavailable, "unexpected answer: use the same version of all programs")
 
-    /// - Parameter deed: for the log, which names who has done it.
+    /// Asks the collector. The log names who has asked for what, whatever came of it: a command that was not answered may have been done.
     @discardableResult
     private func ask(
-        _ request: ControlRequest.Request, _ deed: String, _ context: ViewerContext
+        _ request: ControlRequest.Request, _ subject: CollectorCommands.Subject, _ verb: String,
+        _ context: ViewerContext
     ) async throws -> ControlReply.Reply {
-        let reply = try await commands.ask(request)
-        site.logger.notice("\(context.identity) \(deed)")
-        return reply
+        let line = "\(context.identity): \(verb) \(subject)"
+        do {
+            let reply = try await commands.ask(request, about: subject)
+            site.logger.notice("\(line): done")
+            return reply
+        } catch let problem as Problem {
+            site.logger.notice("\(line): not done (\(problem.status.code)): \(problem.text)")
+            throw problem
+        } catch {
+            site.logger.notice("\(line): sent, and not waited for")
+            throw error
+        }
     }
 }

@@ -18,7 +18,10 @@ struct PlaylistAPI {
         let name = try context.name("session")
         let wanted = try query.sources("sources")
         let rights = context.rights
-        let recording = try await site.read { try $0.recording(name) }
+        let recording = try await site.read { library in
+            try library.sources(of: name, for: rights)
+            return try library.recording(name)
+        }
         var sources: [MultivariantPlaylist.Source] = []
         for source in recording.sources
         where rights.mayRead(source.name) && wanted?.contains(source.name) ?? true {

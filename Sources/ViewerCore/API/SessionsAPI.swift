@@ -2,6 +2,7 @@ import Archive
 import HTTPTypes
 import Hummingbird
 import Library
+import Media
 import Terminal
 
 /// Sessions, as JSON: lists, one session, its segments and gaps, and what a timeline shows.
@@ -12,7 +13,14 @@ struct SessionsAPI {
     /// Unless told otherwise, as wide as a screen.
     private static let usualPixels = 2_000
 
+    /// A clock is read from every fragment of its range: the numbers of a day are a few megabytes.
+    private static let maximumClockNanoseconds: Int64 = 86_400_000_000_000
+
     let site: ViewerSite
+    /// Reading a clock keeps a thread for seconds: the others are for everybody else.
+    private let readingClocks = AsyncLimit(1, waiting: 32)
+
+    init(site: ViewerSite) { self.site = site }
 
     /// A page of sessions.
     private struct Page: Encodable {
@@ -68,11 +76,9 @@ struct SessionsAPI {
         let name = try context.name("session")
         return try .json(
             await site.read { library in
+                try library.sources(of: name, for: rights)
                 var overview = try library.overview(of: name)
                 overview.sources.removeAll { !rights.mayRead($0.name) }
-                guard !overview.sources.isEmpty || rights.mayReadEverything else {
-                    throw Problem(.notFound, "no session of that name")
-                }
                 return overview
             })
     }
@@ -84,13 +90,20 @@ struct SessionsAPI {
         let source = query["source"]
         return try .json(
             await site.read { library in
+                try library.sources(of: name, for: rights)
                 let zero = try library.manifest(name).zeroTime
                 let from = try query.moment("from", zero: zero)
                 let until = try query.moment("until", zero: zero)
-                return try library.segments(
+                let segments = try library.segments(
                     of: name, from: from.map { zero.advanced(by: $0).nanoseconds },
                     until: until.map { zero.advanced(by: $0).nanoseconds },
                     where: { rights.mayRead($0) && source ?? $0 == $0 })
+                return segments.map { segment in
+                    var segment = segment
+                    // Where the archive is on the server is not for everybody.
+                    segment.path = "\(name)/\(segment.source)/\(segment.segment)"
+                    return segment
+                }
             })
     }
 
@@ -112,20 +125,49 @@ struct SessionsAPI {
             })
     }
 
+    func clock(_ request: Request, _ context: ViewerContext) async throws -> Response {
+        let query = try RequestQuery(request, ["from", "until"])
+        let name = try context.name("session")
+        let sourceName = try context.source()
+        let clock = try await readingClocks.run {
+            try await site.read { library in
+                let recording = try library.recording(name)
+                let from = try query.moment("from", zero: recording.zero)
+                let until = try query.moment("until", zero: recording.zero)
+                guard let source = recording.source(sourceName) else {
+                    throw Problem(.notFound, "no source '\(sourceName)' in \(name)")
+                }
+                let files = source.files(from: from, until: until)
+                if let first = files.first, let last = files.last,
+                    last.originNanoseconds.clampedSubtracting(first.originNanoseconds)
+                        > Self.maximumClockNanoseconds
+                {
+                    throw Problem(
+                        .contentTooLarge,
+                        "the range is too long: ask for a day at most, with 'from' and 'until'")
+                }
+                return try source.clock(in: files)
+            }
+        }
+        return try .json(clock)
+    }
+
     func coverage(_ request: Request, _ context: ViewerContext) async throws -> Response {
         let query = try RequestQuery(request, ["from", "until", "pixels", "sources"])
         let name = try context.name("session")
         let pixels = try query.number("pixels", in: 1...SourceCoverage.maximumParts)
         let wanted = try query.sources("sources")
-        let rights = context.rights
+        let (rights, memory) = (context.rights, site.coverage)
         return try .json(
             await site.read { library in
+                try library.sources(of: name, for: rights)
                 let zero = try library.manifest(name).zeroTime
                 let from = try query.moment("from", zero: zero)
                 let until = try query.moment("until", zero: zero)
                 return try library.coverage(
                     of: name, sources: wanted, from: from, until: until,
-                    pixels: pixels ?? Self.usualPixels, where: rights.mayRead)
+                    pixels: pixels ?? Self.usualPixels, remembering: memory,
+                    where: rights.mayRead)
             })
     }
 }

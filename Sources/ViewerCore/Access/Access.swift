@@ -65,7 +65,7 @@ final class Access: Sendable {
 
     private let accounts: Accounts?
     private let cookie: SessionCookie
-    private let hashing: HashingQueue
+    private let hashing: BlockingWorkQueue
     private let report: @Sendable (String) -> Void
     private let state: Mutex<State>
 
@@ -76,7 +76,8 @@ final class Access: Sendable {
     ///   - report: takes lines for the log; called on any thread.
     /// - Throws: when there is no file, or it cannot be used.
     init(
-        users: UserFile?, isSecure: Bool, now: AccessTime, hashing: HashingQueue = HashingQueue(),
+        users: UserFile?, isSecure: Bool, now: AccessTime,
+        hashing: BlockingWorkQueue = Access.hashingQueue(),
         report: @escaping @Sendable (String) -> Void
     ) throws(AccessError) {
         var content = UserFile.Content(accounts: [], mark: nil)
@@ -93,6 +94,11 @@ final class Access: Sendable {
             State(
                 index: AccountIndex(content.accounts), mark: content.mark,
                 nextLook: now.monotonicNanoseconds + Access.lookNanoseconds))
+    }
+
+    /// Each hash takes 32 MiB and a processor.
+    static func hashingQueue() -> BlockingWorkQueue {
+        BlockingWorkQueue("password hash", maximumRunning: 2, maximumWaiting: 16)
     }
 
     /// Whether there are accounts to log in with.

@@ -1,4 +1,4 @@
-/// Under which names the viewer answers.
+/// Decides under which host names the viewer answers.
 ///
 /// The owner of a foreign page can let its name point at this machine (DNS rebinding). To the browser, the page's requests to the
 /// viewer are then same-origin; the `Host` header still has the foreign name.

@@ -1,7 +1,7 @@
 import Archive
 import ExportCore
 
-/// What somebody wants as a file.
+/// A request for an export.
 struct ExportWish: Hashable, Sendable {
     enum Layout: String, Codable, Hashable, Sendable {
         /// One source, its samples byte for byte.

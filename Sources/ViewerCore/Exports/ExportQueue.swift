@@ -1,4 +1,5 @@
 import Archive
+import CLinux
 import Containers
 import Dispatch
 import ExportCore
@@ -21,6 +22,7 @@ final class ExportQueue: Sendable {
     private static let keepNanoseconds: Int64 = 3_600_000_000_000
     /// What has to stay free on the disk where exports are written.
     static let reserveBytes: UInt64 = 2_000_000_000
+    private static let namePrefix = "export-"
     /// An export looks between pieces whether it is to end: longer, it takes only where a disk does not answer.
     private static let stopSeconds = 5.0
 
@@ -41,6 +43,8 @@ final class ExportQueue: Sendable {
         var isStopping = false
         /// The job that runs was ended for lack of room.
         var isFull = false
+        /// This queue has made the directory, and removes it.
+        var hasMadeDirectory = false
     }
 
     /// Makes the file of a job, on the export thread.
@@ -57,7 +61,7 @@ final class ExportQueue: Sendable {
     private let changed: @Sendable (ExportJob) -> Void
 
     /// - Parameters:
-    ///   - directory: where files are made; it is made when it is needed.
+    ///   - directory: where files are made; it is made when it is needed, and then removed in the end.
     ///   - work: ``ExportWork``; tests have others.
     init(
         directory: String, logger: Logger, reserveBytes: UInt64 = ExportQueue.reserveBytes,
@@ -74,7 +78,7 @@ final class ExportQueue: Sendable {
 
     func job(_ id: String) -> ExportJob? { state.withLock { $0.jobs.first { $0.id == id } } }
 
-    func path(_ id: String) -> String { "\(directory)/\(id).mp4" }
+    func path(_ id: String) -> String { "\(directory)/\(Self.namePrefix)\(id).mp4" }
 
     /// Adds a job.
     func add(_ wish: ExportWish, for owner: Identity, now: Int64) -> Addition {
@@ -140,7 +144,37 @@ final class ExportQueue: Sendable {
             unlink(path(job.id))
             unlink(OutputFile.temporaryPath(of: path(job.id)))
         }
-        rmdir(directory)
+        if state.withLock(\.hasMadeDirectory) { rmdir(directory) }
+    }
+
+    /// Forgets jobs that ended an hour ago, with their files, and removes files that a viewer left behind which was killed. Blocks; to be
+    /// called now and then.
+    func tidy(now: Int64 = SystemClock.monotonic.nowNanoseconds) {
+        let known = state.withLock { state -> Set<String> in
+            forget(&state, now: now)
+            return Set(state.jobs.map { path($0.id) })
+        }
+        do throws(ArchiveError) {
+            for name in try FileSystem.names(in: directory)
+            where name.hasPrefix(Self.namePrefix) || name.hasPrefix(".\(Self.namePrefix)") {
+                let path = "\(directory)/\(name)"
+                // What is being written has been changed a moment ago.
+                if !known.contains(path),
+                    Self.ageSeconds(path) > Self.keepNanoseconds / 1_000_000_000
+                {
+                    unlink(path)
+                }
+            }
+        } catch {
+            logger.warning("old exports cannot be removed: \(error)")
+        }
+    }
+
+    /// Since a file was changed; 0: it is not there.
+    private static func ageSeconds(_ path: String) -> Int64 {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return 0 }
+        return SystemClock.utc.nowNanoseconds / 1_000_000_000 - Int64(status.st_mtim.tv_sec)
     }
 
     private func forget(_ state: inout State, now: Int64) {
@@ -173,10 +207,7 @@ final class ExportQueue: Sendable {
                 ended.state = .done
                 ended.fraction = 1
             } catch ExportError.cancelled {
-                let isFull = state.withLock { state in
-                    defer { state.isFull = false }
-                    return state.isFull
-                }
+                let isFull = state.withLock(\.isFull)
                 ended.state = isFull ? .failed : .cancelled
                 if isFull { ended.failure = "there is no room for exports; remove old ones" }
             } catch {
@@ -214,6 +245,7 @@ final class ExportQueue: Sendable {
                 self?.progress(id, fraction)
             }
             state.running = (id, control)
+            state.isFull = false
             return (state.jobs[place], control)
         }
     }
@@ -241,15 +273,29 @@ final class ExportQueue: Sendable {
     }
 
     private func make(_ job: ExportJob, _ control: WorkControl) throws -> Int64 {
-        if mkdir(directory, 0o700) != 0, errno != EEXIST {
-            throw ExportError.system(
-                operation: "make", path: directory, reason: String(cString: strerror(errno)))
-        }
+        try makeDirectory()
         guard try FileSystem.freeBytes(directory).free >= reserveBytes else {
             throw ExportError.refused(
                 path: directory, reason: "there is no room for exports; remove old ones")
         }
         return try work(job, path(job.id), control)
+    }
+
+    private func makeDirectory() throws {
+        if mkdir(directory, 0o700) == 0 {
+            state.withLock { $0.hasMadeDirectory = true }
+            return
+        }
+        guard errno == EEXIST else {
+            throw ExportError.system(
+                operation: "make", path: directory, reason: String(cString: strerror(errno)))
+        }
+        // Below /tmp, another user may have made it to read what is put there.
+        var status = stat()
+        guard stat(directory, &status) == 0, [geteuid(), 0].contains(status.st_uid) else {
+            throw ExportError.refused(
+                path: directory, reason: "the directory of exports belongs to another user")
+        }
     }
 
     /// What an error is for who asked: without paths of the server.

@@ -7,6 +7,8 @@ final class EventLog: Sendable {
     /// Events that a listener who comes back can be told of: some hours of an ordinary site.
     private static let capacity = 2_000
     static let maximumListeners = 500
+    /// Of one account, so that it does not take the places of all others. Without accounts, there is no such limit.
+    static let maximumListenersOfAccount = 100
 
     /// Sessions whose sources are remembered: who may hear of the session depends on them.
     private static let knownSessions = 1_000
@@ -30,6 +32,16 @@ final class EventLog: Sendable {
         var name: String
         var audience: Audience
         var json: String
+
+        /// Events up to this one are missing, whoever they were for: what is shown has to be read again.
+        static func lost(_ number: UInt64) -> Event {
+            Event(
+                number: number, name: "lost", audience: .everybody,
+                json: #"{"session":"","type":"lost"}"#)
+        }
+
+        /// Whether it is kept for those who come back.
+        var isKept: Bool { name != EventLog.status && name != EventLog.beat }
 
         /// The event as somebody may hear it; nil: they may not.
         ///
@@ -58,13 +70,24 @@ final class EventLog: Sendable {
     final class Listener: Sendable {
         fileprivate struct State {
             var events: [Event] = []
+            /// The number of the last event that was left out; nil: none was since the last call.
+            var lost: UInt64?
             var waiting: CheckedContinuation<[Event], Never>?
+
+            /// What has to be told, in order; nothing waits any more.
+            mutating func takeEvents() -> [Event] {
+                defer { (events, lost) = ([], nil) }
+                return (lost.map { [Event.lost($0)] } ?? []) + events
+            }
         }
 
-        /// Who does not read loses the oldest.
-        private static let capacity = 500
+        /// Who does not read loses the oldest, and is told that they are missing.
+        static let capacity = 500
 
+        fileprivate let owner: Identity
         fileprivate let state = Mutex(State())
+
+        fileprivate init(for owner: Identity) { self.owner = owner }
 
         fileprivate func take(_ event: Event) {
             let (waiting, events) = state.withLock {
@@ -74,23 +97,25 @@ final class EventLog: Sendable {
                     state.events.removeAll { $0.name == EventLog.status }
                 }
                 state.events.append(event)
-                if state.events.count > Self.capacity { state.events.removeFirst() }
+                if state.events.count > Self.capacity {
+                    let oldest = state.events.removeFirst()
+                    if oldest.isKept { state.lost = oldest.number }
+                }
                 guard let waiting = state.waiting else { return (nil, []) }
                 state.waiting = nil
-                defer { state.events.removeAll() }
-                return (waiting, state.events)
+                return (waiting, state.takeEvents())
             }
             waiting?.resume(returning: events)
         }
+
+        /// Events up to a number are not there any more.
+        fileprivate func lose(upTo number: UInt64) { state.withLock { $0.lost = number } }
 
         /// The events since the last call; waits for one. There is one at least each second: a beat.
         func next() async -> [Event] {
             await withCheckedContinuation { continuation in
                 let events = state.withLock { state -> [Event]? in
-                    guard state.events.isEmpty else {
-                        defer { state.events.removeAll() }
-                        return state.events
-                    }
+                    guard state.events.isEmpty else { return state.takeEvents() }
                     state.waiting = continuation
                     return nil
                 }
@@ -107,6 +132,14 @@ final class EventLog: Sendable {
         var events: [Event] = []
         var last: UInt64
         var listeners: [ObjectIdentifier: Listener] = [:]
+
+        func hasRoom(for owner: Identity) -> Bool {
+            guard listeners.count < EventLog.maximumListeners else { return false }
+            return owner == .nobody
+                || listeners.values.count { $0.owner == owner }
+                    < EventLog.maximumListenersOfAccount
+        }
+
         /// Sources of sessions, from the events of sources.
         var sources: [String: Set<String>] = [:]
         /// The sessions in ``sources``, in the order in which they were heard of first.
@@ -119,21 +152,29 @@ final class EventLog: Sendable {
     init(first: UInt64) { state = Mutex(State(last: first)) }
 
     /// One more can listen.
-    var hasRoom: Bool { state.withLock { $0.listeners.count < Self.maximumListeners } }
+    func hasRoom(for owner: Identity) -> Bool { state.withLock { $0.hasRoom(for: owner) } }
     var listenerCount: Int { state.withLock { $0.listeners.count } }
     var hasListeners: Bool { state.withLock { !$0.listeners.isEmpty } }
 
     /// Begins to listen.
-    /// - Parameter last: the number that was heard last; nil: only what comes.
-    /// - Returns: nil when there are too many.
-    func listen(after last: UInt64?) -> Listener? {
-        let listener = Listener()
+    /// - Parameter last: the number that was heard last; nil: only what comes. Events after it that are not kept any more become a `lost`.
+    /// - Returns: nil when there are too many, or too many of this account.
+    func listen(after last: UInt64?, for owner: Identity = .nobody) -> Listener? {
+        let listener = Listener(for: owner)
         let isTaken = state.withLock { state in
-            guard state.listeners.count < Self.maximumListeners else { return false }
+            guard state.hasRoom(for: owner) else { return false }
             state.listeners[ObjectIdentifier(listener)] = listener
-            if let last {
-                for event in state.events where event.number > last { listener.take(event) }
+            guard let last, last != state.last else { return true }
+            guard last < state.last else {
+                // Of a run whose clock was ahead of this one's: what has happened since is not known.
+                listener.lose(upTo: state.last)
+                return true
             }
+            let missed = state.events.filter { $0.number > last }
+            // Each event has the next number: what is not there has been forgotten, or happened before this viewer was started.
+            let oldest = missed.first?.number ?? state.last + 1
+            if last + 1 < oldest { listener.lose(upTo: oldest - 1) }
+            for event in missed { listener.take(event) }
             return true
         }
         return isTaken ? listener : nil
@@ -151,10 +192,10 @@ final class EventLog: Sendable {
     private static func add(
         _ name: String, for audience: Audience, json: String, to state: inout State
     ) {
-        let isKept = name != Self.status && name != Self.beat
-        if isKept { state.last += 1 }
-        let event = Event(number: state.last, name: name, audience: audience, json: json)
-        if isKept {
+        var event = Event(number: state.last, name: name, audience: audience, json: json)
+        if event.isKept {
+            state.last += 1
+            event.number = state.last
             state.events.append(event)
             if state.events.count > Self.capacity { state.events.removeFirst() }
         }

@@ -44,7 +44,7 @@ final class FeedSubscriber: Sendable {
                 do {
                     try run()
                 } catch {
-                    // Once for each reason; who waits for live pictures is told that the viewer is alive all the same.
+                    // Logged once for each reason. Readers of live streams still get their beats.
                     if complaint != "\(error)" {
                         logger.error("live pictures cannot be received: \(error)")
                     }
@@ -81,7 +81,7 @@ final class FeedSubscriber: Sendable {
         var nextBeat = SystemClock.monotonic.nowNanoseconds
         while !isStopping.load(ordering: .acquiring) {
             if try poller.wait(milliseconds: 100), poller.isReadable(token) { _ = wakeUp.drain() }
-            // What has happened is kept for those who come back; the status is for those who are there.
+            // Events are kept for readers who come back. The status is only for those who are connected.
             var wanted = hub.topics.union([FeedTopic.events])
             if log.hasListeners { wanted.insert(FeedTopic.status) }
             for topic in wanted.subtracting(subscribed) { try socket.subscribe(topic) }
@@ -90,7 +90,7 @@ final class FeedSubscriber: Sendable {
             }
             subscribed = wanted
             let now = SystemClock.monotonic.nowNanoseconds
-            // A flood does not keep from all else.
+            // During a flood of messages, other work gets its turn.
             for _ in 0..<Self.messagesPerTurn {
                 guard let message = try socket.receive(maximumParts: Self.parts) else { break }
                 take(message, now: now)

@@ -4,15 +4,22 @@ import Wire
 
 /// Hands each viewer what it watches of a feed. Any thread may call.
 ///
-/// A source is subscribed to while somebody watches it. Its last group of pictures is kept meanwhile, so that who comes later sees a
-/// picture at once.
+/// A source is subscribed to while somebody watches it, and for some minutes longer. Its last group of pictures is kept meanwhile, so that
+/// who comes later sees a picture at once.
 final class LiveHub: Sendable {
     /// Each is a connection with a queue of its own.
     static let maximumWatchers = 500
+    /// Of one account, so that it does not take the places of all others. Without accounts, there is no such limit.
+    static let maximumWatchersOfAccount = 100
     /// Longest group of pictures that is kept for those who come later.
     private static let groupBytes = 16 << 20
     /// All groups that are kept: two seconds of 500 sources of 4 Mbit/s.
     static let groupsBytes = 512 << 20
+    /// A source is heard for so long after the last one who watched it: who comes back need not wait for a keyframe. Not for ever: the
+    /// collector handles each message of a source that is heard at once, which costs it time.
+    static let lingeringNanoseconds: Int64 = 600_000_000_000
+    /// Of all sources that nobody watches any more, bytes a second: eight of 4 Mbit/s. With more, none of them is heard.
+    static let lingeringBytesPerSecond = 4 << 20
     /// Without a message for so long, a source is gone.
     private static let silenceNanoseconds: Int64 = 3_000_000_000
 
@@ -40,6 +47,14 @@ final class LiveHub: Sendable {
         /// Of watchers that are gone.
         var skippedGroups: UInt64 = 0
         var feedLosses: UInt64 = 0
+        /// Sources that nobody watches any more, and until when they are heard; monotonic, nanoseconds.
+        var lingering: [String: Int64] = [:]
+        /// Of these, since the last tick.
+        var lingeringBytes = 0
+
+        func isWatched(_ source: String) -> Bool {
+            watchers.values.contains { $0.wants(source) }
+        }
 
         mutating func forget(_ name: String) {
             if let source = sources.removeValue(forKey: name) { groupsBytes -= source.groupBytes }
@@ -65,11 +80,14 @@ final class LiveHub: Sendable {
 
     private let state = Mutex(State())
     private let maximumGroupsBytes: Int
+    private let lingeringNanoseconds: Int64
     /// Called when other sources are wanted than before.
     private let changed = Mutex<@Sendable () -> Void>({})
 
-    init(maximumGroupsBytes: Int = LiveHub.groupsBytes) {
+    /// - Parameter lingeringNanoseconds: how long a source is heard that nobody watches any more; 0: not at all.
+    init(maximumGroupsBytes: Int = LiveHub.groupsBytes, lingeringNanoseconds: Int64 = 0) {
         self.maximumGroupsBytes = maximumGroupsBytes
+        self.lingeringNanoseconds = lingeringNanoseconds
     }
 
     /// What is kept for those who come later.
@@ -80,7 +98,7 @@ final class LiveHub: Sendable {
     /// Topics that somebody wants.
     var topics: Set<[UInt8]> {
         state.withLock { state in
-            var topics: Set<[UInt8]> = []
+            var topics = Set(state.lingering.keys.map { FeedTopic.source($0) })
             for watcher in state.watchers.values {
                 guard let sources = watcher.sources else { return [[]] }
                 for source in sources { topics.insert(FeedTopic.source(source)) }
@@ -101,14 +119,25 @@ final class LiveHub: Sendable {
     }
 
     /// One more can watch.
-    var hasRoom: Bool { watcherCount < Self.maximumWatchers }
+    func hasRoom(for owner: Identity) -> Bool {
+        state.withLock { Self.hasRoom(for: owner, in: $0) }
+    }
+
+    private static func hasRoom(for owner: Identity, in state: State) -> Bool {
+        guard state.watchers.count < maximumWatchers else { return false }
+        return owner == .nobody
+            || state.watchers.values.count { $0.owner == owner } < maximumWatchersOfAccount
+    }
 
     /// Begins to watch; ``stop(_:)`` has to follow.
-    /// - Returns: false when there are too many.
+    /// - Returns: false when there are too many, or too many of this account.
     func start(_ watcher: LiveWatcher) -> Bool {
         let frames = state.withLock { state -> [LiveFrame]? in
-            guard state.watchers.count < Self.maximumWatchers else { return nil }
+            guard Self.hasRoom(for: watcher.owner, in: state) else { return nil }
             state.watchers[ObjectIdentifier(watcher)] = watcher
+            for name in state.lingering.keys where watcher.wants(name) {
+                state.lingering[name] = nil
+            }
             var frames: [LiveFrame] = []
             for (name, source) in state.sources where watcher.wants(name) {
                 frames.append(source.begin)
@@ -124,15 +153,20 @@ final class LiveHub: Sendable {
         return frames != nil
     }
 
-    func stop(_ watcher: LiveWatcher) {
+    /// - Parameter now: monotonic, nanoseconds.
+    func stop(_ watcher: LiveWatcher, now: Int64 = SystemClock.monotonic.nowNanoseconds) {
         state.withLock { state in
             if state.watchers.removeValue(forKey: ObjectIdentifier(watcher)) != nil {
                 state.skippedGroups += watcher.skippedGroups
             }
-            // What nobody watches is not heard any more, and would be old for who comes next.
             for name in state.sources.keys
-            where !state.watchers.values.contains(where: { $0.wants(name) }) {
-                state.forget(name)
+            where state.lingering[name] == nil && !state.isWatched(name) {
+                if lingeringNanoseconds > 0 {
+                    state.lingering[name] = now.clampedAdding(lingeringNanoseconds)
+                } else {
+                    // What is not heard any more would be old for who comes next.
+                    state.forget(name)
+                }
             }
         }
         watcher.end()
@@ -143,7 +177,10 @@ final class LiveHub: Sendable {
     func take(_ samples: FeedSamples, media: [UInt8], now: Int64) {
         state.withLock { state in
             let watchers = state.watchers.values.filter { $0.wants(samples.source) }
-            guard !watchers.isEmpty else { return }
+            if watchers.isEmpty {
+                guard state.lingering[samples.source] != nil else { return }
+                state.lingeringBytes += media.count
+            }
             let format = LiveFormat(samples)
             var source: Source
             if let known = state.sources[samples.source], known.format == format {
@@ -206,6 +243,7 @@ final class LiveHub: Sendable {
 
     /// Says which sources have gone, and that the viewer is alive; once a second.
     func tick(now: Int64) {
+        if endLingering(now) { changed.withLock { $0 }() }
         state.withLock { state in
             for (name, source) in state.sources
             where now - source.heardNanoseconds > Self.silenceNanoseconds {
@@ -216,6 +254,21 @@ final class LiveHub: Sendable {
                 }
             }
             for watcher in state.watchers.values { watcher.take(.beat) }
+        }
+    }
+
+    /// Ends hearing sources that nobody has watched for long, and all that nobody watches where they are too much.
+    /// - Returns: whether other topics are wanted now.
+    private func endLingering(_ now: Int64) -> Bool {
+        state.withLock { state in
+            let isTooMuch = state.lingeringBytes > Self.lingeringBytesPerSecond
+            state.lingeringBytes = 0
+            let over = state.lingering.filter { isTooMuch || $0.value <= now }.keys
+            for name in over {
+                state.lingering[name] = nil
+                state.forget(name)
+            }
+            return !over.isEmpty
         }
     }
 }

@@ -1,6 +1,7 @@
 import Archive
 import HTTPTypes
 import Media
+import Synchronization
 
 /// One live source as LL-HLS: its playlist, and the bytes of what the playlist names (draft-pantos-hls-rfc8216bis §6.2).
 ///
@@ -22,7 +23,12 @@ actor LiveStream {
     private let watcher: LiveWatcher
     private let hub: LiveHub
     private var gatherer: PartGatherer<[UInt8]>
-    private var playlist: LivePlaylist?
+    private var playlist: LivePlaylist? {
+        didSet { if playlist != nil { begun.store(true, ordering: .relaxed) } }
+    }
+    private let begun = Atomic(false)
+    /// The source has sent something. Of one that does not exist, nothing ever comes.
+    nonisolated var hasBegun: Bool { begun.load(ordering: .relaxed) }
     private var format: LiveFormat?
     private var initializations: [Int: [UInt8]] = [:]
     private var initialization = 0
@@ -230,12 +236,16 @@ actor LiveStreams {
             entry.stream.stop()
             streams[name] = nil
         }
-        if let known = streams[source], await !known.stream.isOver {
-            streams[source]?.used = now
-            return known.stream
+        if let known = streams[source]?.stream {
+            let isOver = await known.isOver
+            // Meanwhile another request may have begun a new one.
+            if let present = streams[source]?.stream, present !== known || !isOver {
+                streams[source]?.used = now
+                return present
+            }
         }
-        guard streams.count < Self.maximumStreams, memory.hasRoom else {
-            throw Problem(.serviceUnavailable, "too many live sources are watched")
+        guard memory.hasRoom, makeRoom() else {
+            throw Problem(.serviceUnavailable, "too many live sources are watched: try again later")
         }
         // Larger than any number of a stream before: a player that was there goes on. No segment is shorter than a second for long.
         let first = UInt64(clamping: nowUTC() / 1_000_000_000)
@@ -243,5 +253,15 @@ actor LiveStreams {
         streams[source] = (stream, now)
         Task { await stream.run() }
         return stream
+    }
+
+    /// Names that are no sources' do not take the places of sources: the one that was asked for longest ago gives way.
+    private func makeRoom() -> Bool {
+        guard streams.count >= Self.maximumStreams else { return true }
+        let empty = streams.filter { !$0.value.stream.hasBegun }
+        guard let oldest = empty.min(by: { $0.value.used < $1.value.used }) else { return false }
+        oldest.value.stream.stop()
+        streams[oldest.key] = nil
+        return true
     }
 }

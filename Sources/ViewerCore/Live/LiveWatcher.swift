@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What one viewer has still to be sent. It never grows beyond a limit: who does not keep up goes on with the next keyframe.
+/// Frames that wait to be sent to one reader of live pictures. Their size is limited: a reader that does not keep up continues with the next keyframe.
 final class LiveWatcher: Sendable {
     /// A second of sixteen cameras.
     static let capacityBytes = 8 << 20
@@ -24,12 +24,18 @@ final class LiveWatcher: Sendable {
         var skippedGroups: UInt64 = 0
     }
 
+    /// Who watches; nobody, where there are no accounts, and for LL-HLS.
+    let owner: Identity
     /// Nil: all.
     let sources: Set<String>?
     private let mayRead: @Sendable (String) -> Bool
     private let state = Mutex(State())
 
-    init(sources: Set<String>?, mayRead: @escaping @Sendable (String) -> Bool) {
+    init(
+        sources: Set<String>?, for owner: Identity = .nobody,
+        mayRead: @escaping @Sendable (String) -> Bool
+    ) {
+        self.owner = owner
         self.sources = sources
         self.mayRead = mayRead
     }

@@ -21,7 +21,7 @@ final class AnswerCounts: Sendable {
     func sent(_ bytes: Int) { state.withLock { $0.sentBytes &+= UInt64(bytes) } }
 }
 
-/// Counts all answers. It surrounds everything else.
+/// Counts all answers. It is the outermost middleware.
 struct AnswerCounting: RouterMiddleware {
     typealias Context = ViewerContext
 
@@ -48,7 +48,7 @@ struct AnswerCounting: RouterMiddleware {
     }
 }
 
-/// Counts what has been taken.
+/// Counts the bytes that the client has taken.
 private struct CountingWriter: ResponseBodyWriter {
     var parent: any ResponseBodyWriter
     let counts: AnswerCounts

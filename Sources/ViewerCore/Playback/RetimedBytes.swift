@@ -50,10 +50,22 @@ final class RetimedBytes: VirtualFile {
         self.patches = patches
     }
 
-    func read(at offset: Int64, count: Int) throws -> [UInt8] {
-        let end = min(sizeBytes, offset + Int64(count))
-        guard offset < end else { return [] }
-        var bytes = try file.read(at: offset, count: Int(end - offset))
+    func read(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        let part = inside(buffer, at: offset)
+        try file.read(at: offset, into: part)
+        correct(part, from: offset)
+        return part.count
+    }
+
+    func readCached(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        let part = inside(buffer, at: offset)
+        let filled = file.readCached(at: offset, into: part)
+        correct(.init(rebasing: part.prefix(filled)), from: offset)
+        return filled
+    }
+
+    private func correct(_ bytes: UnsafeMutableRawBufferPointer, from offset: Int64) {
+        let end = offset + Int64(bytes.count)
         var index = patches.partitioned { $0.offset + Int64($0.bytes.count) <= offset }
         while index < patches.count, patches[index].offset < end {
             for (place, byte) in patches[index].bytes.enumerated() {
@@ -62,7 +74,6 @@ final class RetimedBytes: VirtualFile {
             }
             index += 1
         }
-        return bytes
     }
 }
 
@@ -76,9 +87,24 @@ struct PlainBytes: VirtualFile {
         sizeBytes = try file.source().sizeBytes
     }
 
-    func read(at offset: Int64, count: Int) throws -> [UInt8] {
-        let end = min(sizeBytes, offset + Int64(count))
-        return offset < end ? try file.read(at: offset, count: Int(end - offset)) : []
+    func read(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        let part = inside(buffer, at: offset)
+        try file.read(at: offset, into: part)
+        return part.count
+    }
+
+    func readCached(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        file.readCached(at: offset, into: inside(buffer, at: offset))
+    }
+}
+
+extension VirtualFile {
+    /// The beginning of a buffer, as far as there are bytes for it.
+    fileprivate func inside(
+        _ buffer: UnsafeMutableRawBufferPointer, at offset: Int64
+    ) -> UnsafeMutableRawBufferPointer {
+        let available = min(Int64(buffer.count), max(0, sizeBytes - offset))
+        return UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(Int(available)))
     }
 }
 

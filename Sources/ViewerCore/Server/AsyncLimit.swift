@@ -1,7 +1,7 @@
 import HTTPTypes
 import Synchronization
 
-/// Lets so many pieces of work run at once, and so many more wait.
+/// Limits how much work runs at once, and how much waits.
 final class AsyncLimit: Sendable {
     private struct State {
         var free: Int

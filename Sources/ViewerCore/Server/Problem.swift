@@ -26,8 +26,11 @@ struct Problem: HTTPResponseError {
     private static func printable(_ text: String) -> String {
         String(
             String.UnicodeScalarView(
-                text.unicodeScalars.prefix(400).map {
-                    $0.properties.generalCategory == .control ? " " : $0
+                text.unicodeScalars.prefix(400).map { scalar in
+                    switch scalar.properties.generalCategory {
+                    case .control, .lineSeparator, .paragraphSeparator: " "
+                    default: scalar
+                    }
                 }))
     }
 }

@@ -17,6 +17,10 @@ struct TLSServerChannel: ServerChildChannel {
         do {
             let pipeline = channel.pipeline.syncOperations
             let tls = try pipeline.handler(type: NIOSSLServerHandler.self)
+            // Each goes directly behind TLS, so the last one added comes first.
+            try pipeline.addHandler(
+                StreamResetHandler(),
+                position: ChannelPipeline.SynchronousOperations.Position.after(tls))
             try pipeline.addHandler(
                 deadlines.transportHandler(),
                 position: ChannelPipeline.SynchronousOperations.Position.after(tls))

@@ -2,7 +2,7 @@ import Archive
 import Hummingbird
 import Logging
 
-/// What is known of a request while it is answered.
+/// The state of a request while it is answered.
 struct ViewerContext: RequestContext {
     var coreContext: CoreRequestContextStorage
     /// Of the peer: an IP address without its port.

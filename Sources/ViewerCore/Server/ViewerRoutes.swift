@@ -1,4 +1,3 @@
-import Archive
 import HTTPTypes
 import Hummingbird
 import Logging
@@ -47,13 +46,11 @@ struct ViewerRoutes {
         api.post("logout", use: account.logOut)
         api.post("links", use: account.link)
         let site = site
+        let openAPI = StaticFile(
+            PackageResources.openapi_yaml, contentType: "application/yaml")
         get(api, "openapi.yaml") { request, _ in
             _ = try RequestQuery(request, [])
-            let bytes = PackageResources.openapi_yaml
-            return FileAnswer(
-                file: MemoryFile(bytes: bytes), contentType: "application/yaml",
-                tag: Digest(of: bytes).description
-            ).response(to: request, in: site.threads)
+            return openAPI.response(to: request, in: site.threads)
         }
         get(api, "account", account.show)
         get(api, "live", LiveAPI(hub: hub, access: access.access).watch)
@@ -69,6 +66,7 @@ struct ViewerRoutes {
         get(api, "sessions/:session/segments", sessions.segments)
         get(api, "sessions/:session/coverage", sessions.coverage)
         get(api, "sessions/:session/sources/:source/gaps", sessions.gaps)
+        get(api, "sessions/:session/sources/:source/clock", sessions.clock)
         get(api, "sessions/:session/sources/:source/media.mp4", media.movie)
         get(api, "sessions/:session/sources/:source/picture.jpg", media.picture)
         let operators = OperatorAPI(site: site, commands: commands)

@@ -35,7 +35,7 @@ package struct ViewerServer: Sendable {
     private let site: ViewerSite
     private let access: AccessMiddleware
     private let certificate: Certificate?
-    private let hub = LiveHub()
+    private let hub = LiveHub(lingeringNanoseconds: LiveHub.lingeringNanoseconds)
     private let log: EventLog
     private let exports: ExportQueue
     private let feed: FeedSubscriber
@@ -43,16 +43,17 @@ package struct ViewerServer: Sendable {
     private let logger: Logger
 
     package init(_ settings: ViewerSettings, logger: Logger) throws(ViewerError) {
-        // What the libraries say while they encode is nobody's concern.
+        // libavcodec writes progress and remarks to standard error.
         CodecLibrary.keepOffTerminal()
         self.settings = settings
         self.logger = logger
         site = ViewerSite(
-            archive: settings.archive, logger: logger, threads: ReadingThreads())
+            archive: settings.archive, catalog: settings.catalog, logger: logger,
+            threads: ReadingThreads())
         certificate = try settings.certificate.map { files throws(ViewerError) in
             try Certificate(files, logger: logger)
         }
-        commands = CollectorCommands(archive: settings.archive)
+        commands = CollectorCommands(archive: settings.archive, logger: logger)
         log = EventLog(
             first: UInt64(clamping: SystemClock.utc.nowNanoseconds / 1_000_000))
         let work = ExportWork(archive: settings.archive, logger: logger)
@@ -111,10 +112,17 @@ package struct ViewerServer: Sendable {
                 ready(UInt16(clamping: channel.localAddress?.port ?? Int(settings.port)))
             },
             eventLoopGroupProvider: .shared(MultiThreadedEventLoopGroup(numberOfThreads: 2)),
-            // What it has to say of connections that break off is nobody's concern here.
+            // Hummingbird logs broken connections, which are normal here.
             logger: Logger(label: "http") { _ in SwiftLogNoOpLogHandler() })
         feed.start()
+        let tidying = Task { [exports, threads = site.threads] in
+            while true {
+                try await threads.run { exports.tidy() }
+                try await Task.sleep(for: .seconds(60))
+            }
+        }
         defer {
+            tidying.cancel()
             feed.stop()
             exports.stop()
         }
@@ -124,15 +132,13 @@ package struct ViewerServer: Sendable {
             throw Self.reason(error, settings)
         }
         try await site.threads.stop()
-        try await commands.stop()
     }
 
+    /// A name that nobody can know before, so that nobody else can have made the directory.
     private static func temporaryDirectory() -> String {
         let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
-        // Of a name that nobody can know before, and nobody else may open.
-        var template = Array("\(parent)/tributary-viewer-XXXXXX".utf8CString)
-        guard mkdtemp(&template) != nil else { return "\(parent)/tributary-viewer-\(getpid())" }
-        return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let name = randomBytes(16).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }
+        return "\(parent)/tributary-viewer-\(name.joined())"
     }
 
     private func builder() -> HTTPServerBuilder {

@@ -9,15 +9,21 @@ import MP4
 /// What all requests are answered from: the archive, and what is kept of it in memory.
 final class ViewerSite: Sendable {
     let archive: String
+    let catalog: CatalogReference
     let logger: Logger
     let threads: ReadingThreads
     let movies = MovieCache()
     let pictures = PictureCache()
     let playlists = PlaylistStore()
     let retimed = RetimedFiles()
+    let coverage = CoverageMemory()
 
-    init(archive: String, logger: Logger, threads: ReadingThreads) {
+    init(
+        archive: String, catalog: CatalogReference = .sqlite, logger: Logger,
+        threads: ReadingThreads
+    ) {
         self.archive = archive
+        self.catalog = catalog
         self.logger = logger
         self.threads = threads
     }
@@ -26,9 +32,11 @@ final class ViewerSite: Sendable {
     func read<Result: Sendable>(
         _ work: @escaping @Sendable (RecordingLibrary) throws -> Result
     ) async throws -> Result {
-        let (archive, logger) = (archive, logger)
+        let (archive, catalog, logger) = (archive, catalog, logger)
         return try await run {
-            let library = try RecordingLibrary(readingOnly: archive) { logger.warning("\($0)") }
+            let library = try RecordingLibrary(readingOnly: archive, catalog: catalog) {
+                logger.warning("\($0)")
+            }
             return try work(library)
         }
     }
@@ -55,6 +63,9 @@ final class ViewerSite: Sendable {
         }
     }
 
+    /// The answer about a recording that is not there, and about one that somebody may not see: nobody can tell which it is.
+    static let noRecording = Problem(.notFound, "there is no such recording")
+
     /// What an error is for who has asked: without paths of the server, and without names of sources that they may not see.
     static func answer(to error: any Error) -> any Error {
         switch error {
@@ -73,18 +84,21 @@ final class ViewerSite: Sendable {
         case .noCatalog: Problem(.serviceUnavailable, "the catalog is being rebuilt")
         case .noSession, .empty, .ambiguous, .noFile, .neither, .file, .directory, .archive,
             .protected, .unfinished, .tooManyTags:
-            Problem(.notFound, "there is no such recording")
+            noRecording
         }
     }
 
     private static func problem(_ error: ArchiveError) -> Problem {
         switch error {
-        case .badName: Problem(.notFound, "there is no such recording")
+        case .badName: noRecording
         case .malformed:
             Problem(.serviceUnavailable, "the recording is damaged: \(error.reason)")
+        case .unavailable:
+            // Where the server is concerns nobody who watches.
+            Problem(.serviceUnavailable, "the catalog is not available")
         case .system, .noRoom:
             error.isForAbsence
-                ? Problem(.notFound, "there is no such recording")
+                ? noRecording
                 : Problem(
                     .serviceUnavailable, "the recording cannot be read: \(error.reason)")
         }
@@ -101,5 +115,19 @@ final class ViewerSite: Sendable {
         case .cancelled, .outputExists, .outputIsInput, .system, .severalSources, .refused:
             Problem(.serviceUnavailable, "the recording cannot be read")
         }
+    }
+}
+
+extension RecordingLibrary {
+    /// Checks that somebody may see one of a session's sources.
+    /// - Returns: the names of all of its sources.
+    /// - Throws: ``ViewerSite/noRecording`` for a session of other people's sources alone, and for one that is not there.
+    @discardableResult
+    func sources(of session: String, for rights: Rights) throws -> [String] {
+        let sources = try sourceNames(session)
+        guard rights.mayReadEverything || sources.contains(where: rights.mayRead) else {
+            throw ViewerSite.noRecording
+        }
+        return sources
     }
 }

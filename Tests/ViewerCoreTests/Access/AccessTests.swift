@@ -9,9 +9,9 @@ final class AccessScene: Sendable {
 
     let place = AccessPlace()
     let lines = ReportedLines()
-    let hashing: HashingQueue
+    let hashing: BlockingWorkQueue
 
-    init(hashing: HashingQueue = HashingQueue()) { self.hashing = hashing }
+    init(hashing: BlockingWorkQueue = Access.hashingQueue()) { self.hashing = hashing }
 
     var users: UserFile { place.users }
 
@@ -215,8 +215,8 @@ struct `Access by password` {
     }
 
     @Test func `says that it is busy, and does not count that`() async throws {
-        let queue = HashingQueue(maximumRunning: 1, maximumWaiting: 0)
-        let gate = HashingGate()
+        let queue = BlockingWorkQueue("test", maximumRunning: 1, maximumWaiting: 0)
+        let gate = WorkGate()
         let scene = AccessScene(hashing: queue)
         try scene.add("anna")
         let access = try scene.access()

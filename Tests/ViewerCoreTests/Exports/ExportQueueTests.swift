@@ -126,4 +126,42 @@ extension ExportQueue {
         queue.stop()
         #expect(!FileManager.default.fileExists(atPath: scene.directory))
     }
+
+    @Test func `files are removed after an hour, whether or not anybody asks for another export`()
+        async throws
+    {
+        let queue = scene.queue()
+        defer { queue.stop() }
+        scene.mayEnd.happens()
+        let job = try #require(queue.add("anna"))
+        try await queue.reaches(job.id, .done)
+        let ended = try #require(queue.job(job.id)).sinceNanoseconds
+        queue.tidy(now: ended + 3_599_000_000_000)
+        #expect(FileManager.default.fileExists(atPath: queue.path(job.id)))
+        queue.tidy(now: ended + 3_601_000_000_000)
+        #expect(!FileManager.default.fileExists(atPath: queue.path(job.id)))
+        #expect(queue.job(job.id) == nil)
+    }
+
+    @Test func `what a viewer left behind that was killed is removed, and nothing else`() throws {
+        try FileManager.default.createDirectory(
+            atPath: scene.directory, withIntermediateDirectories: false)
+        let queue = scene.queue()
+        func make(_ name: String, secondsAgo: Double) throws {
+            let path = "\(scene.directory)/\(name)"
+            try Data().write(to: URL(filePath: path))
+            try FileManager.default.setAttributes(
+                [.modificationDate: Date(timeIntervalSinceNow: -secondsAgo)], ofItemAtPath: path)
+        }
+        try make("export-old.mp4", secondsAgo: 4_000)
+        try make(".export-old.mp4.77.part", secondsAgo: 4_000)
+        try make("export-new.mp4", secondsAgo: 3_000)
+        try make("mine.mp4", secondsAgo: 4_000)
+        queue.tidy()
+        let names = try FileManager.default.contentsOfDirectory(atPath: scene.directory).sorted()
+        #expect(names == ["export-new.mp4", "mine.mp4"])
+        // It was there before.
+        queue.stop()
+        #expect(FileManager.default.fileExists(atPath: scene.directory))
+    }
 }

@@ -83,4 +83,60 @@ import Testing
         let last = try await heard(by: Self.door).suffix(2)
         #expect(last.map(\.name) == ["lost", "sessionChanged"])
     }
+
+    /// The events that wait for a listener, without beats.
+    private func waiting(_ listener: EventLog.Listener) async -> [EventLog.Event] {
+        log.add(EventLog.beat, json: "")
+        return await listener.next().filter { $0.name != EventLog.beat }
+    }
+
+    @Test func `who comes back within the kept events is told all of them`() async throws {
+        for _ in 0..<100 { feed("segment", source: "door") }
+        let listener = try #require(log.listen(after: 40))
+        let events = await waiting(listener)
+        #expect(events.map(\.number) == Array(41...100))
+    }
+
+    @Test func `who comes back too late is told that events are missing`() async throws {
+        for _ in 0..<2_100 { feed("segment", source: "door") }
+        let listener = try #require(log.listen(after: 40))
+        let events = await waiting(listener)
+        let first = try #require(events.first)
+        #expect(first.name == "lost" && first.audience == .everybody)
+        // A beat, too, has had a place among those that wait.
+        #expect(events.count == EventLog.Listener.capacity)
+        #expect(events.dropFirst().map(\.number) == Array(first.number + 1...2_100))
+    }
+
+    @Test func `who comes back to another run is told that events are missing`() async throws {
+        let later = EventLog(first: 1_000)
+        for last in [UInt64(40), .max] {
+            let listener = try #require(later.listen(after: last))
+            later.add(EventLog.beat, json: "")
+            let events = await listener.next()
+            #expect(events.first == .lost(1_000), "after \(last)")
+        }
+    }
+
+    @Test func `who does not read is told that events are missing, and of the newest`() async throws
+    {
+        let listener = try #require(log.listen(after: nil))
+        for _ in 0..<600 { feed("segment", source: "door") }
+        let events = await waiting(listener)
+        #expect(events.first?.name == "lost" && events.last?.number == 600)
+        // Once.
+        feed("segment", source: "door")
+        let next = await waiting(listener)
+        #expect(next.map(\.number) == [601])
+    }
+
+    @Test func `an account has a hundred listeners, and others have theirs`() throws {
+        let own = (0..<100).compactMap { _ in log.listen(after: nil, for: .user("anna")) }
+        #expect(own.count == 100)
+        #expect(log.listen(after: nil, for: .user("anna")) == nil)
+        #expect(log.listen(after: nil, for: .user("ben")) != nil)
+        let first = try #require(own.first)
+        log.stop(first)
+        #expect(log.hasRoom(for: .user("anna")))
+    }
 }

@@ -18,6 +18,21 @@ import Wire
         await watcher.drained().map(\.word)
     }
 
+    @Test func `an account has a hundred watchers, and others have theirs`() {
+        let hub = LiveHub()
+        func starts(_ owner: Identity) -> Bool {
+            hub.start(LiveWatcher(sources: ["camera"], for: owner) { _ in true })
+        }
+        let own = (0..<100).map { _ in starts(.user("anna")) }
+        #expect(own.allSatisfy { $0 })
+        #expect(!starts(.user("anna")) && !hub.hasRoom(for: .user("anna")))
+        #expect(starts(.user("ben")))
+        // Without accounts there is only the limit of all.
+        let others = (0..<399).map { _ in starts(.nobody) }
+        #expect(others.allSatisfy { $0 })
+        #expect(!starts(.nobody) && hub.watcherCount == 500)
+    }
+
     // MARK: Topics
 
     @Test func `topics are those that anybody wants, and none when the last leaves`() {
@@ -132,6 +147,51 @@ import Wire
         camera.send(5, to: hub)
         let third = await words(two)
         #expect(third == ["begin camera"])
+    }
+
+    @Test func `who comes back soon sees a picture at once`() async {
+        let hub = LiveHub(lingeringNanoseconds: 100)
+        let count = Counter()
+        hub.onChange { count.add() }
+        let one = watcher()
+        #expect(hub.start(one))
+        var camera = LiveCamera()
+        camera.groupPictures = 4
+        camera.send(3, to: hub)
+        hub.stop(one, now: 1_000)
+        #expect(hub.topics == [FeedTopic.source("camera")])
+        camera.send(3, to: hub)
+        hub.tick(now: 1_099)
+        let two = watcher(nil)
+        #expect(hub.start(two))
+        #expect(hub.topics == [[]])
+        let found = await two.drained()
+        #expect(found.compactMap(\.picture) == [4, 5])
+        hub.stop(two, now: 2_000)
+        hub.tick(now: 2_099)
+        #expect(hub.topics == [FeedTopic.source("camera")] && hub.keptBytes > 0)
+        let before = count.value
+        hub.tick(now: 2_100)
+        #expect(hub.topics.isEmpty && hub.keptBytes == 0 && count.value == before + 1)
+        camera.send(4, to: hub)
+        #expect(hub.keptBytes == 0)
+    }
+
+    @Test func `what nobody watches is given up where it is too much`() {
+        let hub = LiveHub(lingeringNanoseconds: 1_000)
+        let one = watcher()
+        #expect(hub.start(one))
+        var camera = LiveCamera()
+        camera.pictureBytes = 1 << 20
+        camera.send(1, to: hub)
+        hub.stop(one, now: 0)
+        let limit = LiveHub.lingeringBytesPerSecond / camera.pictureBytes
+        camera.send(limit, to: hub)
+        hub.tick(now: 1)
+        #expect(hub.topics == [FeedTopic.source("camera")])
+        camera.send(limit + 1, to: hub)
+        hub.tick(now: 2)
+        #expect(hub.topics.isEmpty && hub.keptBytes == 0)
     }
 
     @Test func `other watchers keep what is known of their sources`() async {

@@ -25,23 +25,26 @@ import Wire
         for stream in [a, other] { stream.stop() }
     }
 
-    @Test func `there is a most of streams`() async throws {
+    @Test func `there is a most of streams, and names that are no sources' make room`() async throws
+    {
         let hub = LiveHub()
         let streams = LiveStreams(hub: hub, nowUTC: { 0 })
         var made: [LiveStream] = []
         for number in 0..<256 {
-            made.append(try await streams.stream("camera\(number)", now: 0))
+            made.append(try await streams.stream("camera\(number)", now: Int64(number)))
         }
         try await hub.reaches(watchers: 256)
-        do throws(Problem) {
-            _ = try await streams.stream("one more", now: 1)
-            Issue.record("a stream too many")
-        } catch {
-            #expect(error.status.code == 503)
-        }
-        let known = try await streams.stream("camera7", now: 1)
-        #expect(known === made[7])
-        for stream in made { stream.stop() }
+        // The oldest one is a real source.
+        var camera = LiveCamera("camera0")
+        camera.send(25, to: hub)
+        while !made[0].hasBegun { try await Task.sleep(for: .milliseconds(1)) }
+        made.append(try await streams.stream("one more", now: 300))
+        let count = await streams.count
+        #expect(count == 256)
+        let first = try await streams.stream("camera0", now: 301)
+        let second = try await streams.stream("camera1", now: 301)
+        #expect(first === made[0] && second !== made[1])
+        for stream in made + [second] { stream.stop() }
         #expect(hub.watcherCount == 0)
     }
 

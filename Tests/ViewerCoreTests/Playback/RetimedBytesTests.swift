@@ -2,6 +2,7 @@ import Archive
 import Library
 import MP4
 import Media
+import NIOCore
 import TestRecordings
 import TestSpools
 import Testing
@@ -248,5 +249,16 @@ import Testing
         }
         let none = [Int]().partitioned { _ in true }
         #expect(none == 0)
+    }
+}
+
+extension VirtualFile {
+    /// Bytes from `offset` on; fewer at the end. What is in memory of them must be the same.
+    func read(at offset: Int64, count: Int) throws -> [UInt8] {
+        let bytes = Array(buffer: try self.bytes(at: offset, count: count))
+        var cached = [UInt8](repeating: 0, count: count)
+        let filled = cached.withUnsafeMutableBytes { readCached(at: offset, into: $0) }
+        #expect(cached.prefix(filled) == bytes.prefix(filled))
+        return bytes
     }
 }

@@ -10,15 +10,24 @@ private struct CountedFile: VirtualFile {
     var sizeBytes: Int64
     /// What can be read of it.
     var presentBytes: Int64
+    /// Most that can be had at a time without waiting.
+    var cachedBytes = 0
 
     init(_ sizeBytes: Int64, present: Int64? = nil) {
         self.sizeBytes = sizeBytes
         presentBytes = present ?? sizeBytes
     }
 
-    func read(at offset: Int64, count: Int) throws -> [UInt8] {
-        let end = min(presentBytes, offset + Int64(count))
-        return offset < end ? (offset..<end).map { UInt8(truncatingIfNeeded: $0) } : []
+    func read(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        let count = Int(max(0, min(presentBytes - offset, Int64(buffer.count))))
+        for index in 0..<count {
+            buffer[index] = UInt8(truncatingIfNeeded: offset + Int64(index))
+        }
+        return count
+    }
+
+    func readCached(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        read(at: offset, into: .init(rebasing: buffer.prefix(cachedBytes)))
     }
 }
 
@@ -57,6 +66,14 @@ private struct CountedFile: VirtualFile {
         let received = try await body(response)
         #expect(received.bytes == (0..<600_000).map { UInt8(truncatingIfNeeded: $0) })
         #expect(received.largestPiece < 600_000)
+    }
+
+    @Test(arguments: [1, 100_000, 262_144, .max])
+    func `what is in memory and what has to be waited for become one`(cached: Int) async throws {
+        var file = CountedFile(Self.size)
+        file.cachedBytes = cached
+        let received = try await body(answer([.range: "bytes=77-"], of: file))
+        #expect(received.bytes == (77..<600_000).map { UInt8(truncatingIfNeeded: $0) })
     }
 
     @Test func `a part is the bytes that were asked for, and says which they are`() async throws {

@@ -34,6 +34,49 @@ import Testing
         }
     }
 
+    /// A browser that asks for all of them at once has them after one round trip.
+    @Test(arguments: PageDocument.allCases)
+    func `the document of a place names every module that the place imports`(
+        place: PageDocument
+    ) throws {
+        let file = try #require(PageDocument.files[place])
+        let text = String(decoding: file.bytes, as: UTF8.self)
+        let named = text.matches(of: /<link rel="modulepreload" href="\/page\/([^"]+)">/)
+            .map { String($0.1) }
+        #expect(Set(named).count == named.count)
+        #expect(named.contains("main.js") && named.contains(place.module))
+        for name in named {
+            let script = try #require(PageFile.all[name], "\(name)")
+            for match in String(decoding: script.bytes, as: UTF8.self)
+                .matches(of: /from '\.\/([^']+)'/)
+            {
+                #expect(named.contains(String(match.1)), "\(name): \(match.1)")
+            }
+        }
+        let main = String(decoding: PageFile.all["main.js"]?.bytes ?? [], as: UTF8.self)
+        #expect(main.contains("import('./\(place.module)')"))
+    }
+
+    @Test(arguments: [
+        ("/", PageDocument.live), ("/live", .live), ("/sessions", .sessions),
+        ("/sessions/2026-11-20T22-40-00.000Z", .playback), ("/health", .health),
+    ])
+    func `each address has its place`(path: String, place: PageDocument) {
+        #expect(PageDocument(path: path) == place)
+    }
+
+    /// Everything together, as a browser is sent it.
+    @Test func `a place with all that it loads is small`() throws {
+        let styles = PageFile.all.filter { $0.key.hasSuffix(".css") }.values
+        for place in PageDocument.allCases {
+            let modules = PageDocument.modules(from: ["main.js", place.module])
+            let parts =
+                try modules.map { try #require(PageFile.all[$0]) } + styles
+                + [#require(PageDocument.files[place])]
+            #expect(parts.reduce(0) { $0 + $1.compressedBytes } < 100_000, "\(place)")
+        }
+    }
+
     @Test(arguments: [
         ("/", true), ("/live", true), ("/sessions/2026-11-20T22-40-00.000Z", true),
         ("/page/main.js", true), ("/api/v1/sessions", false), ("/hls/a/index.m3u8", false),

@@ -3,6 +3,7 @@ import ExportCore
 import HTTPTypes
 import Library
 import MP4
+import TestRecordings
 import Testing
 
 @testable import ViewerCore
@@ -38,5 +39,22 @@ import Testing
         let own = Problem(.conflict, "it is running")
         #expect((ViewerSite.answer(to: own) as? Problem)?.status == .conflict)
         #expect(ViewerSite.answer(to: CancellationError()) is CancellationError)
+    }
+
+    @Test func `a session of other people's sources is like one that is not there`() throws {
+        let archive = SmallArchive()
+        try archive.addSession("one", segments: 1)
+        let library = try RecordingLibrary(readingOnly: archive.layout.root) { _ in }
+        let source = try #require(try library.sourceNames("one").first)
+        let own = Rights(role: .viewer, sources: .named([source]))
+        #expect(try library.sources(of: "one", for: own) == [source])
+        #expect(try library.sources(of: "two", for: .everything).isEmpty)
+        let other = Rights(role: .operator, sources: .named(["other"]))
+        for session in ["one", "two"] {
+            let problem = #expect(throws: Problem.self) {
+                try library.sources(of: session, for: other)
+            }
+            #expect(problem?.status == .notFound && problem?.text == ViewerSite.noRecording.text)
+        }
     }
 }

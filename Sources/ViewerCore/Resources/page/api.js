@@ -1,7 +1,7 @@
 // @ts-check
 // Requests to the viewer (`/api/v1/openapi.yaml`), with errors as one line of text.
 
-import { logIn } from './login.js';
+import { awaitLogIn, logIn, noteLogIn } from './login.js';
 
 /** What the viewer answered instead of what was asked for. */
 export class ApiError extends Error {
@@ -37,6 +37,7 @@ const longestText = 300;
  */
 export async function request(path, options = {}) {
     while (true) {
+        await awaitLogIn();
         let response;
         try {
             response = await fetch(path, { credentials: 'same-origin', ...options });
@@ -132,14 +133,26 @@ let known;
  * @returns {Promise<Account>}
  */
 export function account() {
-    known ??= get('/api/v1/account').catch((error) => {
+    known ??= get('/api/v1/account').then((account) => {
+        if (account.needsLogIn) noteLogIn();
+        return account;
+    }).catch((error) => {
         known = undefined;
         throw error;
     });
     return known;
 }
 
-/** The account has changed: it is asked for again. */
-export function forgetAccount() {
-    known = undefined;
+/**
+ * Whether two accounts may see and do the same.
+ * @param {Account} one
+ * @param {Account} other
+ */
+export function isSameAccount(one, other) {
+    return one.name === other.name && one.role === other.role && String(one.sources) === String(other.sources);
 }
+
+// Somebody has logged in: who it is is asked for again.
+addEventListener('tributary:account', () => {
+    known = undefined;
+});

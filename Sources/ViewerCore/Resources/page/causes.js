@@ -1,6 +1,7 @@
 // @ts-check
 // Why samples are missing: each cause's words and colour, the same on every page.
 
+import { counted } from './format.js';
 import { colour } from './theme.js';
 
 /**
@@ -32,6 +33,17 @@ export const causes = Object.keys(meanings);
  */
 export function causeText(cause) {
     return meanings[cause.replaceAll('_', ' ')] ?? (cause && cause !== 'unspecified' ? cause : 'the cause is unknown');
+}
+
+/**
+ * How much is missing: `3 samples missing`, `1 gap`, `nothing missing`. Of some gaps nobody knows how many samples they were.
+ * @param {{ samples: number, count: number }[]} gaps
+ */
+export function missingText(gaps) {
+    const samples = gaps.reduce((sum, gap) => sum + gap.samples, 0);
+    const count = gaps.reduce((sum, gap) => sum + gap.count, 0);
+    if (count === 0) return 'nothing missing';
+    return samples > 0 ? `${counted(samples, 'sample')} missing` : counted(count, 'gap');
 }
 
 /**

@@ -1,7 +1,7 @@
 // @ts-check
 // What happens at the collector, as it happens (`/api/v1/events`): one connection for the whole page.
 
-import { get } from './api.js';
+import { account, get } from './api.js';
 
 /** What an event can be called (proto/openapi.yaml, /api/v1/events). */
 const names = ['status', 'session', 'sessionEnded', 'sessionChanged', 'sessionRemoved', 'source', 'sourceEnded',
@@ -32,7 +32,7 @@ document.addEventListener('visibilitychange', () => {
             hasMissed ||= source !== undefined;
             disconnect();
         }, hiddenPatience);
-    } else if (!source && !retrying && isHeard()) connect();
+    } else if (!source && !retrying && isHeard()) begin();
 });
 
 const isHeard = () => [...listeners.values()].some((set) => set.size > 0);
@@ -57,7 +57,7 @@ export function listen(name, hear) {
     const all = listeners.get(name) ?? new Set();
     listeners.set(name, all);
     all.add(hear);
-    if (!source && !retrying) connect();
+    if (!source && !retrying) begin();
     else if (name === 'connection') hear(isOpen);
     return () => {
         all.delete(hear);
@@ -80,6 +80,11 @@ function setOpen(value) {
     tell('connection', value);
 }
 
+/** An event stream cannot say that it needs a log-in: who one is is asked for first. */
+function begin() {
+    retrying = setTimeout(() => void retry(account));
+}
+
 function connect() {
     const made = new EventSource('/api/v1/events');
     source = made;
@@ -95,7 +100,7 @@ function connect() {
         if (made.readyState === EventSource.CLOSED && source === made) {
             source = undefined;
             hasMissed = true;
-            retrying = setTimeout(retry, wait);
+            retrying = setTimeout(() => void retry(() => get('/api/v1/account')), wait);
             wait = Math.min(longestWait, wait * 2);
         }
     };
@@ -104,10 +109,11 @@ function connect() {
     }
 }
 
-async function retry() {
+/** @param {() => Promise<unknown>} ask */
+async function retry(ask) {
     try {
-        // Asks for a log-in where that is what is missing.
-        await get('/api/v1/account');
+        // Shows the log-in form where that is what is missing.
+        await ask();
     } catch {
         // No answer, or nobody logged in: the next attempt says so again.
     }

@@ -40,6 +40,7 @@ export class ExportPanel {
         this.ended = new Set();
         /** @type {Map<string, { row: HTMLElement, update: (job: Job) => void }>} */
         this.rows = new Map();
+        this.isPolling = false;
         /** What can be exported, as it was listed last. */
         this.choices = '';
         this.range = element('p', { className: 'range' });
@@ -162,12 +163,14 @@ export class ExportPanel {
     /** @param {boolean} [isFirst] */
     async #poll(isFirst = false) {
         const isBusy = [...this.jobs.values()].some(({ state }) => state === 'waiting' || state === 'running');
-        if (!isBusy && !isFirst) return;
+        if ((!isBusy && !isFirst) || this.isPolling) return;
+        this.isPolling = true;
         try {
             for (const job of await get('/api/v1/exports')) this.#take(job);
         } catch {
             // The next time.
         }
+        this.isPolling = false;
     }
 
     /** @param {Job} job */

@@ -75,6 +75,7 @@ export function sessionTime(seconds, digits = 3) {
 const formatter = (options) => new Intl.DateTimeFormat(undefined, options);
 const clockFormat = formatter({ hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' });
 const minuteFormat = formatter({ hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+const dayMinuteFormat = formatter({ weekday: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
 const dayFormat = formatter({ weekday: 'short', year: 'numeric', month: 'short', day: 'numeric' });
 
 /** @param {Date} date `15:04:05` in the reader's zone */
@@ -82,6 +83,9 @@ export const clock = (date) => clockFormat.format(date);
 
 /** @param {Date} date `15:04` in the reader's zone */
 export const clockMinutes = (date) => minuteFormat.format(date);
+
+/** @param {Date} date `Fri 20, 15:04` in the reader's zone */
+export const dayMinutes = (date) => dayMinuteFormat.format(date);
 
 /** @param {Date} date `Fri, Nov 20, 2026` in the reader's zone */
 export const day = (date) => dayFormat.format(date);

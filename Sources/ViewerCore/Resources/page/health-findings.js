@@ -1,6 +1,7 @@
 // @ts-check
 // What is wrong, in words: the conditions of deploy/monitoring/alerts.yaml, seen at once instead of after some minutes.
 
+import { diskTroubles } from './disk-words.js';
 import { bytes, counted, duration, shortTime } from './format.js';
 
 /**
@@ -43,12 +44,9 @@ function site(status, history) {
     };
     const progress = status.progressAgeSeconds ?? 0;
     add(progress > 15, 'TributaryCollectorHangs', `The collector has not processed messages for ${duration(progress)}.`);
-    const hasRoom = (disk.freeBytes ?? Infinity) > (disk.reserveBytes ?? 0);
-    const isFull = disk.filesWithoutRoom > 0 || !hasRoom;
-    add(isFull, 'TributaryDiskFull', 'The disk is full: the minimum free space is reached. Agents keep their samples.');
-    add(disk.stuckFiles > 0, 'TributaryDiskFails', `The disk reports errors: ${counted(disk.stuckFiles, 'file')} cannot be written.`);
-    add(disk.busySeconds > 30, 'TributaryDiskHangs', `The disk has not responded for ${duration(disk.busySeconds)}.`);
-    add(!status.isReady && !isFull, 'TributaryNotRecording', 'The collector accepts no samples.');
+    const troubles = diskTroubles(disk);
+    for (const { alert, text } of troubles) add(true, alert, text);
+    add(!status.isReady && !troubles.some(({ alert }) => alert === 'TributaryDiskFull'), 'TributaryNotRecording', 'The collector accepts no samples.');
     add((disk.fdatasyncSeconds ?? 0) > 1, 'TributaryDiskSlow', `Making samples durable takes ${shortTime(disk.fdatasyncSeconds ?? 0)}.`, false);
     const days = disk.daysLeft ?? Infinity;
     add(days < 3 && !disk.removesOldSegments, 'TributaryDiskFillsSoon', `The disk is full in ${duration(days * 86400)} at the present rate, and nothing is removed automatically.`, false);

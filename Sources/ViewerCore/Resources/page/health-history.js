@@ -15,7 +15,7 @@ import { listen } from './events.js';
  * @property {number} [sessionSeconds]
  * @property {number} [residentBytes]
  * @property {number} refusedConnections
- * @property {{ freeBytes?: number, sizeBytes?: number, reserveBytes?: number, daysLeft?: number, removesOldSegments: boolean, filesWithoutRoom: number, stuckFiles: number, busySeconds: number, fdatasyncSeconds?: number }} disk
+ * @property {import('./disk-words.js').Disk} disk
  * @property {SourceStatus[]} sources
  * @property {number} omittedSources
  */

@@ -2,15 +2,22 @@
 // Keys of a page, and the dialog that lists them. Letters can be switched off, for people whose speech is turned into keys
 // (WCAG 2.2, 2.1.4).
 
+import { openDialog } from './dialog.js';
 import { button, element } from './element.js';
 
 /**
  * @typedef {object} Key
- * @property {string[]} keys As `KeyboardEvent.key` has them; a letter in lower case.
- * @property {string} [shown] How they are written in the list.
+ * @property {string[]} keys As `KeyboardEvent.key` has them; a capital is a letter with shift, and other keys with shift have `Shift+` in front.
+ * @property {string} [shown] How they are written in the list, separated by spaces.
  * @property {string} text What they do.
  * @property {(event: KeyboardEvent) => void} act
  */
+
+/**
+ * On every page.
+ * @type {Pick<Key, 'keys' | 'shown' | 'text'>}
+ */
+const help = { keys: ['?'], text: 'This list' };
 
 const place = 'tributary.letters';
 const areLettersOn = () => localStorage.getItem(place) !== 'off';
@@ -21,15 +28,17 @@ const areLettersOn = () => localStorage.getItem(place) !== 'off';
  * @returns {() => void}
  */
 export function useKeys(keys) {
-    const all = [...keys, { keys: ['?'], text: 'This list', act: () => showKeys(all) }];
+    const all = [...keys, { ...help, act: () => showKeys(keys) }];
     const press = (/** @type {KeyboardEvent} */ event) => {
         if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
         if (document.querySelector('dialog[open]')) return;
         const { target } = event;
-        if (target instanceof HTMLElement && (target.isContentEditable || target.matches('input, select, textarea'))) return;
-        const pressed = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-        if (pressed.length === 1 && pressed !== ' ' && !areLettersOn()) return;
-        const key = all.find((one) => one.keys.includes(pressed));
+        if (target instanceof Element && target.closest('input, select, textarea, [contenteditable]')) return;
+        // These press what has the focus.
+        const isControl = target instanceof Element && target.closest('button, a, summary, label') !== null;
+        if (isControl && (event.key === ' ' || event.key === 'Enter')) return;
+        if (event.key.length === 1 && event.key !== ' ' && !areLettersOn()) return;
+        const key = found(all, event);
         if (!key) return;
         event.preventDefault();
         key.act(event);
@@ -39,12 +48,24 @@ export function useKeys(keys) {
 }
 
 /**
- * Shows what keys there are.
  * @param {Key[]} keys
+ * @param {KeyboardEvent} event
+ */
+function found(keys, event) {
+    const isNamed = event.key.length > 1;
+    const name = isNamed && event.shiftKey ? `Shift+${event.key}` : event.key;
+    return keys.find((one) => one.keys.includes(name))
+        // Caps lock is no shift.
+        ?? (isNamed || event.shiftKey ? undefined : keys.find((one) => one.keys.includes(name.toLowerCase())));
+}
+
+/**
+ * Shows what keys there are.
+ * @param {Pick<Key, 'keys' | 'shown' | 'text'>[]} keys
  */
 export function showKeys(keys) {
     const body = element('tbody');
-    for (const key of keys) {
+    for (const key of [...keys, help]) {
         const names = element('th', { scope: 'row' });
         for (const name of key.shown?.split(' ') ?? key.keys) names.append(element('kbd', {}, name.length === 1 ? name.toUpperCase() : name), ' ');
         body.append(element('tr', {}, names, element('td', {}, key.text)));
@@ -52,13 +73,7 @@ export function showKeys(keys) {
     const letters = element('input', { type: 'checkbox', checked: areLettersOn(), onchange: () => {
         localStorage.setItem(place, letters.checked ? 'on' : 'off');
     } });
-    /** @type {HTMLDialogElement} */
-    const dialog = element('dialog', { className: 'keys', 'aria-labelledby': 'keys-title' },
-        element('h2', { id: 'keys-title' }, 'Keys'),
-        element('table', {}, body),
+    const dialog = openDialog('keys', 'Keys', element('table', {}, body),
         element('label', {}, letters, 'Letters and signs act at once, without Control'),
         element('div', { className: 'buttons' }, button('Close', () => dialog.close(), { className: 'main', autofocus: true })));
-    dialog.addEventListener('close', () => dialog.remove());
-    document.body.append(dialog);
-    dialog.showModal();
 }

@@ -2,6 +2,7 @@
 // Commands to the agent of a source, for operators.
 
 import { address, ApiError, post } from './api.js';
+import { openDialog } from './dialog.js';
 import { button, element, setText } from './element.js';
 import { bitRate, bytes } from './format.js';
 import { say } from './shell.js';
@@ -52,9 +53,7 @@ export function openCommands(source) {
     const set = (/** @type {string} */ text, /** @type {object} */ change) => send(text, { command: 'set', set: change });
     const start = button('Start the capture', () => send('the capture runs.', { command: 'start' }));
     const stop = button('Stop the capture', () => send('the capture is stopped.', { command: 'stop' }), { className: 'danger' });
-    /** @type {HTMLDialogElement} */
-    const dialog = element('dialog', { className: 'commands', 'aria-labelledby': 'commands-title' },
-        element('h2', { id: 'commands-title' }, `Commands for ${source}`),
+    const dialog = openDialog('commands', `Commands for ${source}`,
         doing,
         row('Bit rate', rate, button('Set', () => set('the bit rate is set.', { videoBitsPerSecond: Number(rate.value) }))),
         row('Rotation', turn, button('Set', () => set('the rotation is set.', { rotation: Number(turn.value) }))),
@@ -63,9 +62,6 @@ export function openCommands(source) {
             button('Ask for a keyframe', () => send('the next picture is a keyframe.', { command: 'keyframe' }))),
         row('Capture', start, stop),
         element('div', { className: 'buttons' }, button('Close', () => dialog.close())));
-    dialog.addEventListener('close', () => dialog.remove());
-    document.body.append(dialog);
-    dialog.showModal();
     void send('', { command: 'status' });
 }
 

@@ -71,7 +71,7 @@ export class LiveConnection {
     async #run() {
         const mine = new AbortController();
         this.#running = mine;
-        let reason = 'The viewer has ended the live answer.';
+        let reason = 'The viewer has ended the live pictures.';
         try {
             const query = this.#sources ? `?sources=${this.#sources.map(encodeURIComponent).join(',')}` : '';
             const response = await request(`/api/v1/live${query}`, { signal: mine.signal, cache: 'no-store' });

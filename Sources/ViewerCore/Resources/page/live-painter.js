@@ -15,6 +15,10 @@ const ahead = 0.3;
 /** As many wait for the decoder, and in it. */
 const mostWaiting = 2000;
 const mostDecoding = 12;
+/** As many where the computer is behind: what is in the decoder already is decoded, however late it is. */
+const fewDecoding = 3;
+/** Later than this is behind, seconds. */
+const behind = 0.25;
 /** Decoded pictures that wait for their time. */
 const mostDecoded = 30;
 /** Between decoding and painting, seconds; more after each time that a picture came too late. */
@@ -146,7 +150,8 @@ export class Painter {
         let start = this.#waiting.length - 1;
         while (start > 0 && !(this.#waiting[start].isKeyframe && this.#waiting[start].time <= target)) start -= 1;
         if (start > 0) this.dropped += this.#waiting.splice(0, start).length;
-        while (this.#decoder && this.#waiting.length && this.#decoder.decodeQueueSize < mostDecoding
+        const most = this.#isBehind ? fewDecoding : mostDecoding;
+        while (this.#decoder && this.#waiting.length && this.#decoder.decodeQueueSize < most
             && (this.#waiting[0].time < target + ahead || this.at === null) && this.#decoded.length < mostDecoded) {
             const picture = /** @type {import('./live-samples.js').Picture} */ (this.#waiting.shift());
             this.#decoder.decode(new EncodedVideoChunk({
@@ -169,6 +174,7 @@ export class Painter {
         while (place > 0 && this.#decoded[place - 1].timestamp > frame.timestamp) place -= 1;
         this.#decoded.splice(place, 0, frame);
         if (this.at === null) this.paint();
+        this.#pump();
     }
 
     /** The delay with which it can be shown, seconds; null: not known. */
@@ -190,7 +196,12 @@ export class Painter {
 
     /** Whether the computer does not keep up with decoding. */
     get isStrained() {
-        return this.error < -0.25 || (this.#decoder?.decodeQueueSize ?? 0) > mostDecoding / 2;
+        return this.#isBehind || (this.#decoder?.decodeQueueSize ?? 0) > mostDecoding / 2;
+    }
+
+    /** Whether what should be seen now has come, and is not decoded yet. A source that is late itself is no matter of the computer. */
+    get #isBehind() {
+        return this.error < -behind && ((this.#waiting[0]?.time ?? Infinity) < this.#targetNow() || (this.#decoder?.decodeQueueSize ?? 0) > 1);
     }
 
     #targetNow() {

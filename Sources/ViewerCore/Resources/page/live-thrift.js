@@ -2,9 +2,11 @@
 // How the wall gives way when the computer cannot decode everything: small tiles show keyframes only, instead of all tiles standing still.
 
 /** How often the strain is looked at, seconds. */
-export const looking = 2;
+export const looking = 1;
 /** So many looks in a row have to be strained before something is given up. */
 const patience = 3;
+/** What was given up last takes so many looks to help: what waits for decoders is worked off first. */
+const working = 4;
 /** After so long without strain more is tried again; twice as long each time that it was too much. Seconds. */
 const firstTrial = 30;
 const longestTrial = 600;
@@ -31,10 +33,10 @@ export class Thrift {
         if (tiles.length > 1 && strained > tiles.length * mostStrained) {
             this.#strained += 1;
             this.#calmSince = now;
-        } else this.#strained = 0;
+        } else this.#strained = Math.min(0, this.#strained + 1);
         if (this.#strained >= patience && this.level < 2) {
             this.level += 1;
-            this.#strained = 0;
+            this.#strained = -working;
             this.#trial = Math.min(longestTrial, this.#trial * 2);
         } else if (this.level > 0 && now - this.#calmSince > this.#trial) {
             this.level -= 1;

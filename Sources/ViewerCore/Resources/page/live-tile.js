@@ -36,7 +36,6 @@ const mostBounds = 400;
  * @property {() => number | null} now Session time.
  * @property {(name: string) => void} enlarge
  * @property {(name: string) => void} listen
- * @property {((name: string) => void) | undefined} command Undefined: this account may not.
  */
 
 export class LiveTile {
@@ -50,6 +49,8 @@ export class LiveTile {
     isListed = true;
     /** What the page does instead of showing live pictures: `paused`, `lost`; empty: it shows them. */
     hindrance = '';
+    /** Whether it is in the part of the wall that is seen; what is not is not decoded. */
+    isSeen = true;
     #now;
     #missing = new MissingNow();
     #isGone = false;
@@ -85,8 +86,7 @@ export class LiveTile {
         this.enlarge = element('button', { type: 'button', className: 'enlarge', 'aria-label': `Enlarge ${name}`, 'aria-pressed': 'false', onclick: () => actions.enlarge(name) });
         this.sound = element('button', { type: 'button', 'aria-pressed': 'false', onclick: () => actions.listen(name) });
         this.showSound(false);
-        const command = actions.command;
-        const menu = command && element('button', { type: 'button', title: `Commands for ${name}`, 'aria-label': `Commands for ${name}`, 'aria-haspopup': 'dialog', onclick: () => command(name) }, icon('menu'));
+        this.buttons = element('div', { className: 'buttons' }, this.sound);
         this.words = element('p', { className: 'words' });
         this.gap = element('p', { className: 'missing' });
         this.figures = element('span', { className: 'figures' });
@@ -95,13 +95,24 @@ export class LiveTile {
             this.video ?? canvas, this.enlarge, this.words,
             element('figcaption', {}, this.gap, element('div', { className: 'bar' },
                 element('strong', {}, this.light, name), this.figures)),
-            element('div', { className: 'buttons' }, this.sound, menu));
+            this.buttons);
         if (this.video) this.#watchPictures(this.video);
     }
 
     close() {
         this.follower.close();
         this.root.remove();
+    }
+
+    /**
+     * Offers the commands of its agent.
+     * @param {(name: string) => void} command Opens them.
+     */
+    setCommand(command) {
+        const text = `Commands for ${this.name}`;
+        this.buttons.replaceChildren(this.sound, element('button', {
+            type: 'button', title: text, 'aria-label': text, 'aria-haspopup': 'dialog', onclick: () => command(this.name),
+        }, icon('menu')));
     }
 
     /** @param {boolean} isHeard */
@@ -146,6 +157,14 @@ export class LiveTile {
         this.video?.pause();
     }
 
+    /** @param {boolean} isSeen */
+    see(isSeen) {
+        if (isSeen === this.isSeen) return;
+        this.isSeen = isSeen;
+        // What was left out is missing: it goes on with a keyframe.
+        this.follower.skipped();
+    }
+
     /** @param {import('./live-frames.js').Frame} frame */
     take({ header, body }) {
         switch (header.type) {
@@ -161,7 +180,7 @@ export class LiveTile {
                 this.#heard = Date.now();
                 this.#bounds.push({ at: header.atSeconds ?? 0, bound: header.boundSeconds ?? 0 });
                 if (this.#bounds.length > mostBounds) this.#bounds.splice(0, mostBounds / 2);
-                this.follower.take(header, body);
+                if (this.isSeen) this.follower.take(header, body);
                 break;
             case 'skipped':
                 this.follower.skipped();
@@ -213,7 +232,8 @@ export class LiveTile {
         const { shown, dropped } = this.#pictures;
         const before = this.#quality;
         this.#quality = { shown, dropped };
-        if (this.state !== 'live' || this.follower.isThrifty || shown < before.shown) return undefined;
+        const isShown = this.state === 'live' || this.state === 'late';
+        if (!isShown || this.follower.isThrifty || shown < before.shown) return undefined;
         return { shown: shown - before.shown, dropped: dropped - before.dropped, isBehind: this.follower.isStrained };
     }
 
@@ -226,6 +246,7 @@ export class LiveTile {
     /** One word for what it does. */
     get state() {
         if (this.hindrance) return this.hindrance;
+        if (!this.isSeen) return 'hidden';
         if (this.follower.trouble) return 'unsupported';
         const { status } = this;
         if (!this.isListed && (this.#isGone || !this.#heard)) return this.#heard ? 'ended' : 'waiting';

@@ -58,17 +58,22 @@ export class LiveWall {
     #boxes = [];
     /** @type {string[]} */
     #order = [];
+    /** @type {((name: string) => void) | undefined} */
     #command;
     #timers;
     #painting = 0;
     #observer = new ResizeObserver(() => this.layOut());
+    /** What comes into view soon is decoded already. */
+    #seeing = new IntersectionObserver((entries) => {
+        for (const { target, isIntersecting } of entries) {
+            for (const tile of this.tiles.values()) if (tile.root === target) tile.see(isIntersecting);
+        }
+    }, { root: this.root, rootMargin: '30%' });
 
     /**
-     * @param {((name: string) => void) | undefined} command Opens the commands of a source; undefined: nobody may.
      * @param {string[]} order Names that come first, in their order.
      */
-    constructor(command, order) {
-        this.#command = command;
+    constructor(order) {
         this.#order = order;
         this.#observer.observe(this.root);
         this.#paint();
@@ -79,6 +84,7 @@ export class LiveWall {
         for (const timer of this.#timers) clearInterval(timer);
         cancelAnimationFrame(this.#painting);
         this.#observer.disconnect();
+        this.#seeing.disconnect();
         this.#sound?.close();
         for (const tile of this.tiles.values()) tile.close();
     }
@@ -114,16 +120,28 @@ export class LiveWall {
             now: this.now,
             enlarge: (name) => this.enlarge(name),
             listen: (name) => this.listen(name),
-            command: this.#command,
         });
+        if (this.#command) made.setCommand(this.#command);
         this.tiles.set(name, made);
+        this.#seeing.observe(made.root);
         this.#sort();
         return made;
     }
 
+    /**
+     * Offers the commands of each source.
+     * @param {(name: string) => void} command Opens them.
+     */
+    setCommand(command) {
+        this.#command = command;
+        for (const tile of this.tiles.values()) tile.setCommand(command);
+    }
+
     /** @param {string} name */
     remove(name) {
-        this.tiles.get(name)?.close();
+        const gone = this.tiles.get(name);
+        if (gone) this.#seeing.unobserve(gone.root);
+        gone?.close();
         this.tiles.delete(name);
         this.#delays.delete(name);
         this.#begins.delete(name);
@@ -178,11 +196,15 @@ export class LiveWall {
     /** The delay that lets everybody be in step, as far as they are not much too late. */
     get #slowest() {
         let most = null;
+        let hasThrifty = false;
         for (const tile of this.tiles.values()) {
             if (tile.state !== 'live' && tile.state !== 'waiting') continue;
-            const { need } = tile.follower;
-            if (need !== null && need < latest + 0.5) most = Math.max(most ?? 0, need);
+            const { need, isThrifty } = tile.follower;
+            // Keyframes alone come whenever they come: nobody waits for them.
+            if (isThrifty) hasThrifty = true;
+            else if (need !== null && need < latest + 0.5) most = Math.max(most ?? 0, need);
         }
+        if (hasThrifty) most ??= firstDelay;
         const sound = this.#sound?.exists ? this.#sound.need : null;
         return sound === null || sound === undefined ? most : Math.max(most ?? 0, sound);
     }

@@ -2,6 +2,7 @@
 // The live wall: `/live?sources=a,b`.
 
 import { account } from './api.js';
+import { diskTroubles } from './disk-words.js';
 import { element, setText } from './element.js';
 import { listen } from './events.js';
 import { counted } from './format.js';
@@ -33,10 +34,11 @@ class LivePage {
     #wall;
     #toolbar;
     #message = element('div', { className: 'middle' });
+    #trouble = element('p', { className: 'notice bad trouble', role: 'alert', hidden: true });
     /** @type {LiveConnection} */
     #connection;
     #ends;
-    /** @type {{ session?: string, sources: import('./live-tile.js').SourceStatus[], isReady: boolean, disk: any } | undefined} */
+    /** @type {{ session?: string, sources: import('./live-tile.js').SourceStatus[], isReady: boolean, disk: import('./disk-words.js').Disk } | undefined} */
     #status;
     #statusAt = performance.now();
     /** @type {'open' | 'paused' | 'lost' | ''} */
@@ -44,9 +46,10 @@ class LivePage {
     #hasLostLine = false;
     #ended = '';
     #timer;
-    #isOperator = false;
     /** @type {import('./keys.js').Key[]} */
     #keys;
+    #dropKeys;
+    #isClosed = false;
 
     /**
      * @param {HTMLElement} root
@@ -54,7 +57,7 @@ class LivePage {
      */
     constructor(root, wanted) {
         this.#wanted = wanted;
-        this.#wall = new LiveWall((name) => this.#command(name), wanted ?? []);
+        this.#wall = new LiveWall(wanted ?? []);
         for (const name of wanted ?? []) this.#wall.tile(name);
         this.#wall.onstep = () => this.#toolbar.draw(this.#at, this.#wall.mode === 'step' ? this.#wall.delay : null, this.#zero);
         this.#wall.onthrift = (count) => say(count
@@ -68,11 +71,12 @@ class LivePage {
             fullScreen: () => this.#fullScreen(),
             keys: () => showKeys(this.#keys),
         });
-        root.append(element('h1', { className: 'unseen' }, 'Live'), this.#toolbar.root,
+        root.append(element('h1', { className: 'unseen' }, 'Live'), this.#toolbar.root, this.#trouble,
             element('section', { className: 'stage', 'aria-label': 'Live pictures' }, this.#wall.root, this.#message));
         this.#connection = this.#connect();
+        this.#dropKeys = useKeys(this.#keys);
         this.#ends = [
-            useKeys(this.#keys),
+            () => this.#dropKeys(),
             listen('status', (status) => this.#takeStatus(status)),
             listen('gap', (gap) => this.#takeGap(gap)),
             listen('sessionEnded', ({ session }) => {
@@ -89,6 +93,7 @@ class LivePage {
     }
 
     close() {
+        this.#isClosed = true;
         clearInterval(this.#timer);
         for (const end of this.#ends) end();
         this.#connection.close();
@@ -103,17 +108,18 @@ class LivePage {
 
     async #askAccount() {
         try {
-            this.#isOperator = (await account()).role === 'operator';
-            document.documentElement.classList.toggle('operator', this.#isOperator);
+            if ((await account()).role !== 'operator' || this.#isClosed) return;
         } catch {
             // The header has said so.
+            return;
         }
-    }
-
-    /** @param {string} name */
-    #command(name) {
-        if (this.#isOperator) openCommands(name);
-        else say('Only operators may command agents.');
+        this.#wall.setCommand(openCommands);
+        this.#keys.push({ keys: ['c'], text: 'Commands for the tile’s agent', act: () => {
+            if (this.#wall.focused) openCommands(this.#wall.focused);
+            else say('Choose a tile first, with the arrow keys.');
+        } });
+        this.#dropKeys();
+        this.#dropKeys = useKeys(this.#keys);
     }
 
     #connect() {
@@ -150,6 +156,7 @@ class LivePage {
     #takeStatus(status) {
         this.#status = status;
         this.#statusAt = performance.now();
+        this.#tellTrouble(status);
         if (status.session && status.session !== this.#ended) this.#ended = '';
         for (const tile of this.#wall.tiles.values()) tile.isListed = false;
         for (const source of /** @type {import('./live-tile.js').SourceStatus[]} */ (status.sources)) {
@@ -165,6 +172,19 @@ class LivePage {
         for (const name of [...this.#wall.tiles.keys()]) {
             if (!names.has(name) && !status.omittedSources) this.#wall.remove(name);
         }
+    }
+
+    /**
+     * Says what keeps it from being recorded: the pictures look well all the same.
+     * @param {{ isReady: boolean, disk: import('./disk-words.js').Disk }} status
+     */
+    #tellTrouble({ isReady, disk }) {
+        const [trouble] = diskTroubles(disk);
+        const text = trouble?.text ?? (isReady ? '' : 'The collector accepts no samples.');
+        this.#trouble.hidden = text === '';
+        if (this.#trouble.dataset.text === text) return;
+        this.#trouble.dataset.text = text;
+        this.#trouble.replaceChildren(...(text ? [text, ' ', element('a', { href: '/health' }, 'What to do')] : []));
     }
 
     /** @param {import('./live-missing.js').GapEvent} gap */
@@ -258,7 +278,6 @@ class LivePage {
             { keys: ['-'], shown: '−', text: 'Shorter delay', act: () => this.#changeDelay(-1) },
             { keys: ['+', '='], shown: '+', text: 'Longer delay', act: () => this.#changeDelay(1) },
             { keys: ['m'], text: 'Hear the tile, or silence', act: () => this.#hear() },
-            { keys: ['c'], text: 'Commands for the tile’s agent', act: () => wall.focused && this.#command(wall.focused) },
             { keys: ['f'], text: 'Full screen', act: () => this.#fullScreen() },
         ];
     }

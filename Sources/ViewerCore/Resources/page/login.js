@@ -1,10 +1,14 @@
 // @ts-check
 // The log-in form: shown when an answer says that it needs one.
 
+import { openDialog } from './dialog.js';
 import { element } from './element.js';
 
 /** @type {{ dialog: HTMLDialogElement, done: Promise<void> } | undefined} */
 let open;
+
+/** Somebody had logged in on this page: the next form says that this has ended. */
+let hadLogIn = false;
 
 /**
  * Shows the form until somebody has logged in; who asks meanwhile waits for the same one.
@@ -13,6 +17,16 @@ let open;
 export function logIn() {
     open ??= show();
     return open.done;
+}
+
+/** Waits while the form is shown: what is asked for meanwhile would be refused. */
+export async function awaitLogIn() {
+    await open?.done;
+}
+
+/** The viewer has answered somebody who has logged in. */
+export function noteLogIn() {
+    hadLogIn = true;
 }
 
 /** Takes the form away: another page asks again if it has to. */
@@ -25,13 +39,12 @@ function show() {
     const password = element('input', { name: 'password', type: 'password', autocomplete: 'current-password', required: true });
     const wrong = element('p', { className: 'wrong', role: 'alert' });
     const send = element('button', { type: 'submit', className: 'main', textContent: 'Log in' });
-    const form = element('form', { method: 'dialog' },
-        element('h2', { id: 'login-title' }, 'Log in'),
+    const form = element('form', {},
+        hadLogIn ? element('p', {}, 'Your log-in has ended. Log in again to go on where you were.') : null,
         element('label', {}, 'Name', name),
         element('label', {}, 'Password', password),
         wrong, send);
-    const dialog = element('dialog', { className: 'login', 'aria-labelledby': 'login-title' }, form);
-    document.body.append(dialog);
+    const dialog = openDialog('login', 'Log in', form);
     /** @type {(value: void) => void} */
     let succeed;
     /** @type {(error: Error) => void} */
@@ -40,37 +53,74 @@ function show() {
         succeed = resolve;
         fail = reject;
     });
+    // Who leaves the page need not be told that the form has gone.
+    done.catch(() => {});
     form.addEventListener('submit', async (event) => {
         event.preventDefault();
+        if (send.disabled) return;
         send.disabled = true;
         wrong.textContent = '';
-        const text = await answer(name.value, password.value);
+        const flaw = await attempt(name.value, password.value);
+        if (!flaw) return dialog.close('done');
+        wrong.textContent = flaw.text;
+        password.select();
+        await pause(send, flaw.seconds, () => dialog.isConnected);
         send.disabled = false;
-        if (text === undefined) dialog.close('done');
-        else {
-            wrong.textContent = text;
-            password.select();
-        }
+    });
+    // Without a log-in there is nothing behind the form. Escape would close it, the second time at the latest.
+    dialog.addEventListener('keydown', (event) => {
+        if (event.key === 'Escape') event.preventDefault();
     });
     dialog.addEventListener('cancel', (event) => event.preventDefault());
+    const look = () => void lookElsewhere(dialog);
+    addEventListener('focus', look);
     dialog.addEventListener('close', () => {
-        dialog.remove();
+        removeEventListener('focus', look);
         open = undefined;
         if (dialog.returnValue === 'done') {
             dispatchEvent(new Event('tributary:account'));
             succeed();
-        } else fail(new Error('nobody is logged in'));
+        } else {
+            fail(new Error('nobody is logged in'));
+        }
     });
-    dialog.showModal();
     return { dialog, done };
+}
+
+/**
+ * Counts the seconds on a button that cannot be pressed meanwhile.
+ * @param {HTMLButtonElement} button
+ * @param {number} seconds
+ * @param {() => boolean} isShown
+ */
+async function pause(button, seconds, isShown) {
+    const text = button.textContent;
+    for (let rest = seconds; rest > 0 && isShown(); rest -= 1) {
+        button.textContent = `${text} (in ${rest} s)`;
+        await new Promise((resolve) => setTimeout(resolve, 1000));
+    }
+    button.textContent = text;
+}
+
+/**
+ * Somebody may have logged in in another tab meanwhile.
+ * @param {HTMLDialogElement} dialog
+ */
+async function lookElsewhere(dialog) {
+    try {
+        const response = await fetch('/api/v1/account', { credentials: 'same-origin' });
+        if (response.ok && dialog.open) dialog.close('done');
+    } catch {
+        // The form says so when it is sent.
+    }
 }
 
 /**
  * @param {string} name
  * @param {string} password
- * @returns {Promise<string | undefined>} Why it did not succeed; undefined: it did.
+ * @returns {Promise<{ text: string, seconds: number } | undefined>} Why it did not succeed, and how long to wait; undefined: it did.
  */
-async function answer(name, password) {
+async function attempt(name, password) {
     try {
         const response = await fetch('/api/v1/login', {
             method: 'POST',
@@ -78,8 +128,14 @@ async function answer(name, password) {
             body: JSON.stringify({ name, password }),
         });
         if (response.ok) return undefined;
-        return (await response.text()).trim() || `The viewer answered ${response.status}.`;
+        if (response.status === 401) return { text: 'This name and this password do not belong together.', seconds: 0 };
+        if (response.status === 429) {
+            const seconds = Math.max(1, Math.min(3600, Number(response.headers.get('retry-after')) || 30));
+            return { text: 'Too many attempts. Wait until the button can be pressed again.', seconds };
+        }
+        const text = (await response.text()).trim().split('\n')[0].slice(0, 300);
+        return { text: text || `The viewer answered ${response.status}.`, seconds: 0 };
     } catch {
-        return 'The viewer does not answer. Is the network there?';
+        return { text: 'The viewer does not answer. Is the network there?', seconds: 0 };
     }
 }

@@ -1,8 +1,9 @@
 // @ts-check
 // The page's entrance: which address is shown by which module.
 
-import { close as closeLogIn } from './login.js';
+import { account, ApiError, isSameAccount } from './api.js';
 import { element } from './element.js';
+import { close as closeLogIn } from './login.js';
 import { markPlace, say, setTitle, showHeader } from './shell.js';
 
 /**
@@ -49,11 +50,14 @@ let shown;
 /** Counts what was opened, so that what comes too late is thrown away. */
 let turn = 0;
 
-/** Opens what the address says. */
-async function show() {
+/**
+ * Opens what the address says.
+ * @param {boolean} [isAnew] Also where the same page could go there by itself.
+ */
+async function show(isAnew = false) {
     const mine = ++turn;
     const place = places.find((place) => place.path.test(location.pathname));
-    if (page && place && place === shown && page.move?.(location)) return;
+    if (!isAnew && page && place && place === shown && page.move?.(location)) return;
     closeLogIn();
     page?.close();
     page = undefined;
@@ -75,7 +79,8 @@ async function show() {
         page = opened;
     } catch (error) {
         if (mine !== turn) return;
-        console.error(error);
+        // What the viewer answers is said on the page; anything else is a fault of the page.
+        if (!(error instanceof ApiError)) console.error(error);
         const text = error instanceof Error ? error.message : String(error);
         root.replaceChildren(element('p', { className: 'empty' }, `The page cannot be shown: ${text}`));
         say(`The page cannot be shown: ${text}`);
@@ -90,6 +95,21 @@ export function navigate(address) {
     history.pushState(null, '', address);
     void show();
     scrollTo(0, 0);
+}
+
+/** @type {import('./api.js').Account | undefined} */
+let reader;
+
+/** Who logs in again goes on where they were. Somebody else may see and do other things: the page is opened anew. */
+async function lookWhoReads() {
+    try {
+        const now = await account();
+        const isOther = reader !== undefined && !isSameAccount(reader, now);
+        reader = now;
+        if (isOther) await show(true);
+    } catch {
+        // The header has said so.
+    }
 }
 
 /** @param {MouseEvent} event */
@@ -111,5 +131,7 @@ Object.assign(window, {
         state: () => page?.state() ?? { mode: 'none', at: null, rate: 0, sources: {} },
     },
 });
+addEventListener('tributary:account', () => void lookWhoReads());
 void showHeader();
+void lookWhoReads();
 void show();

@@ -1,7 +1,9 @@
 // @ts-check
 // Which sources are shown: a dialog.
 
-import { button, element } from './element.js';
+import { missingText } from './causes.js';
+import { openDialog } from './dialog.js';
+import { button, element, setText } from './element.js';
 import { counted } from './format.js';
 
 /** Tiles at most. */
@@ -21,19 +23,14 @@ export function chooseSources(lanes, shown, choose) {
         choose(chosen());
     }, { className: 'main' });
     const chosen = () => boxes.filter((box) => box.checked).map((box) => box.value);
-    /** @type {HTMLDialogElement} */
-    const dialog = element('dialog', { className: 'choice', 'aria-label': 'Sources', onclose: () => dialog.remove() },
-        element('h2', {}, 'Sources'),
-        element('ul', {}, ...lanes.map((lane, index) => element('li', {}, element('label', {}, boxes[index], lane.source),
-            lane.missing.length > 0 && element('span', { className: 'muted' },
-                ` ${counted(lane.missing.reduce((sum, gap) => sum + gap.samples, 0), 'sample')} missing`)))),
-        words, element('div', { className: 'buttons' }, button('Cancel', () => dialog.close()), take));
     function update() {
         const count = chosen().length;
-        words.textContent = count > mostSources ? `At most ${mostSources} at once.` : `${counted(count, 'source')} of ${lanes.length}`;
+        setText(words, count > mostSources ? `At most ${mostSources} at once.` : `${counted(count, 'source')} of ${lanes.length}`);
         take.disabled = count === 0 || count > mostSources;
     }
     update();
-    document.body.append(dialog);
-    dialog.showModal();
+    const dialog = openDialog('choice', 'Sources that are shown',
+        element('ul', {}, ...lanes.map((lane, index) => element('li', {}, element('label', {}, boxes[index], lane.source),
+            lane.missing.length > 0 && element('span', { className: 'muted' }, ` ${missingText(lane.missing)}`)))),
+        words, element('div', { className: 'buttons' }, button('Cancel', () => dialog.close()), take));
 }

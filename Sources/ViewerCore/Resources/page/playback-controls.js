@@ -3,8 +3,8 @@
 
 import { button, element, setText } from './element.js';
 import { clock, day, sessionTime, utc } from './format.js';
+import { icon } from './icons.js';
 import { parseTime } from './playback-address.js';
-import { icon } from './playback-icons.js';
 
 /** Speeds that can be chosen; those below 0 go backwards. */
 export const speeds = [-16, -8, -4, -2, -1, 0.25, 0.5, 1, 2, 4, 8, 16];
@@ -38,7 +38,7 @@ export class PlaybackControls {
      */
     constructor(actions, zero) {
         this.zero = zero;
-        const sign = (/** @type {import('./playback-icons.js').Icon} */ name, /** @type {string} */ text, /** @type {() => void} */ act) => {
+        const sign = (/** @type {import('./icons.js').Icon} */ name, /** @type {string} */ text, /** @type {() => void} */ act) => {
             const made = button('', act, { 'aria-label': text.replace(/ \(.*/, ''), title: text, className: 'sign' });
             made.append(icon(name));
             return made;

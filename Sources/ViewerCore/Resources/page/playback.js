@@ -2,15 +2,16 @@
 // `/sessions/NAME?at=83.5&sources=a,b`: a session's sources in step, with its timeline.
 
 import { address, ApiError, get } from './api.js';
+import { missingText } from './causes.js';
 import { button, element, setText } from './element.js';
 import { listen } from './events.js';
 import { ExportPanel } from './export.js';
 import { bytes, counted, duration } from './format.js';
+import { showKeys, useKeys } from './keys.js';
 import { parseTime, PlaybackAddress, sessionOf } from './playback-address.js';
 import { chooseSources, mostSources } from './playback-choice.js';
 import { PlaybackControls, speeds, speedText } from './playback-controls.js';
 import { beginning, isGrowing, readCoverage } from './playback-coverage.js';
-import { PlaybackKeys } from './playback-keys.js';
 import { PlaybackPlayer } from './playback-player.js';
 import { say, setTitle } from './shell.js';
 import { Timeline } from './timeline.js';
@@ -45,15 +46,10 @@ const jump = 5;
 export async function open(root, location) {
     const session = sessionOf(location);
     setTitle(session);
-    const sheet = element('link', { rel: 'stylesheet', href: '/page/playback.css' });
-    const styled = new Promise((resolve) => {
-        sheet.onload = resolve;
-        sheet.onerror = resolve;
-    });
-    root.append(sheet, element('p', { className: 'empty' }, 'Reading the session…'));
-    /** @type {[Overview, import('./playback-coverage.js').Lane[], unknown]} */
-    const [overview, lanes] = await Promise.all([get(address`/api/v1/sessions/${session}`), readCoverage(session), styled]);
-    root.replaceChildren(sheet);
+    root.append(element('p', { className: 'empty' }, 'Reading the session…'));
+    /** @type {[Overview, import('./playback-coverage.js').Lane[]]} */
+    const [overview, lanes] = await Promise.all([get(address`/api/v1/sessions/${session}`), readCoverage(session)]);
+    root.replaceChildren();
     return new PlaybackPage(root, location, overview, lanes);
 }
 
@@ -72,7 +68,8 @@ class PlaybackPage {
         this.player = new PlaybackPlayer(session, zero, lanes);
         this.timeline = new Timeline(session, zero, (time) => this.player.seek(time));
         this.controls = new PlaybackControls(this.#actions(), zero);
-        this.keys = new PlaybackKeys(this.#keyList());
+        this.keys = this.#keyList();
+        this.dropKeys = useKeys(this.keys);
         this.tiles = element('div', { className: 'tiles' });
         this.title = element('h1', {});
         this.facts = element('p', { className: 'facts muted' });
@@ -89,6 +86,8 @@ class PlaybackPage {
             element('div', { className: 'below' }, this.exports.element), this.player.sound.audio);
         this.describedAt = NaN;
         this.heldAddress = '';
+        /** What is recorded is being asked for. */
+        this.isReading = false;
         /** Segments whose pictures are known. */
         this.read = 0;
         this.#takeAddress(location, true);
@@ -114,7 +113,7 @@ class PlaybackPage {
         for (const stop of this.stopListening) stop();
         this.player.close();
         this.timeline.close();
-        this.keys.close();
+        this.dropKeys();
         this.exports.close();
         this.address.close();
     }
@@ -203,12 +202,11 @@ class PlaybackPage {
         setTitle(overview.name || overview.session);
         const { start, end } = this.player.extent;
         const size = overview.sources.reduce((sum, source) => sum + source.sizeBytes, 0);
-        const lost = this.player.lanes.reduce((sum, lane) => sum
-            + [...lane.missing, ...lane.unplaced].reduce((sum, gap) => sum + gap.samples, 0), 0);
+        const missing = missingText(this.player.lanes.flatMap((lane) => [...lane.missing, ...lane.unplaced]));
         this.player.isRecording = overview.isCollectorRunning && overview.state !== 'finished';
         this.live.hidden = !this.player.isRecording;
         setText(this.facts, [duration(end - start), counted(overview.sources.length, 'source'), bytes(size),
-            lost > 0 ? `${counted(lost, 'sample')} missing` : 'nothing missing',
+            missing,
             ...(this.player.isRecording ? ['recording now'] : []), ...overview.tags].join(' · '));
     }
 
@@ -241,7 +239,8 @@ class PlaybackPage {
      */
     async #grow(isSure = false) {
         const { player } = this;
-        if (!isSure && !player.isRecording && !isGrowing(player.lanes)) return;
+        if (this.isReading || (!isSure && !player.isRecording && !isGrowing(player.lanes))) return;
+        this.isReading = true;
         try {
             const [overview, lanes] = await Promise.all([
                 get(address`/api/v1/sessions/${this.overview.session}`), readCoverage(this.overview.session)]);
@@ -253,6 +252,7 @@ class PlaybackPage {
         } catch (error) {
             if (error instanceof ApiError) say(error.text);
         }
+        this.isReading = false;
     }
 
     #marksChanged() {
@@ -299,7 +299,7 @@ class PlaybackPage {
             },
             zoom: (factor) => this.timeline.zoom(factor),
             showAll: () => this.timeline.showAll(),
-            keys: () => this.keys.show(),
+            keys: () => showKeys(this.keys),
             choose: () => chooseSources(this.player.lanes, this.player.tiles.map((tile) => tile.name), (names) => {
                 this.named = names;
                 this.#setSources(names);
@@ -323,33 +323,32 @@ class PlaybackPage {
         say(speedText(rate));
     }
 
-    /** @returns {import('./playback-keys.js').Key[]} */
+    /** @returns {import('./keys.js').Key[]} */
     #keyList() {
         const actions = this.#actions();
         const jumpBy = (/** @type {number} */ seconds) => this.player.seek(this.player.clock.now + seconds);
         return [
-            { keys: [' ', 'k'], shown: 'Space K', words: 'Play, pause', act: () => {
+            { keys: [' ', 'k'], shown: 'Space K', text: 'Play, pause', act: () => {
                 if (this.player.clock.rate < 0 && !this.player.clock.isPlaying) this.player.setRate(1);
                 actions.toggle();
             } },
-            { keys: ['l'], shown: 'L', words: 'Play on; again: faster', act: () => this.#shuttle(1) },
-            { keys: ['j'], shown: 'J', words: 'Play backwards; again: faster', act: () => this.#shuttle(-1) },
-            { keys: ['ArrowRight'], shown: '→', words: 'One picture on', act: () => actions.step(1) },
-            { keys: ['ArrowLeft'], shown: '←', words: 'One picture back', act: () => actions.step(-1) },
-            { keys: ['Shift+ArrowRight'], shown: 'Shift →', words: `${jump} seconds on`, act: () => jumpBy(jump) },
-            { keys: ['Shift+ArrowLeft'], shown: 'Shift ←', words: `${jump} seconds back`, act: () => jumpBy(-jump) },
-            { keys: ['Home'], shown: 'Home', words: 'To the beginning', act: () => this.player.seek(-Infinity) },
-            { keys: ['End'], shown: 'End', words: 'To the end', act: () => this.player.seek(Infinity) },
-            { keys: ['g'], shown: 'G', words: 'To the next gap', act: () => actions.gap(1) },
-            { keys: ['G'], shown: 'Shift G', words: 'To the previous gap', act: () => actions.gap(-1) },
-            { keys: ['i'], shown: 'I', words: 'In point here', act: actions.markIn },
-            { keys: ['o'], shown: 'O', words: 'Out point here', act: actions.markOut },
-            { keys: ['p'], shown: 'P', words: 'Loop between in and out', act: actions.loop },
-            { keys: ['+', '='], shown: '+', words: 'Less of the timeline', act: () => actions.zoom(0.5) },
-            { keys: ['-', '−'], shown: '−', words: 'More of the timeline', act: () => actions.zoom(2) },
-            { keys: ['0'], shown: '0', words: 'The whole timeline', act: actions.showAll },
-            { keys: ['f'], shown: 'F', words: 'All pictures on the full screen', act: () => void enlarge(this.tiles) },
-            { keys: ['?'], shown: '?', words: 'These keys', act: actions.keys },
+            { keys: ['l'], shown: 'L', text: 'Play on; again: faster', act: () => this.#shuttle(1) },
+            { keys: ['j'], shown: 'J', text: 'Play backwards; again: faster', act: () => this.#shuttle(-1) },
+            { keys: ['ArrowRight'], shown: '→', text: 'One picture on', act: () => actions.step(1) },
+            { keys: ['ArrowLeft'], shown: '←', text: 'One picture back', act: () => actions.step(-1) },
+            { keys: ['Shift+ArrowRight'], shown: 'Shift →', text: `${jump} seconds on`, act: () => jumpBy(jump) },
+            { keys: ['Shift+ArrowLeft'], shown: 'Shift ←', text: `${jump} seconds back`, act: () => jumpBy(-jump) },
+            { keys: ['Home'], shown: 'Home', text: 'To the beginning', act: () => this.player.seek(-Infinity) },
+            { keys: ['End'], shown: 'End', text: 'To the end', act: () => this.player.seek(Infinity) },
+            { keys: ['g'], shown: 'G', text: 'To the next gap', act: () => actions.gap(1) },
+            { keys: ['G'], shown: 'Shift G', text: 'To the previous gap', act: () => actions.gap(-1) },
+            { keys: ['i'], shown: 'I', text: 'In point here', act: () => actions.markIn() },
+            { keys: ['o'], shown: 'O', text: 'Out point here', act: () => actions.markOut() },
+            { keys: ['p'], shown: 'P', text: 'Loop between in and out', act: () => actions.loop() },
+            { keys: ['+', '='], shown: '+', text: 'Less of the timeline', act: () => actions.zoom(0.5) },
+            { keys: ['-', '−'], shown: '−', text: 'More of the timeline', act: () => actions.zoom(2) },
+            { keys: ['0'], shown: '0', text: 'The whole timeline', act: () => actions.showAll() },
+            { keys: ['f'], shown: 'F', text: 'All pictures on the full screen', act: () => void enlarge(this.tiles) },
         ];
     }
 }

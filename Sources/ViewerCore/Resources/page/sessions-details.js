@@ -12,23 +12,17 @@ const atOnce = 3;
  * @property {number} start Session time.
  * @property {number} end
  * @property {{ name: string, hasPictures: boolean, start: number, end: number }[]} sources
- * @property {{ samples: number, gaps: number }} missing
+ * @property {{ samples: number, count: number }[]} missing
  */
 
 /**
  * @param {string} session
  * @returns {Promise<Details>}
  */
-async function read(session) {
+export async function readDetails(session) {
     const path = address`/api/v1/sessions/${session}`;
     const [overview, lanes] = await Promise.all([get(path), get(`${path}/coverage?pixels=400`)]);
-    const missing = { samples: 0, gaps: 0 };
-    for (const lane of lanes) {
-        for (const gap of [...lane.missing, ...lane.unplaced]) {
-            missing.samples += gap.samples;
-            missing.gaps += gap.count;
-        }
-    }
+    const missing = lanes.flatMap((/** @type {import('./playback-coverage.js').Lane} */ lane) => [...lane.missing, ...lane.unplaced]);
     const sources = overview.sources.map((/** @type {any} */ source) => ({
         name: source.name,
         hasPictures: source.formats.length === 0 || source.formats.some((/** @type {string} */ text) => text.startsWith('video')),
@@ -84,7 +78,7 @@ export class DetailReader {
         this.running += 1;
         for (let next = this.waiting.shift(); next && !this.isClosed; next = this.waiting.shift()) {
             try {
-                const details = await read(next.session);
+                const details = await readDetails(next.session);
                 if (!this.isClosed) next.take(details);
             } catch (error) {
                 if (!this.isClosed) next.fail(error);

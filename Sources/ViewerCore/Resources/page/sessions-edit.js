@@ -1,9 +1,11 @@
 // @ts-check
-// What operators do to a session: rename, tag, note, protect, remove.
+// What operators do to a session: rename, tag, note, protect, end, remove.
 
-import { address, ApiError, patch, remove } from './api.js';
+import { address, ApiError, patch, post, remove } from './api.js';
+import { openDialog } from './dialog.js';
 import { button, element, setText } from './element.js';
-import { bytes } from './format.js';
+import { bytes, counted, duration } from './format.js';
+import { readDetails } from './sessions-details.js';
 import { say } from './shell.js';
 
 /** @typedef {import('./sessions-list.js').Listing} Listing */
@@ -14,36 +16,42 @@ const longestTag = 64;
 /** @param {Listing} listing */
 const titleOf = (listing) => listing.name || listing.session;
 
+/** @param {unknown} error */
+const wordsOf = (error) => (error instanceof ApiError ? error.text : String(error));
+
 /**
  * A dialog with a form; an error is said in it.
  * @param {string} title
  * @param {(Node | string)[]} content
- * @param {{ text: string, className: string, act: () => Promise<void> }} action
+ * @param {{ text: string, doing: string, className: string, act: () => Promise<void> }} action
  */
 function ask(title, content, action) {
     const wrong = element('p', { className: 'wrong', role: 'alert' });
     const take = element('button', { type: 'submit', className: action.className }, action.text);
-    /** @type {HTMLDialogElement} */
-    const dialog = element('dialog', { className: 'edit', 'aria-label': title, onclose: () => dialog.remove() },
+    const isDanger = action.className === 'danger';
+    const dialog = openDialog('edit', title,
         element('form', { onsubmit: async (/** @type {Event} */ event) => {
             event.preventDefault();
+            if (take.disabled) return;
             take.disabled = true;
+            setText(wrong, '');
+            setText(take, action.doing);
             try {
                 await action.act();
                 dialog.close();
             } catch (error) {
-                setText(wrong, error instanceof ApiError ? error.text : String(error));
+                setText(wrong, wordsOf(error));
             }
+            setText(take, action.text);
             take.disabled = false;
-        } }, element('h2', {}, title), ...content, wrong,
-        element('div', { className: 'buttons' }, button('Cancel', () => dialog.close()), take)));
-    document.body.append(dialog);
-    dialog.showModal();
+        } }, ...content, wrong,
+        // What cannot be taken back does not have the focus at first.
+        element('div', { className: 'buttons' }, button('Cancel', () => dialog.close(), { autofocus: isDanger }), take)));
 }
 
 /** @param {string} text */
 function tagsOf(text) {
-    return [...new Set(text.split(',').map((tag) => tag.trim().slice(0, longestTag)).filter(Boolean))];
+    return [...new Set(text.split(',').map((tag) => tag.trim()).filter(Boolean))];
 }
 
 /**
@@ -51,17 +59,24 @@ function tagsOf(text) {
  * @param {() => void} done
  */
 export function editSession(listing, done) {
-    const name = element('input', { value: listing.name ?? '', maxLength: 200, autocomplete: 'off' });
+    const name = element('input', { value: listing.name ?? '', maxLength: 200, autocomplete: 'off', autofocus: true });
     const tags = element('input', { value: listing.tags.join(', '), autocomplete: 'off', placeholder: 'separated by commas' });
     const note = element('textarea', { value: listing.note ?? '', rows: 4 });
     ask('Name, tags and note', [
         element('label', {}, 'Name', name), element('label', {}, 'Tags', tags), element('label', {}, 'Note', note),
-    ], { text: 'Save', className: 'main', act: async () => {
+    ], { text: 'Save', doing: 'Saving…', className: 'main', act: async () => {
         const wanted = tagsOf(tags.value);
-        await patch(address`/api/v1/sessions/${listing.session}`, {
-            name: name.value.trim(), note: note.value.trim(),
-            addTags: wanted.filter((tag) => !listing.tags.includes(tag)), removeTags: listing.tags.filter((tag) => !wanted.includes(tag)),
-        });
+        const long = wanted.find((tag) => tag.length > longestTag);
+        if (long) throw new ApiError(0, `A tag has at most ${longestTag} characters: shorten “${long.slice(0, 20)}…”.`);
+        /** @type {Record<string, unknown>} */
+        const change = {};
+        if (name.value.trim() !== (listing.name ?? '')) change.name = name.value.trim();
+        if (note.value.trim() !== (listing.note ?? '')) change.note = note.value.trim();
+        const [added, removed] = [wanted.filter((tag) => !listing.tags.includes(tag)), listing.tags.filter((tag) => !wanted.includes(tag))];
+        if (added.length > 0) change.addTags = added;
+        if (removed.length > 0) change.removeTags = removed;
+        if (Object.keys(change).length === 0) return say('Nothing was changed.');
+        await patch(address`/api/v1/sessions/${listing.session}`, change);
         say('Saved.');
         done();
     } });
@@ -78,7 +93,7 @@ export async function protectSession(listing, done) {
         say(isProtected ? `${titleOf(listing)} is protected: nothing removes it.` : `${titleOf(listing)} is not protected any more.`);
         done();
     } catch (error) {
-        say(error instanceof ApiError ? error.text : String(error));
+        say(wordsOf(error));
     }
 }
 
@@ -86,11 +101,35 @@ export async function protectSession(listing, done) {
  * @param {Listing} listing
  * @param {() => void} done
  */
-export function removeSession(listing, done) {
+export function endSession(listing, done) {
+    ask(`End the recording ${titleOf(listing)}?`, [
+        element('p', {}, 'The session ends now and is kept. A source that goes on sending begins another session.'),
+    ], { text: 'End it', doing: 'Ending…', className: 'danger', act: async () => {
+        await post(address`/api/v1/sessions/${listing.session}/stop`);
+        say(`${titleOf(listing)} has ended.`);
+        done();
+    } });
+}
+
+/**
+ * @param {Listing} listing
+ * @param {import('./sessions-details.js').Details | undefined} details Undefined: not read yet.
+ * @param {() => void} done
+ */
+export function removeSession(listing, details, done) {
+    const { isProtected, sources } = listing;
+    if (isProtected) return say(`${titleOf(listing)} is protected. Unprotect it first, then it can be removed.`);
+    const length = element('dd', {}, 'is being read…');
+    const tell = (/** @type {{ start: number, end: number }} */ { start, end }) => setText(length, duration(end - start));
+    if (details) tell(details);
+    else readDetails(listing.session).then(tell, () => setText(length, 'not known'));
     ask(`Remove ${titleOf(listing)}?`, [
-        element('p', {}, `${bytes(listing.sizeBytes)} of ${listing.sources.join(', ') || 'no source'} will be deleted from the archive. `
-            + 'Nobody can bring it back.'),
-    ], { text: 'Remove for ever', className: 'danger', act: async () => {
+        element('dl', { className: 'goes' },
+            element('dt', {}, 'Session'), element('dd', {}, listing.session), element('dt', {}, 'Length'), length,
+            element('dt', {}, 'Size'), element('dd', {}, bytes(listing.sizeBytes)),
+            element('dt', {}, counted(sources.length, 'Source')), element('dd', {}, sources.join(', ') || 'none')),
+        element('p', {}, 'All of this is deleted from the archive. Nobody can bring it back.'),
+    ], { text: 'Remove for ever', doing: 'Removing…', className: 'danger', act: async () => {
         await remove(address`/api/v1/sessions/${listing.session}`);
         say(`${titleOf(listing)} is removed.`);
         done();

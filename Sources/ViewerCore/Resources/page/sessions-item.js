@@ -2,6 +2,7 @@
 // One session in the list: small pictures, its name, and what there is to know of it.
 
 import { address } from './api.js';
+import { missingText } from './causes.js';
 import { button, element, setText } from './element.js';
 import { bytes, clock, counted, duration, timeElement, utc } from './format.js';
 import { zeroOf } from './sessions-list.js';
@@ -14,7 +15,8 @@ const pictureWidth = 240;
  * @typedef {object} Acts
  * @property {(listing: import('./sessions-list.js').Listing) => void} edit
  * @property {(listing: import('./sessions-list.js').Listing) => void} protect
- * @property {(listing: import('./sessions-list.js').Listing) => void} remove
+ * @property {(listing: import('./sessions-list.js').Listing) => void} end
+ * @property {(listing: import('./sessions-list.js').Listing, details: import('./sessions-details.js').Details | undefined) => void} remove
  */
 
 /**
@@ -33,6 +35,8 @@ export function sessionItem(listing, wanted, reader, acts) {
     const link = element('a', { href, title: zero ? utc(zero) : '' }, title);
     const length = element('span', {}, '…');
     const missing = element('span', {}, '…');
+    const act = (/** @type {string} */ name, /** @type {string} */ text, /** @type {() => void} */ act, className = '') =>
+        button(text, act, { className, dataset: { act: name }, 'aria-label': `${text} ${title}` });
     const shown = listing.sources.slice(0, pictures);
     const strip = element('a', { className: 'strip', href, tabIndex: -1, 'aria-hidden': 'true' },
         ...shown.map((name) => element('span', { className: 'frame', dataset: { name } })));
@@ -51,18 +55,17 @@ export function sessionItem(listing, wanted, reader, acts) {
             listing.note ? element('p', { className: 'note' }, listing.note) : null,
             element('p', { className: 'sources muted' }, listing.sources.join(', '))),
         acts && element('div', { className: 'acts' },
-            button('Edit', () => acts.edit(listing), { 'aria-label': `Edit ${title}` }),
-            button(listing.isProtected ? 'Unprotect' : 'Protect', () => acts.protect(listing),
-                { 'aria-label': `${listing.isProtected ? 'Unprotect' : 'Protect'} ${title}` }),
-            button('Remove', () => acts.remove(listing), {
-                className: 'danger', 'aria-label': `Remove ${title}`, disabled: isRecording || listing.isProtected,
-                title: isRecording ? 'It is being recorded.' : listing.isProtected ? 'It is protected.' : '',
-            })));
+            act('edit', 'Edit', () => acts.edit(listing)),
+            act('protect', listing.isProtected ? 'Unprotect' : 'Protect', () => acts.protect(listing)),
+            isRecording ? act('end', 'End', () => acts.end(listing), 'danger')
+                : act('remove', 'Remove', () => acts.remove(listing, known), 'danger')));
+    /** @type {import('./sessions-details.js').Details | undefined} */
+    let known;
     reader.watch(item, listing.session, (details) => {
+        known = details;
         setText(length, duration(details.end - details.start));
-        setText(missing, details.missing.samples > 0 ? `${counted(details.missing.samples, 'sample')} missing`
-            : details.missing.gaps > 0 ? counted(details.missing.gaps, 'gap') : 'nothing missing');
-        missing.classList.toggle('lost', details.missing.gaps > 0);
+        setText(missing, missingText(details.missing));
+        missing.classList.toggle('lost', details.missing.length > 0);
         for (const source of details.sources) {
             const frame = [...strip.children].find((frame) => frame instanceof HTMLElement && frame.dataset.name === source.name);
             if (frame && source.hasPictures && source.start < source.end) {

@@ -6,7 +6,7 @@ import { button, element, setText } from './element.js';
 import { listen } from './events.js';
 import { counted, day } from './format.js';
 import { DetailReader } from './sessions-details.js';
-import { editSession, protectSession, removeSession } from './sessions-edit.js';
+import { editSession, endSession, protectSession, removeSession } from './sessions-edit.js';
 import { sessionItem } from './sessions-item.js';
 import { queryOf, searchOf, SessionList, zeroOf } from './sessions-list.js';
 import { searchForm } from './sessions-search.js';
@@ -21,14 +21,8 @@ const settle = 1000;
  */
 export async function open(root, location) {
     setTitle('Sessions');
-    const sheet = element('link', { rel: 'stylesheet', href: '/page/sessions.css' });
-    const styled = new Promise((resolve) => {
-        sheet.onload = resolve;
-        sheet.onerror = resolve;
-    });
-    root.append(sheet);
-    const [known] = await Promise.all([account(), styled]);
-    return new SessionsPage(root, location, known.role === 'operator');
+    const { role } = await account();
+    return new SessionsPage(root, location, role === 'operator');
 }
 
 class SessionsPage {
@@ -40,7 +34,7 @@ class SessionsPage {
     constructor(root, location, mayOperate) {
         this.mayOperate = mayOperate;
         this.days = element('div', { className: 'days' });
-        this.words = element('p', { className: 'found muted', role: 'status' }, 'Reading the list of sessions…');
+        this.words = element('p', { className: 'found muted', role: 'status', tabIndex: -1 }, 'Reading the list of sessions…');
         this.more = button('Older sessions', () => void this.#next(), { className: 'more', hidden: true });
         this.form = element('div');
         root.append(element('h1', {}, 'Sessions'), this.form, this.words, this.days, this.more);
@@ -107,9 +101,11 @@ class SessionsPage {
             const found = await list.next();
             while (found.length < least && !list.isComplete) found.push(...await list.next());
             if (list !== this.list) return;
+            const focus = this.isFresh ? this.#focused() : undefined;
             if (this.isFresh) this.days.replaceChildren();
             this.isFresh = false;
             for (const listing of found) this.#add(listing);
+            if (focus) this.#focus(focus);
             this.count += found.length;
             setText(this.words, this.#found());
             this.more.hidden = list.isComplete;
@@ -120,6 +116,26 @@ class SessionsPage {
             this.more.hidden = false;
         }
         this.more.disabled = false;
+    }
+
+    /** Which control of which session has the focus. */
+    #focused() {
+        const item = document.activeElement?.closest('.session');
+        if (!(item instanceof HTMLElement) || !this.days.contains(item)) return undefined;
+        const { act } = /** @type {HTMLElement} */ (document.activeElement).dataset;
+        return { session: item.dataset.session, act, index: [...this.days.querySelectorAll('.session')].indexOf(item) };
+    }
+
+    /**
+     * Gives the focus to the same control of the list that was read again; where the session is gone, to what is in its place now.
+     * @param {{ session: string | undefined, act: string | undefined, index: number }} focus
+     */
+    #focus({ session, act, index }) {
+        const items = [...this.days.querySelectorAll('.session')];
+        const same = items.find((item) => item instanceof HTMLElement && item.dataset.session === session);
+        const place = (act && same?.querySelector(`[data-act="${act}"]`)) || (same ?? items[Math.min(index, items.length - 1)])?.querySelector('h3 a');
+        if (place instanceof HTMLElement) place.focus({ preventScroll: true });
+        else this.words.focus({ preventScroll: true });
     }
 
     #found() {
@@ -142,7 +158,8 @@ class SessionsPage {
         const acts = this.mayOperate ? {
             edit: (/** @type {any} */ wanted) => editSession(wanted, again),
             protect: (/** @type {any} */ wanted) => void protectSession(wanted, again),
-            remove: (/** @type {any} */ wanted) => removeSession(wanted, again),
+            end: (/** @type {any} */ wanted) => endSession(wanted, again),
+            remove: (/** @type {any} */ wanted, /** @type {any} */ details) => removeSession(wanted, details, again),
         } : null;
         if (this.reader) section.append(sessionItem(listing, this.search.from, this.reader, acts));
     }

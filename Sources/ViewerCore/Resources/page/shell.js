@@ -1,7 +1,7 @@
 // @ts-check
 // What is around every page: the header, and the line that says what has happened.
 
-import { account, ApiError, forgetAccount, post } from './api.js';
+import { account, ApiError, post } from './api.js';
 import { button, element, setText } from './element.js';
 import { applyTheme, setTheme, theme } from './theme.js';
 
@@ -43,18 +43,15 @@ export async function showHeader() {
         element('nav', { 'aria-label': 'Pages' }, list),
         element('div', { className: 'account' }, who, choice, leave));
     applyTheme();
-    addEventListener('tributary:account', () => {
-        forgetAccount();
-        void showAccount();
-    });
+    addEventListener('tributary:account', () => void showAccount());
     await showAccount();
 }
 
 async function showAccount() {
     try {
         const known = await account();
-        setText(who, known.needsLogIn ? `${known.name}${known.role === 'operator' ? ', operator' : ''}` : '');
         leave.hidden = !known.needsLogIn;
+        setText(who, known.needsLogIn ? `${known.name}${known.role === 'operator' ? ', operator' : ''}` : '');
     } catch (error) {
         if (error instanceof ApiError) say(error.text);
     }

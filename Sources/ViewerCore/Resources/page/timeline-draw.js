@@ -2,7 +2,7 @@
 // Paints a timeline: axes, a lane for each source, the error bounds, what is marked and where the clock is.
 
 import { causeColour } from './causes.js';
-import { clock, clockMinutes, sessionTime } from './format.js';
+import { clock, clockMinutes, dayMinutes, sessionTime } from './format.js';
 import { colour } from './theme.js';
 
 /** Heights, CSS pixels. */
@@ -13,6 +13,9 @@ const lowLane = { lane: 13, between: 2 };
 
 /** Pictures are drawn one by one where each has so many pixels. */
 const pictureWidth = 8;
+/** A longer part says the days, seconds: three quarters of one. */
+const longestWithoutDay = 64_800;
+
 /** The end that grows, CSS pixels. */
 const growingWidth = 14;
 
@@ -81,14 +84,16 @@ function drawAxes(context, view, height) {
     context.font = font(12);
     context.textBaseline = 'middle';
     context.textAlign = 'left';
-    const { step, times } = scale.marks(96);
+    const hasDays = scale.span > longestWithoutDay;
+    const { step, times } = scale.marks(hasDays ? 120 : 96);
     const digits = step >= 1 ? 0 : step >= 0.1 ? 1 : 2;
     for (const time of times) {
         const x = Math.round(scale.x(time)) + 0.5;
         line(context, x, 0, x, height, colour('--line'));
         const date = new Date(view.zero + time * 1000);
         const fraction = digits ? (date.getMilliseconds() / 1000).toFixed(digits).slice(1) : '';
-        const texts = [sessionTime(time, digits), step >= 60 ? clockMinutes(date) : clock(date) + fraction];
+        const wall = hasDays ? dayMinutes(date) : step >= 60 ? clockMinutes(date) : clock(date) + fraction;
+        const texts = [sessionTime(time, digits), wall];
         const room = scale.left + scale.width - x - 4;
         if (texts.some((text) => context.measureText(text).width > room)) continue;
         context.fillStyle = colour('--text');

@@ -11,6 +11,8 @@ const rest = 120;
 const pictureWidth = 192;
 /** Lines of the ledger that are told at most. */
 const mostLines = 4;
+/** Ranges of records of one line. */
+const mostRanges = 5;
 /** Pictures that are kept. */
 const capacity = 200;
 
@@ -30,7 +32,7 @@ export class TimelineHover {
         this.wanted = '';
         /** @type {Map<string, string>} Object URLs of pictures, by address. */
         this.pictures = new Map();
-        /** @type {Map<string, Promise<any[]>>} */
+        /** @type {Map<string, Promise<GapLine[]>>} */
         this.gaps = new Map();
         this.picture.addEventListener('error', () => {
             this.picture.hidden = true;
@@ -43,13 +45,14 @@ export class TimelineHover {
      * @param {number} step How much time a few pixels have.
      * @param {import('./playback-coverage.js').Lane | undefined} lane
      * @param {number} width Of the timeline.
+     * @param {number | null} bound Error bound of that time, seconds; null: not read yet.
      */
-    show(x, time, step, lane, width) {
+    show(x, time, step, lane, width, bound) {
         this.element.hidden = false;
         const half = pictureWidth / 2 + 10;
         this.element.style.left = `${Math.max(half, Math.min(width - half, x))}px`;
         const name = lane ? `${lane.source} · ` : '';
-        setText(this.time, `${name}${sessionTime(time, 2)} · ${clock(new Date(this.zero + time * 1000))}`);
+        setText(this.time, `${name}${sessionTime(time, 2)} · ${clock(new Date(this.zero + time * 1000))}${bound === null ? '' : ` · ± ${shortTime(bound)}`}`);
         const gap = lane?.missing.find((gap) => gap.startSeconds - step <= time && time <= gap.endSeconds + step);
         this.words.hidden = !gap;
         if (gap) setText(this.words, gapWords(gap));
@@ -140,7 +143,8 @@ export class TimelineHover {
         try {
             const lines = (await reading).filter((line) => line.cause === gap.cause);
             if (this.element.hidden || lines.length === 0) return;
-            const told = lines.length === 1 ? [lines[0].text].filter(Boolean) : lines.slice(0, mostLines).map(lineWords);
+            const text = lines[0].text === causeText(gap.cause) ? '' : lines[0].text;
+            const told = lines.length === 1 ? [text, recordWords(lines[0])].filter(Boolean) : lines.slice(0, mostLines).map(lineWords);
             if (lines.length > mostLines) told.push(`and ${lines.length - mostLines} more`);
             setText(this.words, [gapWords(gap), ...told].join('\n'));
         } catch {
@@ -162,9 +166,32 @@ export function gapWords(gap) {
         + `${length > 0.0005 ? ` for ${length < 60 ? shortTime(length) : duration(length)}` : ''}.`;
 }
 
-/** @param {{ startSeconds?: number, durationSeconds: number, samples: number, track?: string, text: string }} line */
+/**
+ * A line of the ledger (proto/openapi.yaml, "Gap").
+ * @typedef {object} GapLine
+ * @property {string} cause
+ * @property {number} [startSeconds]
+ * @property {number} durationSeconds
+ * @property {number} samples
+ * @property {string} [track]
+ * @property {string} text
+ * @property {[number, number][]} [records]
+ */
+
+/**
+ * Which records: `records 120–134, 140`.
+ * @param {GapLine} line
+ */
+function recordWords({ records = [] }) {
+    if (records.length === 0) return '';
+    const shown = records.slice(0, mostRanges).map(([first, last]) => (first === last ? `${first}` : `${first}–${last}`));
+    const isOne = records.length === 1 && records[0][0] === records[0][1];
+    return `${isOne ? 'record' : 'records'} ${shown.join(', ')}${records.length > mostRanges ? ', …' : ''}`;
+}
+
+/** @param {GapLine} line */
 function lineWords(line) {
     const at = line.startSeconds === undefined ? '' : `${sessionTime(line.startSeconds)}, ${shortTime(line.durationSeconds)}: `;
     const track = line.track ? ` of ${line.track}` : '';
-    return `${at}${counted(line.samples ?? 0, 'sample')}${track}${line.text ? `, ${line.text}` : ''}`;
+    return [`${at}${counted(line.samples, 'sample')}${track}`, line.text, recordWords(line)].filter(Boolean).join(', ');
 }

@@ -271,6 +271,7 @@ export class Timeline {
         const { lane: height, between } = laneSizes(lanes.length);
         const index = Math.floor((this.pointerY - laneTop(0, lanes.length)) / (height + between));
         const lane = lanes[index] ?? lanes.find(({ source }) => source === this.reference) ?? lanes[0];
-        this.hover.show(x, time, scale.secondsPerPixel * 3, lane, this.slider.clientWidth);
+        const bound = lane ? (this.samples(lane.source)?.bound(time) ?? null) : null;
+        this.hover.show(x, time, scale.secondsPerPixel * 3, lane, this.slider.clientWidth, bound);
     }
 }

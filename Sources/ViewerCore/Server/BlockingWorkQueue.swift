@@ -1,10 +1,8 @@
 import Synchronization
 import Threads
 
-/// Hashes passwords on threads of its own: so many at once, and so many more wait. Each hash takes 32 MiB and a processor.
-///
-/// The threads are there while there is work.
-final class HashingQueue: Sendable {
+/// Does blocking work on threads of its own: up to a number at once, and up to another number waits. The threads exist while there is work.
+final class BlockingWorkQueue: Sendable {
     private typealias Job = @Sendable () -> Void
 
     private enum Admission {
@@ -16,16 +14,19 @@ final class HashingQueue: Sendable {
         var waiting: [Job] = []
     }
 
+    /// Of its threads: at most 15 bytes.
+    private let name: String
     private let maximumRunning: Int
     private let maximumWaiting: Int
     private let state = Mutex(State())
 
-    init(maximumRunning: Int = 2, maximumWaiting: Int = 16) {
+    init(_ name: String, maximumRunning: Int, maximumWaiting: Int) {
+        self.name = name
         self.maximumRunning = maximumRunning
         self.maximumWaiting = maximumWaiting
     }
 
-    /// What there is at this moment.
+    /// How much work there is at this moment.
     var load: (running: Int, waiting: Int) {
         state.withLock { ($0.running, $0.waiting.count) }
     }
@@ -53,7 +54,7 @@ final class HashingQueue: Sendable {
         case .isFull: return false
         case .waits: return true
         case .begins:
-            NamedThread.start("password hash") { [self] in work(through: job) }
+            NamedThread.start(name) { [self] in work(through: job) }
             return true
         }
     }

@@ -5,7 +5,7 @@ import Testing
 @testable import ViewerCore
 
 /// Blocks work until it is opened.
-final class HashingGate: Sendable {
+final class WorkGate: Sendable {
     private struct State {
         var running = 0
         var most = 0
@@ -32,7 +32,7 @@ final class HashingGate: Sendable {
     }
 }
 
-extension HashingQueue {
+extension BlockingWorkQueue {
     /// Returns when there is so much to do.
     func reaches(running: Int, waiting: Int) async throws {
         while true {
@@ -44,10 +44,10 @@ extension HashingQueue {
 }
 
 @Suite(.timeLimit(.minutes(1)))
-struct `The queue of passwords` {
+struct `A queue of blocking work` {
     @Test func `has two at once, sixteen that wait, and no more`() async throws {
-        let queue = HashingQueue()
-        let gate = HashingGate()
+        let queue = BlockingWorkQueue("test", maximumRunning: 2, maximumWaiting: 16)
+        let gate = WorkGate()
         try await withThrowingTaskGroup(of: Int?.self) { group in
             for index in 0..<18 {
                 group.addTask {
@@ -76,8 +76,8 @@ struct `The queue of passwords` {
     }
 
     @Test func `takes another when one has ended`() async throws {
-        let queue = HashingQueue(maximumRunning: 1, maximumWaiting: 0)
-        let gate = HashingGate()
+        let queue = BlockingWorkQueue("test", maximumRunning: 1, maximumWaiting: 0)
+        let gate = WorkGate()
         async let first = queue.run {
             gate.pass()
             return 1

@@ -1,0 +1,78 @@
+import NIOCore
+import NIOTLS
+
+/// Applies ``ConnectionDeadlines`` to one connection. Used on the connection's event loop.
+final class DeadlineHandler: ChannelDuplexHandler, RemovableChannelHandler {
+    typealias InboundIn = NIOAny
+    typealias OutboundIn = NIOAny
+
+    /// Where in a pipeline it stands, which decides what it counts as progress.
+    enum Position {
+        /// Behind the HTTP decoder: what it reads are whole headers and parts of bodies.
+        case behindDecoder
+        /// Directly behind TLS, whatever is spoken in it.
+        ///
+        /// Behind the decoder, a connection is seen only once its handshake is over, and of HTTP/2 only its streams. Here it is
+        /// counted from the TCP connection on: a handshake that does not end, a header block of HTTP/2 that does not end, and a
+        /// connection without streams are closed, and make room for others.
+        case behindTLS
+    }
+
+    private let deadlines: ConnectionDeadlines
+    private let position: Position
+    private var place: ConnectionPlace?
+
+    init(_ deadlines: ConnectionDeadlines, _ position: Position) {
+        self.deadlines = deadlines
+        self.position = position
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        if context.channel.isActive { begin(context) }
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        begin(context)
+        context.fireChannelActive()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        end()
+        context.fireChannelInactive()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) { end() }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch position {
+        case .behindDecoder: place?.asked()
+        // Bytes are no progress: a peer may send for ever, and never ask for anything.
+        case .behindTLS: break
+        }
+        context.fireChannelRead(data)
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        switch position {
+        case .behindDecoder: break
+        case .behindTLS:
+            if case .handshakeCompleted? = event as? TLSUserEvent { place?.answered() }
+        }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func write(
+        context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?
+    ) {
+        context.write(data, promise: place?.answers(with: promise) ?? promise)
+    }
+
+    private func begin(_ context: ChannelHandlerContext) {
+        if place == nil { place = ConnectionPlace(of: context.channel, in: deadlines) }
+    }
+
+    private func end() {
+        place?.leave()
+        place = nil
+    }
+}

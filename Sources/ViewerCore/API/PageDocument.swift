@@ -1,0 +1,74 @@
+/// The page's HTML for each of its places: it names the modules that the place needs.
+///
+/// A module names others, which name others: without the list a browser asks for them level by level, one round trip after another.
+enum PageDocument: CaseIterable {
+    case live
+    case sessions
+    case playback
+    case health
+
+    /// The module that `main.js` loads for this place.
+    var module: String {
+        switch self {
+        case .live: "live.js"
+        case .sessions: "sessions.js"
+        case .playback: "playback.js"
+        case .health: "health.js"
+        }
+    }
+
+    /// - Parameter path: one that ``PageAPI/isOpen(_:)`` answers with the page.
+    init(path: String) {
+        switch path.split(separator: "/").first {
+        case "sessions": self = path.split(separator: "/").count > 1 ? .playback : .sessions
+        case "health": self = .health
+        default: self = .live
+        }
+    }
+
+    /// By place.
+    static let files: [PageDocument: StaticFile] = Dictionary(
+        uniqueKeysWithValues: allCases.map {
+            ($0, StaticFile($0.bytes, contentType: PageFile.Kind.html.rawValue))
+        })
+
+    private var bytes: [UInt8] {
+        let text = String(decoding: PackageResources.index_html, as: UTF8.self)
+        guard let place = text.firstRange(of: Self.script)?.lowerBound else {
+            preconditionFailure("index.html has no module script")
+        }
+        let links = Self.modules(from: ["main.js", module]).map {
+            "<link rel=\"modulepreload\" href=\"/page/\($0)\">\n"
+        }
+        return Array("\(text[..<place])\(links.joined())\(text[place...])".utf8)
+    }
+
+    private static let script = "<script type=\"module\""
+
+    /// These modules and all that they import, each once.
+    static func modules(from entries: [String]) -> [String] {
+        var found = entries
+        var next = 0
+        while next < found.count {
+            for name in imports(of: PageFile.all[found[next]]?.bytes ?? [])
+            where !found.contains(name) {
+                found.append(name)
+            }
+            next += 1
+        }
+        return found
+    }
+
+    /// What a module imports at once: `import … from './NAME'`, and not `import('./NAME')`, which may never happen.
+    private static func imports(of bytes: [UInt8]) -> [String] {
+        let mark = " from './"
+        return bytes.split(separator: UInt8(ascii: "\n")).compactMap { line in
+            guard line.starts(with: "import ".utf8) || line.starts(with: "} from".utf8) else {
+                return nil
+            }
+            let text = String(decoding: line, as: UTF8.self)
+            guard let start = text.firstRange(of: mark)?.upperBound else { return nil }
+            return String(text[start...].prefix { $0 != "'" })
+        }
+    }
+}

@@ -1,0 +1,114 @@
+#!/usr/bin/python3
+"""Uses the timeline as people do: the pointer over a gap tells why, the wheel zooms, a drag moves, a click and the keys go to places.
+
+The session has to have a gap.
+
+    Tests/Browser/timeline.py --page http://127.0.0.1:8080 --session 2026-11-20T22-40-00.000Z
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+import urllib.request
+
+from checks import Checks
+from chromium import Chromium
+
+HOVER = "(() => { const hover = document.querySelector('.timeline .hover'); return hover.hidden ? '' : hover.innerText; })()"
+SAID = "document.getElementById('said').textContent"
+# Where a time is on the whole timeline, as timeline-scale.js and timeline-draw.js have it: [x, y of the lane] of the window.
+PLACE = """
+window.placeOf = (time, start, end, lane, lanes) => {
+    const box = document.querySelector('.timeline .slider').getBoundingClientRect();
+    const left = box.width < 600 ? 64 : 110, width = box.width - left - 8, more = (end - start) * 0.01;
+    return [box.left + left + (time - start + more) / (end - start + 2 * more) * width, box.top + 40 + 5 + lane * 27 + 11];
+};
+"""
+
+
+async def check(arguments):
+    checks = Checks()
+
+    def get(path):
+        with urllib.request.urlopen(f"{arguments.page}/api/v1/sessions/{arguments.session}{path}") as answer:
+            return json.load(answer)
+
+    lanes = get("/coverage")
+    start = min(lane["recorded"][0]["startSeconds"] for lane in lanes)
+    end = max(lane["recorded"][-1]["endSeconds"] for lane in lanes)
+    number, gap = max(((number, gap) for number, lane in enumerate(lanes) for gap in lane["missing"]),
+        key=lambda one: one[1]["endSeconds"] - one[1]["startSeconds"])
+    middle = (gap["startSeconds"] + gap["endSeconds"]) / 2
+    source = lanes[number]["source"]
+    lines = [line for line in get(f"/sources/{source}/gaps") if line["cause"] == gap["cause"]]
+    async with Chromium() as page:
+        await page.open(f"{arguments.page}/sessions/{arguments.session}?at={start + 0.5:.3f}")
+        await page.until("window.tributary && Object.values(tributary.state().sources).some((one) => one.at !== null)", 20)
+        await page.run(PLACE)
+        facts = await page.run("document.querySelector('.facts').textContent")
+        checks("the heading does not say that nothing is missing", "nothing missing" not in facts, facts)
+
+        async def point(time, lane):
+            await page.run("document.querySelector('.timeline').scrollIntoView({ block: 'center' })")
+            x, y = await page.run(f"placeOf({time}, {start}, {end}, {lane}, {len(lanes)})")
+            await page.mouse("mouseMoved", x, y)
+            return x, y
+
+        x, y = await point(middle, number)
+        await page.until(f"{HOVER}.includes('missing')", 5)
+        await asyncio.sleep(1)
+        words = await page.run(HOVER)
+        checks("the pointer over a gap tells its source and why", source in words and ("missing" in words), words.replace("\n", " / "))
+        numbers = [number for line in lines for pair in line.get("records", [])[:1] for number in pair]
+        if numbers:
+            checks("and which records", all(str(number) in words for number in numbers[:2]), str(numbers))
+        if arguments.shots:
+            await page.shoot(f"{arguments.shots}/gap.png")
+
+        before = await page.run("document.querySelector('.timeline canvas').toDataURL()")
+        for _ in range(4):
+            await page.mouse("mouseWheel", x, y, deltaX=0, deltaY=-400)
+        await asyncio.sleep(0.6)
+        zoomed = await page.run("document.querySelector('.timeline canvas').toDataURL()")
+        checks("the wheel zooms", zoomed != before)
+        await page.mouse("mousePressed", x, y, button="left", clickCount=1)
+        for step in range(1, 6):
+            await page.mouse("mouseMoved", x - 30 * step, y, button="left", buttons=1)
+        await page.mouse("mouseReleased", x - 150, y, button="left", clickCount=1)
+        await asyncio.sleep(0.6)
+        at = await page.run("tributary.state().at")
+        checks("a drag moves, and does not go anywhere", await page.run("document.querySelector('.timeline canvas').toDataURL()") != zoomed
+            and abs(at - start - 0.5) < 0.01, f"at {at}")
+        await page.key("0")
+        await asyncio.sleep(0.3)
+        wanted = start + 0.8 * (end - start)
+        x, y = await point(wanted, number)
+        await page.click(x, y)
+        await asyncio.sleep(0.3)
+        at = await page.run("tributary.state().at")
+        checks("a click goes there", abs(at - wanted) < (end - start) / 100, f"{at} instead of {wanted}")
+        await page.key("Home")
+        await page.key("g")
+        await page.until(f"{SAID} !== ''", 5)
+        words = await page.run(SAID)
+        first = min(gap["startSeconds"] for lane in lanes for gap in lane["missing"])
+        at = await page.run("tributary.state().at")
+        checks("the key G goes to the first gap and tells it", abs(at - first) < 0.01 and "missing" in words, f"{at}: {words}")
+        await asyncio.sleep(0.6)
+        told = await page.run("document.querySelector('.timeline .slider').getAttribute('aria-valuetext')")
+        checks("and who does not see it hears it", "missing" in told, told)
+        checks.console(page)
+    return checks.failures == 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--page", required=True, help="such as http://127.0.0.1:8080")
+    parser.add_argument("--session", required=True, help="a finished one with a gap")
+    parser.add_argument("--shots", help="directory for pictures of the page")
+    sys.exit(0 if asyncio.run(check(parser.parse_args())) else 1)
+
+
+if __name__ == "__main__":
+    main()

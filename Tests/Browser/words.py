@@ -1,0 +1,121 @@
+#!/usr/bin/python3
+"""Cuts the line to the viewer, fills the disk and ends the session, as far as the page can tell, and reads what it says.
+
+The disk and the end are told by events that are made up here; the wall has to be one of a session that is being recorded.
+
+    Tests/Browser/words.py --page http://127.0.0.1:8080
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+import urllib.parse
+
+from checks import Checks
+from chromium import Chromium
+
+# The page's own connection for events, to speak on.
+HEAR = "window.EventSource = class extends EventSource { constructor(address) { super(address); window.feed = this; } };"
+LIVE = "(() => { const all = Object.values(window.tributary?.state().sources ?? {}); return all.length > 0 && all.every((one) => one.state === 'live'); })()"
+MIDDLE = "document.querySelector('.middle').textContent"
+TROUBLE = "(() => { const place = document.querySelector('.trouble'); return place.hidden ? '' : place.textContent; })()"
+# The browser tells of each request that nobody took.
+CUT = ("ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_EMPTY_RESPONSE", "ERR_NETWORK_CHANGED")
+
+
+class Line:
+    """Passes bytes on to the viewer until it is cut."""
+
+    def __init__(self, page):
+        parts = urllib.parse.urlsplit(page)
+        self.target = (parts.hostname, parts.port)
+        self.port = 0
+        self.writers = set()
+
+    async def mend(self):
+        self.server = await asyncio.start_server(self.take, "127.0.0.1", self.port)
+        self.port = self.server.sockets[0].getsockname()[1]
+
+    def cut(self):
+        self.server.close()
+        for writer in self.writers:
+            writer.transport.abort()
+
+    async def take(self, reader, writer):
+        try:
+            far_reader, far_writer = await asyncio.open_connection(*self.target)
+        except OSError:
+            return writer.close()
+        self.writers |= {writer, far_writer}
+        await asyncio.gather(self.pass_on(reader, far_writer), self.pass_on(far_reader, writer))
+        self.writers -= {writer, far_writer}
+
+    @staticmethod
+    async def pass_on(reader, writer):
+        try:
+            while piece := await reader.read(1 << 16):
+                writer.write(piece)
+                await writer.drain()
+        except OSError:
+            # The other side has been cut.
+            pass
+        writer.close()
+
+
+async def check(arguments):
+    checks = Checks()
+
+    async def tell(name, data):
+        await page.run(f"feed.dispatchEvent(new MessageEvent({json.dumps(name)}, {{ data: {json.dumps(json.dumps(data))} }}))")
+
+    line = Line(arguments.page)
+    await line.mend()
+    address = f"http://127.0.0.1:{line.port}"
+    async with Chromium() as page:
+        await page.send("Page.addScriptToEvaluateOnNewDocument", source=HEAR)
+        await page.open(f"{address}/live")
+        await page.until(LIVE, 30)
+        await page.until("!!window.feed", 5)
+
+        line.cut()
+        await page.until("Object.values(tributary.state().sources).every((one) => one.state === 'lost')", 30)
+        await page.until("document.querySelector('.connection').textContent.includes('does not answer')", 10)
+        said = await page.run("document.querySelector('.connection').textContent")
+        tile = await page.run("document.querySelector('.live-tile .words').textContent")
+        checks("a viewer that is away is said", "Trying again" in said, said)
+        checks("and on each tile, and that it comes back by itself", "comes back by itself" in tile, tile)
+        await line.mend()
+        await page.until(LIVE, 40)
+        checks("it comes back by itself", True)
+
+        disk = {"removesOldSegments": False, "filesWithoutRoom": 1, "stuckFiles": 0, "busySeconds": 0, "freeBytes": 1e9, "reserveBytes": 1e9}
+        status = {"session": "", "sources": [], "isReady": False, "disk": disk, "omittedSources": 1}
+        await tell("status", status)
+        words = await page.run(TROUBLE)
+        checks("a full disk is said, with what happens to the samples", "disk is full" in words and "Agents keep" in words, words)
+        await page.until(f"{TROUBLE} === ''", 10)
+        checks("and not any more when there is room", True)
+
+        session = (await page.run("fetch('/api/v1/sessions?order=newest&limit=1').then((answer) => answer.json())"))["sessions"][0]["session"]
+        await tell("sessionEnded", {"type": "sessionEnded", "session": session})
+        await page.until(f"{MIDDLE}.includes('has ended')", 5)
+        words = await page.run(MIDDLE)
+        checks("an ended session is said, with the way to its recording", session in words and "Watch the recording" in words, words)
+
+        await page.open(f"{address}/sessions/no-such-session")
+        await page.until("document.querySelector('main').textContent.includes('cannot be shown')", 10)
+        words = await page.run("document.querySelector('main').textContent")
+        checks("a session that is not there is said", "no" in words, words)
+        checks.console(page, (*CUT, "404"))
+    return checks.failures == 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--page", required=True, help="such as http://127.0.0.1:8080")
+    sys.exit(0 if asyncio.run(check(parser.parse_args())) else 1)
+
+
+if __name__ == "__main__":
+    main()
