@@ -39,6 +39,8 @@ package final class Agent: Sendable {
             capture: capture, software: uplinkSettings.software, logger: logger
         ) { uplink.status }
         uplink.askWhetherStopped { [weak capture] in capture?.isPaused ?? false }
+        // A camera that encodes by itself, or none at all, is no failure: the watcher waits for the next keyframe.
+        uplink.tellOfWatchers { [desk] in desk.submit(.keyframe, from: "a viewer") { _, _ in } }
     }
 
     /// Captures and sends until the capture has ended and everything is persisted. Blocks its thread.

@@ -239,7 +239,11 @@ extension EndToEnd {
         @Test func `live pictures of two sources come in one answer, and play`() async throws {
             try await Stage.with { stage in
                 _ = try await stage.collector()
-                for source in Self.sources { _ = try stage.testAgent(source) }
+                // The first regular keyframe after the beginning would be too late: whoever begins to watch has one made.
+                for source in Self.sources {
+                    _ = try stage.testAgent(source, "--keyframe-interval", "60s")
+                }
+                for source in Self.sources { _ = try await stage.holds(2, of: source) }
                 let served = try await ServedArchive(on: stage)
                 let file = stage.directory.appending(path: "live")
                 let answer = try served.follow("/api/v1/live", into: file)

@@ -91,6 +91,7 @@ package final class Uplink: Sendable {
     private let inbox: Mutex<Inbox>
     private let commander = Mutex<CommandHandler?>(nil)
     private let stopQuestion = Mutex<(@Sendable () -> Bool)?>(nil)
+    private let watchListener = Mutex<(@Sendable () -> Void)?>(nil)
     private let statusNow = Mutex(UplinkStatus())
     private let outcome = Mutex<UplinkOutcome?>(nil)
     private let ended = DispatchSemaphore(value: 0)
@@ -159,6 +160,11 @@ package final class Uplink: Sendable {
     /// Says who knows whether somebody has stopped the capture; asked on the uplink's thread, must not block it.
     package func askWhetherStopped(_ question: @escaping @Sendable () -> Bool) {
         stopQuestion.withLock { $0 = question }
+    }
+
+    /// Says who is told that somebody begins to watch the source live; told on the uplink's thread, must not block it.
+    package func tellOfWatchers(_ listener: @escaping @Sendable () -> Void) {
+        watchListener.withLock { $0 = listener }
     }
 
     /// Answers a command; a snapshot comes with its JPEG.
@@ -284,6 +290,9 @@ package final class Uplink: Sendable {
 
     /// Whether somebody has stopped the capture.
     var isCaptureStopped: Bool { stopQuestion.withLock { $0 }?() ?? false }
+
+    /// Somebody begins to watch the source live, who cannot decode anything before the next keyframe.
+    func beginsToBeWatched() { watchListener.withLock { $0 }?() }
 
     /// The collector asks for something.
     func follow(_ command: Command) {

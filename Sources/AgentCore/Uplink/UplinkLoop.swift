@@ -49,6 +49,7 @@ struct UplinkLoop {
     private var spoolTrouble: String?
     /// What somebody who watches the source wishes.
     private var watchNanoseconds: Int64?
+    private var watchers = WatcherArrivals()
     private var outgoing: [(header: [UInt8], payload: SharedBytes?)] = []
 
     init(uplink: Uplink, formats: [TrackFormat]) {
@@ -134,6 +135,7 @@ extension UplinkLoop {
         uplink.wakeUp.drain()
         let wish = backlog.watchNanoseconds
         if wish != watchNanoseconds {
+            if watchers.arrives(isWatched: wish != nil, now: now) { uplink.beginsToBeWatched() }
             watchNanoseconds = wish
             uplink.setWatch(wish)
         }
