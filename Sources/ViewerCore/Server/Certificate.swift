@@ -5,8 +5,8 @@ import ServiceLifecycle
 
 /// The viewer's certificate: read again when it has been renewed, so that nobody has to restart anything.
 struct Certificate: Sendable {
-    /// Renewed certificates are put in place weeks before the old ones end.
-    private static let lookSeconds = 60
+    /// How often the two files are looked at. One that does not fit the other is not taken: they are replaced one after the other.
+    private static let lookSeconds = 10
 
     /// What servers of this certificate are configured with; connections that come after a renewal have the new one.
     let configuration: TLSConfiguration
