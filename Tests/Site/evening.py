@@ -249,7 +249,7 @@ class Site:
         print("== an upgrade of both, while they record", flush=True)
         for target, unit in ((self.server, "tributary-collector"), (self.box, "tributary-agent")):
             pid = target.do(f"systemctl show -P MainPID {unit}").strip()
-            target.do(f"{INSTALL} /share/later/*.deb", 300)
+            target.do(f"{INSTALL} /share/later/*.deb", 600)
             target.until("it runs again", f"systemctl show -P MainPID {unit}",
                          lambda text, pid=pid: text.strip() not in ("0", pid))
         versions = {t.do("dpkg-query -W -f '${Version}\\n' 'tributary*'").strip().replace("\n", " ")
