@@ -45,6 +45,15 @@ let httpServer: [Target.Dependency] = [
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let protobuf: Target.Dependency = .product(name: "SwiftProtobuf", package: "swift-protobuf")
 
+/// What speaks to object stores.
+let storeClient: [Target.Dependency] = [
+    .product(name: "AsyncHTTPClient", package: "async-http-client"),
+    .product(name: "NIOCore", package: "swift-nio"),
+    .product(name: "NIOHTTP1", package: "swift-nio"),
+    .product(name: "NIOPosix", package: "swift-nio"),
+    .product(name: "NIOSSL", package: "swift-nio-ssl"),
+]
+
 /// A Swift library of this package, in `Sources/<name>`.
 func library(_ name: String, _ dependencies: Target.Dependency...) -> Target {
     .target(name: name, dependencies: dependencies, swiftSettings: settings)
@@ -159,6 +168,9 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio-ssl", exact: "2.37.6"),
         .package(url: "https://github.com/apple/swift-nio-extras", exact: "1.35.2"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
+        // Requests to object stores. Without traits, as above.
+        .package(
+            url: "https://github.com/swift-server/async-http-client", exact: "1.37.0", traits: []),
     ],
     targets: [
         // Level C: module maps and the thinnest shims.
@@ -191,6 +203,9 @@ let package = Package(
         library("Terminal", argumentParser, logging, "CLinux", "CYAML"),
 
         // Level 1: one concern each.
+        .target(
+            name: "ObjectStore", dependencies: storeClient + [crypto, "Media"],
+            swiftSettings: settings),
         library("Operations", "Media", "Terminal"),
         library("Timing", "Media"),
         library("Wire", protobuf, "Media", "Spooling"),
@@ -212,8 +227,8 @@ let package = Package(
 
         // Level 3: the one way to read recordings.
         library(
-            "Library", argumentParser, "Archive", "CLinux", "Media", "MP4", "PostgreSQL", "Terminal"
-        ),
+            "Library", argumentParser, "Archive", "CLinux", "Media", "MP4", "ObjectStore",
+            "PostgreSQL", "Terminal"),
 
         // Level 4: the programs' services.
         library(
@@ -295,7 +310,8 @@ let package = Package(
         tests(
             "ExportCore", "Archive", "Containers", "Devices", "Encoding", "ExportCore", "Library",
             "Media", "MP4", "TestMedia", "TestRecordings"),
-        tests("Library", "Archive", "Library", "Media", "MP4", "TestRecordings"),
+        tests(
+            "Library", "Archive", "Library", "Media", "MP4", "ObjectStore", "TestRecordings"),
         tests("Control", "Control", "Messaging", "Wire"),
         tests("Devices", "Devices", "Media", "TestMedia"),
         tests("Encoding", "Devices", "Encoding", "Media", "TestMedia"),
@@ -306,6 +322,9 @@ let package = Package(
         tests("Media", "Media"),
         tests("Messaging", "Messaging"),
         tests("MP4", "MP4", "Media"),
+        tests(
+            "ObjectStore", crypto, .product(name: "NIOCore", package: "swift-nio"),
+            .product(name: "NIOPosix", package: "swift-nio"), "ObjectStore"),
         tests("Operations", "Operations", "TestMetrics"),
         tests(
             "OperationsServer", logging, .product(name: "NIOCore", package: "swift-nio"),
@@ -341,8 +360,8 @@ if isFuzzed {
         .executableTarget(
             name: "fuzz",
             dependencies: [
-                "Archive", "Library", "Media", "Messaging", "MP4", "Spooling", "TestRecordings",
-                "TestSpools", "Trust", "Wire",
+                "Archive", "Library", "Media", "Messaging", "MP4", "ObjectStore", "Spooling",
+                "TestRecordings", "TestSpools", "Trust", "Wire",
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: settings))
 }

@@ -75,15 +75,18 @@ package struct ObjectProperties: Hashable, Sendable {
     package var metadata: [String: String]
     /// Nanoseconds since 1970, of the store's clock.
     package var modifiedNanoseconds: Int64?
+    /// Of all its bytes, as the store computed it; nil where it does not tell, which is so of objects in parts.
+    package var digest: ObjectDigest?
 
     package init(
         sizeBytes: Int64, tag: String, metadata: [String: String] = [:],
-        modifiedNanoseconds: Int64? = nil
+        modifiedNanoseconds: Int64? = nil, digest: ObjectDigest? = nil
     ) {
         self.sizeBytes = sizeBytes
         self.tag = tag
         self.metadata = metadata
         self.modifiedNanoseconds = modifiedNanoseconds
+        self.digest = digest
     }
 }
 
