@@ -168,9 +168,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio-ssl", exact: "2.37.6"),
         .package(url: "https://github.com/apple/swift-nio-extras", exact: "1.35.2"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
-        // Requests to object stores. Without traits, as above.
-        .package(
-            url: "https://github.com/swift-server/async-http-client", exact: "1.37.0", traits: []),
+        // Requests to object stores.
+        .package(url: "https://github.com/swift-server/async-http-client", exact: "1.37.0"),
     ],
     targets: [
         // Level C: module maps and the thinnest shims.

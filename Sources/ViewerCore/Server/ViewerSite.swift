@@ -96,6 +96,8 @@ final class ViewerSite: Sendable {
         case .unavailable:
             // Where the server is concerns nobody who watches.
             Problem(.serviceUnavailable, "the catalog is not available")
+        case .store:
+            Problem(.serviceUnavailable, "the store of the recordings is not available")
         case .system, .noRoom:
             error.isForAbsence
                 ? noRecording
