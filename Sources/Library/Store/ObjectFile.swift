@@ -1,5 +1,6 @@
 import Archive
 import Glibc
+import Media
 import ObjectStore
 import Synchronization
 

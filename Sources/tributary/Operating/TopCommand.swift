@@ -20,7 +20,7 @@ struct TopCommand: ParsableCommand {
             for a replay. GAPS: missing samples by cause.
             """)
 
-    @OptionGroup var archive: ArchiveOptions
+    @OptionGroup var archive: DirectoryOptions
 
     @Option(
         help: ArgumentHelp(

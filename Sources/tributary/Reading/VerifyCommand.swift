@@ -60,11 +60,10 @@ struct VerifyCommand: ParsableCommand {
         let wanted = what.isEmpty ? try archive.library().sessionNames() : what
         if wanted.isEmpty { throw LibraryError.empty(archive: archive.archive) }
         for name in wanted {
-            let (paths, found) = try archive.finder.subjects(name)
+            let (paths, found) = try archive.finder().subjects(name)
             files += paths.map { FileVerifier.verify($0).report }
             for place in found {
-                sessions.append(
-                    try SessionVerifier.verify(place.name, in: place.library.layout))
+                sessions.append(try place.library.verification(of: place.name))
             }
         }
         let isIntact = sessions.allSatisfy(\.isIntact) && files.allSatisfy(\.isIntact)
