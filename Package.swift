@@ -280,6 +280,11 @@ let package = Package(
                 argumentParser, crypto,
             ],
             path: "Tests/Benchmarks/Load", swiftSettings: settings),
+        // What Tests/Stores uploads with.
+        .executableTarget(
+            name: "store-check",
+            dependencies: ["Archive", "Library", "ObjectStore", "Terminal", argumentParser, crypto],
+            path: "Tests/Stores/Check", swiftSettings: settings),
         .target(name: "TestMedia", path: "Tests/TestMedia", swiftSettings: settings),
         // Reads `/metrics` as a monitoring system does.
         .target(name: "TestMetrics", path: "Tests/TestMetrics", swiftSettings: settings),

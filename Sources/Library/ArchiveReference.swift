@@ -11,6 +11,8 @@ package struct ArchiveReference: Sendable {
     package let layout: ArchiveLayout?
     /// Nil: all of it is in the directory.
     package let bucket: ObjectSegmentStore?
+    /// Whoever reads with it complains no more often of a bucket that is away.
+    let interval = ComplaintInterval()
 
     /// An archive in a directory.
     package init(directory: String) {

@@ -55,12 +55,14 @@ package struct RecordingLibrary: Sendable {
         self.init(
             archive.layout ?? ArchiveLayout(root: archive.text), name: archive.text,
             catalog: catalog, isReadOnly: isReadOnly || archive.layout == nil,
-            isLocal: archive.layout != nil, bucket: archive.bucket, complain: complain)
+            isLocal: archive.layout != nil, bucket: archive.bucket, interval: archive.interval,
+            complain: complain)
     }
 
     init(
         _ layout: ArchiveLayout, name: String, catalog: CatalogReference, isReadOnly: Bool = false,
         isLocal: Bool = true, bucket: ObjectSegmentStore? = nil,
+        interval: ComplaintInterval = ComplaintInterval(),
         complain: @escaping @Sendable (String) -> Void
     ) {
         precondition(isLocal || bucket != nil)
@@ -72,7 +74,8 @@ package struct RecordingLibrary: Sendable {
         self.complain = complain
         hasBucket = bucket != nil
         if isLocal, let bucket {
-            store = LayeredStore(DirectoryStore(layout), over: bucket, complain: complain)
+            store = LayeredStore(
+                DirectoryStore(layout), over: bucket, interval: interval, complain: complain)
         } else if let bucket {
             store = bucket
         } else {

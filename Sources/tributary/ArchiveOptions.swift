@@ -46,8 +46,11 @@ struct ArchiveOptions: ParsableArguments {
     private static let cacheBytes = 64 << 20
 
     func validate() throws {
-        if StoreAddress.isAddress(archive) {
+        guard StoreAddress.isAddress(archive) else { return }
+        do throws(UsageError) {
             _ = try store.address(archive, option: "--archive")
+        } catch {
+            throw ValidationError("\(error)")
         }
     }
 

@@ -7,23 +7,20 @@ import Synchronization
 /// Changes go to the directory alone: the collector brings them into the bucket. While the bucket cannot be asked, the directory is all
 /// there is, with a complaint.
 package final class LayeredStore: SegmentStore {
-    /// A bucket that is away is complained of no more often than this.
-    private static let complaintNanoseconds: Int64 = 60_000_000_000
-
     private let directory: DirectoryStore
     private let bucket: any SegmentStore
-    private let monotonicNow: @Sendable () -> Int64
+    private let interval: ComplaintInterval
     private let complain: @Sendable (String) -> Void
-    private let complainedAt = Mutex<Int64?>(nil)
 
+    /// - Parameter interval: how often a bucket that is away is complained of.
     package init(
         _ directory: DirectoryStore, over bucket: any SegmentStore,
-        monotonicNow: @escaping @Sendable () -> Int64 = { SystemClock.monotonic.nowNanoseconds },
+        interval: ComplaintInterval = ComplaintInterval(),
         complain: @escaping @Sendable (String) -> Void
     ) {
         self.directory = directory
         self.bucket = bucket
-        self.monotonicNow = monotonicNow
+        self.interval = interval
         self.complain = complain
     }
 
@@ -74,14 +71,34 @@ package final class LayeredStore: SegmentStore {
             return try question()
         } catch {
             guard error.isForStore else { throw error }
-            let now = monotonicNow()
-            let isDue = complainedAt.withLock { last -> Bool in
-                if let last, now - last < Self.complaintNanoseconds { return false }
-                last = now
-                return true
-            }
-            if isDue { complain("\(error); only what is in \(name) is shown") }
+            if interval.isDue() { complain("\(error); only what is in \(name) is shown") }
             return nil
+        }
+    }
+}
+
+/// When the next complaint about the same thing is due. Any thread may ask.
+package final class ComplaintInterval: Sendable {
+    private let nanoseconds: Int64
+    private let monotonicNow: @Sendable () -> Int64
+    private let last = Mutex<Int64?>(nil)
+
+    /// - Parameter monotonicNow: nanoseconds of a clock that is not set.
+    package init(
+        nanoseconds: Int64 = 60_000_000_000,
+        monotonicNow: @escaping @Sendable () -> Int64 = { SystemClock.monotonic.nowNanoseconds }
+    ) {
+        self.nanoseconds = nanoseconds
+        self.monotonicNow = monotonicNow
+    }
+
+    /// Whether it is; the next one is due an interval later.
+    package func isDue() -> Bool {
+        let now = monotonicNow()
+        return last.withLock { last in
+            if let last, now - last < nanoseconds { return false }
+            last = now
+            return true
         }
     }
 }

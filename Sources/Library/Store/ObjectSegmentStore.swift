@@ -11,6 +11,8 @@ import Synchronization
 package final class ObjectSegmentStore: SegmentStore {
     /// How long a listing is believed.
     private static let listingNanoseconds: Int64 = 10_000_000_000
+    /// A store that could not be listed is not asked again for so long: who reads what is in a directory does not wait for it each time.
+    private static let absenceNanoseconds: Int64 = 30_000_000_000
     /// Pages of a session that are listed together. What has more is listed folder by folder.
     private static let maximumSessionPages = 20
     /// Folders whose listings are kept.
@@ -29,6 +31,7 @@ package final class ObjectSegmentStore: SegmentStore {
         var readAt: Int64
     }
 
+    private let lastFailure = Mutex<(error: ArchiveError, at: Int64)?>(nil)
     private let listings = Mutex<[StoredPath: Listing]>([:])
 
     /// - Parameters:
@@ -130,11 +133,16 @@ package final class ObjectSegmentStore: SegmentStore {
         if let known = known(folder) { return known }
         // Before it is asked: what changes meanwhile is seen the next time.
         let now = monotonicNow()
+        if let last = lastFailure.withLock({ $0 }), now - last.at < Self.absenceNanoseconds {
+            throw last.error
+        }
         do throws(ObjectStoreError) {
             if folder.depth == 1, let found = try session(folder, now) { return found }
             return keep(try self.folder(folder, now), of: folder)
         } catch {
-            throw ArchiveError(error, "list", path(folder))
+            let error = ArchiveError(error, "list", path(folder))
+            if error.isForStore { lastFailure.withLock { $0 = (error, monotonicNow()) } }
+            throw error
         }
     }
 

@@ -27,8 +27,12 @@ package struct StoreOptions: ParsableArguments {
     package init() {}
 
     package func validate() throws {
-        if let storeEndpoint { _ = try endpoint(storeEndpoint) }
-        if let store { _ = try address(store) }
+        do throws(UsageError) {
+            if let storeEndpoint { _ = try endpoint(storeEndpoint) }
+            if let store { _ = try address(store) }
+        } catch {
+            throw ValidationError("\(error)")
+        }
     }
 
     /// An address with the endpoint and the region of the options.

@@ -71,7 +71,8 @@ final class HTTPTransport: StoreTransport {
             let sent = try HTTPClient.Request(
                 url: request.address, method: HTTPMethod(rawValue: request.method.rawValue),
                 headers: headers, body: hasBody ? Self.body(request.body) : nil)
-            let collector = AnswerCollector(maximumBytes: request.maximumAnswerBytes)
+            let collector = AnswerCollector(
+                maximumBytes: request.maximumAnswerBytes, announcesOnly: request.method == .head)
             return try client.execute(request: sent, delegate: collector, deadline: deadline).wait()
         } catch let failure as TransportFailure {
             throw failure
@@ -129,18 +130,24 @@ private final class AnswerCollector: HTTPClientResponseDelegate {
     typealias Response = StoreAnswer
 
     private let maximumBytes: Int
+    /// The length in the head is that of something that is not sent.
+    private let announcesOnly: Bool
     private let answer = Mutex(StoreAnswer(status: 0, headers: [:], body: []))
 
-    init(maximumBytes: Int) { self.maximumBytes = maximumBytes }
+    init(maximumBytes: Int, announcesOnly: Bool) {
+        self.maximumBytes = maximumBytes
+        self.announcesOnly = announcesOnly
+    }
 
     func didReceiveHead(
         task: HTTPClient.Task<StoreAnswer>, _ head: HTTPResponseHead
     ) -> EventLoopFuture<Void> {
+        let announced = head.headers.first(name: "content-length").flatMap { Int($0) } ?? 0
+        guard announcesOnly || announced <= maximumBytes else { return tooLong(task) }
         answer.withLock { answer in
             answer.status = Int(head.status.code)
             for (name, value) in head.headers { answer.headers[name.lowercased()] = value }
-            answer.body.reserveCapacity(
-                min(maximumBytes, Int(answer.headers["content-length"] ?? "") ?? 0))
+            if !announcesOnly { answer.body.reserveCapacity(announced) }
         }
         return task.eventLoop.makeSucceededFuture(())
     }
@@ -153,11 +160,12 @@ private final class AnswerCollector: HTTPClientResponseDelegate {
             buffer.withUnsafeReadableBytes { answer.body.append(contentsOf: $0) }
             return true
         }
-        guard fits else {
-            return task.eventLoop.makeFailedFuture(
-                TransportFailure("its answer is longer than \(maximumBytes) bytes"))
-        }
-        return task.eventLoop.makeSucceededFuture(())
+        return fits ? task.eventLoop.makeSucceededFuture(()) : tooLong(task)
+    }
+
+    private func tooLong(_ task: HTTPClient.Task<StoreAnswer>) -> EventLoopFuture<Void> {
+        task.eventLoop.makeFailedFuture(
+            TransportFailure("its answer is longer than \(maximumBytes) bytes"))
     }
 
     func didFinishRequest(task: HTTPClient.Task<StoreAnswer>) throws -> StoreAnswer {
