@@ -283,7 +283,9 @@ let package = Package(
         // What Tests/Stores uploads with.
         .executableTarget(
             name: "store-check",
-            dependencies: ["Archive", "Library", "ObjectStore", "Terminal", argumentParser, crypto],
+            dependencies: [
+                "Archive", "Library", "ObjectStore", "Terminal", argumentParser, crypto,
+            ],
             path: "Tests/Stores/Check", swiftSettings: settings),
         .target(name: "TestMedia", path: "Tests/TestMedia", swiftSettings: settings),
         // Reads `/metrics` as a monitoring system does.

@@ -137,7 +137,9 @@ final class MemoryBucket: ObjectBucket {
 
     func completeUpload(
         _ upload: String, key: String, parts: [UploadedPart], condition: PutCondition
-    ) throws(ObjectStoreError) -> ObjectProperties { throw ObjectStoreError(.refused, "no uploads") }
+    ) throws(ObjectStoreError) -> ObjectProperties {
+        throw ObjectStoreError(.refused, "no uploads")
+    }
 
     func abandonUpload(_ upload: String, key: String) throws(ObjectStoreError) {}
 }

@@ -47,7 +47,9 @@ import Testing
         let local = try RecordingLibrary(recorded.layout.root) { _ in }
         #expect(try library.sessionNames() == [WrittenSession.name])
         #expect(
-            try library.sessions().map { [$0.session, $0.state, "\($0.segments)", "\($0.sizeBytes)"] }
+            try library.sessions().map {
+                [$0.session, $0.state, "\($0.segments)", "\($0.sizeBytes)"]
+            }
                 == (try local.sessions()).map {
                     [$0.session, $0.state, "\($0.segments)", "\($0.sizeBytes)"]
                 })
@@ -61,7 +63,8 @@ import Testing
         let report = try library.verification(of: WrittenSession.name)
         let expected = try local.verification(of: WrittenSession.name)
         #expect(report.isIntact == expected.isIntact)
-        #expect(report.sources.flatMap(\.files).allSatisfy(\.isIntact))
+        let areIntact = report.sources.flatMap(\.files).allSatisfy(\.isIntact)
+        #expect(areIntact)
         #expect(report.sources.map(\.recordedSamples) == expected.sources.map(\.recordedSamples))
     }
 
@@ -75,7 +78,8 @@ import Testing
         let name = try #require(path.split(separator: "/").last)
         bucket.add(bytes, at: "\(WrittenSession.name)/camera/\(name)")
         let report = try library(store()).verification(of: WrittenSession.name)
-        #expect(!report.sources.flatMap(\.files).allSatisfy(\.isIntact))
+        let areIntact = report.sources.flatMap(\.files).allSatisfy(\.isIntact)
+        #expect(!areIntact)
         // Listed, and then nothing more.
         let broken = try library(store())
         _ = try broken.recording(WrittenSession.name)
@@ -233,7 +237,8 @@ import Testing
             try library(store()).files(of: "one", to: "retime a session")
         }
         let layered = try RecordingLibrary(
-            ArchiveReference(directory: archive.layout.root, bucket: store())) { _ in }
+            ArchiveReference(directory: archive.layout.root, bucket: store())
+        ) { _ in }
         #expect(try layered.files(of: "one", to: "x").root == archive.layout.root)
         unlink(try archive.layout.segmentPaths("one", "camera")[0])
         #expect(throws: LibraryError.hasMoved("one", what: "x")) {

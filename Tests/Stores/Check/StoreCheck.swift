@@ -198,7 +198,8 @@ struct Promises: ParsableCommand {
         let keys = ["check/a/1", "check/a/2", "check/b", "check/c/1"]
         for key in keys { _ = try bucket.put([], at: key, digest: digest, condition: .none) }
         let all = try bucket.list(prefix: "check/", after: nil, folders: false).entries.map(\.key)
-        let folders = try bucket.list(prefix: "check/", after: nil, folders: true).entries.map(\.key)
+        let folders = try bucket.list(prefix: "check/", after: nil, folders: true).entries.map(
+            \.key)
         let behind = try bucket.list(prefix: "check/", after: "check/a/", folders: true).entries
             .map(\.key)
         for key in keys { try bucket.delete(key) }
