@@ -49,7 +49,8 @@ struct LongRecording {
             + [isKeyframe ? 0x65 : 0x41]
             + [UInt8](repeating: UInt8(truncatingIfNeeded: second), count: Int(length) - 1)
         let sample = PlannedSample(
-            sizeBytes: pictureBytes, dts: Int64(second) * 90_000, pts: Int64(second) * 90_000,
+            sizeBytes: UInt32(pictureBytes), dts: Int64(second) * 90_000,
+            pts: Int64(second) * 90_000,
             duration: 90_000, flags: isKeyframe ? .keyframe : [],
             agentDTSNanoseconds: Int64(second) * 1_000_000_000, appliedOffsetNanoseconds: 0)
         return FragmentPlan(
