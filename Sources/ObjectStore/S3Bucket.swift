@@ -4,7 +4,7 @@ import Media
 
 /// A bucket of an S3-compatible store, over HTTP.
 ///
-/// Every request says the digest of its body in each of the ways that some store checks (``ObjectStore``). Answers are bounded and parsed
+/// Every request says the digest of its body in each of the ways that some store checks. Answers are bounded and parsed
 /// with limits. A request that was denied is sent once more if there are other credentials by then; nothing else is repeated.
 package final class S3Bucket: ObjectBucket {
     /// Limits of the protocol and of memory.
