@@ -196,6 +196,8 @@ package enum LibraryError: Error, Hashable, CustomStringConvertible {
     case tooManyTags(String)
     /// A time range needs a catalog, and there is none.
     case noCatalog
+    /// An object store's address where a session or file is wanted.
+    case address(String)
     /// An archive in a bucket, where a directory is wanted.
     case needsFiles(String, what: String)
     /// A session with media in a bucket, where files are wanted.
@@ -227,6 +229,8 @@ package enum LibraryError: Error, Hashable, CustomStringConvertible {
             "\(session) is not finished: end it with 'tributary stop', or start the collector to finish it after a crash"
         case .tooManyTags(let session):
             "\(session) would have more than \(SessionNotes.maximumTags) tags: remove some with --untag"
+        case .address(let text):
+            "'\(text)' is an object store: give it in --archive, and one of its sessions here"
         case .needsFiles(let archive, let what):
             "cannot \(what) in \(archive), an object store: copy the session with 'tributary store fetch' and give that directory in --archive"
         case .hasMoved(let session, let what):

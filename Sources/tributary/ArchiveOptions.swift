@@ -62,9 +62,6 @@ struct ArchiveOptions: ParsableArguments {
     /// Finds sessions and files by what is given on the command line.
     func finder() throws -> SessionFinder { try finder(.sqlite) }
 
-    /// The archive, which has to be there.
-    func library() throws -> RecordingLibrary { try finder().library() }
-
     /// The same with a catalog, for commands that ask it or change what is in it.
     func finder(_ catalog: CatalogReference) throws -> SessionFinder {
         SessionFinder(try reference(), catalog: catalog) { Program.complain($0) }

@@ -1,4 +1,5 @@
 package import Archive
+import ObjectStore
 
 /// Finds what people mean by a word or a path: a session by its ID, by a name or tag that was given to it, or by its directory; an
 /// archive by its directory; recorded files by their paths.
@@ -141,6 +142,7 @@ package struct SessionFinder: Sendable {
                 return nil
             }
         }
+        if StoreAddress.isAddress(what) { throw LibraryError.address(what) }
         guard FileSystem.exists(what) else {
             if isPath { throw LibraryError.noFile(what) }
             return nil

@@ -15,8 +15,8 @@ package final class ObjectSegmentStore: SegmentStore {
     private static let absenceNanoseconds: Int64 = 30_000_000_000
     /// Pages of a session that are listed together. What has more is listed folder by folder.
     private static let maximumSessionPages = 20
-    /// Folders whose listings are kept.
-    private static let maximumListings = 2_000
+    /// Lines of all listings that are kept, a folder counted as one: some tens of megabytes.
+    private static let maximumLines = 300_000
     /// Pages of one folder: a year of segments of ten seconds.
     private static let maximumFolderPages = 4_000
 
@@ -32,7 +32,7 @@ package final class ObjectSegmentStore: SegmentStore {
     }
 
     private let lastFailure = Mutex<(error: ArchiveError, at: Int64)?>(nil)
-    private let listings = Mutex<[StoredPath: Listing]>([:])
+    private let listings = Mutex<(folders: [StoredPath: Listing], lines: Int)>(([:], 0))
 
     /// - Parameters:
     ///   - cacheBytes: what is kept in memory of files that are read.
@@ -117,7 +117,7 @@ package final class ObjectSegmentStore: SegmentStore {
 
     /// What was listed is not true any more.
     private func forget(_ file: StoredPath) {
-        listings.withLock { $0.removeAll() }
+        listings.withLock { $0 = ([:], 0) }
     }
 
     // MARK: - Listings
@@ -125,7 +125,9 @@ package final class ObjectSegmentStore: SegmentStore {
     private func known(_ folder: StoredPath) -> Listing? {
         let now = monotonicNow()
         return listings.withLock { listings in
-            listings[folder].flatMap { now - $0.readAt < Self.listingNanoseconds ? $0 : nil }
+            listings.folders[folder].flatMap {
+                now - $0.readAt < Self.listingNanoseconds ? $0 : nil
+            }
         }
     }
 
@@ -148,8 +150,10 @@ package final class ObjectSegmentStore: SegmentStore {
 
     private func keep(_ listing: Listing, of folder: StoredPath) -> Listing {
         listings.withLock { listings in
-            if listings.count >= Self.maximumListings { listings.removeAll() }
-            listings[folder] = listing
+            let lines = 1 + listing.entries.count
+            if listings.lines + lines > Self.maximumLines { listings = ([:], 0) }
+            listings.lines += lines - (listings.folders[folder].map { 1 + $0.entries.count } ?? 0)
+            listings.folders[folder] = listing
         }
         return listing
     }

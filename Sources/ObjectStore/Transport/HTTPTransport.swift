@@ -112,12 +112,14 @@ final class HTTPTransport: StoreTransport {
             default: "the exchange failed: \(error.shortDescription)"
             }
         case let error as NIOConnectionError:
-            error.dnsAError != nil || error.dnsAAAAError != nil
+            error.connectionErrors.isEmpty
                 ? "its host \(StoreRefusal.oneLine(error.host)) is not known"
                 : "no connection to \(StoreRefusal.oneLine(error.host)):\(error.port)"
         case let error as IOError: "the connection broke: \(StoreRefusal.oneLine("\(error)"))"
         case is NIOSSLError, is NIOSSLExtraError:
-            "its certificate is not accepted: give the authority's in AWS_CA_BUNDLE"
+            "\(error)".uppercased().contains("CERTIFICATE") || error is NIOSSLExtraError
+                ? "its certificate is not accepted: give its authority's in AWS_CA_BUNDLE, and the host's own name"
+                : "no TLS connection: check whether it is http:// instead of https://"
         case is HTTPParserError: "its answer is not HTTP"
         case is ChannelError: "no connection"
         default: "the exchange failed: \(StoreRefusal.oneLine("\(error)"))"

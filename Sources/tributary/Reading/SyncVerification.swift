@@ -31,11 +31,12 @@ struct SyncVerification {
     func run(_ what: [String], json: Bool) throws -> Bool {
         CodecLibrary.keepOffTerminal()
         var measured: [Measured] = []
-        let wanted = what.isEmpty ? try archive.library().sessionNames() : what
+        let finder = try archive.finder()
+        let wanted = what.isEmpty ? try finder.library().sessionNames() : what
         if wanted.isEmpty { throw LibraryError.empty(archive: archive.archive) }
         var files: [String] = []
         for name in wanted {
-            let (paths, found) = try archive.finder().subjects(name)
+            let (paths, found) = try finder.subjects(name)
             files += paths
             for place in found { measured.append(try measure(place)) }
         }
