@@ -83,7 +83,8 @@ package final class S3Bucket: ObjectBucket {
         }
         // Markers of folders have the folder's own key; some stores begin a page with the key that it was to begin behind.
         let entries = found.filter { entry in
-            entry.key != prefix && !entry.key.isEmpty && after.map { entry.key > $0 } ?? true
+            entry.key != prefix && !entry.key.isEmpty
+                && after.map { $0.utf8.lexicographicallyPrecedes(entry.key.utf8) } ?? true
                 && entry.key.hasPrefix(prefix)
         }.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
         if isTruncated, entries.isEmpty {

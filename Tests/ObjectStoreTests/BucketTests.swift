@@ -294,6 +294,16 @@ extension StoreRequest {
         #expect(error?.kind == .refused)
     }
 
+    @Test func `an address for anybody has no headers to send`() throws {
+        let bucket = try bucket(WrittenTransport([]))
+        let address = try bucket.presignedAddress(of: "s/a.mp4", validSeconds: 60)
+        #expect(
+            address.hasPrefix(
+                "http://store:8333/tributary/p/s/a.mp4?X-Amz-Algorithm=AWS4-HMAC-SHA256&"))
+        #expect(address.contains("&X-Amz-Expires=60&X-Amz-SignedHeaders=host&X-Amz-Signature="))
+        #expect(!address.contains("hunter"))
+    }
+
     @Test func `what is gone need not be deleted`() throws {
         let transport = WrittenTransport([
             .error(404, "NoSuchKey"), .error(404, "NoSuchUpload"), .error(404, "NoSuchBucket"),
