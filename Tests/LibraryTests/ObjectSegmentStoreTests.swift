@@ -105,6 +105,21 @@ import Testing
         #expect(try library.sourceNames("one") == ["camera", "door"])
     }
 
+    @Test func `files far from a range of time are not opened`() throws {
+        let archive = SmallArchive()
+        try archive.addSession("one", segments: 40)
+        try bucket.add(archive.layout)
+        let zero = SmallArchive.zero.nanoseconds
+        let range = (from: zero + 150 * Self.second, until: zero + 170 * Self.second)
+        let library = try library(store())
+        let found = try library.segments(of: "one", from: range.from, until: range.until)
+        #expect(found.map(\.startNanoseconds) == [150 * Self.second, 160 * Self.second])
+        #expect(bucket.traffic.requests < 15)
+        let sessions = try library.sessions(from: range.from, until: range.until)
+        #expect(sessions.map(\.segments) == [2])
+        #expect(try library.sessions(from: zero + 4_000 * Self.second).isEmpty)
+    }
+
     @Test func `names that no file has are left out`() throws {
         for key in ["one/..", "one/./x.mp4", "one//x.mp4", "one/camera/../y.mp4", "../z"] {
             bucket.add([1], at: key)

@@ -206,6 +206,6 @@ class Ceph(Store):
         run("ceph-osd", "-i", "0", "--mkfs", "--osd-uuid", osd)
         self.spawn("ceph-osd", "-f", "-i", "0", environment=environment)
         run("radosgw-admin", "user", "create", "--uid=test", "--display-name=test", f"--access-key={KEYS[0]}",
-            f"--secret={KEYS[1]}")
+            f"--secret-key={KEYS[1]}")
         self.spawn("radosgw", "-f", "-n", "client.rgw", environment=environment)
         return self
