@@ -161,6 +161,52 @@ import Testing
         #expect(found.map(\.isHidden) == expected.map(\.isHidden))
     }
 
+    /// What a walk through a file says of its fragments.
+    private func walked(_ file: RecordedFile) throws -> [FragmentOutline] {
+        let main: TrackKind = file.format(.video) == nil ? .audio : .video
+        var cursor = try FileCursor(file)
+        var outlines: [FragmentOutline] = []
+        while let fragment = try cursor.next() {
+            let shown = fragment.samples.filter { !$0.isHidden }
+            let hasMain = fragment.samples.contains { $0.track == main }
+            outlines.append(
+                FragmentOutline(
+                    range: fragment.range,
+                    mainEndNanoseconds: shown.filter { $0.track == main }.map(\.endNanoseconds)
+                        .max(),
+                    lastEndNanoseconds: fragment.endNanoseconds,
+                    decodableFromNanoseconds: fragment.decodableFromNanoseconds,
+                    soundAloneFromNanoseconds: hasMain ? nil : fragment.startNanoseconds))
+        }
+        return outlines
+    }
+
+    @Test func `an index says of fragments what a walk through them says`() throws {
+        let sessions = [
+            try WrittenSession { _ in 0 }, try WrittenSession(reordered: true) { _ in 0 },
+            try WrittenSession(primed: true) { _ in 0 },
+        ]
+        for session in sessions {
+            for path in try session.layout.segmentPaths(WrittenSession.name, "camera") {
+                let file = try RecordedFile(opening: path)
+                let expected = try walked(file)
+                let outline = try #require(try file.outline())
+                #expect(outline.leading.map(\.range) == expected.prefix(2).map(\.range))
+                #expect(outline.others == Array(expected.dropFirst(2)))
+            }
+        }
+        let long = try LongRecording(seconds: 30, keyframeEvery: 8)
+        let path = try #require(
+            try long.layout.segmentPaths(LongRecording.session, "camera").first)
+        let file = try RecordedFile(opening: path)
+        #expect(try file.outline()?.others == Array(walked(file).dropFirst(2)))
+        // Of a retimed file, the fragments' times are not the index' times.
+        _ = try SessionRetimer(WrittenSession.name, in: sessions[0].layout).retime(isDryRun: false)
+        let retimed = try RecordedFile(
+            opening: sessions[0].layout.segmentPaths(WrittenSession.name, "camera")[0])
+        if retimed.revision != 0 { #expect(try retimed.outline() == nil) }
+    }
+
     @Test func `what is read again comes from memory, which has an end`() throws {
         let bytes = (0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 / 251) }
         bucket.add(bytes, at: "one/a.bin")

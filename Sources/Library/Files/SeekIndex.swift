@@ -49,6 +49,43 @@ struct SeekIndex {
         return holding > margin ? starts[holding - margin] : nil
     }
 
+    /// All samples, in the order of their bytes.
+    /// - Parameter anchors: the first sample of each track in the file, with its session time: the index counts from it.
+    /// - Returns: nil: the index has other tracks, or begins with other samples.
+    func samples(_ anchors: [TrackKind: RecordedSample]) -> [IndexedSample]? {
+        var samples: [IndexedSample] = []
+        for (kind, anchor) in anchors {
+            guard let table = movie.track(kind)?.samples, table.count > 0,
+                table.offsets[0] == anchor.offset
+            else { return nil }
+            let syncs = table.syncSamples.map(Set.init)
+            let first = table.pts(0)
+            let usual = Self.usualTicks(table.durations)
+            // Longer than any camera's pause: something is missing behind it. The index says when the next sample begins, fragments
+            // say how long a sample was to last.
+            let longest = max(4 * usual, Int64(anchor.timescale.ticksPerSecond) / 2)
+            for index in 0..<table.count {
+                let ticks = anchor.ptsTicks.clampedAdding(
+                    table.pts(index).clampedSubtracting(first))
+                let end = ticks.clampedAdding(
+                    Int64(table.durations[index]) > longest ? usual : Int64(table.durations[index]))
+                let offset = table.offsets[index]
+                samples.append(
+                    IndexedSample(
+                        track: kind, range: offset..<(offset + Int64(table.sizesBytes[index])),
+                        start: saturatingRescale(ticks, from: anchor.timescale, to: .nanoseconds),
+                        end: saturatingRescale(end, from: anchor.timescale, to: .nanoseconds),
+                        isSync: syncs?.contains(index) ?? true))
+            }
+        }
+        return samples.sorted { $0.range.lowerBound < $1.range.lowerBound }
+    }
+
+    /// How long most samples last.
+    private static func usualTicks(_ durations: [UInt32]) -> Int64 {
+        durations.isEmpty ? 0 : Int64(durations.sorted()[durations.count / 2])
+    }
+
     /// Where fragments begin: the media of a fragment lie side by side, and the next one's head lies between them and the next media.
     private func starts() -> [Int64] {
         var samples: [(start: Int64, end: Int64)] = []
