@@ -266,8 +266,8 @@ let package = Package(
             "Operations", "OperationsServer", "Trust"),
         program(
             "tributary", "Archive", "CollectorClient", "Containers", "Control", "Devices",
-            "Encoding", "ExportCore", "Library", "Media", "Messaging", "MP4", "Operations",
-            "ReplayCore", "SyncCheck", "Trust", "Wire"),
+            "Encoding", "ExportCore", "Library", "Media", "Messaging", "MP4", "ObjectStore",
+            "Operations", "ReplayCore", "SyncCheck", "Trust", "Wire"),
 
         program("tributary-viewer", "CLinux", "Library", "Operations", "ViewerCore"),
 
