@@ -45,6 +45,15 @@ let httpServer: [Target.Dependency] = [
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let protobuf: Target.Dependency = .product(name: "SwiftProtobuf", package: "swift-protobuf")
 
+/// What speaks to object stores.
+let storeClient: [Target.Dependency] = [
+    .product(name: "AsyncHTTPClient", package: "async-http-client"),
+    .product(name: "NIOCore", package: "swift-nio"),
+    .product(name: "NIOHTTP1", package: "swift-nio"),
+    .product(name: "NIOPosix", package: "swift-nio"),
+    .product(name: "NIOSSL", package: "swift-nio-ssl"),
+]
+
 /// A Swift library of this package, in `Sources/<name>`.
 func library(_ name: String, _ dependencies: Target.Dependency...) -> Target {
     .target(name: name, dependencies: dependencies, swiftSettings: settings)
@@ -159,6 +168,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio-ssl", exact: "2.37.6"),
         .package(url: "https://github.com/apple/swift-nio-extras", exact: "1.35.2"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
+        // Requests to object stores.
+        .package(url: "https://github.com/swift-server/async-http-client", exact: "1.37.0"),
     ],
     targets: [
         // Level C: module maps and the thinnest shims.
@@ -191,6 +202,9 @@ let package = Package(
         library("Terminal", argumentParser, logging, "CLinux", "CYAML"),
 
         // Level 1: one concern each.
+        .target(
+            name: "ObjectStore", dependencies: storeClient + [crypto, "Media"],
+            swiftSettings: settings),
         library("Operations", "Media", "Terminal"),
         library("Timing", "Media"),
         library("Wire", protobuf, "Media", "Spooling"),
@@ -212,8 +226,8 @@ let package = Package(
 
         // Level 3: the one way to read recordings.
         library(
-            "Library", argumentParser, "Archive", "CLinux", "Media", "MP4", "PostgreSQL", "Terminal"
-        ),
+            "Library", argumentParser, "Archive", "CLinux", "Media", "MP4", "ObjectStore",
+            "PostgreSQL", "Terminal"),
 
         // Level 4: the programs' services.
         library(
@@ -252,8 +266,8 @@ let package = Package(
             "Operations", "OperationsServer", "Trust"),
         program(
             "tributary", "Archive", "CollectorClient", "Containers", "Control", "Devices",
-            "Encoding", "ExportCore", "Library", "Media", "Messaging", "MP4", "Operations",
-            "ReplayCore", "SyncCheck", "Trust", "Wire"),
+            "Encoding", "ExportCore", "Library", "Media", "Messaging", "MP4", "ObjectStore",
+            "Operations", "ReplayCore", "SyncCheck", "Trust", "Wire"),
 
         program("tributary-viewer", "CLinux", "Library", "Operations", "ViewerCore"),
 
@@ -266,6 +280,13 @@ let package = Package(
                 argumentParser, crypto,
             ],
             path: "Tests/Benchmarks/Load", swiftSettings: settings),
+        // What Tests/Stores uploads with.
+        .executableTarget(
+            name: "store-check",
+            dependencies: [
+                "Archive", "Library", "ObjectStore", "Terminal", argumentParser, crypto,
+            ],
+            path: "Tests/Stores/Check", swiftSettings: settings),
         .target(name: "TestMedia", path: "Tests/TestMedia", swiftSettings: settings),
         // Reads `/metrics` as a monitoring system does.
         .target(name: "TestMetrics", path: "Tests/TestMetrics", swiftSettings: settings),
@@ -295,7 +316,8 @@ let package = Package(
         tests(
             "ExportCore", "Archive", "Containers", "Devices", "Encoding", "ExportCore", "Library",
             "Media", "MP4", "TestMedia", "TestRecordings"),
-        tests("Library", "Archive", "Library", "Media", "MP4", "TestRecordings"),
+        tests(
+            "Library", "Archive", "Library", "Media", "MP4", "ObjectStore", "TestRecordings"),
         tests("Control", "Control", "Messaging", "Wire"),
         tests("Devices", "Devices", "Media", "TestMedia"),
         tests("Encoding", "Devices", "Encoding", "Media", "TestMedia"),
@@ -306,6 +328,9 @@ let package = Package(
         tests("Media", "Media"),
         tests("Messaging", "Messaging"),
         tests("MP4", "MP4", "Media"),
+        tests(
+            "ObjectStore", crypto, .product(name: "NIOCore", package: "swift-nio"),
+            .product(name: "NIOPosix", package: "swift-nio"), "ObjectStore"),
         tests("Operations", "Operations", "TestMetrics"),
         tests(
             "OperationsServer", logging, .product(name: "NIOCore", package: "swift-nio"),
@@ -341,8 +366,8 @@ if isFuzzed {
         .executableTarget(
             name: "fuzz",
             dependencies: [
-                "Archive", "Library", "Media", "Messaging", "MP4", "Spooling", "TestRecordings",
-                "TestSpools", "Trust", "Wire",
+                "Archive", "Library", "Media", "Messaging", "MP4", "ObjectStore", "Spooling",
+                "TestRecordings", "TestSpools", "Trust", "Wire",
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: settings))
 }

@@ -5,11 +5,15 @@ package import Archive
 /// It reads through a ``SegmentStore`` and finds by the catalog where there is one. The files are the truth: a catalog that is
 /// missing or damaged makes answers slower, not different. Any thread may call; nothing is kept between calls.
 package struct RecordingLibrary: Sendable {
-    /// The archive in messages: its directory.
+    /// The archive in messages: its directory, or its address.
     package let name: String
     package let store: any SegmentStore
-    /// Where the archive is on the local disk.
+    /// Where the archive is on the local disk. Nothing is there of one in a bucket (``isLocal``).
     package let layout: ArchiveLayout
+    /// Whether the archive has a directory on the local disk.
+    package let isLocal: Bool
+    /// Whether media may be elsewhere than in that directory.
+    package let hasBucket: Bool
     /// Where the archive has its catalog.
     let catalog: CatalogReference
     /// Nothing is written, the catalog included, and no lock is taken.
@@ -39,16 +43,72 @@ package struct RecordingLibrary: Sendable {
             layout, name: directory, catalog: catalog, isReadOnly: true, complain: complain)
     }
 
+    /// An archive that may be in a bucket, or partly so. One in a bucket alone is only read, and has no catalog.
+    /// - Throws: where there is no archive. A bucket is not asked yet.
+    package init(
+        _ archive: ArchiveReference, catalog: CatalogReference = .sqlite, isReadOnly: Bool = false,
+        complain: @escaping @Sendable (String) -> Void
+    ) throws(LibraryError) {
+        if let layout = archive.layout, !FileSystem.isDirectory(layout.sessions) {
+            throw .noArchive(archive.text)
+        }
+        self.init(
+            archive.layout ?? ArchiveLayout(root: archive.text), name: archive.text,
+            catalog: catalog, isReadOnly: isReadOnly || archive.layout == nil,
+            isLocal: archive.layout != nil, bucket: archive.bucket, interval: archive.interval,
+            complain: complain)
+    }
+
     init(
         _ layout: ArchiveLayout, name: String, catalog: CatalogReference, isReadOnly: Bool = false,
+        isLocal: Bool = true, bucket: ObjectSegmentStore? = nil,
+        interval: ComplaintInterval = ComplaintInterval(),
         complain: @escaping @Sendable (String) -> Void
     ) {
+        precondition(isLocal || bucket != nil)
         self.name = name
         self.catalog = catalog
         self.isReadOnly = isReadOnly
         self.layout = layout
+        self.isLocal = isLocal
         self.complain = complain
-        store = DirectoryStore(layout)
+        hasBucket = bucket != nil
+        if isLocal, let bucket {
+            store = LayeredStore(
+                DirectoryStore(layout), over: bucket, interval: interval, complain: complain)
+        } else if let bucket {
+            store = bucket
+        } else {
+            store = DirectoryStore(layout)
+        }
+    }
+
+    /// The archive's directory, for what can only be done with files.
+    /// - Parameter what: what is to be done, such as "retime a session".
+    package func directory(to what: String) throws(LibraryError) -> ArchiveLayout {
+        guard isLocal else { throw .needsFiles(name, what: what) }
+        return layout
+    }
+
+    /// The same for one session, all of whose files have to be in the directory.
+    package func files(of session: String, to what: String) throws -> ArchiveLayout {
+        let layout = try directory(to: what)
+        guard hasBucket else { return layout }
+        for source in try sourceNames(session) {
+            let key = SourceKey(session: session, source: source)
+            for file in try segments(key)
+            where !FileSystem.exists("\(layout.source(key))/\(file.name)") {
+                throw LibraryError.hasMoved(session, what: what)
+            }
+        }
+        return layout
+    }
+
+    /// Whether there is such a session.
+    package func hasSession(_ name: String) throws(ArchiveError) -> Bool {
+        guard ArchiveLayout.isValidName(name) else { return false }
+        if isLocal, FileSystem.isDirectory(layout.session(name)) { return true }
+        return hasBucket ? try !store.list(.session(name)).isEmpty : false
     }
 
     /// Names of the sessions, oldest first.
@@ -82,20 +142,31 @@ package struct RecordingLibrary: Sendable {
     /// The name, tags and note of a session; none, and a complaint, where they cannot be read.
     package func labels(_ session: String) -> SessionNotes {
         do throws(ArchiveError) {
-            return try SessionNotes.read(session, in: layout)
+            guard hasBucket else { return try SessionNotes.read(session, in: layout) }
+            let path = StoredPath.session(session) / SessionNotes.fileName
+            return try .parse(
+                store.contents(path, limit: SessionNotes.maximumBytes), path: store.path(path))
         } catch {
-            complain("\(error)")
+            if !error.isForAbsence { complain("\(error)") }
             return SessionNotes()
         }
     }
 
     package func isProtected(_ session: String) -> Bool {
-        SessionProtection.isProtected(session, in: layout)
+        guard !isLocal else { return SessionProtection.isProtected(session, in: layout) }
+        do throws(ArchiveError) {
+            return try store.list(.session(session)).contains {
+                $0.name == ArchiveLayout.protectionName
+            }
+        } catch {
+            complain("\(error)")
+            return false
+        }
     }
 
     /// Whether a collector runs in the archive. Without one, nothing is recorded, whatever a session's description says.
     package func isCollectorRunning() throws(ArchiveError) -> Bool {
-        try ArchiveLock.isTaken(layout)
+        isLocal ? try ArchiveLock.isTaken(layout) : false
     }
 }
 
@@ -125,6 +196,12 @@ package enum LibraryError: Error, Hashable, CustomStringConvertible {
     case tooManyTags(String)
     /// A time range needs a catalog, and there is none.
     case noCatalog
+    /// An object store's address where a session or file is wanted.
+    case address(String)
+    /// An archive in a bucket, where a directory is wanted.
+    case needsFiles(String, what: String)
+    /// A session with media in a bucket, where files are wanted.
+    case hasMoved(String, what: String)
 
     package var description: String {
         switch self {
@@ -152,6 +229,12 @@ package enum LibraryError: Error, Hashable, CustomStringConvertible {
             "\(session) is not finished: end it with 'tributary stop', or start the collector to finish it after a crash"
         case .tooManyTags(let session):
             "\(session) would have more than \(SessionNotes.maximumTags) tags: remove some with --untag"
+        case .address(let text):
+            "'\(text)' is an object store: give it in --archive, and one of its sessions here"
+        case .needsFiles(let archive, let what):
+            "cannot \(what) in \(archive), an object store: copy the session with 'tributary store fetch' and give that directory in --archive"
+        case .hasMoved(let session, let what):
+            "cannot \(what): media of \(session) is in the object store; bring it back with 'tributary store fetch \(session)'"
         case .noCatalog:
             "--from and --until need the catalog, which does not exist: create it with 'tributary index', or start the collector"
         }

@@ -82,6 +82,14 @@ package struct FragmentScanner<Source: ByteSource> {
         validEnd = max(validEnd, earlier.validEnd)
     }
 
+    /// Leaves out what lies before a fragment.
+    /// - Parameter offset: where a fragment begins, behind all that were read. What follows is believed to be one no more than elsewhere.
+    package mutating func skip(to offset: Int64) {
+        precondition(offset >= validEnd && offset <= layout.fragments.upperBound)
+        validEnd = offset
+        stop = nil
+    }
+
     /// The next whole fragment; nil at the end, with ``stop`` saying why.
     ///
     /// - Throws: only when the source cannot be read.

@@ -1,15 +1,16 @@
 package import Archive
+package import Library
 
 /// Where and how a viewer answers.
 package struct ViewerSettings: Sendable {
-    package var archive: String
+    package var archive: ArchiveReference
     /// Where the archive has its catalog.
     package var catalog = CatalogReference.sqlite
     /// A name or an address, without brackets.
     package var host: String
     /// 0: any that is free.
     package var port: UInt16
-    /// Where a collector publishes what it takes in; nil: at its place in the archive.
+    /// Where a collector publishes what it takes in; nil: at its place in the archive's directory. An archive in a bucket has none.
     package var feed: String?
     /// Where exports are made; nil: a directory of its own among the temporary files.
     package var exports: String?
@@ -22,7 +23,7 @@ package struct ViewerSettings: Sendable {
     package var isBehindProxy = false
     package var version = ""
 
-    package init(archive: String, host: String, port: UInt16) {
+    package init(archive: ArchiveReference, host: String, port: UInt16) {
         self.archive = archive
         self.host = host
         self.port = port

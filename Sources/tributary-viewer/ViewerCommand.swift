@@ -32,8 +32,13 @@ struct ViewerCommand: RepeatingCommand {
             """,
         version: Version.number)
 
-    @Option(help: ArgumentHelp("Directory of the recordings.", valueName: "dir"))
+    @Option(
+        help: ArgumentHelp(
+            "Directory of the recordings, or an object store: s3://bucket/prefix.",
+            valueName: "dir"))
     var archive = "./recordings"
+
+    @OptionGroup(title: "Object store") var store: StoreOptions
 
     @OptionGroup var catalog: CatalogOptions
 
@@ -110,6 +115,9 @@ struct ViewerCommand: RepeatingCommand {
     /// Descriptors that are asked for: each viewer and each recorded file has one.
     private static let descriptors = 65_536
 
+    /// Kept in memory of files in an object store: half a minute of sixteen sources.
+    private static let cacheBytes = 256 << 20
+
     func run() throws {
         DescriptorLimit.raise(to: Self.descriptors)
         // Buffers of 256 KiB that come and go with each answer.
@@ -119,7 +127,9 @@ struct ViewerCommand: RepeatingCommand {
         let logger = Logger(label: "viewer") { _ in
             HumanLogHandler(console: console, threshold: threshold)
         }
-        var settings = ViewerSettings(archive: archive, host: listen.host, port: listen.port)
+        var settings = ViewerSettings(
+            archive: try ArchiveReference(archive, store, cacheBytes: Self.cacheBytes),
+            host: listen.host, port: listen.port)
         settings.catalog = try catalog.forReading(Self._commandName)
         settings.users = users
         settings.feed = feed

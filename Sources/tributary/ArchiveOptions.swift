@@ -1,18 +1,27 @@
 import Archive
 import ArgumentParser
 import Library
+import ObjectStore
 import Terminal
 
-/// Where the recordings are, for every subcommand.
-struct ArchiveOptions: ParsableArguments {
+/// Where the recordings are, for subcommands that reach a collector or change an archive: a directory.
+struct DirectoryOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Directory of the recordings.", valueName: "dir"))
     var archive = "./recordings"
+
+    func validate() throws {
+        guard !StoreAddress.isAddress(archive) else {
+            throw ValidationError(
+                "--archive \(archive) is an object store, and this command needs a directory: give the collector's archive"
+            )
+        }
+    }
 
     /// Where an archive is, or would be.
     var layout: ArchiveLayout { ArchiveLayout(root: archive) }
 
     /// Finds sessions and files by what is given on the command line.
-    var finder: SessionFinder { SessionFinder(archive) { Program.complain($0) } }
+    var finder: SessionFinder { finder(.sqlite) }
 
     /// The archive, which has to be there.
     func library() throws(LibraryError) -> RecordingLibrary { try finder.library() }
@@ -20,6 +29,42 @@ struct ArchiveOptions: ParsableArguments {
     /// The same with a catalog, for commands that ask it or change what is in it.
     func finder(_ catalog: CatalogReference) -> SessionFinder {
         SessionFinder(archive, catalog: catalog) { Program.complain($0) }
+    }
+}
+
+/// Where the recordings are, for subcommands that read them: a directory, an object store, or both.
+struct ArchiveOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Directory of the recordings, or an object store: s3://bucket/prefix.",
+            valueName: "dir"))
+    var archive = "./recordings"
+
+    @OptionGroup(title: "Object store") var store: StoreOptions
+
+    /// Kept in memory of files in an object store: one command reads a few of them at a time.
+    private static let cacheBytes = 64 << 20
+
+    func validate() throws {
+        guard StoreAddress.isAddress(archive) else { return }
+        do throws(UsageError) {
+            _ = try store.address(archive, option: "--archive")
+        } catch {
+            throw ValidationError("\(error)")
+        }
+    }
+
+    /// Where the recordings are.
+    private func reference() throws -> ArchiveReference {
+        try ArchiveReference(archive, store, cacheBytes: Self.cacheBytes)
+    }
+
+    /// Finds sessions and files by what is given on the command line.
+    func finder() throws -> SessionFinder { try finder(.sqlite) }
+
+    /// The same with a catalog, for commands that ask it or change what is in it.
+    func finder(_ catalog: CatalogReference) throws -> SessionFinder {
+        SessionFinder(try reference(), catalog: catalog) { Program.complain($0) }
     }
 }
 

@@ -4,7 +4,7 @@ import FoundationEssentials
 /// collector nor a rewritten description can lose them, and the catalog can be rebuilt from files alone.
 package struct SessionNotes: Codable, Hashable, Sendable {
     package static let fileName = "notes.json"
-    private static let maximumBytes = 1 << 20
+    package static let maximumBytes = 1 << 20
     package static let maximumTextBytes = 4_096
     package static let maximumTags = 64
 
@@ -29,7 +29,13 @@ package struct SessionNotes: Codable, Hashable, Sendable {
     ) throws(ArchiveError) -> SessionNotes {
         let path = path(session, layout)
         guard FileSystem.exists(path) else { return SessionNotes() }
-        let bytes = try FileSystem.read(path, limit: maximumBytes)
+        return try parse(try FileSystem.read(path, limit: maximumBytes), path: path)
+    }
+
+    /// Reads the bytes of a session's labels.
+    package static func parse(
+        _ bytes: [UInt8], path: String
+    ) throws(ArchiveError) -> SessionNotes {
         do {
             return try JSONDecoder().decode(SessionNotes.self, from: Data(bytes))
         } catch {

@@ -13,6 +13,8 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
     case noRoom(path: String, freeBytes: UInt64, reserveBytes: UInt64)
     /// A server that holds an archive's catalog cannot be used now; it may be later, without a change here.
     case unavailable(place: String, reason: String)
+    /// An object store that holds recordings does not do what it is asked. The reason names the store and the object.
+    case store(reason: String)
 
     package var description: String {
         switch self {
@@ -27,6 +29,8 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
             "cannot write \(path): \(reason)"
         case .unavailable(let place, let reason):
             "\(place): \(reason)"
+        case .store(let reason):
+            reason
         }
     }
 
@@ -35,7 +39,7 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
         switch self {
         case .system(_, _, let code): systemMessage(code)
         case .badName: "invalid name"
-        case .malformed(_, let reason), .unavailable(_, let reason): reason
+        case .malformed(_, let reason), .unavailable(_, let reason), .store(let reason): reason
         case .noRoom(_, let free, let reserve):
             "the disk is full: \(byteText(free)) free, \(byteText(reserve)) reserved"
         }
@@ -46,7 +50,7 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
         switch self {
         case .noRoom: true
         case .system(_, _, let code): code == ENOSPC || code == EDQUOT
-        case .badName, .malformed, .unavailable: false
+        case .badName, .malformed, .unavailable, .store: false
         }
     }
 
@@ -56,6 +60,11 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
     /// Whether a server is away.
     package var isForServer: Bool {
         if case .unavailable = self { true } else { false }
+    }
+
+    /// Whether an object store does not do what it is asked: it may later.
+    package var isForStore: Bool {
+        if case .store = self { true } else { false }
     }
 
     /// Whether the caller may read but not write.

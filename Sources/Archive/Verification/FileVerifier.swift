@@ -1,5 +1,5 @@
 package import Media
-import MP4
+package import MP4
 
 /// Checks one file without decoding anything.
 ///
@@ -56,27 +56,41 @@ package struct FileVerifier {
     /// Checks a file; the returned verifier has the findings.
     /// - Parameter ledger: its source's; nil: there is none.
     static func examine(_ path: String, ledger: [LedgerEntry]?) -> FileVerifier {
-        var verifier = FileVerifier(path: path)
         do {
-            try DescriptorSource.withFile(path) { source in
-                verifier.report.sizeBytes = UInt64(source.sizeBytes)
-                try verifier.run(source)
+            return try DescriptorSource.withFile(path) { source in
+                examine(path, in: source, ledger: ledger)
             }
-            verifier.checkSpacing(ledger)
-        } catch let error as MP4Error {
-            verifier.damage("\(error)")
         } catch {
-            verifier.damage("cannot be read: \(error)")
+            var verifier = FileVerifier(path: path)
+            verifier.damage(error is MP4Error ? "\(error)" : "cannot be read: \(error)")
+            return verifier
+        }
+    }
+
+    /// Checks a file that is not on a local disk.
+    /// - Parameters:
+    ///   - path: the file in messages.
+    ///   - ledger: its source's; nil: there is none.
+    package static func examine(
+        _ path: String, in source: some ByteSource, ledger: [LedgerEntry]?
+    ) -> FileVerifier {
+        var verifier = FileVerifier(path: path)
+        verifier.report.sizeBytes = UInt64(source.sizeBytes)
+        do throws(MP4Error) {
+            try verifier.run(source)
+            verifier.checkSpacing(ledger)
+        } catch {
+            verifier.damage("\(error)")
         }
         return verifier
     }
 
-    private mutating func run(_ source: DescriptorSource) throws(MP4Error) {
+    private mutating func run<Source: ByteSource>(_ source: Source) throws(MP4Error) {
         guard source.sizeBytes > 0 else {
             damage("empty")
             return
         }
-        var scanner: FragmentScanner<DescriptorSource>
+        var scanner: FragmentScanner<Source>
         do throws(MP4Error) {
             scanner = try FragmentScanner(source)
         } catch {
@@ -101,7 +115,7 @@ package struct FileVerifier {
 
     /// Whether the file's first bytes are those of a recording: a recording with a damaged initial `moov` must not be classified
     /// as an intact foreign file.
-    private func beginsLikeARecording(_ source: DescriptorSource) throws(MP4Error) -> Bool {
+    private func beginsLikeARecording(_ source: some ByteSource) throws(MP4Error) -> Bool {
         let length = Int(FragmentedHeader.placeholderOffset) + FragmentedHeader.placeholderSizeBytes
         guard source.sizeBytes >= Int64(length) else { return false }
         let front = try source.read(at: 0, count: length)
@@ -113,7 +127,7 @@ package struct FileVerifier {
     }
 
     /// Whether media begin where a recording has its initial `moov`: only the index of an export has that.
-    private func isExport(_ source: DescriptorSource) -> Bool {
+    private func isExport(_ source: some ByteSource) -> Bool {
         do throws(MP4Error) {
             let movie = try Movie.read(from: source)
             let first = movie.tracks.compactMap(\.samples.offsets.first).min()
@@ -127,7 +141,7 @@ package struct FileVerifier {
     }
 
     private mutating func begin(
-        _ layout: RecordingLayout, _ source: DescriptorSource
+        _ layout: RecordingLayout, _ source: some ByteSource
     ) throws(MP4Error) {
         let moov = layout.initialMovie.header
         expectedChain = Digest(
@@ -146,7 +160,7 @@ package struct FileVerifier {
 
 extension FileVerifier {
     private mutating func walk(
-        _ fragment: ScannedFragment, _ source: DescriptorSource
+        _ fragment: ScannedFragment, _ source: some ByteSource
     ) throws(MP4Error) {
         report.fragments += 1
         let at = fragment.moof.lowerBound
@@ -257,8 +271,8 @@ extension FileVerifier {
         }
     }
 
-    private mutating func conclude(
-        _ stop: FragmentScanner<DescriptorSource>.Stop?, validEnd: Int64
+    private mutating func conclude<Source: ByteSource>(
+        _ stop: FragmentScanner<Source>.Stop?, validEnd: Int64
     ) {
         switch stop {
         case .end, nil:
@@ -311,7 +325,7 @@ extension FileVerifier {
 // MARK: - Files of another origin
 
 extension FileVerifier {
-    private mutating func runForeign(_ source: DescriptorSource) throws(MP4Error) {
+    private mutating func runForeign(_ source: some ByteSource) throws(MP4Error) {
         let movie = try Movie.read(from: source)
         report.state = .foreign
         note(

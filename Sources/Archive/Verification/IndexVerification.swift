@@ -5,7 +5,7 @@ extension FileVerifier {
     /// Compares the final `moov` with the fragments, sample by sample. If another index has replaced it, the new index must match
     /// the fragments and its own mapping, and the replaced one must match the fragments.
     mutating func compareIndices(
-        _ source: DescriptorSource, _ layout: RecordingLayout, fragmentsEnd: Int64
+        _ source: some ByteSource, _ layout: RecordingLayout, fragmentsEnd: Int64
     ) throws(MP4Error) {
         let indices: IndexReplacement
         do throws(MP4Error) {

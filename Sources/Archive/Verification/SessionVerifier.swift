@@ -2,7 +2,7 @@ import Media
 
 /// Checks a session: each file, and that the files together contain every sent record exactly once.
 package struct SessionVerifier {
-    private let layout: ArchiveLayout
+    private let files: any SessionFiles
     private let session: String
     private var findings: [Finding] = []
 
@@ -11,33 +11,42 @@ package struct SessionVerifier {
     package static func verify(
         _ session: String, in layout: ArchiveLayout
     ) throws(ArchiveError) -> SessionReport {
-        var verifier = SessionVerifier(layout: layout, session: session)
+        let files = SessionDirectory(layout: layout, session: session)
+        guard FileSystem.isDirectory(files.path) else {
+            throw .system(operation: "open the session", path: files.path, errno: 2)
+        }
+        return try verify(session, files)
+    }
+
+    /// Checks a session whose files are anywhere.
+    /// - Throws: only when folders cannot be listed, or a store cannot be asked; errors in what they hold are in the report.
+    package static func verify(
+        _ session: String, _ files: any SessionFiles
+    ) throws(ArchiveError) -> SessionReport {
+        var verifier = SessionVerifier(files: files, session: session)
         return try verifier.run()
     }
 
-    private init(layout: ArchiveLayout, session: String) {
-        self.layout = layout
+    private init(files: any SessionFiles, session: String) {
+        self.files = files
         self.session = session
     }
 
     private mutating func run() throws(ArchiveError) -> SessionReport {
-        let directory = layout.session(session)
-        guard FileSystem.isDirectory(directory) else {
-            throw .system(operation: "open the session", path: directory, errno: 2)
-        }
         var manifest: SessionManifest?
         do throws(ArchiveError) {
-            manifest = try SessionManifest.read(layout.manifest(session))
+            manifest = try files.manifest()
         } catch {
-            findings.append(Finding(.damage, layout.manifest(session), error.reason))
+            guard !error.isForStore else { throw error }
+            findings.append(Finding(.damage, files.manifestPath, error.reason))
         }
         var sources: [SessionReport.Source] = []
-        for name in try layout.sourceNames(session) {
+        for name in try files.sourceNames() {
             sources.append(try source(name, isFinished: manifest?.state == .finished))
         }
         for source in manifest?.sources ?? []
         where !sources.contains(where: { $0.name == source.name }) {
-            damage(layout.source(session, source.name), "the session's source has no recording")
+            damage(files.path(of: source.name), "the session's source has no recording")
         }
         return SessionReport(
             session: session, zero: manifest?.zero, state: manifest?.state.rawValue,
@@ -50,12 +59,12 @@ package struct SessionVerifier {
         _ name: String, isFinished: Bool
     ) throws(ArchiveError) -> SessionReport.Source {
         var numbers = RecordNumbers()
-        var files: [FileReport] = []
+        var reports: [FileReport] = []
         var clocks: [ClockSummary.Reading] = []
         let ledger = try ledger(name)
-        for path in try layout.segmentPaths(session, name) {
-            let file = FileVerifier.examine(path, ledger: ledger.entries)
-            files.append(file.report)
+        for segment in try files.segmentNames(of: name) {
+            let file = try files.examine(segment, of: name, ledger: ledger.entries)
+            reports.append(file.report)
             clocks += file.clocks
             for (spool, ranges) in file.sequences {
                 for range in ranges { numbers.insert(range, spool: spool.description) }
@@ -66,8 +75,8 @@ package struct SessionVerifier {
             guard let spool = entry.spool else { continue }
             for range in entry.sequences { numbers.insert(range, spool: spool) }
         }
-        let directory = layout.source(session, name)
-        try noteRemovals(in: directory, ledger, &numbers)
+        let directory = files.path(of: name)
+        try noteRemovals(of: name, ledger, &numbers)
         for (spool, holes) in numbers.holes {
             for hole in holes {
                 let text =
@@ -86,7 +95,7 @@ package struct SessionVerifier {
         }
         let gaps = ledger.entries.filter { $0.kind == .gap }
         return SessionReport.Source(
-            name: name, files: files, recordedSamples: recorded,
+            name: name, files: reports, recordedSamples: recorded,
             lostSamples: gaps.lazy.compactMap(\.samples).clampedSum,
             missingNanoseconds: MissingTime.nanoseconds(gaps), gaps: gaps,
             clock: ClockSummary(clocks, ledger.entries),
@@ -96,24 +105,24 @@ package struct SessionVerifier {
 
     /// Records of files whose removal was interrupted before the ledger recorded it are explained nevertheless.
     private mutating func noteRemovals(
-        in directory: String, _ ledger: Ledger.Contents, _ numbers: inout RecordNumbers
+        of source: String, _ ledger: Ledger.Contents, _ numbers: inout RecordNumbers
     ) throws(ArchiveError) {
-        for name in try FileSystem.names(in: directory)
-        where name.hasSuffix(SegmentRemoval.stagedSuffix) {
-            let path = "\(directory)/\(name)"
+        for removal in try files.interruptedRemovals(of: source) {
             findings.append(
-                Finding(.note, path, "its removal was interrupted; the collector completes it"))
-            let segment = SegmentRemoval.segmentName(path)
-            guard !ledger.entries.contains(where: { $0.segment == segment }) else { continue }
-            for (spool, ranges) in SegmentNumbers.read(path).ranges {
+                Finding(
+                    .note, removal.path, "its removal was interrupted; the collector completes it"))
+            guard !ledger.entries.contains(where: { $0.segment == removal.segment }) else {
+                continue
+            }
+            for (spool, ranges) in removal.records() {
                 for range in ranges { numbers.insert(range, spool: spool.description) }
             }
         }
     }
 
     private mutating func ledger(_ source: String) throws(ArchiveError) -> Ledger.Contents {
-        let path = layout.ledger(session, source)
-        let contents = try Ledger.read(path)
+        let path = files.ledgerPath(of: source)
+        let contents = try files.ledger(of: source)
         for line in contents.damagedLines { damage(path, "line \(line) is damaged") }
         if contents.hasTornTail {
             findings.append(Finding(.note, path, "the last line is incomplete: a crash"))

@@ -86,15 +86,38 @@ extension RecordingLibrary {
         var files: [FoundFile] = []
         for source in try sourceNames(session) where includes(source) {
             let key = SourceKey(session: session, source: source)
-            for entry in try segments(key) {
+            let entries = try segments(key)
+            for (index, entry) in entries.enumerated() {
                 let path = StoredPath.source(key) / entry.name
                 guard wanted?.contains(path) ?? true else { continue }
+                let next = index + 1 < entries.count ? entries[index + 1] : nil
+                if hasBucket, !Self.mayHold(entry, before: next, key, from: from, until: until) {
+                    continue
+                }
                 files.append(
                     FoundFile(
                         source: source, name: entry.name, path: path, sizeBytes: entry.sizeBytes))
             }
         }
         return files
+    }
+
+    /// Whether a file may have media of a range, by its name and the next one's: to open it may be a request.
+    private static func mayHold(
+        _ entry: StoredEntry, before next: StoredEntry?, _ source: SourceKey, from: Int64?,
+        until: Int64?
+    ) -> Bool {
+        func origin(_ entry: StoredEntry) -> Int64? {
+            SegmentKey(source, fileName: entry.name)?.origin.nanoseconds
+        }
+        let slack = RecordedSession.overlapNanoseconds
+        if let until, let begin = origin(entry), begin.clampedSubtracting(slack) >= until {
+            return false
+        }
+        if let from, let end = next.flatMap(origin), end.clampedAdding(slack) <= from {
+            return false
+        }
+        return true
     }
 
     private static func isWanted(

@@ -91,7 +91,7 @@ extension RecordingLibrary {
     package func details(
         of session: String
     ) throws(ArchiveError) -> (details: SessionDetails, report: SessionReport) {
-        let report = try SessionVerifier.verify(session, in: layout)
+        let report = try verification(of: session)
         let details = SessionDetails(
             report, try manifest(session), labels: labels(session),
             isProtected: isProtected(session), isCollectorRunning: try isCollectorRunning())

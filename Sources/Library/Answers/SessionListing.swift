@@ -38,30 +38,55 @@ extension RecordingLibrary {
         }
         var sessions: [SessionListing]
         if let found {
-            sessions = found
+            // Sessions that have moved as a whole are in no local catalog.
+            sessions = (found + (try moved(besides: found, from: from, until: until)))
+                .sorted { $0.session < $1.session }
         } else {
             let isWhole = from == nil && until == nil
             // Who may write can make a catalog. Who may not, or waits for a server, reads every file instead.
             guard isWhole || isReadOnly || catalog.isServer else { throw LibraryError.noCatalog }
             sessions = try sessionNames().compactMap { name in
-                var listing = try listing(name, isCollectorRunning)
-                if isWhole { return listing }
-                let found: [SegmentListing]
-                do throws(ArchiveError) {
-                    found = try segments(of: name, from: from, until: until)
-                } catch {
-                    // Without its description nobody knows when it was.
-                    guard listing.state == SessionListing.unreadable else { throw error }
-                    return nil
-                }
-                guard !found.isEmpty else { return nil }
-                listing.segments = found.count
-                listing.sizeBytes = found.reduce(0) { $0 + $1.sizeBytes }
-                return listing
+                try listing(name, isCollectorRunning, from: from, until: until)
             }
         }
         if !tags.isEmpty { sessions = sessions.filter { Set(tags).isSubset(of: $0.tags) } }
         return sessions
+    }
+
+    /// Sessions of the bucket that have no directory.
+    private func moved(
+        besides known: [SessionListing], from: Int64?, until: Int64?
+    ) throws(ArchiveError) -> [SessionListing] {
+        guard hasBucket else { return [] }
+        let names = Set(known.map(\.session))
+        var moved: [SessionListing] = []
+        for name in try sessionNames()
+        where !names.contains(name) && !FileSystem.isDirectory(layout.session(name)) {
+            if let listing = try listing(name, false, from: from, until: until) {
+                moved.append(listing)
+            }
+        }
+        return moved
+    }
+
+    /// A session as its files are; nil: it has nothing in the range.
+    private func listing(
+        _ name: String, _ isCollectorRunning: Bool, from: Int64?, until: Int64?
+    ) throws(ArchiveError) -> SessionListing? {
+        var listing = try listing(name, isCollectorRunning)
+        if from == nil, until == nil { return listing }
+        let found: [SegmentListing]
+        do throws(ArchiveError) {
+            found = try segments(of: name, from: from, until: until)
+        } catch {
+            // Without its description nobody knows when it was.
+            guard listing.state == SessionListing.unreadable else { throw error }
+            return nil
+        }
+        guard !found.isEmpty else { return nil }
+        listing.segments = found.count
+        listing.sizeBytes = found.reduce(0) { $0 + $1.sizeBytes }
+        return listing
     }
 
     /// A listing without the sources that somebody may not see: what it counts is of the others alone.

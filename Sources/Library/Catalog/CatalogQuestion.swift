@@ -6,6 +6,8 @@ extension RecordingLibrary {
     package func askCatalog<Answer>(
         _ question: (any CatalogStore) throws(ArchiveError) -> Answer
     ) throws(ArchiveError) -> Answer? {
+        // A bucket is listed: it has no catalog.
+        guard isLocal else { return nil }
         if catalog.isServer { return try askServer(question) }
         if isReadOnly { return try askUnchanged(question) }
         var isDamaged = false

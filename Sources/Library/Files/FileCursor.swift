@@ -1,4 +1,5 @@
 package import Archive
+import Glibc
 import MP4
 import Media
 
@@ -21,7 +22,7 @@ package struct FileCursor {
         do throws(MP4Error) {
             scanner = try FragmentScanner(source)
         } catch {
-            throw RecordedFile.error(error, path: file.path)
+            throw file.error(error)
         }
         let movie = file.layout.initialMovie
         retiming = file.retiming.map { FileRetiming($0, movie: movie) }
@@ -46,7 +47,36 @@ package struct FileCursor {
             }
             return try scanner.next().map { place($0) }
         } catch {
-            throw RecordedFile.error(error, path: file.path)
+            throw file.error(error)
+        }
+    }
+
+    /// Goes to shortly before a time by the index of a finished file, without reading what lies before: whatever is seen or heard from
+    /// then on, and what it takes to decode it, is still to come. To be called before the first ``next()``.
+    ///
+    /// A file that grows, was retimed, or has no index that can be read is left where it is.
+    /// - Parameters:
+    ///   - from: session time, nanoseconds.
+    ///   - margin: fragments before the one with which decoding begins that are read too.
+    package mutating func skip(to from: Int64, margin: Int) {
+        guard file.isFinished, file.retiming == nil else { return }
+        do throws(ArchiveError) {
+            var probe = self
+            // Where there are pictures, decoding begins with one of them.
+            let track: TrackKind = file.format(.video) == nil ? .audio : .video
+            guard let anchor = try probe.next()?.samples.first(where: { $0.track == track }),
+                let offset = try SeekIndex(file).fragment(
+                    before: from, anchor: anchor, margin: margin),
+                offset >= scanner.validEnd, file.layout.fragments.contains(offset)
+            else { return }
+            var entered = self
+            entered.scanner.skip(to: offset)
+            var ahead = entered
+            guard try ahead.next() != nil else { return }
+            self = entered
+        } catch {
+            // Whoever reads on is told what is wrong.
+            return
         }
     }
 
@@ -57,7 +87,7 @@ package struct FileCursor {
         do throws(ArchiveError) {
             now = try file.source()
         } catch {
-            throw .unreadable(offset: size, errno: error.code ?? 0)
+            throw .unreadable(offset: size, errno: error.code ?? EIO)
         }
         guard now.sizeBytes > size else { return false }
         size = now.sizeBytes

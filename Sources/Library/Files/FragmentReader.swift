@@ -5,10 +5,12 @@ import Media
 package struct FragmentReader {
     private var files: ArraySlice<RecordedSource.File>
     private var cursor: FileCursor?
+    /// Files that are far away are entered shortly before this session time.
+    private let from: Int64?
     /// The first of the files may be of no use from here on: not looked at yet.
     private var undecidedFrom: Int64?
     /// Fragments that are read before the one with which decoding can begin.
-    private static let nearFragments = 4
+    static let nearFragments = 4
 
     /// - Parameters:
     ///   - from: session time, nanoseconds: files that end before it are left out. Who wants to decode there needs the keyframe before,
@@ -22,6 +24,7 @@ package struct FragmentReader {
         }
         if let to { files = files.prefix { $0.originNanoseconds < to } }
         self.files = files
+        self.from = from
     }
 
     /// The next fragment; nil at the end.
@@ -33,7 +36,9 @@ package struct FragmentReader {
         while true {
             if let fragment = try cursor?.next() { return fragment }
             guard let file = files.popFirst() else { return nil }
-            cursor = try FileCursor(file.opened())
+            var next = try FileCursor(file.opened())
+            if let from, next.file.isDistant { next.skip(to: from, margin: Self.nearFragments) }
+            cursor = next
         }
     }
 

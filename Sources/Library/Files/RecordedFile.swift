@@ -59,6 +59,9 @@ package final class RecordedFile: Sendable {
         layout.fragments.lowerBound - Int64(FragmentedHeader.placeholderSizeBytes)
     }
 
+    /// Whether each read may take the round trip of a network.
+    package var isDistant: Bool { stored.isDistant }
+
     /// The file as it is now.
     package func source() throws(ArchiveError) -> StoredBytes { try StoredBytes(stored) }
 
@@ -84,9 +87,13 @@ package final class RecordedFile: Sendable {
     }
 
     /// A parser's error, with the file's name.
-    static func error(_ error: MP4Error, path: String) -> ArchiveError {
-        switch error {
-        case .unreadable(_, let code): .system(operation: "read", path: path, errno: code)
+    func error(_ error: MP4Error) -> ArchiveError { Self.error(error, stored) }
+
+    static func error(_ error: MP4Error, _ file: any StoredFile) -> ArchiveError {
+        let path = file.path
+        return switch error {
+        case .unreadable(_, let code):
+            file.failure ?? .system(operation: "read", path: path, errno: code)
         case .notARecording(_, let reason):
             .malformed(
                 path: path,
@@ -126,7 +133,7 @@ private struct Beginning {
             }
             record = read
         } catch {
-            throw RecordedFile.error(error, path: file.path)
+            throw RecordedFile.error(error, file)
         }
     }
 }

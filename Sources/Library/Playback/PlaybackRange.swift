@@ -58,6 +58,9 @@ extension RecordedSource {
         }
         for file in files.prefix(while: { $0.originNanoseconds < range.upperBound }) {
             var cursor = try FileCursor(file.opened())
+            if cursor.file.isDistant {
+                cursor.skip(to: range.lowerBound, margin: FragmentReader.nearFragments)
+            }
             var fragments: [RecordedFragment] = []
             while let fragment = try cursor.next() {
                 // Within a file, no fragment presents anything before the one that it follows begins.

@@ -176,6 +176,13 @@ package struct RecordedSource: Sendable {
         var end = start
         for file in files.reversed() {
             var cursor = try FileCursor(file.opened())
+            // Its index says when it ends.
+            if cursor.file.isDistant, cursor.file.isFinished,
+                let span = try RecordedSpan(of: cursor.file)
+            {
+                end = max(end, span.endNanoseconds)
+                break
+            }
             var isEmpty = true
             while let fragment = try cursor.next() {
                 isEmpty = false

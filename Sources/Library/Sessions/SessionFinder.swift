@@ -1,4 +1,5 @@
 package import Archive
+import ObjectStore
 
 /// Finds what people mean by a word or a path: a session by its ID, by a name or tag that was given to it, or by its directory; an
 /// archive by its directory; recorded files by their paths.
@@ -12,7 +13,7 @@ package struct SessionFinder: Sendable {
 
     /// The archive in which names are looked for, as it was given.
     package let archive: String
-    private let layout: ArchiveLayout
+    private let reference: ArchiveReference
     private let catalog: CatalogReference
     private let complain: @Sendable (String) -> Void
 
@@ -21,15 +22,23 @@ package struct SessionFinder: Sendable {
         _ archive: String, catalog: CatalogReference = .sqlite,
         complain: @escaping @Sendable (String) -> Void
     ) {
-        self.archive = archive
+        self.init(ArchiveReference(directory: archive), catalog: catalog, complain: complain)
+    }
+
+    /// - Parameter archive: it need not be there where paths are given.
+    package init(
+        _ archive: ArchiveReference, catalog: CatalogReference = .sqlite,
+        complain: @escaping @Sendable (String) -> Void
+    ) {
+        self.archive = archive.text
         self.catalog = catalog
-        layout = ArchiveLayout(root: archive)
+        reference = archive
         self.complain = complain
     }
 
     /// The archive, which has to be there.
     package func library() throws(LibraryError) -> RecordingLibrary {
-        try RecordingLibrary(archive, catalog: catalog, complain: complain)
+        try RecordingLibrary(reference, catalog: catalog, complain: complain)
     }
 
     /// One session of the archive: by its ID, the name or a tag that was given to it, or `latest` for the newest.
@@ -52,11 +61,7 @@ package struct SessionFinder: Sendable {
             }
             return [newest]
         }
-        if ArchiveLayout.isValidName(name),
-            FileSystem.isDirectory(library.layout.session(name))
-        {
-            return [name]
-        }
+        if try library.hasSession(name) { return [name] }
         var named: [String] = []
         var tagged: [String] = []
         for session in try library.sessionNames() {
@@ -131,9 +136,13 @@ package struct SessionFinder: Sendable {
             what.contains("/") || what == "." || what == ".."
             || what.hasSuffix(ArchiveLayout.segmentSuffix)
         // A session of the archive comes before a file or directory of that name.
-        guard isPath || what != "latest" && !FileSystem.isDirectory(layout.session(what)) else {
-            return nil
+        if !isPath {
+            if what == "latest" { return nil }
+            if let layout = reference.layout, FileSystem.isDirectory(layout.session(what)) {
+                return nil
+            }
         }
+        if StoreAddress.isAddress(what) { throw LibraryError.address(what) }
         guard FileSystem.exists(what) else {
             if isPath { throw LibraryError.noFile(what) }
             return nil

@@ -77,8 +77,22 @@ package struct StoredPath: Hashable, Sendable, CustomStringConvertible {
 
     /// A file or folder in this folder.
     package static func / (folder: StoredPath, name: String) -> StoredPath {
-        precondition(!name.isEmpty && name != "." && name != ".." && !name.contains("/"))
+        precondition(isName(name[...]))
         return StoredPath(text: folder.text.isEmpty ? name : "\(folder.text)/\(name)")
+    }
+
+    /// Whether a text can be the name of a file or folder.
+    static func isName(_ name: Substring) -> Bool {
+        !name.isEmpty && name != "." && name != ".." && !name.contains("/")
+    }
+
+    /// How many names it is made of: 1 is a session's folder.
+    var depth: Int { text.split(separator: "/").count }
+
+    /// The folder that it is in, and its name there.
+    var parts: (folder: StoredPath, name: String) {
+        guard let slash = text.lastIndex(of: "/") else { return (.sessions, text) }
+        return (StoredPath(text: String(text[..<slash])), String(text[text.index(after: slash)...]))
     }
 
     /// Its last part.
@@ -97,4 +111,13 @@ package struct StoredEntry: Hashable, Sendable {
     package var sizeBytes: Int64
     /// When a file was changed last, nanoseconds since 1970; nil: the store does not tell.
     package var modifiedNanoseconds: Int64?
+
+    package init(
+        name: String, isFolder: Bool, sizeBytes: Int64, modifiedNanoseconds: Int64? = nil
+    ) {
+        self.name = name
+        self.isFolder = isFolder
+        self.sizeBytes = sizeBytes
+        self.modifiedNanoseconds = modifiedNanoseconds
+    }
 }

@@ -1,10 +1,17 @@
 package import Archive
+import Glibc
 package import MP4
 
 /// A file of a store, open for reading. Any thread may read.
 package protocol StoredFile: Sendable {
     /// The file in messages: its path, or its address.
     var path: String { get }
+
+    /// Whether each read may take the round trip of a network: who looks for something asks the index where it is.
+    var isDistant: Bool { get }
+
+    /// Why the last read that failed has failed, where an errno cannot say it; nil: it can.
+    var failure: ArchiveError? { get }
 
     /// Its size at this moment: a recording grows.
     func sizeBytes() throws(ArchiveError) -> Int64
@@ -21,6 +28,9 @@ package protocol StoredFile: Sendable {
 }
 
 extension StoredFile {
+    package var isDistant: Bool { false }
+    package var failure: ArchiveError? { nil }
+
     package func readCached(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) -> Int {
         0
     }
@@ -64,7 +74,7 @@ package struct StoredBytes: ByteSource, Sendable {
                 failure = error
             }
         }
-        if let failure { throw .unreadable(offset: offset, errno: failure.code ?? 0) }
+        if let failure { throw .unreadable(offset: offset, errno: failure.code ?? EIO) }
         guard bytes.count == count else {
             throw .shortRead(offset: offset, wanted: count, got: bytes.count)
         }

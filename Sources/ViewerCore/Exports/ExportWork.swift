@@ -7,14 +7,14 @@ import Media
 
 /// One export, from the archive into a file.
 struct ExportWork: Sendable {
-    let archive: String
+    let archive: ArchiveReference
     let logger: Logger
 
     /// Does it; blocks.
     /// - Parameter path: of the file; while it is made, it has another name in the same directory.
     /// - Returns: its size.
     func run(_ job: ExportJob, to path: String, _ control: WorkControl) throws -> Int64 {
-        let library = try RecordingLibrary(readingOnly: archive) { [logger] in
+        let library = try RecordingLibrary(archive, isReadOnly: true) { [logger] in
             logger.warning("\($0)")
         }
         let recording = try library.recording(job.wish.session)

@@ -26,6 +26,15 @@ package struct FragmentSummary: Hashable, Sendable {
         self.soundAloneFromNanoseconds = soundAloneFromNanoseconds
     }
 
+    /// A fragment that was not read.
+    package init(_ outline: FragmentOutline) {
+        self.init(
+            range: outline.range, mainEndNanoseconds: outline.mainEndNanoseconds,
+            lastEndNanoseconds: outline.lastEndNanoseconds,
+            decodableFromNanoseconds: outline.decodableFromNanoseconds,
+            soundAloneFromNanoseconds: outline.soundAloneFromNanoseconds)
+    }
+
     package init(_ fragment: RecordedFragment) {
         let main: TrackKind = fragment.file.format(.video) == nil ? .audio : .video
         range = fragment.range

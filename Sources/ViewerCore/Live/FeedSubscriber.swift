@@ -17,7 +17,7 @@ final class FeedSubscriber: Sendable {
     /// Messages that wait here: three seconds of 64 sources.
     private static let queuedMessages: Int32 = 2_000
 
-    private let endpoint: String
+    private let endpoint: String?
     private let hub: LiveHub
     private let log: EventLog
     private let logger: Logger
@@ -25,9 +25,9 @@ final class FeedSubscriber: Sendable {
     private let thread = JoinableThread()
     private let isStopping = Atomic(false)
 
-    /// - Parameter endpoint: `ipc://…` or `tcp://…`.
+    /// - Parameter endpoint: `ipc://…` or `tcp://…`; nil: there is no feed.
     init(
-        _ endpoint: String, hub: LiveHub, log: EventLog, logger: Logger
+        _ endpoint: String?, hub: LiveHub, log: EventLog, logger: Logger
     ) throws(MessagingError) {
         self.endpoint = endpoint
         self.hub = hub
@@ -73,7 +73,8 @@ final class FeedSubscriber: Sendable {
         options.heartbeatTimeoutMilliseconds = 5 * Self.heartbeatMilliseconds
         options.heartbeatLifetimeMilliseconds = 5 * Self.heartbeatMilliseconds
         let socket = try Socket(.subscriber, in: Context(), options: options)
-        try socket.connect(endpoint)
+        // Without a feed there are still readers who wait for beats.
+        if let endpoint { try socket.connect(endpoint) }
         var poller = Poller()
         _ = poller.add(socket)
         let token = poller.add(descriptor: wakeUp.descriptor)

@@ -29,7 +29,8 @@ final class CollectorCommands: Sendable {
     private static let maximumRunning = 16
     private static let maximumWaiting = 32
 
-    private let path: String
+    /// Nil: the archive has no directory, and no collector is known.
+    private let path: String?
     private let logger: Logger
     /// An answer can take as long as a camera takes to open: threads that read recordings do not wait for it.
     private let queue = BlockingWorkQueue(
@@ -37,8 +38,9 @@ final class CollectorCommands: Sendable {
     /// How many requests about each have not been answered.
     private let open = Mutex<[Subject: Int]>([:])
 
-    init(archive: String, logger: Logger) {
-        path = ArchiveLayout(root: archive).commands
+    /// - Parameter archive: its directory; nil: it has none.
+    init(archive: String?, logger: Logger) {
+        path = archive.map { ArchiveLayout(root: $0).commands }
         self.logger = logger
     }
 
@@ -85,7 +87,7 @@ final class CollectorCommands: Sendable {
     /// Blocks. The log has the server's paths; who has asked does not need them.
     private func exchange(_ request: ControlRequest.Request) -> Result<ControlReply.Reply, Problem>
     {
-        guard FileSystem.exists(path) else {
+        guard let path, FileSystem.exists(path) else {
             return .failure(
                 Problem(
                     .serviceUnavailable,

@@ -5,6 +5,7 @@ import HTTPTypes
 import Hummingbird
 import HummingbirdCore
 import HummingbirdHTTP2
+import Library
 package import Logging
 import Media
 import Messaging
@@ -53,7 +54,7 @@ package struct ViewerServer: Sendable {
         certificate = try settings.certificate.map { files throws(ViewerError) in
             try Certificate(files, logger: logger)
         }
-        commands = CollectorCommands(archive: settings.archive, logger: logger)
+        commands = CollectorCommands(archive: settings.archive.layout?.root, logger: logger)
         log = EventLog(
             first: UInt64(clamping: SystemClock.utc.nowNanoseconds / 1_000_000))
         let work = ExportWork(archive: settings.archive, logger: logger)
@@ -70,8 +71,7 @@ package struct ViewerServer: Sendable {
             }
         }
         do throws(MessagingError) {
-            let endpoint =
-                settings.feed ?? "ipc://\(ArchiveLayout(root: settings.archive).feed)"
+            let endpoint = settings.feed ?? settings.archive.layout.map { "ipc://\($0.feed)" }
             feed = try FeedSubscriber(endpoint, hub: hub, log: log, logger: logger)
         } catch {
             throw .stopped(reason: "\(error)")

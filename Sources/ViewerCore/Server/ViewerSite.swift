@@ -8,7 +8,7 @@ import MP4
 
 /// What all requests are answered from: the archive, and what is kept of it in memory.
 final class ViewerSite: Sendable {
-    let archive: String
+    let archive: ArchiveReference
     let catalog: CatalogReference
     let logger: Logger
     let threads: ReadingThreads
@@ -19,7 +19,7 @@ final class ViewerSite: Sendable {
     let coverage = CoverageMemory()
 
     init(
-        archive: String, catalog: CatalogReference = .sqlite, logger: Logger,
+        archive: ArchiveReference, catalog: CatalogReference = .sqlite, logger: Logger,
         threads: ReadingThreads
     ) {
         self.archive = archive
@@ -34,7 +34,7 @@ final class ViewerSite: Sendable {
     ) async throws -> Result {
         let (archive, catalog, logger) = (archive, catalog, logger)
         return try await run {
-            let library = try RecordingLibrary(readingOnly: archive, catalog: catalog) {
+            let library = try RecordingLibrary(archive, catalog: catalog, isReadOnly: true) {
                 logger.warning("\($0)")
             }
             return try work(library)
@@ -83,7 +83,7 @@ final class ViewerSite: Sendable {
         case .noArchive: Problem(.serviceUnavailable, "there is no archive yet")
         case .noCatalog: Problem(.serviceUnavailable, "the catalog is being rebuilt")
         case .noSession, .empty, .ambiguous, .noFile, .neither, .file, .directory, .archive,
-            .protected, .unfinished, .tooManyTags:
+            .protected, .unfinished, .tooManyTags, .address, .needsFiles, .hasMoved:
             noRecording
         }
     }
@@ -96,6 +96,8 @@ final class ViewerSite: Sendable {
         case .unavailable:
             // Where the server is concerns nobody who watches.
             Problem(.serviceUnavailable, "the catalog is not available")
+        case .store:
+            Problem(.serviceUnavailable, "the store of the recordings is not available")
         case .system, .noRoom:
             error.isForAbsence
                 ? noRecording

@@ -29,7 +29,7 @@ struct RecordedInput: ParsableArguments {
                 "no input: give a session, 'latest' or recordings; 'tributary ls' lists the sessions"
             )
         }
-        return try archive.finder.recording(inputs)
+        return try archive.finder().recording(inputs)
     }
 
     /// The wanted part of each of these sources.

@@ -15,7 +15,7 @@ struct ImportCommand: ParsableCommand {
             that FFmpeg reads. The session appears when it is complete.
             """)
 
-    @OptionGroup var archive: ArchiveOptions
+    @OptionGroup var archive: DirectoryOptions
     @OptionGroup var catalog: CatalogOptions
 
     @Argument(help: ArgumentHelp("Media files.", valueName: "file"))

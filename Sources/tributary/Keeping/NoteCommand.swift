@@ -9,7 +9,7 @@ struct NoteCommand: ParsableCommand {
         commandName: "note",
         abstract: "Sets the name, tags and note of a session; without options, shows them.")
 
-    @OptionGroup var archive: ArchiveOptions
+    @OptionGroup var archive: DirectoryOptions
     @OptionGroup var catalog: CatalogOptions
 
     @Argument(help: "A session, or 'latest'.")

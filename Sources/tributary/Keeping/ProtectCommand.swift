@@ -9,7 +9,7 @@ struct ProtectCommand: ParsableCommand {
         abstract: "Protects a session from removal by --keep-age, --keep-bytes and --keep-free.",
         discussion: "A running collector applies it within 30 seconds.")
 
-    @OptionGroup var archive: ArchiveOptions
+    @OptionGroup var archive: DirectoryOptions
     @OptionGroup var catalog: CatalogOptions
 
     @Argument(help: "A session, or 'latest'.")

@@ -12,7 +12,7 @@ struct RemoveCommand: ParsableCommand {
             no partial session; a collector completes the removal.
             """)
 
-    @OptionGroup var archive: ArchiveOptions
+    @OptionGroup var archive: DirectoryOptions
     @OptionGroup var catalog: CatalogOptions
 
     @Argument(help: ArgumentHelp("Sessions, or 'latest'.", valueName: "session"))

@@ -34,13 +34,14 @@ struct RetimeCommand: ParsableCommand {
             let place = try archive.finder(
                 try catalog.forWriting("tributary")
             ).session(named: session)
-            let retimer = try SessionRetimer(place.name, in: place.library.layout)
+            let layout = try place.library.files(of: place.name, to: "retime a session")
+            let retimer = try SessionRetimer(place.name, in: layout)
             let report =
                 undo ? try retimer.undo(isDryRun: dryRun) : try retimer.retime(isDryRun: dryRun)
             // Files have other lengths and sizes now.
             if !dryRun {
                 try place.library.refreshCatalog(place.name)
-                CollectorControl.tellChange(of: place.name, in: place.library.layout)
+                CollectorControl.tellChange(of: place.name, in: layout)
             }
             return report
         }

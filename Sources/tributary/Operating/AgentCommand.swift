@@ -34,7 +34,7 @@ struct CollectorRoute: AgentRoute {
     @Argument(help: "Source name.")
     var source: String
 
-    @OptionGroup var archive: ArchiveOptions
+    @OptionGroup var archive: DirectoryOptions
 
     static var optionNames: Set<String> { ["archive"] }
     var sourceName: String { source }

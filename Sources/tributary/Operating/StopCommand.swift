@@ -16,7 +16,7 @@ struct StopCommand: ParsableCommand {
             no session is open.
             """)
 
-    @OptionGroup var archive: ArchiveOptions
+    @OptionGroup var archive: DirectoryOptions
 
     @Argument(help: "The session. (default: the one being recorded)")
     var session: String?

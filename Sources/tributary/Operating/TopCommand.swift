@@ -1,3 +1,4 @@
+import Archive
 import ArgumentParser
 import Dispatch
 import Glibc
@@ -20,7 +21,9 @@ struct TopCommand: ParsableCommand {
             for a replay. GAPS: missing samples by cause.
             """)
 
-    @OptionGroup var archive: ArchiveOptions
+    // With --http, the archive may be anywhere.
+    @Option(help: ArgumentHelp("Directory of the recordings.", valueName: "dir"))
+    var archive = "./recordings"
 
     @Option(
         help: ArgumentHelp(
@@ -54,7 +57,7 @@ struct TopCommand: ParsableCommand {
         watch(from: view)
     }
 
-    private var place: String { http.map { "http://\($0)" } ?? archive.archive }
+    private var place: String { http.map { "http://\($0)" } ?? archive }
 
     private func look() throws -> SiteView {
         let bytes: [UInt8]
@@ -62,7 +65,7 @@ struct TopCommand: ParsableCommand {
             bytes = try HTTPFetch.body("/status", at: http)
         } else {
             let reply = try withArchiveErrors {
-                try CollectorControl(archive.layout).ask(.status)
+                try CollectorControl(ArchiveLayout(root: archive)).ask(.status)
             }
             guard case .status(let json) = reply else {
                 throw Failure(

@@ -14,7 +14,7 @@ struct IndexCommand: ParsableCommand {
             command for an archive without a catalog, or after changing files by hand.
             """)
 
-    @OptionGroup var archive: ArchiveOptions
+    @OptionGroup var archive: DirectoryOptions
     @OptionGroup var catalog: CatalogOptions
 
     @Flag(

@@ -52,7 +52,7 @@ struct ListCommand: ParsableCommand {
 
     func run() throws {
         try withArchiveErrors {
-            let finder = archive.finder(try catalog.forReading("tributary"))
+            let finder = try archive.finder(try catalog.forReading("tributary"))
             guard let session else { return try listSessions(of: try finder.library()) }
             if case .archive(let library) = try finder.place(session) {
                 return try listSessions(of: library)

@@ -24,7 +24,7 @@ struct ShowCommand: ParsableCommand {
 
     func run() throws {
         try withArchiveErrors {
-            let place = try archive.finder.oneSession(session)
+            let place = try archive.finder().oneSession(session)
             let (details, report) = try place.library.details(of: place.name)
             if json { return try JSONOutput.print(details) }
             show(details, report, try place.library.manifest(place.name))

@@ -31,11 +31,12 @@ struct SyncVerification {
     func run(_ what: [String], json: Bool) throws -> Bool {
         CodecLibrary.keepOffTerminal()
         var measured: [Measured] = []
-        let wanted = what.isEmpty ? try archive.library().sessionNames() : what
+        let finder = try archive.finder()
+        let wanted = what.isEmpty ? try finder.library().sessionNames() : what
         if wanted.isEmpty { throw LibraryError.empty(archive: archive.archive) }
         var files: [String] = []
         for name in wanted {
-            let (paths, found) = try archive.finder.subjects(name)
+            let (paths, found) = try finder.subjects(name)
             files += paths
             for place in found { measured.append(try measure(place)) }
         }
@@ -59,7 +60,7 @@ struct SyncVerification {
     /// A session's sources lie on its timeline: a file's zero is where its segment begins.
     private func measure(_ place: SessionPlace) throws -> Measured {
         let session = place.name
-        let layout = place.library.layout
+        let layout = try place.library.files(of: session, to: "measure time")
         let zero = try place.library.manifest(session).zeroTime
         var sources: [ObservedSource] = []
         for name in try layout.sourceNames(session) {

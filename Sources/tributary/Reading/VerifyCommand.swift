@@ -57,14 +57,15 @@ struct VerifyCommand: ParsableCommand {
     private func check() throws -> Report {
         var sessions: [SessionReport] = []
         var files: [FileReport] = []
-        let wanted = what.isEmpty ? try archive.library().sessionNames() : what
+        // One for all of them: what it knows of a store is read once.
+        let finder = try archive.finder()
+        let wanted = what.isEmpty ? try finder.library().sessionNames() : what
         if wanted.isEmpty { throw LibraryError.empty(archive: archive.archive) }
         for name in wanted {
-            let (paths, found) = try archive.finder.subjects(name)
+            let (paths, found) = try finder.subjects(name)
             files += paths.map { FileVerifier.verify($0).report }
             for place in found {
-                sessions.append(
-                    try SessionVerifier.verify(place.name, in: place.library.layout))
+                sessions.append(try place.library.verification(of: place.name))
             }
         }
         let isIntact = sessions.allSatisfy(\.isIntact) && files.allSatisfy(\.isIntact)

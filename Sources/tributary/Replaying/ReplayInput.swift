@@ -30,7 +30,7 @@ struct ReplayInput: Sendable {
 
     private static func session(_ command: ReplayCommand) throws -> RecordedSession {
         try withArchiveErrors { () -> RecordedSession in
-            try command.archive.finder.recording(command.inputs)
+            try command.archive.finder().recording(command.inputs)
         }
     }
 

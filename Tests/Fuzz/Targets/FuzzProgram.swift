@@ -21,6 +21,7 @@ enum FuzzProgram {
         "ledger": { bytes, count in run(LedgerTarget.run, bytes, count) },
         "archive": { bytes, count in run(ArchiveTarget.run, bytes, count) },
         "spool": { bytes, count in run(SpoolTarget.run, bytes, count) },
+        "answers": { bytes, count in run(AnswersTarget.run, bytes, count) },
         "keys": { bytes, count in run(KeysTarget.run, bytes, count) },
     ]
 

@@ -60,6 +60,7 @@ enum Seeds {
         save(ledger, "\(directory)/ledger/lines")
         save(agentFile, "\(directory)/keys/agent")
         save(spoolScript, "\(directory)/spool/lives")
+        for (name, answer) in answers { save(Array(answer.utf8), "\(directory)/answers/\(name)") }
         do throws(MP4Error) {
             let growing = try recording()
             save(growing, "\(directory)/mp4/growing")
@@ -74,6 +75,29 @@ enum Seeds {
             preconditionFailure("a session can be written: \(error)")
         }
     }
+
+    // MARK: An object store
+
+    private static let answers = [
+        (
+            "listing",
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
+                + "<IsTruncated>true</IsTruncated><Contents><Key>s/c/a&amp;b.mp4</Key><Size>12</Size>"
+                + "<ETag>&quot;t&quot;</ETag><LastModified>2026-11-20T22:40:00.000Z</LastModified></Contents>"
+                + "<CommonPrefixes><Prefix>s/d/</Prefix></CommonPrefixes></ListBucketResult>"
+        ),
+        (
+            "parts",
+            "<ListPartsResult><!-- --><IsTruncated>false</IsTruncated><Part><PartNumber>1</PartNumber>"
+                + "<Size>5</Size><ETag><![CDATA[t]]></ETag></Part></ListPartsResult>"
+        ),
+        ("error", "<Error><Code>SlowDown</Code><Message>&#60;later&#x3E;</Message></Error>"),
+        (
+            "credentials",
+            "[default]\naws_access_key_id = a\naws_secret_access_key = b\naws_session_token = c\n"
+        ),
+        ("date", "Fri, 24 May 2013 00:00:00 GMT"),
+    ]
 
     private static func save(_ bytes: [UInt8], _ path: String) {
         guard let file = fopen(path, "w") else { preconditionFailure("cannot write \(path)") }

@@ -1,0 +1,90 @@
+package import Media
+
+/// The files of one session as their verification needs them: in a directory (``SessionDirectory``), or in an object store.
+package protocol SessionFiles {
+    /// The session's folder in messages: a path, or an address.
+    var path: String { get }
+    var manifestPath: String { get }
+
+    func path(of source: String) -> String
+    func ledgerPath(of source: String) -> String
+
+    func manifest() throws(ArchiveError) -> SessionManifest
+
+    /// Sources that have a folder, sorted.
+    func sourceNames() throws(ArchiveError) -> [String]
+
+    /// Names of a source's segment files, in the order of their origins.
+    func segmentNames(of source: String) throws(ArchiveError) -> [String]
+
+    /// A source without a ledger has an empty one.
+    func ledger(of source: String) throws(ArchiveError) -> Ledger.Contents
+
+    /// Checks one segment.
+    /// - Throws: where a store cannot be asked. What is wrong with the file is in the verifier's report.
+    func examine(
+        _ segment: String, of source: String, ledger: [LedgerEntry]
+    ) throws(ArchiveError) -> FileVerifier
+
+    /// Files of a source that were being removed.
+    func interruptedRemovals(of source: String) throws(ArchiveError) -> [InterruptedRemoval]
+}
+
+/// A file whose removal was interrupted.
+package struct InterruptedRemoval {
+    package var path: String
+    /// The name that it had before.
+    package var segment: String
+    /// The numbers of its records, by spool: its fragments are read.
+    package var records: () -> [(spool: SpoolID, ranges: [ClosedRange<UInt64>])]
+}
+
+/// A session's files in an archive's directory.
+package struct SessionDirectory: SessionFiles {
+    private let layout: ArchiveLayout
+    private let session: String
+
+    package init(layout: ArchiveLayout, session: String) {
+        self.layout = layout
+        self.session = session
+    }
+
+    package var path: String { layout.session(session) }
+    package var manifestPath: String { layout.manifest(session) }
+
+    package func path(of source: String) -> String { layout.source(session, source) }
+
+    package func ledgerPath(of source: String) -> String { layout.ledger(session, source) }
+
+    package func manifest() throws(ArchiveError) -> SessionManifest {
+        try SessionManifest.read(manifestPath)
+    }
+
+    package func sourceNames() throws(ArchiveError) -> [String] { try layout.sourceNames(session) }
+
+    package func segmentNames(of source: String) throws(ArchiveError) -> [String] {
+        try layout.segmentNames(SourceKey(session: session, source: source))
+    }
+
+    package func ledger(of source: String) throws(ArchiveError) -> Ledger.Contents {
+        try Ledger.read(ledgerPath(of: source))
+    }
+
+    package func examine(
+        _ segment: String, of source: String, ledger: [LedgerEntry]
+    ) throws(ArchiveError) -> FileVerifier {
+        FileVerifier.examine("\(path(of: source))/\(segment)", ledger: ledger)
+    }
+
+    package func interruptedRemovals(of source: String) throws(ArchiveError) -> [InterruptedRemoval]
+    {
+        try FileSystem.names(in: path(of: source)).filter {
+            $0.hasSuffix(SegmentRemoval.stagedSuffix)
+        }.map { name in
+            let path = "\(path(of: source))/\(name)"
+            return InterruptedRemoval(path: path, segment: SegmentRemoval.segmentName(path)) {
+                SegmentNumbers.read(path).ranges
+            }
+        }
+    }
+}

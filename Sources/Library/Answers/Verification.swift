@@ -1,0 +1,71 @@
+package import Archive
+import MP4
+
+extension RecordingLibrary {
+    /// Checks a session's files, wherever they are, without decoding anything.
+    /// - Throws: where folders cannot be listed, or a store cannot be asked: that is no damage.
+    package func verification(of session: String) throws(ArchiveError) -> SessionReport {
+        guard hasBucket else { return try SessionVerifier.verify(session, in: layout) }
+        guard try hasSession(session) else {
+            throw .system(
+                operation: "open the session", path: store.path(.session(session)), errno: 2)
+        }
+        return try SessionVerifier.verify(
+            session, StoredSession(store: store, session: session, layout: isLocal ? layout : nil))
+    }
+}
+
+/// A session's files in a store.
+private struct StoredSession: SessionFiles {
+    let store: any SegmentStore
+    let session: String
+    /// Where some of them may be in a directory; nil: none are.
+    let layout: ArchiveLayout?
+
+    var path: String { store.path(.session(session)) }
+    var manifestPath: String { store.path(.manifest(session)) }
+
+    func path(of source: String) -> String { store.path(.source(key(source))) }
+
+    func ledgerPath(of source: String) -> String { store.path(.ledger(key(source))) }
+
+    func manifest() throws(ArchiveError) -> SessionManifest {
+        try SessionManifest(session, in: store)
+    }
+
+    func sourceNames() throws(ArchiveError) -> [String] {
+        try store.list(.session(session)).filter {
+            $0.isFolder && ArchiveLayout.isValidName($0.name)
+        }.map(\.name)
+    }
+
+    func segmentNames(of source: String) throws(ArchiveError) -> [String] {
+        try store.list(.source(key(source))).filter {
+            !$0.isFolder && $0.name.hasSuffix(ArchiveLayout.segmentSuffix)
+        }.map(\.name)
+    }
+
+    func ledger(of source: String) throws(ArchiveError) -> Ledger.Contents {
+        try Ledger.Contents(of: key(source), in: store)
+    }
+
+    func examine(
+        _ segment: String, of source: String, ledger: [LedgerEntry]
+    ) throws(ArchiveError) -> FileVerifier {
+        let file = try store.open(.source(key(source)) / segment)
+        let verifier = FileVerifier.examine(file.path, in: try StoredBytes(file), ledger: ledger)
+        // Not the file's fault.
+        if let failure = file.failure { throw failure }
+        return verifier
+    }
+
+    func interruptedRemovals(of source: String) throws(ArchiveError) -> [InterruptedRemoval] {
+        guard let layout else { return [] }
+        return try SessionDirectory(layout: layout, session: session).interruptedRemovals(
+            of: source)
+    }
+
+    private func key(_ source: String) -> SourceKey {
+        SourceKey(session: session, source: source)
+    }
+}

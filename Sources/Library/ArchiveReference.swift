@@ -1,0 +1,72 @@
+package import Archive
+import ObjectStore
+import Terminal
+
+/// Where the recordings of an archive are: in a directory, in a bucket of an object store, or in a directory from which media has moved into
+/// a bucket. What it keeps in memory of a bucket is shared by everything that is read with it.
+package struct ArchiveReference: Sendable {
+    /// As it was given: a directory's path, or an address.
+    package let text: String
+    /// Nil: all of it is in the bucket.
+    package let layout: ArchiveLayout?
+    /// Nil: all of it is in the directory.
+    package let bucket: ObjectSegmentStore?
+    /// Whoever reads with it complains no more often of a bucket that is away.
+    let interval = ComplaintInterval()
+
+    /// An archive in a directory.
+    package init(directory: String) {
+        text = directory
+        layout = ArchiveLayout(root: directory)
+        bucket = nil
+    }
+
+    /// An archive in a bucket.
+    package init(bucket: ObjectSegmentStore) {
+        text = bucket.name
+        layout = nil
+        self.bucket = bucket
+    }
+
+    /// An archive in a directory from which media has moved.
+    package init(directory: String, bucket: ObjectSegmentStore) {
+        text = directory
+        layout = ArchiveLayout(root: directory)
+        self.bucket = bucket
+    }
+
+    /// What `--archive` and the options of the store say.
+    /// - Parameter cacheBytes: what is kept in memory of files in a bucket.
+    package init(
+        _ archive: String, _ options: StoreOptions, cacheBytes: Int
+    ) throws {
+        let isBucket = StoreAddress.isAddress(archive)
+        if isBucket, options.store != nil {
+            throw UsageError(
+                "--archive is in an object store already: leave --store out, or give a directory in --archive"
+            )
+        }
+        guard isBucket || options.store != nil else {
+            if options.storeEndpoint != nil || options.storeRegion != nil {
+                throw UsageError(
+                    "--store-endpoint and --store-region need an object store: add --store s3://BUCKET/PREFIX, or give it in --archive"
+                )
+            }
+            self.init(directory: archive)
+            return
+        }
+        let address = try options.address(
+            options.store ?? archive, option: isBucket ? "--archive" : "--store")
+        let store: ObjectSegmentStore
+        do throws(ObjectStoreError) {
+            store = ObjectSegmentStore(try S3Bucket(address), cacheBytes: cacheBytes)
+        } catch {
+            throw Failure(error.message)
+        }
+        if isBucket {
+            self.init(bucket: store)
+        } else {
+            self.init(directory: archive, bucket: store)
+        }
+    }
+}

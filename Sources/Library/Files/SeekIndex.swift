@@ -1,0 +1,108 @@
+import Archive
+import MP4
+import Media
+
+/// Where the fragments of a finished file lie, computed from its index: what a reader for whom each read is a request needs to find a
+/// time without reading the head of every fragment before it.
+struct SeekIndex {
+    private let movie: Movie
+    /// Where the first fragment begins.
+    private let start: Int64
+
+    /// Reads the index, which lies behind the fragments.
+    init(_ file: RecordedFile) throws(ArchiveError) {
+        let source = try file.source()
+        do throws(MP4Error) {
+            var boxes = BoxReader(
+                source, in: file.layout.fragments.upperBound..<source.sizeBytes)
+            guard let index = try boxes.next(), index.type == "moov" else {
+                throw .missing("moov", in: "file", offset: file.layout.fragments.upperBound)
+            }
+            movie = try Movie(reading: index, from: source)
+        } catch {
+            throw file.error(error)
+        }
+        start = file.layout.fragments.lowerBound
+    }
+
+    /// Where the fragment begins that is `margin` fragments before the one with the last keyframe at or before a time.
+    /// - Parameters:
+    ///   - time: session time, nanoseconds.
+    ///   - anchor: the first sample of a track in the file, with its session time: the index counts from it.
+    /// - Returns: nil: there is none, or nothing lies before it.
+    func fragment(before time: Int64, anchor: RecordedSample, margin: Int) -> Int64? {
+        guard let table = movie.track(anchor.track)?.samples, table.count > 0,
+            table.offsets[0] == anchor.offset
+        else { return nil }
+        let scale = anchor.timescale
+        let wanted = saturatingRescale(time, from: .nanoseconds, to: scale)
+            .subtractingReportingOverflow(anchor.ptsTicks).partialValue
+        let first = table.pts(0)
+        let candidates = table.syncSamples ?? Array(0..<table.count)
+        guard
+            let keyframe = candidates.last(where: { index in
+                table.pts(index).subtractingReportingOverflow(first).partialValue <= wanted
+            })
+        else { return nil }
+        let starts = starts()
+        let holding = starts.lastIndex { $0 <= table.offsets[keyframe] } ?? 0
+        return holding > margin ? starts[holding - margin] : nil
+    }
+
+    /// All samples, in the order of their bytes.
+    /// - Parameter anchors: the first sample of each track in the file, with its session time: the index counts from it.
+    /// - Returns: nil: the index has other tracks, or begins with other samples.
+    func samples(_ anchors: [TrackKind: RecordedSample]) -> [IndexedSample]? {
+        var samples: [IndexedSample] = []
+        for (kind, anchor) in anchors {
+            guard let table = movie.track(kind)?.samples, table.count > 0,
+                table.offsets[0] == anchor.offset
+            else { return nil }
+            let syncs = table.syncSamples.map(Set.init)
+            let first = table.pts(0)
+            let usual = Self.usualTicks(table.durations)
+            // Longer than any camera's pause: something is missing behind it. The index says when the next sample begins, fragments
+            // say how long a sample was to last.
+            let longest = max(4 * usual, Int64(anchor.timescale.ticksPerSecond) / 2)
+            for index in 0..<table.count {
+                let ticks = anchor.ptsTicks.clampedAdding(
+                    table.pts(index).clampedSubtracting(first))
+                let end = ticks.clampedAdding(
+                    Int64(table.durations[index]) > longest ? usual : Int64(table.durations[index]))
+                let offset = table.offsets[index]
+                samples.append(
+                    IndexedSample(
+                        track: kind, range: offset..<(offset + Int64(table.sizesBytes[index])),
+                        start: saturatingRescale(ticks, from: anchor.timescale, to: .nanoseconds),
+                        end: saturatingRescale(end, from: anchor.timescale, to: .nanoseconds),
+                        isSync: syncs?.contains(index) ?? true))
+            }
+        }
+        return samples.sorted { $0.range.lowerBound < $1.range.lowerBound }
+    }
+
+    /// How long most samples last.
+    private static func usualTicks(_ durations: [UInt32]) -> Int64 {
+        durations.isEmpty ? 0 : Int64(durations.sorted()[durations.count / 2])
+    }
+
+    /// Where fragments begin: the media of a fragment lie side by side, and the next one's head lies between them and the next media.
+    private func starts() -> [Int64] {
+        var samples: [(start: Int64, end: Int64)] = []
+        for track in movie.tracks {
+            let table = track.samples
+            for index in 0..<table.count {
+                let offset = table.offsets[index]
+                samples.append((offset, offset + Int64(table.sizesBytes[index])))
+            }
+        }
+        samples.sort { $0.start < $1.start }
+        var starts = [start]
+        var end: Int64?
+        for sample in samples {
+            if let end, sample.start > end { starts.append(end) }
+            end = max(end ?? sample.end, sample.end)
+        }
+        return starts
+    }
+}

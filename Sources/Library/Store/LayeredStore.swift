@@ -1,0 +1,104 @@
+package import Archive
+import Media
+import Synchronization
+
+/// An archive from which media has moved into a bucket: what is in its directory is read there, everything else in the bucket.
+///
+/// Changes go to the directory alone: the collector brings them into the bucket. While the bucket cannot be asked, the directory is all
+/// there is, with a complaint.
+package final class LayeredStore: SegmentStore {
+    private let directory: DirectoryStore
+    private let bucket: any SegmentStore
+    private let interval: ComplaintInterval
+    private let complain: @Sendable (String) -> Void
+
+    /// - Parameter interval: how often a bucket that is away is complained of.
+    package init(
+        _ directory: DirectoryStore, over bucket: any SegmentStore,
+        interval: ComplaintInterval = ComplaintInterval(),
+        complain: @escaping @Sendable (String) -> Void
+    ) {
+        self.directory = directory
+        self.bucket = bucket
+        self.interval = interval
+        self.complain = complain
+    }
+
+    package var name: String { directory.name }
+
+    package func path(_ file: StoredPath) -> String {
+        let path = directory.path(file)
+        return FileSystem.exists(path) || file.text.isEmpty ? path : bucket.path(file)
+    }
+
+    package func list(_ folder: StoredPath) throws(ArchiveError) -> [StoredEntry] {
+        let own = try directory.list(folder)
+        guard let moved = try asked({ () throws(ArchiveError) in try bucket.list(folder) }) else {
+            return own
+        }
+        let names = Set(own.map(\.name))
+        return (own + moved.filter { !names.contains($0.name) }).sorted { $0.name < $1.name }
+    }
+
+    package func state(of folder: StoredPath) throws(ArchiveError) -> UInt64? {
+        guard let own = try directory.state(of: folder) else { return nil }
+        let moved = try asked { () throws(ArchiveError) in try bucket.state(of: folder) }
+        return own &+ ((moved ?? 0) ?? 0)
+    }
+
+    package func open(_ file: StoredPath) throws(ArchiveError) -> any StoredFile {
+        do throws(ArchiveError) {
+            return try directory.open(file)
+        } catch {
+            guard error.isForAbsence else { throw error }
+            return try bucket.open(file)
+        }
+    }
+
+    package func put(_ bytes: [UInt8], at file: StoredPath) throws(ArchiveError) {
+        try directory.put(bytes, at: file)
+    }
+
+    package func delete(_ file: StoredPath) throws(ArchiveError) {
+        try directory.delete(file)
+    }
+
+    /// What the bucket answers; nil, and a complaint, where it cannot be asked.
+    private func asked<Answer>(
+        _ question: () throws(ArchiveError) -> Answer
+    ) throws(ArchiveError) -> Answer? {
+        do throws(ArchiveError) {
+            return try question()
+        } catch {
+            guard error.isForStore else { throw error }
+            if interval.isDue() { complain("\(error); only what is in \(name) is shown") }
+            return nil
+        }
+    }
+}
+
+/// When the next complaint about the same thing is due. Any thread may ask.
+package final class ComplaintInterval: Sendable {
+    private let nanoseconds: Int64
+    private let monotonicNow: @Sendable () -> Int64
+    private let last = Mutex<Int64?>(nil)
+
+    /// - Parameter monotonicNow: nanoseconds of a clock that is not set.
+    package init(
+        nanoseconds: Int64 = 60_000_000_000,
+        monotonicNow: @escaping @Sendable () -> Int64 = { SystemClock.monotonic.nowNanoseconds }
+    ) {
+        self.nanoseconds = nanoseconds
+        self.monotonicNow = monotonicNow
+    }
+
+    /// Whether it is; the next one is due an interval later.
+    package func isDue() -> Bool {
+        let now = monotonicNow()
+        return last.withLock { last in
+            if let last, now - last < nanoseconds { return false }
+            last = now
+            return true
+        }
+    }
+}

@@ -1,0 +1,225 @@
+package import Archive
+import Glibc
+import Media
+package import ObjectStore
+import Synchronization
+
+/// The sessions of an archive in a bucket of an object store: `PREFIX/<session>/session.json`, and so on, as in a directory.
+///
+/// Files are read by ranges through a cache that the whole store shares. Listings are believed for some seconds: a session's objects are
+/// listed together, so that its sources and files are one request for every thousand objects.
+package final class ObjectSegmentStore: SegmentStore {
+    /// How long a listing is believed.
+    private static let listingNanoseconds: Int64 = 10_000_000_000
+    /// A store that could not be listed is not asked again for so long: who reads what is in a directory does not wait for it each time.
+    private static let absenceNanoseconds: Int64 = 30_000_000_000
+    /// Pages of a session that are listed together. What has more is listed folder by folder.
+    private static let maximumSessionPages = 20
+    /// Lines of all listings that are kept, a folder counted as one: some tens of megabytes.
+    private static let maximumLines = 300_000
+    /// Pages of one folder: a year of segments of ten seconds.
+    private static let maximumFolderPages = 4_000
+
+    private let bucket: RepeatingBucket
+    private let cache: BlockCache
+    private let monotonicNow: @Sendable () -> Int64
+
+    fileprivate struct Listing {
+        var entries: [StoredEntry]
+        /// Entity tags of its files, by name.
+        var tags: [String: String]
+        var readAt: Int64
+    }
+
+    private let lastFailure = Mutex<(error: ArchiveError, at: Int64)?>(nil)
+    private let listings = Mutex<(folders: [StoredPath: Listing], lines: Int)>(([:], 0))
+
+    /// - Parameters:
+    ///   - cacheBytes: what is kept in memory of files that are read.
+    ///   - monotonicNow: nanoseconds of a clock that is not set.
+    ///   - pause: waits before a request is tried again.
+    package init(
+        _ bucket: any ObjectBucket, cacheBytes: Int,
+        monotonicNow: @escaping @Sendable () -> Int64 = { SystemClock.monotonic.nowNanoseconds },
+        pause: (@Sendable (Int64) -> Void)? = nil
+    ) {
+        self.bucket = pause.map { RepeatingBucket(bucket, pause: $0) } ?? RepeatingBucket(bucket)
+        cache = BlockCache(capacityBytes: cacheBytes)
+        self.monotonicNow = monotonicNow
+    }
+
+    package var name: String { bucket.bucket.name }
+
+    package func path(_ file: StoredPath) -> String {
+        file.text.isEmpty ? name : "\(name)/\(file)"
+    }
+
+    package func list(_ folder: StoredPath) throws(ArchiveError) -> [StoredEntry] {
+        try listing(folder).entries
+    }
+
+    package func state(of folder: StoredPath) throws(ArchiveError) -> UInt64? {
+        let listing = try listing(folder)
+        var sum: UInt64 = 0
+        for entry in listing.entries {
+            var hasher = Hasher()
+            hasher.combine(entry)
+            hasher.combine(listing.tags[entry.name])
+            sum &+= UInt64(bitPattern: Int64(hasher.finalize()))
+        }
+        return sum
+    }
+
+    package func open(_ file: StoredPath) throws(ArchiveError) -> any StoredFile {
+        let (folder, name) = file.parts
+        if let listing = known(folder) {
+            guard let entry = listing.entries.first(where: { $0.name == name && !$0.isFolder }),
+                let tag = listing.tags[name]
+            else { throw .system(operation: "open", path: path(file), errno: ENOENT) }
+            return opened(file, entry.sizeBytes, tag)
+        }
+        let properties: ObjectProperties?
+        do throws(ObjectStoreError) {
+            properties = try bucket.properties(of: file.text)
+        } catch {
+            throw ArchiveError(error, "open", path(file))
+        }
+        guard let properties else {
+            throw .system(operation: "open", path: path(file), errno: ENOENT)
+        }
+        return opened(file, properties.sizeBytes, properties.tag)
+    }
+
+    private func opened(_ file: StoredPath, _ size: Int64, _ tag: String) -> ObjectFile {
+        ObjectFile(
+            file.text, sizeBytes: size, tag: tag, path: path(file), bucket: bucket, cache: cache)
+    }
+
+    package func put(_ bytes: [UInt8], at file: StoredPath) throws(ArchiveError) {
+        do throws(ObjectStoreError) {
+            _ = try bucket.bucket.put(
+                bytes, at: file.text, digest: ObjectDigest(sha256: Digest(of: bytes).bytes),
+                condition: .none)
+        } catch {
+            throw ArchiveError(error, "write", path(file))
+        }
+        forget(file)
+    }
+
+    package func delete(_ file: StoredPath) throws(ArchiveError) {
+        do throws(ObjectStoreError) {
+            try bucket.bucket.delete(file.text)
+        } catch {
+            throw ArchiveError(error, "remove", path(file))
+        }
+        forget(file)
+    }
+
+    /// What was listed is not true any more.
+    private func forget(_ file: StoredPath) {
+        listings.withLock { $0 = ([:], 0) }
+    }
+
+    // MARK: - Listings
+
+    private func known(_ folder: StoredPath) -> Listing? {
+        let now = monotonicNow()
+        return listings.withLock { listings in
+            listings.folders[folder].flatMap {
+                now - $0.readAt < Self.listingNanoseconds ? $0 : nil
+            }
+        }
+    }
+
+    private func listing(_ folder: StoredPath) throws(ArchiveError) -> Listing {
+        if let known = known(folder) { return known }
+        // Before it is asked: what changes meanwhile is seen the next time.
+        let now = monotonicNow()
+        if let last = lastFailure.withLock({ $0 }), now - last.at < Self.absenceNanoseconds {
+            throw last.error
+        }
+        do throws(ObjectStoreError) {
+            if folder.depth == 1, let found = try session(folder, now) { return found }
+            return keep(try self.folder(folder, now), of: folder)
+        } catch {
+            let error = ArchiveError(error, "list", path(folder))
+            if error.isForStore { lastFailure.withLock { $0 = (error, monotonicNow()) } }
+            throw error
+        }
+    }
+
+    private func keep(_ listing: Listing, of folder: StoredPath) -> Listing {
+        listings.withLock { listings in
+            let lines = 1 + listing.entries.count
+            if listings.lines + lines > Self.maximumLines { listings = ([:], 0) }
+            listings.lines += lines - (listings.folders[folder].map { 1 + $0.entries.count } ?? 0)
+            listings.folders[folder] = listing
+        }
+        return listing
+    }
+
+    /// What is directly in a folder.
+    private func folder(
+        _ folder: StoredPath, _ now: Int64
+    ) throws(ObjectStoreError) -> Listing {
+        let prefix = folder.text.isEmpty ? "" : "\(folder)/"
+        var listing = Listing(entries: [], tags: [:], readAt: now)
+        var after: String?
+        for _ in 0..<Self.maximumFolderPages {
+            let page = try bucket.list(prefix: prefix, after: after, folders: true)
+            for entry in page.entries {
+                var name = entry.key.dropFirst(prefix.count)
+                if entry.isFolder { name = name.dropLast() }
+                listing.add(String(name), entry)
+            }
+            guard page.isTruncated, let last = page.entries.last else { break }
+            after = last.key
+        }
+        listing.entries.sort { $0.name < $1.name }
+        return listing
+    }
+
+    /// A session with all of its sources; nil: it has too many objects.
+    private func session(
+        _ session: StoredPath, _ now: Int64
+    ) throws(ObjectStoreError) -> Listing? {
+        let prefix = "\(session)/"
+        var own = Listing(entries: [], tags: [:], readAt: now)
+        var sources: [String: Listing] = [:]
+        var after: String?
+        for page in 1... {
+            guard page <= Self.maximumSessionPages else { return nil }
+            let found = try bucket.list(prefix: prefix, after: after, folders: false)
+            for entry in found.entries {
+                let parts = entry.key.dropFirst(prefix.count).split(
+                    separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
+                if parts.count == 1 {
+                    own.add(String(parts[0]), entry)
+                } else if parts.count == 2, StoredPath.isName(parts[0]) {
+                    sources[String(parts[0]), default: Listing(entries: [], tags: [:], readAt: now)]
+                        .add(String(parts[1]), entry)
+                }
+            }
+            guard found.isTruncated, let last = found.entries.last else { break }
+            after = last.key
+        }
+        for (source, listing) in sources {
+            own.entries.append(StoredEntry(name: source, isFolder: true, sizeBytes: 0))
+            _ = keep(listing, of: session / source)
+        }
+        own.entries.sort { $0.name < $1.name }
+        return keep(own, of: session)
+    }
+}
+
+extension ObjectSegmentStore.Listing {
+    /// Adds what has a name that a file can have.
+    fileprivate mutating func add(_ name: String, _ entry: ObjectPage.Entry) {
+        guard StoredPath.isName(name[...]) else { return }
+        entries.append(
+            StoredEntry(
+                name: name, isFolder: entry.isFolder, sizeBytes: entry.sizeBytes,
+                modifiedNanoseconds: entry.modifiedNanoseconds))
+        if !entry.isFolder { tags[name] = entry.tag }
+    }
+}

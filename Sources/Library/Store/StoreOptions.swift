@@ -1,0 +1,62 @@
+package import ArgumentParser
+package import ObjectStore
+package import Terminal
+
+/// Which object store holds recordings, for every program.
+package struct StoreOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            """
+            Object store that media of the archive has moved into. Credentials come from AWS_ACCESS_KEY_ID and \
+            AWS_SECRET_ACCESS_KEY, or from the file that AWS_SHARED_CREDENTIALS_FILE names (~/.aws/credentials).
+            """, valueName: "s3://bucket/prefix"))
+    package var store: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Address of the object store, such as https://store.example:9000. (default: Amazon's)",
+            valueName: "url"))
+    package var storeEndpoint: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Region that requests to the object store are signed for. (default: us-east-1)",
+            valueName: "name"))
+    package var storeRegion: String?
+
+    package init() {}
+
+    package func validate() throws {
+        do throws(UsageError) {
+            if let storeEndpoint { _ = try endpoint(storeEndpoint) }
+            if let store { _ = try address(store) }
+        } catch {
+            throw ValidationError("\(error)")
+        }
+    }
+
+    /// An address with the endpoint and the region of the options.
+    /// - Parameters:
+    ///   - text: `s3://BUCKET/PREFIX`.
+    ///   - option: where it was given.
+    package func address(
+        _ text: String, option: String = "--store"
+    ) throws(UsageError) -> StoreAddress {
+        var endpoint: StoreEndpoint?
+        if let storeEndpoint { endpoint = try self.endpoint(storeEndpoint) }
+        do throws(StoreAddress.Flaw) {
+            return try StoreAddress(text, endpoint: endpoint, region: storeRegion)
+        } catch {
+            throw UsageError("the address in \(option) \(error)")
+        }
+    }
+
+    private func endpoint(_ text: String) throws(UsageError) -> StoreEndpoint {
+        do throws(StoreEndpoint.Flaw) {
+            return try StoreEndpoint(text)
+        } catch {
+            // The endpoint is not repeated: it may have a password.
+            throw UsageError("the endpoint in --store-endpoint \(error)")
+        }
+    }
+}

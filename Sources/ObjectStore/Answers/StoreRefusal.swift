@@ -1,0 +1,101 @@
+/// What a store has answered instead of doing what it was asked, and what that means.
+struct StoreRefusal: Sendable {
+    /// HTTP status.
+    var status: Int
+    /// Of the answer's `Error`; empty: it had none, as answers to `HEAD`.
+    var code: String
+    var message: String
+    /// How far the store's clock is from ours, nanoseconds; nil: it did not tell.
+    var clockDifferenceNanoseconds: Int64?
+
+    /// S3 refuses signatures of clocks that differ by more than 15 minutes.
+    private static let greatestDifferenceNanoseconds: Int64 = 15 * 60 * 1_000_000_000
+    private static let maximumMessageCharacters = 160
+
+    /// - Parameter condition: of the request: it says what 412 means.
+    func kind(_ condition: PutCondition) -> ObjectStoreError.Kind {
+        if let kind = Self.kinds[code] { return kind }
+        switch status {
+        case 401, 403:
+            let difference = clockDifferenceNanoseconds?.magnitude ?? 0
+            return difference > UInt64(Self.greatestDifferenceNanoseconds) ? .clock : .denied
+        case 404: return .gone
+        case 408, 409, 429, 500, 502, 503, 504: return .busy
+        case 412: return condition == .absent ? .exists : .changed
+        case 416: return .changed
+        case 507: return .full
+        default: return .refused
+        }
+    }
+
+    /// Codes whose meaning does not follow from the status (Amazon S3 API Reference, "Error responses").
+    private static let kinds: [String: ObjectStoreError.Kind] = [
+        "AccessDenied": .denied,
+        "AuthorizationHeaderMalformed": .denied,
+        "BadDigest": .digest,
+        "BucketAlreadyExists": .refused,
+        "ExpiredToken": .denied,
+        "IncompleteBody": .unreachable,
+        "InternalError": .busy,
+        "InvalidAccessKeyId": .denied,
+        "InvalidDigest": .digest,
+        "InvalidPart": .gone,
+        "InvalidToken": .denied,
+        "NoSuchBucket": .noBucket,
+        "NoSuchKey": .gone,
+        "NoSuchUpload": .gone,
+        "QuotaExceeded": .full,
+        "RequestTimeTooSkewed": .clock,
+        "RequestTimeout": .busy,
+        "ServiceUnavailable": .busy,
+        "SignatureDoesNotMatch": .denied,
+        "SlowDown": .busy,
+        "StorageFull": .full,
+        "TokenRefreshRequired": .denied,
+        "XAmzContentChecksumMismatch": .digest,
+        "XAmzContentSHA256Mismatch": .digest,
+        "XMinioStorageFull": .full,
+    ]
+
+    /// What it said, and what to do. One line.
+    /// - Parameter secrets: never shown, wherever the store repeats them.
+    func text(_ kind: ObjectStoreError.Kind, hiding secrets: [String]) -> String {
+        func hidden(_ text: String) -> String {
+            // Before it is cut: a part of a secret is not to be seen either.
+            Self.oneLine(
+                secrets.filter { !$0.isEmpty }.reduce(text) { $0.replacing($1, with: "...") })
+        }
+        var said = "the store answers \(status)"
+        if !code.isEmpty { said += " \(hidden(code))" }
+        if !message.isEmpty { said += " (\(hidden(message)))" }
+        return Self.advice(kind, self).map { "\(said); \($0)" } ?? said
+    }
+
+    private static func advice(
+        _ kind: ObjectStoreError.Kind, _ refusal: StoreRefusal
+    ) -> String? {
+        switch kind {
+        case .denied:
+            refusal.code == "AuthorizationHeaderMalformed"
+                ? "give the bucket's region in --store-region"
+                : "check the credentials and their rights to the bucket"
+        case .clock: "set this machine's clock"
+        case .noBucket: "create the bucket, or correct its name"
+        case .full: "make room in the store, or raise its quota"
+        case .busy, .unreachable: "try again later"
+        case .refused:
+            (300..<400).contains(refusal.status)
+                ? "redirects are not followed: give the bucket's region in --store-region, or its --store-endpoint"
+                : nil
+        case .gone, .exists, .changed, .digest: nil
+        }
+    }
+
+    /// Printable ASCII, not too long.
+    static func oneLine(_ text: String) -> String {
+        let scalars = text.unicodeScalars.prefix(maximumMessageCharacters).map { scalar in
+            (0x20...0x7E).contains(scalar.value) ? Character(scalar) : " "
+        }
+        return String(scalars)
+    }
+}

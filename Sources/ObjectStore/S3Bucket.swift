@@ -1,0 +1,459 @@
+import Crypto
+import Glibc
+import Media
+
+/// A bucket of an S3-compatible store, over HTTP.
+///
+/// Every request says the digest of its body in each of the ways that some store checks. Answers are bounded and parsed
+/// with limits. A request that was denied is sent once more if there are other credentials by then; nothing else is repeated.
+package final class S3Bucket: ObjectBucket {
+    /// Limits of the protocol and of memory.
+    package enum Limits {
+        /// Parts of an upload (Amazon S3 User Guide, "Multipart upload limits").
+        package static let parts = 10_000
+        /// Bytes of a part but the last.
+        package static let minimumPartBytes = 5 << 20
+        /// Bytes that are sent or read at once: what is in memory.
+        package static let bodyBytes = 64 << 20
+        /// A page of a listing, with keys of 1,024 bytes that are escaped.
+        static let answerBytes = 8 << 20
+        static let keyBytes = 1_024
+        static let metadataBytes = 2_048
+        /// Objects of a page of a listing.
+        static let page = 1_000
+        /// A small request, with the answer.
+        static let deadlineNanoseconds: Int64 = 60_000_000_000
+        /// Putting parts together may take a store minutes.
+        static let completionNanoseconds: Int64 = 300_000_000_000
+        /// Slower than this is no progress.
+        static let slowestBytesPerSecond: Int64 = 16 << 10
+    }
+
+    package let address: StoreAddress
+    private let credentials: CredentialsSource
+    private let transport: any StoreTransport
+    private let utcNow: @Sendable () -> Int64
+
+    /// A bucket with this process' credentials; `AWS_CA_BUNDLE` names a file of authorities that are trusted instead of the system's.
+    package convenience init(
+        _ address: StoreAddress, credentials: CredentialsSource = CredentialsSource()
+    ) throws(ObjectStoreError) {
+        let authorities = getenv("AWS_CA_BUNDLE").map { String(cString: $0) }
+        let transport: HTTPTransport
+        do throws(TransportFailure) {
+            transport = try HTTPTransport(
+                authorities: authorities.flatMap { $0.isEmpty ? nil : $0 })
+        } catch {
+            throw ObjectStoreError(.refused, "\(address): \(error)")
+        }
+        self.init(address, credentials: credentials, transport: transport)
+    }
+
+    init(
+        _ address: StoreAddress, credentials: CredentialsSource, transport: any StoreTransport,
+        utcNow: @escaping @Sendable () -> Int64 = { SystemClock.utc.nowNanoseconds }
+    ) {
+        self.address = address
+        self.credentials = credentials
+        self.transport = transport
+        self.utcNow = utcNow
+    }
+
+    package var name: String { address.description }
+
+    // MARK: - Reading
+
+    package func list(
+        prefix: String, after: String?, folders: Bool
+    ) throws(ObjectStoreError) -> ObjectPage {
+        var query: [(name: String, value: String)] = [
+            ("list-type", "2"), ("max-keys", "\(Limits.page)"),
+            ("prefix", address.prefix + prefix),
+        ]
+        if folders { query.append(("delimiter", "/")) }
+        if let after {
+            // Behind all that is in a folder. Names of an archive have no character behind '~'.
+            let isFolder = folders && after.hasSuffix("/")
+            query.append(("start-after", address.prefix + after + (isFolder ? "~" : "")))
+        }
+        let what = "list \(prefix.isEmpty ? "the bucket" : prefix)"
+        let answer = try ask(Call(.get, what, query: query))
+        let (found, isTruncated) = try parsed(answer, what) { root throws(StoreAnswers.Broken) in
+            try StoreAnswers.listing(root, below: self.address.prefix)
+        }
+        // Markers of folders have the folder's own key; some stores begin a page with the key that it was to begin behind.
+        let entries = found.filter { entry in
+            entry.key != prefix && !entry.key.isEmpty
+                && after.map { $0.utf8.lexicographicallyPrecedes(entry.key.utf8) } ?? true
+                && entry.key.hasPrefix(prefix)
+        }.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
+        if isTruncated, entries.isEmpty {
+            throw broken("its listing does not get on", what)
+        }
+        return ObjectPage(entries: entries, isTruncated: isTruncated)
+    }
+
+    package func properties(of key: String) throws(ObjectStoreError) -> ObjectProperties? {
+        let what = "look at \(key)"
+        let answer: StoreAnswer
+        do throws(ObjectStoreError) {
+            answer = try ask(
+                Call(.head, what, key: key, headers: [("x-amz-checksum-mode", "ENABLED")]))
+        } catch {
+            if error.kind == .gone { return nil }
+            throw error
+        }
+        guard let size = answer.headers["content-length"].flatMap({ Int64($0) }), size >= 0,
+            let tag = answer.headers["etag"]
+        else { throw broken("it tells no size or tag", what) }
+        var metadata: [String: String] = [:]
+        for (name, value) in answer.headers where name.hasPrefix("x-amz-meta-") {
+            metadata[String(name.dropFirst("x-amz-meta-".count))] = value
+        }
+        return ObjectProperties(
+            sizeBytes: size, tag: tag, metadata: metadata,
+            modifiedNanoseconds: answer.headers["last-modified"].flatMap {
+                RequestTime(httpDate: $0)?.nanoseconds
+            }, digest: answer.headers["x-amz-checksum-sha256"].flatMap(ObjectDigest.init(base64:)))
+    }
+
+    package func read(
+        _ key: String, range: Range<Int64>, tag: String?
+    ) throws(ObjectStoreError) -> [UInt8] {
+        precondition(range.lowerBound >= 0 && range.count <= Limits.bodyBytes)
+        if range.isEmpty { return [] }
+        var headers = [("Range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)")]
+        if let tag { headers.append(("If-Match", tag)) }
+        let what = "read \(key)"
+        let answer = try ask(
+            Call(
+                .get, what, key: key, headers: headers, maximumAnswerBytes: range.count,
+                slowBytes: Int64(range.count)))
+        if answer.status == 206 {
+            let wanted = "bytes \(range.lowerBound)-\(range.upperBound - 1)/"
+            guard answer.headers["content-range"]?.hasPrefix(wanted) ?? false else {
+                throw broken("it sends another range than was asked for", what)
+            }
+        } else if range.lowerBound > 0 {
+            throw broken("it sends the whole object instead of a range", what)
+        }
+        guard answer.body.count == range.count else {
+            throw broken("it sends \(answer.body.count) bytes of \(range.count)", what)
+        }
+        return answer.body
+    }
+
+    /// An address at which anybody can get an object until it expires, without credentials.
+    /// - Parameters:
+    ///   - validSeconds: 1 to 604,800.
+    package func presignedAddress(
+        of key: String, validSeconds: Int
+    ) throws(ObjectStoreError) -> String {
+        let signer = RequestSigner(
+            credentials: try credentials.credentials(), region: address.region)
+        let target = address.target
+        let path = try path(of: key)
+        let query = signer.presignedQuery(
+            method: "GET", host: target.host, path: path, validSeconds: validSeconds,
+            at: RequestTime(nanoseconds: utcNow()))
+        return "\(target.isSecure ? "https" : "http")://\(target.host)\(path)?\(query)"
+    }
+
+    // MARK: - Writing
+
+    package func put(
+        _ bytes: [UInt8], at key: String, digest: ObjectDigest, condition: PutCondition
+    ) throws(ObjectStoreError) -> ObjectProperties {
+        let what = "put \(key)"
+        let answer = try ask(
+            Call(
+                .put, what, key: key, headers: Self.digestHeaders(bytes, digest), body: bytes,
+                digest: digest, condition: condition, slowBytes: Int64(bytes.count)))
+        return ObjectProperties(
+            sizeBytes: Int64(bytes.count), tag: try tag(answer, digest, what), digest: digest)
+    }
+
+    package func beginUpload(
+        of key: String, metadata: [String: String]
+    ) throws(ObjectStoreError) -> String {
+        let what = "begin an upload of \(key)"
+        var headers = [("x-amz-checksum-algorithm", "SHA256")]
+        for (name, value) in metadata.sorted(by: { $0.key < $1.key }) {
+            guard Self.isMetadata(name, value) else {
+                throw ObjectStoreError(
+                    .refused, "\(name): cannot \(what): its metadata is not printable ASCII")
+            }
+            headers.append(("x-amz-meta-\(name)", value))
+        }
+        let answer = try ask(
+            Call(.post, what, key: key, query: [("uploads", "")], headers: headers))
+        return try parsed(answer, what) { root throws(StoreAnswers.Broken) in
+            try StoreAnswers.upload(root)
+        }
+    }
+
+    package func putPart(
+        _ number: Int, of upload: String, key: String, bytes: [UInt8], digest: ObjectDigest
+    ) throws(ObjectStoreError) -> UploadedPart {
+        precondition((1...Limits.parts).contains(number))
+        let what = "put part \(number) of \(key)"
+        let answer = try ask(
+            Call(
+                .put, what, key: key,
+                query: [("partNumber", "\(number)"), ("uploadId", upload)],
+                headers: Self.digestHeaders(bytes, digest), body: bytes, digest: digest,
+                slowBytes: Int64(bytes.count)))
+        return UploadedPart(
+            number: number, sizeBytes: Int64(bytes.count), tag: try tag(answer, digest, what),
+            digest: answer.headers["x-amz-checksum-sha256"].flatMap(ObjectDigest.init(base64:)))
+    }
+
+    package func parts(
+        of upload: String, key: String
+    ) throws(ObjectStoreError) -> [UploadedPart]? {
+        let what = "list the parts of \(key)"
+        var parts: [UploadedPart] = []
+        var marker: Int? = 0
+        while let after = marker {
+            var query = [("max-parts", "\(Limits.page)"), ("uploadId", upload)]
+            if after > 0 { query.append(("part-number-marker", "\(after)")) }
+            let answer: StoreAnswer
+            do throws(ObjectStoreError) {
+                answer = try ask(Call(.get, what, key: key, query: query))
+            } catch {
+                if error.kind == .gone { return nil }
+                throw error
+            }
+            let (page, next) = try parsed(answer, what) { root throws(StoreAnswers.Broken) in
+                try StoreAnswers.parts(root)
+            }
+            parts += page.filter { $0.number > after }
+            if let next, next <= after { throw broken("its list of parts does not get on", what) }
+            marker = next
+        }
+        return parts.sorted { $0.number < $1.number }
+    }
+
+    package func completeUpload(
+        _ upload: String, key: String, parts: [UploadedPart], condition: PutCondition
+    ) throws(ObjectStoreError) -> ObjectProperties {
+        let what = "complete the upload of \(key)"
+        let answer = try ask(
+            Call(
+                .post, what, key: key, query: [("uploadId", upload)],
+                headers: [("Content-Type", "application/xml")],
+                body: StoreAnswers.completion(parts), condition: condition,
+                deadlineNanoseconds: Limits.completionNanoseconds))
+        // The status was sent before the parts were put together: the error may be in the body.
+        if let error = StoreAnswers.error(answer.body) {
+            throw refused(
+                StoreRefusal(status: 200, code: error.code, message: error.message), what,
+                condition)
+        }
+        let tag = try parsed(answer, what) { root throws(StoreAnswers.Broken) in
+            try StoreAnswers.completed(root)
+        }
+        return ObjectProperties(
+            sizeBytes: parts.reduce(0) { $0 &+ $1.sizeBytes }, tag: tag)
+    }
+
+    package func abandonUpload(_ upload: String, key: String) throws(ObjectStoreError) {
+        try ignoringAbsence(
+            Call(.delete, "abandon the upload of \(key)", key: key, query: [("uploadId", upload)]))
+    }
+
+    package func delete(_ key: String) throws(ObjectStoreError) {
+        try ignoringAbsence(Call(.delete, "delete \(key)", key: key))
+    }
+
+    private func ignoringAbsence(_ call: Call) throws(ObjectStoreError) {
+        do throws(ObjectStoreError) {
+            _ = try ask(call)
+        } catch {
+            guard error.kind == .gone else { throw error }
+        }
+    }
+
+    private static func digestHeaders(
+        _ bytes: [UInt8], _ digest: ObjectDigest
+    ) -> [RequestSigner.Header] {
+        [
+            ("Content-Type", "application/octet-stream"),
+            ("Content-MD5", ByteText.base64(Array(Insecure.MD5.hash(data: bytes)))),
+            ("x-amz-checksum-sha256", digest.base64),
+        ]
+    }
+
+    /// The tag of what was put. A store that has computed another digest has other bytes.
+    private func tag(
+        _ answer: StoreAnswer, _ digest: ObjectDigest, _ what: String
+    ) throws(ObjectStoreError) -> String {
+        if let told = answer.headers["x-amz-checksum-sha256"].flatMap(ObjectDigest.init(base64:)),
+            told != digest
+        {
+            throw ObjectStoreError(
+                .digest, "\(name): cannot \(what): the store has computed another digest")
+        }
+        guard let tag = answer.headers["etag"], !tag.isEmpty else {
+            throw broken("it tells no tag", what)
+        }
+        return tag
+    }
+
+    private static func isMetadata(_ name: String, _ value: String) -> Bool {
+        !name.isEmpty
+            && name.utf8.allSatisfy { URIEncoding.isLetterOrDigit($0) || $0 == UInt8(ascii: "-") }
+            && name == name.lowercased()
+            && name.utf8.count + value.utf8.count <= Limits.metadataBytes
+            && value.utf8.allSatisfy { (0x20...0x7E).contains($0) }
+    }
+}
+
+// MARK: - Requests
+
+extension S3Bucket {
+    /// What is asked of the store.
+    private struct Call {
+        var method: StoreRequest.Method
+        /// After "cannot".
+        var what: String
+        /// Nil: the bucket.
+        var key: String?
+        var query: [(name: String, value: String)]
+        var headers: [RequestSigner.Header]
+        var body: [UInt8]
+        /// Of the body; nil: it is computed.
+        var digest: ObjectDigest?
+        var condition: PutCondition
+        var maximumAnswerBytes: Int
+        var deadlineNanoseconds: Int64
+
+        /// - Parameter slowBytes: how much is sent or received: the deadline is that of the slowest connection that still counts.
+        init(
+            _ method: StoreRequest.Method, _ what: String, key: String? = nil,
+            query: [(name: String, value: String)] = [], headers: [RequestSigner.Header] = [],
+            body: [UInt8] = [], digest: ObjectDigest? = nil, condition: PutCondition = .none,
+            maximumAnswerBytes: Int = 0, slowBytes: Int64 = 0,
+            deadlineNanoseconds: Int64 = Limits.deadlineNanoseconds
+        ) {
+            self.method = method
+            self.what = what
+            self.key = key
+            self.query = query
+            self.headers = headers
+            self.body = body
+            self.digest = digest
+            self.condition = condition
+            // Errors have a body too.
+            self.maximumAnswerBytes = max(maximumAnswerBytes, Limits.answerBytes)
+            self.deadlineNanoseconds =
+                deadlineNanoseconds + slowBytes * 1_000_000_000 / Limits.slowestBytesPerSecond
+        }
+    }
+
+    /// - Returns: an answer of success.
+    private func ask(_ call: Call) throws(ObjectStoreError) -> StoreAnswer {
+        precondition(call.body.count <= Limits.bodyBytes)
+        let used = try credentials.credentials()
+        let answer = try exchange(call, used)
+        guard let refusal = refusal(answer) else { return answer }
+        if refusal.kind(call.condition) == .denied {
+            // They may have been renewed since they were read.
+            let fresh = try credentials.credentials(isRenewing: true)
+            if fresh != used {
+                let answer = try exchange(call, fresh)
+                guard let refusal = self.refusal(answer) else { return answer }
+                throw refused(refusal, call.what, call.condition)
+            }
+        }
+        throw refused(refusal, call.what, call.condition)
+    }
+
+    private func exchange(
+        _ call: Call, _ credentials: StoreCredentials
+    ) throws(ObjectStoreError) -> StoreAnswer {
+        let target = address.target
+        let path = try path(of: call.key)
+        let digest = ByteText.hexadecimal(
+            call.digest?.sha256 ?? Array(SHA256.hash(data: call.body)))
+        var headers = call.headers
+        headers.append(("Host", target.host))
+        headers.append(("x-amz-content-sha256", digest))
+        switch call.condition {
+        case .none: break
+        case .absent: headers.append(("If-None-Match", "*"))
+        case .tag(let tag): headers.append(("If-Match", tag))
+        }
+        let signed = RequestSigner(credentials: credentials, region: address.region).signed(
+            method: call.method.rawValue, path: path, query: call.query, headers: headers,
+            payloadDigest: digest, at: RequestTime(nanoseconds: utcNow()))
+        let query = RequestSigner.canonicalQuery(call.query)
+        let scheme = target.isSecure ? "https" : "http"
+        do throws(TransportFailure) {
+            return try transport.exchange(
+                StoreRequest(
+                    method: call.method,
+                    address: "\(scheme)://\(target.host)\(path)\(query.isEmpty ? "" : "?\(query)")",
+                    headers: signed, body: call.body, maximumAnswerBytes: call.maximumAnswerBytes,
+                    deadlineNanoseconds: call.deadlineNanoseconds))
+        } catch {
+            throw broken("\(error)", call.what)
+        }
+    }
+
+    /// The encoded path of an object, or of the bucket.
+    private func path(of key: String?) throws(ObjectStoreError) -> String {
+        let target = address.target
+        guard let key else { return target.path.isEmpty ? "/" : target.path }
+        let whole = address.prefix + key
+        // Paths with these are changed on their way, and their signatures become wrong.
+        let parts = whole.split(separator: "/", omittingEmptySubsequences: false)
+        guard !key.isEmpty, whole.utf8.count <= Limits.keyBytes,
+            parts.allSatisfy({ !$0.isEmpty && $0 != "." && $0 != ".." })
+        else {
+            throw ObjectStoreError(
+                .refused, "\(name): '\(StoreRefusal.oneLine(key))' is not a valid key")
+        }
+        return "\(target.path)/\(URIEncoding.encoded(whole, keepsSlashes: true))"
+    }
+
+    /// Nil: the store has done what it was asked.
+    private func refusal(_ answer: StoreAnswer) -> StoreRefusal? {
+        guard !(200..<300).contains(answer.status) else { return nil }
+        let error = StoreAnswers.error(answer.body)
+        let theirs = answer.headers["date"].flatMap { RequestTime(httpDate: $0)?.nanoseconds }
+        return StoreRefusal(
+            status: answer.status, code: error?.code ?? "", message: error?.message ?? "",
+            clockDifferenceNanoseconds: theirs.map { $0 &- utcNow() })
+    }
+
+    private func refused(
+        _ refusal: StoreRefusal, _ what: String, _ condition: PutCondition
+    ) -> ObjectStoreError {
+        let kind = refusal.kind(condition)
+        var secrets: [String] = []
+        do throws(ObjectStoreError) {
+            let used = try credentials.credentials()
+            secrets = [used.secretKey, used.sessionToken ?? "", used.accessKey]
+        } catch {
+            // Without credentials nothing was signed that could be repeated.
+        }
+        return ObjectStoreError(
+            kind, "\(name): cannot \(what): \(refusal.text(kind, hiding: secrets))")
+    }
+
+    private func broken(_ reason: String, _ what: String) -> ObjectStoreError {
+        ObjectStoreError(.unreachable, "\(name): cannot \(what): \(reason)")
+    }
+
+    private func parsed<Value>(
+        _ answer: StoreAnswer, _ what: String,
+        _ read: (XMLElement) throws(StoreAnswers.Broken) -> Value
+    ) throws(ObjectStoreError) -> Value {
+        do throws(StoreAnswers.Broken) {
+            return try read(StoreAnswers.document(answer.body))
+        } catch {
+            throw broken(error.reason, what)
+        }
+    }
+}

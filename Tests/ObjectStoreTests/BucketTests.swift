@@ -1,0 +1,325 @@
+import Crypto
+import Synchronization
+import Testing
+
+@testable import ObjectStore
+
+/// Answers what a test has written down, and keeps what was asked.
+private final class WrittenTransport: StoreTransport {
+    private let answers: Mutex<[Result<StoreAnswer, TransportFailure>]>
+    private let asked = Mutex<[StoreRequest]>([])
+
+    init(_ answers: [Result<StoreAnswer, TransportFailure>]) { self.answers = Mutex(answers) }
+
+    var requests: [StoreRequest] { asked.withLock { $0 } }
+
+    func exchange(_ request: StoreRequest) throws(TransportFailure) -> StoreAnswer {
+        asked.withLock { $0.append(request) }
+        let next = answers.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+        guard let next else { throw TransportFailure("nothing is written down") }
+        return try next.get()
+    }
+}
+
+extension Result where Success == StoreAnswer, Failure == TransportFailure {
+    fileprivate static func answer(
+        _ status: Int, _ headers: [String: String] = [:], _ body: String = ""
+    ) -> Result {
+        .success(StoreAnswer(status: status, headers: headers, body: Array(body.utf8)))
+    }
+
+    fileprivate static func error(_ status: Int, _ code: String, _ message: String = "") -> Result {
+        answer(status, [:], "<Error><Code>\(code)</Code><Message>\(message)</Message></Error>")
+    }
+}
+
+extension StoreRequest {
+    fileprivate func header(_ name: String) -> String? {
+        headers.first { $0.name.lowercased() == name }?.value
+    }
+}
+
+@Suite struct BucketTests {
+    private static let secret = "hunter2hunter2"
+
+    private func bucket(
+        _ transport: WrittenTransport, keys: [String] = ["key"]
+    ) throws -> S3Bucket {
+        let rest = Mutex(keys)
+        return S3Bucket(
+            try StoreAddress("s3://tributary/p", endpoint: StoreEndpoint("http://store:8333")),
+            credentials: CredentialsSource(
+                environment: ["HOME": "/home/a"],
+                readFile: { _ in
+                    let key = rest.withLock { $0.count > 1 ? $0.removeFirst() : $0[0] }
+                    return Array(
+                        "[default]\naws_access_key_id=\(key)\naws_secret_access_key=\(Self.secret)\n"
+                            .utf8)
+                }, monotonicNow: { 0 }), transport: transport,
+            utcNow: { 1_369_353_600_000_000_000 })
+    }
+
+    /// What a bucket with one answer makes of it.
+    private func failure(
+        _ answers: [Result<StoreAnswer, TransportFailure>],
+        _ work: (S3Bucket) throws(ObjectStoreError) -> Void
+    ) throws -> ObjectStoreError? {
+        let bucket = try bucket(WrittenTransport(answers))
+        do throws(ObjectStoreError) {
+            try work(bucket)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private func digest(_ bytes: [UInt8]) -> ObjectDigest {
+        ObjectDigest(sha256: Array(SHA256.hash(data: bytes)))
+    }
+
+    @Test func `what is put carries every digest that some store checks`() throws {
+        let transport = WrittenTransport([.answer(200, ["etag": "\"t\""])])
+        let bytes = Array("Welcome to Amazon S3.".utf8)
+        let properties = try bucket(transport).put(
+            bytes, at: "s/session.json", digest: digest(bytes), condition: .absent)
+        #expect(properties.tag == "\"t\"")
+        #expect(properties.sizeBytes == 21)
+        let request = try #require(transport.requests.first)
+        #expect(request.address == "http://store:8333/tributary/p/s/session.json")
+        #expect(request.header("host") == "store:8333")
+        #expect(
+            request.header("x-amz-content-sha256")
+                == "44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072")
+        #expect(request.header("x-amz-checksum-sha256") == digest(bytes).base64)
+        #expect(
+            request.header("content-md5")
+                == ByteText.base64(Array(Insecure.MD5.hash(data: bytes))))
+        #expect(request.header("if-none-match") == "*")
+        // All of them are signed.
+        let names =
+            "content-md5;content-type;host;if-none-match;x-amz-checksum-sha256;x-amz-content-sha256;x-amz-date"
+        #expect(request.header("authorization")?.contains("SignedHeaders=\(names),") == true)
+    }
+
+    @Test func `a store that has computed another digest has other bytes`() throws {
+        let other = digest([1]).base64
+        let error = try failure([
+            .answer(200, ["etag": "t", "x-amz-checksum-sha256": other])
+        ]) { bucket throws(ObjectStoreError) in
+            _ = try bucket.put([2], at: "a", digest: digest([2]), condition: .none)
+        }
+        #expect(error?.kind == .digest)
+    }
+
+    @Test(arguments: [
+        (500, "InternalError", ObjectStoreError.Kind.busy), (502, "", .busy),
+        (503, "SlowDown", .busy), (504, "", .busy), (429, "", .busy),
+        (403, "AccessDenied", .denied),
+        (403, "SignatureDoesNotMatch", .denied), (401, "", .denied), (400, "ExpiredToken", .denied),
+        (403, "RequestTimeTooSkewed", .clock), (404, "NoSuchBucket", .noBucket),
+        (404, "NoSuchUpload", .gone), (412, "PreconditionFailed", .exists),
+        (409, "ConditionalRequestConflict", .busy), (400, "BadDigest", .digest),
+        (400, "XAmzContentSHA256Mismatch", .digest), (507, "", .full),
+        (403, "QuotaExceeded", .full),
+        (400, "InvalidArgument", .refused), (301, "PermanentRedirect", .refused),
+        (501, "", .refused),
+    ])
+    func `refusals have kinds`(
+        _ status: Int, _ code: String, _ expected: ObjectStoreError.Kind
+    ) throws {
+        let answer: Result<StoreAnswer, TransportFailure> =
+            code.isEmpty ? .answer(status) : .error(status, code, "why")
+        let error = try failure([answer]) { bucket throws(ObjectStoreError) in
+            _ = try bucket.put([], at: "a", digest: digest([]), condition: .absent)
+        }
+        #expect(error?.kind == expected)
+        #expect(
+            error?.message.hasPrefix("s3://tributary/p: cannot put a: the store answers \(status)")
+                == true)
+    }
+
+    @Test func `a condition says what its failure means`() throws {
+        let error = try failure([.error(412, "PreconditionFailed")]) {
+            bucket throws(ObjectStoreError) in
+            _ = try bucket.put([], at: "a", digest: digest([]), condition: .tag("\"t\""))
+        }
+        #expect(error?.kind == .changed)
+    }
+
+    @Test func `a clock that is wrong is told from rights that are missing`() throws {
+        // An answer to HEAD has no body: the store's clock is half an hour on.
+        let error = try failure([.answer(403, ["date": "Fri, 24 May 2013 00:30:00 GMT"])]) {
+            bucket throws(ObjectStoreError) in _ = try bucket.properties(of: "a")
+        }
+        #expect(error?.kind == .clock)
+        let other = try failure([.answer(403, ["date": "Fri, 24 May 2013 00:01:00 GMT"])]) {
+            bucket throws(ObjectStoreError) in _ = try bucket.properties(of: "a")
+        }
+        #expect(other?.kind == .denied)
+    }
+
+    @Test func `errors have no secrets, no line breaks and an end`() throws {
+        let said = "string to sign: \(Self.secret)\n" + String(repeating: "x", count: 5_000)
+        let error = try failure([.error(403, "SignatureDoesNotMatch", said)]) {
+            bucket throws(ObjectStoreError) in try bucket.delete("a")
+        }
+        let message = try #require(error?.message)
+        #expect(!message.contains("hunter"))
+        #expect(!message.contains("\n"))
+        #expect(message.utf8.count < 400)
+    }
+
+    @Test func `what is denied is asked once more with other credentials`() throws {
+        let transport = WrittenTransport([
+            .error(400, "ExpiredToken"), .answer(204),
+        ])
+        try bucket(transport, keys: ["old", "new"]).delete("a")
+        #expect(transport.requests.count == 2)
+        #expect(
+            transport.requests.map {
+                $0.header("authorization")?.contains("Credential=new/") == true
+            } == [false, true])
+        let same = WrittenTransport([.error(403, "AccessDenied"), .answer(204)])
+        let bucket = try bucket(same)
+        #expect(throws: ObjectStoreError.self) { try bucket.delete("a") }
+        #expect(same.requests.count == 1)
+    }
+
+    @Test func `a range has to be the one that was asked for`() throws {
+        let right = WrittenTransport([.answer(206, ["content-range": "bytes 2-4/9"], "cde")])
+        #expect(
+            try bucket(right).read("a", range: 2..<5, tag: "\"t\"") == Array("cde".utf8))
+        #expect(right.requests.first?.header("range") == "bytes=2-4")
+        #expect(right.requests.first?.header("if-match") == "\"t\"")
+        let wrong: [Result<StoreAnswer, TransportFailure>] = [
+            .answer(206, ["content-range": "bytes 3-5/9"], "cde"),
+            .answer(206, ["content-range": "bytes 2-4/9"], "cd"),
+            .answer(200, [:], "abc"), .answer(206, [:], "cde"),
+        ]
+        for answer in wrong {
+            let error = try failure([answer]) { bucket throws(ObjectStoreError) in
+                _ = try bucket.read("a", range: 2..<5, tag: nil)
+            }
+            #expect(error?.kind == .unreachable)
+        }
+        let replaced = try failure([.error(412, "PreconditionFailed")]) {
+            bucket throws(ObjectStoreError) in _ = try bucket.read("a", range: 2..<5, tag: "t")
+        }
+        #expect(replaced?.kind == .changed)
+    }
+
+    @Test func `what is not there has no properties`() throws {
+        #expect(try bucket(WrittenTransport([.answer(404)])).properties(of: "a") == nil)
+        let there = try bucket(
+            WrittenTransport([
+                .answer(
+                    200,
+                    [
+                        "content-length": "12", "etag": "\"t\"", "x-amz-meta-part": "8",
+                        "last-modified": "Fri, 24 May 2013 00:00:00 GMT",
+                        "x-amz-checksum-sha256": digest([1]).base64 + "-2",
+                    ])
+            ])
+        ).properties(of: "a")
+        #expect(
+            there
+                == ObjectProperties(
+                    sizeBytes: 12, tag: "\"t\"", metadata: ["part": "8"],
+                    modifiedNanoseconds: 1_369_353_600_000_000_000))
+    }
+
+    @Test func `an upload that fails after the status was sent has failed`() throws {
+        let parts = [UploadedPart(number: 1, sizeBytes: 5, tag: "\"a\"", digest: nil)]
+        let error = try failure([.error(200, "InternalError", "try again")]) {
+            bucket throws(ObjectStoreError) in
+            _ = try bucket.completeUpload("u", key: "a", parts: parts, condition: .absent)
+        }
+        #expect(error?.kind == .busy)
+        let torn = try failure([.answer(200, [:], "<CompleteMultipartUploadResult><ETag>")]) {
+            bucket throws(ObjectStoreError) in
+            _ = try bucket.completeUpload("u", key: "a", parts: parts, condition: .absent)
+        }
+        #expect(torn?.kind == .unreachable)
+    }
+
+    @Test func `an upload's parts come in pages, and it may be gone`() throws {
+        func page(_ number: Int, _ next: Int?) -> Result<StoreAnswer, TransportFailure> {
+            .answer(
+                200, [:],
+                "<ListPartsResult><IsTruncated>\(next != nil)</IsTruncated>"
+                    + "<NextPartNumberMarker>\(next ?? 0)</NextPartNumberMarker><Part><PartNumber>\(number)"
+                    + "</PartNumber><Size>5</Size><ETag>t</ETag></Part></ListPartsResult>")
+        }
+        let transport = WrittenTransport([page(1, 1), page(2, nil)])
+        #expect(try bucket(transport).parts(of: "u/1", key: "a")?.map(\.number) == [1, 2])
+        #expect(
+            transport.requests.last?.address.hasSuffix(
+                "?max-parts=1000&part-number-marker=1&uploadId=u%2F1") == true)
+        #expect(
+            try bucket(WrittenTransport([.error(404, "NoSuchUpload")])).parts(of: "u", key: "a")
+                == nil)
+        let stuck = try failure([page(1, 1), page(1, 1)]) { bucket throws(ObjectStoreError) in
+            _ = try bucket.parts(of: "u", key: "a")
+        }
+        #expect(stuck?.kind == .unreachable)
+    }
+
+    @Test func `a listing leaves out what was listed before`() throws {
+        func listing(_ keys: [String], isTruncated: Bool) -> Result<StoreAnswer, TransportFailure> {
+            .answer(
+                200, [:],
+                "<ListBucketResult><IsTruncated>\(isTruncated)</IsTruncated>"
+                    + keys.map { "<Contents><Key>p/\($0)</Key><Size>1</Size></Contents>" }.joined()
+                    + "</ListBucketResult>")
+        }
+        let transport = WrittenTransport([
+            listing(["s/", "s/b", "s/a", "s/c"], isTruncated: false)
+        ])
+        let page = try bucket(transport).list(prefix: "s/", after: "s/a", folders: false)
+        #expect(page.entries.map(\.key) == ["s/b", "s/c"])
+        #expect(
+            transport.requests.first?.address
+                == "http://store:8333/tributary?list-type=2&max-keys=1000&prefix=p%2Fs%2F&start-after=p%2Fs%2Fa"
+        )
+        let stuck = try failure([listing(["s/a"], isTruncated: true)]) {
+            bucket throws(ObjectStoreError) in
+            _ = try bucket.list(prefix: "s/", after: "s/a", folders: false)
+        }
+        #expect(stuck?.kind == .unreachable)
+    }
+
+    @Test(arguments: ["", "a//b", "../a", "a/./b", String(repeating: "a", count: 1_100)])
+    func `keys that change on their way are refused`(_ key: String) throws {
+        let error = try failure([]) { bucket throws(ObjectStoreError) in try bucket.delete(key) }
+        #expect(error?.kind == .refused)
+    }
+
+    @Test func `an address for anybody has no headers to send`() throws {
+        let bucket = try bucket(WrittenTransport([]))
+        let address = try bucket.presignedAddress(of: "s/a.mp4", validSeconds: 60)
+        #expect(
+            address.hasPrefix(
+                "http://store:8333/tributary/p/s/a.mp4?X-Amz-Algorithm=AWS4-HMAC-SHA256&"))
+        #expect(address.contains("&X-Amz-Expires=60&X-Amz-SignedHeaders=host&X-Amz-Signature="))
+        #expect(!address.contains("hunter"))
+    }
+
+    @Test func `what is gone need not be deleted`() throws {
+        let transport = WrittenTransport([
+            .error(404, "NoSuchKey"), .error(404, "NoSuchUpload"), .error(404, "NoSuchBucket"),
+        ])
+        let bucket = try bucket(transport)
+        try bucket.delete("a")
+        try bucket.abandonUpload("u", key: "a")
+        #expect(throws: ObjectStoreError.self) { try bucket.delete("a") }
+    }
+
+    @Test func `metadata that breaks headers is refused`() throws {
+        for metadata in [["a": "b\r\nx: y"], ["A": "b"], ["a b": "c"], ["": "c"]] {
+            let error = try failure([]) { bucket throws(ObjectStoreError) in
+                _ = try bucket.beginUpload(of: "a", metadata: metadata)
+            }
+            #expect(error?.kind == .refused)
+        }
+    }
+}

