@@ -68,6 +68,7 @@ package struct SessionVerifier {
         }
         let directory = layout.source(session, name)
         try noteRemovals(in: directory, ledger, &numbers)
+        try noteMoved(SourceKey(session: session, source: name), ledger, &numbers)
         for (spool, holes) in numbers.holes {
             for hole in holes {
                 let text =
@@ -107,6 +108,29 @@ package struct SessionVerifier {
             guard !ledger.entries.contains(where: { $0.segment == segment }) else { continue }
             for (spool, ranges) in SegmentNumbers.read(path).ranges {
                 for range in ranges { numbers.insert(range, spool: spool.description) }
+            }
+        }
+    }
+
+    /// Records of segments whose media is in the store alone are there; whether the store still has them is asked with the store.
+    private mutating func noteMoved(
+        _ source: SourceKey, _ ledger: Ledger.Contents, _ numbers: inout RecordNumbers
+    ) throws(ArchiveError) {
+        for segment in try layout.movedSegments(source)
+        where !ledger.entries.contains(where: {
+            $0.kind == .removed && $0.segment == segment.fileName
+        }) {
+            do throws(ArchiveError) {
+                guard let proof = try SegmentProof.read(segment, in: layout) else { continue }
+                for (spool, ranges) in proof.ranges {
+                    for range in ranges { numbers.insert(range, spool: spool.description) }
+                }
+                findings.append(
+                    Finding(
+                        .note, layout.proof(segment),
+                        "its media is in \(proof.store); 'tributary store verify' checks it there"))
+            } catch {
+                damage(layout.proof(segment), error.reason)
             }
         }
     }
