@@ -185,6 +185,7 @@ let package = Package(
         library("FFmpegSupport", "CFFmpeg"),
         library("Media"),
         library("Messaging", "CZeroMQ"),
+        library("ObjectStore"),
         library("PostgreSQL", "CPostgreSQL"),
         library("Spooling", "CChecksum", "CLinux"),
         library("Threads", "CLinux"),
@@ -214,6 +215,7 @@ let package = Package(
         library(
             "Library", argumentParser, "Archive", "CLinux", "Media", "MP4", "PostgreSQL", "Terminal"
         ),
+        library("Uploading", crypto, "Archive", "CLinux", "Media", "ObjectStore", "Threads"),
 
         // Level 4: the programs' services.
         library(
@@ -329,6 +331,9 @@ let package = Package(
             .product(name: "NIOCore", package: "swift-nio"), logging, "Archive", "Containers",
             "ExportCore", "Library", "Media", "MP4", "TestMetrics", "TestRecordings", "TestSpools",
             "ViewerCore", "Wire"),
+        tests(
+            "Uploading", crypto, "Archive", "Media", "ObjectStore", "TestDisks", "TestRecordings",
+            "TestSpools", "Uploading"),
         tests("Wire", protobuf, "Media", "Wire"),
         tests("Timing", "Media", "Timing"),
     ],

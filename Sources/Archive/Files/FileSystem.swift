@@ -118,7 +118,7 @@ package enum FileSystem {
     }
 
     /// Removes a file; it is no error if it does not exist.
-    static func remove(_ path: String, on disk: any Disk) throws(ArchiveError) {
+    package static func remove(_ path: String, on disk: any Disk) throws(ArchiveError) {
         guard disk.unlink(path) == 0 || errno == ENOENT else {
             throw .system(operation: "remove", path: path, errno: errno)
         }

@@ -88,11 +88,11 @@ package struct SegmentProof: Codable, Hashable, Sendable {
     /// The digest of digests.
     package static func digest(of parts: [Digest]) -> Digest { Digest(of: parts.flatMap(\.bytes)) }
 
-    /// How many bytes each part of an object has: 8 MiB, or more where 10,000 of them are too few.
-    package static func partBytes(for sizeBytes: Int64) -> Int64 {
+    /// How many bytes each part of an object has: `usual`, or more where 10,000 of them are too few.
+    package static func partBytes(for sizeBytes: Int64, usual: Int64 = 8 << 20) -> Int64 {
         let step: Int64 = 1 << 20
         let least = (max(0, sizeBytes) + Int64(maximumParts) - 1) / Int64(maximumParts)
-        return max(8 * step, (least + step - 1) / step * step)
+        return least <= usual ? usual : (least + step - 1) / step * step
     }
 
     /// The segment it is about.

@@ -30,39 +30,54 @@ package struct StoredDocuments: Codable, Hashable, Sendable {
         }
     }
 
-    package var format = Self.formatVersion
-    /// `s3://BUCKET/PREFIX`.
-    package var store: String
-    /// By their path in the session's folder, such as `stage/ledger.jsonl`.
-    package var documents: [String: Document] = [:]
+    /// What distinguishes a session from another one of the same name: its zero on two clocks.
+    package struct Identity: Codable, Hashable, Sendable {
+        package var zeroUTCNanoseconds: Int64
+        package var zeroMonotonicNanoseconds: Int64
 
-    package init(store: String) { self.store = store }
-
-    /// Reads a session's record; an empty one where there is none, it is damaged, or another store is meant.
-    package static func read(_ path: String, store: String) throws(ArchiveError) -> StoredDocuments
-    {
-        let none = StoredDocuments(store: store)
-        guard FileSystem.exists(path) else { return none }
-        let bytes = try FileSystem.read(path, limit: maximumBytes)
-        do {
-            let read = try JSONDecoder().decode(StoredDocuments.self, from: Data(bytes))
-            return read.format == formatVersion && read.store == store ? read : none
-        } catch {
-            // What it said is found out again.
-            return none
+        package init(_ manifest: SessionManifest) {
+            zeroUTCNanoseconds = manifest.zeroUTCNanoseconds
+            zeroMonotonicNanoseconds = manifest.zeroMonotonicNanoseconds
         }
     }
 
+    package var format = Self.formatVersion
+    /// `s3://BUCKET/PREFIX`.
+    package var store: String
+    package var identity: Identity
+    /// By their path in the session's folder, such as `stage/ledger.jsonl`.
+    package var documents: [String: Document] = [:]
+
+    package init(store: String, identity: Identity) {
+        self.store = store
+        self.identity = identity
+    }
+
+    /// Reads a session's record; nil where there is none, it is damaged, or another store is meant.
+    package static func read(
+        _ path: String, store: String
+    ) throws(ArchiveError) -> StoredDocuments? {
+        guard FileSystem.exists(path) else { return nil }
+        let bytes = try FileSystem.read(path, limit: maximumBytes)
+        do {
+            let read = try JSONDecoder().decode(StoredDocuments.self, from: Data(bytes))
+            return read.format == formatVersion && read.store == store ? read : nil
+        } catch {
+            // What it said is found out again.
+            return nil
+        }
+    }
+
+    /// Makes it durable.
     package func write(_ path: String, on disk: any Disk) throws(ArchiveError) {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        let bytes: [UInt8]
         do {
-            let bytes = Array(try encoder.encode(self)) + [UInt8(ascii: "\n")]
-            try FileSystem.replace(path, with: bytes, on: disk)
-        } catch let error as ArchiveError {
-            throw error
+            bytes = Array(try encoder.encode(self)) + [UInt8(ascii: "\n")]
         } catch {
             preconditionFailure("a record of plain values always encodes: \(error)")
         }
+        try FileSystem.replace(path, with: bytes, on: disk)
     }
 }
