@@ -224,7 +224,9 @@ let package = Package(
         library(
             "CollectorCore", logging, "Archive", "CLinux", "Control", "Library", "Media",
             "Messaging",
-            "Operations", "CollectorClient", "Terminal", "Threads", "Timing", "Trust", "Wire"),
+            "ObjectStore", "Operations", "CollectorClient", "Terminal", "Threads", "Timing",
+            "Trust",
+            "Uploading", "Wire"),
         library(
             "ReplayCore", logging, "Archive", "CollectorClient", "Containers", "Library", "Media",
             "Messaging", "Spooling", "Trust", "Wire"),

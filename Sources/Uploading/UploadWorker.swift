@@ -38,6 +38,8 @@ final class UploadDesk: Sendable {
         var queue: UploadQueue
         /// Sessions to be surveyed; nil in it: all.
         var surveys: Set<String?> = []
+        /// How many workers are at a survey.
+        var surveying = 0
         /// The last survey left something out.
         var isCutShort = false
     }
@@ -104,6 +106,7 @@ struct UploadWorker {
             }
             guard let next = state.surveys.first else { return nil }
             state.surveys.remove(next)
+            state.surveying += 1
             return .some(next)
         }
     }
@@ -121,6 +124,7 @@ struct UploadWorker {
         for problem in survey.problems { hooks.log(.warning, problem) }
         let now = place.surroundings.now()
         desk.state.withLock { state in
+            state.surveying -= 1
             if session == nil { state.isCutShort = survey.isCutShort }
             for session in removed {
                 state.queue.sessionRemoved(session)

@@ -90,6 +90,23 @@ package final class Uploader: Sendable {
         for thread in threads { thread.join() }
     }
 
+    /// Waits until nothing is left to do, or the store cannot be used.
+    /// - Parameter isCancelled: whether to wait no longer.
+    package func drain(_ isCancelled: @Sendable () -> Bool) {
+        while !isCancelled(), !isStopping.load(ordering: .acquiring) {
+            let (isDone, hasTrouble) = desk.state.withLock { state in
+                var status = UploadStatus()
+                state.queue.describe(&status, utcNanoseconds: 0)
+                let isDone =
+                    state.surveys.isEmpty && state.surveying == 0 && !state.isCutShort
+                    && state.queue.isIdle
+                return (isDone, status.trouble != nil)
+            }
+            if isDone || hasTrouble { return }
+            place.surroundings.sleep(Self.leastWaitNanoseconds)
+        }
+    }
+
     /// Takes note of a change. Never blocks.
     package func changed(_ change: Change) {
         let now = place.surroundings.now()
