@@ -281,6 +281,10 @@ let package = Package(
         .target(
             name: "TestSpools", dependencies: ["Spooling"], path: "Tests/TestSpools",
             swiftSettings: settings),
+        // An object store in memory, with its faults.
+        .target(
+            name: "TestStores", dependencies: [crypto, "Archive", "ObjectStore", "TestSpools"],
+            path: "Tests/TestStores", swiftSettings: settings),
         // A disk under real files, with its faults.
         .target(
             name: "TestDisks", dependencies: ["Archive", "CLinux", "TestSpools"],
@@ -334,8 +338,8 @@ let package = Package(
             "ExportCore", "Library", "Media", "MP4", "TestMetrics", "TestRecordings", "TestSpools",
             "ViewerCore", "Wire"),
         tests(
-            "Uploading", crypto, "Archive", "Media", "ObjectStore", "TestDisks", "TestRecordings",
-            "TestSpools", "Uploading"),
+            "Uploading", "Archive", "Media", "ObjectStore", "TestRecordings", "TestSpools",
+            "TestStores", "Uploading"),
         tests("Wire", protobuf, "Media", "Wire"),
         tests("Timing", "Media", "Timing"),
     ],

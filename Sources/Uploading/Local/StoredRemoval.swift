@@ -15,8 +15,8 @@ struct StoredRemoval {
         let proof = try place.disk { () throws(ArchiveError) in
             try SegmentProof.read(segment, in: place.layout)
         }
-        guard let proof else { return "it has no proof" }
-        guard proof.store == place.bucket.name else { return "its proof is about \(proof.store)" }
+        // It is still on its way, or was in another store.
+        guard let proof, proof.store == place.bucket.name else { throw .nothing }
         guard let stamp = FileStamp(place.layout.segment(segment)), proof.describes(stamp) else {
             return "the file has changed since it was proven"
         }
