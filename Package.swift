@@ -213,8 +213,8 @@ let package = Package(
 
         // Level 3: the one way to read recordings.
         library(
-            "Library", argumentParser, "Archive", "CLinux", "Media", "MP4", "PostgreSQL", "Terminal"
-        ),
+            "Library", argumentParser, "Archive", "CLinux", "Media", "MP4", "ObjectStore",
+            "PostgreSQL", "Terminal"),
         library("Uploading", crypto, "Archive", "CLinux", "Media", "ObjectStore", "Threads"),
 
         // Level 4: the programs' services.
@@ -253,11 +253,11 @@ let package = Package(
             "Messaging", "Trust", "Wire"),
         program(
             "tributary-collector", "CollectorCore", "Archive", "CLinux", "Library", "Media",
-            "Operations", "OperationsServer", "Trust"),
+            "ObjectStore", "Operations", "OperationsServer", "Trust", "Uploading"),
         program(
             "tributary", "Archive", "CollectorClient", "Containers", "Control", "Devices",
-            "Encoding", "ExportCore", "Library", "Media", "Messaging", "MP4", "Operations",
-            "ReplayCore", "SyncCheck", "Trust", "Wire"),
+            "Encoding", "ExportCore", "Library", "Media", "Messaging", "MP4", "ObjectStore",
+            "Operations", "ReplayCore", "SyncCheck", "Trust", "Uploading", "Wire"),
 
         program("tributary-viewer", "CLinux", "Library", "Operations", "ViewerCore"),
 

@@ -46,14 +46,7 @@ package final class Uploader: Sendable {
     ) {
         self.init(
             layout, to: bucket, settings: settings, hooks: hooks,
-            surroundings: UploadSurroundings(
-                now: { SystemClock.monotonic.nowNanoseconds },
-                utc: { UTCTime(nanoseconds: SystemClock.utc.nowNanoseconds) },
-                sleep: { nanoseconds in
-                    _ = DispatchSemaphore(value: 0).wait(
-                        timeout: .now() + .nanoseconds(Int(nanoseconds)))
-                },
-                random: { UInt64.random(in: 0 ... .max) }, mustGiveWay: mustGiveWay))
+            surroundings: .system(mustGiveWay: mustGiveWay))
     }
 
     /// - Parameter surroundings: its checkpoint is asked besides ``stop()``.
@@ -77,9 +70,10 @@ package final class Uploader: Sendable {
         return status
     }
 
-    /// Starts its threads with a look at the whole archive.
-    package func start() {
-        changed(.everything)
+    /// Starts its threads.
+    /// - Parameter looking: whether to begin with a look at the whole archive.
+    package func start(looking: Bool = true) {
+        if looking { changed(.everything) }
         for thread in threads { thread.start("upload") { [self] in run() } }
     }
 
@@ -154,6 +148,21 @@ package final class Uploader: Sendable {
                 _ = wake.wait(timeout: .now() + .nanoseconds(Int(wait)))
             }
         }
+    }
+}
+
+extension UploadSurroundings {
+    /// The system's clocks.
+    package static func system(
+        mustGiveWay: @escaping @Sendable () -> Bool = { false }
+    ) -> UploadSurroundings {
+        UploadSurroundings(
+            now: { SystemClock.monotonic.nowNanoseconds },
+            utc: { UTCTime(nanoseconds: SystemClock.utc.nowNanoseconds) },
+            sleep: { nanoseconds in
+                _ = DispatchSemaphore(value: 0).wait(
+                    timeout: .now() + .nanoseconds(Int(nanoseconds)))
+            }, random: { UInt64.random(in: 0 ... .max) }, mustGiveWay: mustGiveWay)
     }
 }
 
