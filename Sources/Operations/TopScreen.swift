@@ -140,7 +140,8 @@ package struct TopScreen {
             parts.append("nothing waits")
         } else {
             parts.append(
-                "\(waiting) segments wait (\(ByteCount(whole(store.waitingBytes)))), the oldest for \(Self.clock(store.oldestSeconds))")
+                "\(waiting) segments wait (\(ByteCount(whole(store.waitingBytes)))), the oldest for \(Self.clock(store.oldestSeconds))"
+            )
         }
         parts.append("\(whole(store.storedSegments)) stored")
         if store.evictedSegments > 0 {

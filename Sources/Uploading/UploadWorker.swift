@@ -118,6 +118,9 @@ struct UploadWorker {
         var removed: [String] = []
         do throws(ArchiveError) {
             removed = try SessionRemoval.waiting(in: place.layout)
+            for path in survey.obsoleteNotes {
+                try FileSystem.remove(path, on: place.layout.disk)
+            }
         } catch {
             hooks.log(.warning, "\(error)")
         }
@@ -235,7 +238,7 @@ struct UploadWorker {
         case .archive(let error):
             figures.addFailure("disk")
             line = desk.state.withLock {
-                $0.queue.failed(work, "cannot upload: \(error)", now: now)
+                $0.queue.failed(work, "cannot upload: \(error)", hasAnswer: false, now: now)
             }
         case .store(let error):
             figures.addFailure(error.kind.name)
@@ -244,7 +247,7 @@ struct UploadWorker {
                 if error.kind == .refused {
                     return state.queue.setAside(work, error.message, now: now)
                 }
-                return state.queue.failed(work, error.message, now: now)
+                return state.queue.failed(work, error.message, hasAnswer: true, now: now)
             }
         }
         if let line { hooks.log(.warning, line) }

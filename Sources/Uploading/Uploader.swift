@@ -36,7 +36,8 @@ package final class Uploader: Sendable {
 
     /// How long an idle worker waits at least: what keeps it from work is then over.
     private static let leastWaitNanoseconds: Int64 = 20_000_000
-    private static let longestWaitNanoseconds: Int64 = 60_000_000_000
+    /// How long it waits at most: nobody tells it that another worker's work has made something ready.
+    private static let longestWaitNanoseconds: Int64 = 2_000_000_000
 
     /// - Parameters:
     ///   - mustGiveWay: whether recording needs the disk and the network now; asked before each step.

@@ -179,7 +179,7 @@ import Testing
         let scene = try scene()
         scene.live()
         var other = try SessionManifest.read(scene.layout.manifest("s"))
-        other.zeroMonotonicNanoseconds += 1
+        other.zeroUTCNanoseconds += 1
         scene.bucket.replace("s/session.json", with: other.encoded())
         try SessionRemoval.remove("s", from: scene.layout)
         scene.live()

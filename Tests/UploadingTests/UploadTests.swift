@@ -126,7 +126,7 @@ import Testing
         let scene = UploadScene()
         try scene.archive.addSession("s", segments: 2)
         var other = try SessionManifest.read(scene.layout.manifest("s"))
-        other.zeroMonotonicNanoseconds += 1
+        other.zeroUTCNanoseconds += 1
         scene.bucket.replace("s/session.json", with: other.encoded())
         let before = scene.bucket.objects
         scene.live()

@@ -30,14 +30,13 @@ package struct StoredDocuments: Codable, Hashable, Sendable {
         }
     }
 
-    /// What distinguishes a session from another one of the same name: its zero on two clocks.
+    /// What distinguishes a session from another one of the same name: its zero to the nanosecond. Its zero on the collector's monotonic
+    /// clock would not do: it is another one after a reboot.
     package struct Identity: Codable, Hashable, Sendable {
         package var zeroUTCNanoseconds: Int64
-        package var zeroMonotonicNanoseconds: Int64
 
         package init(_ manifest: SessionManifest) {
             zeroUTCNanoseconds = manifest.zeroUTCNanoseconds
-            zeroMonotonicNanoseconds = manifest.zeroMonotonicNanoseconds
         }
     }
 

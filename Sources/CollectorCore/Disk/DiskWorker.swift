@@ -513,12 +513,17 @@ struct DiskWorker<Payload: MediaPayload> {
         segments.values.contains { $0.writer.path == path }
     }
 
-    /// The proof that a store has a segment; nil where there is none.
+    /// The proof that a store has a segment; nil where there is none that can be read.
     private func proof(of segment: ArchivedSegment) throws(ArchiveError) -> SegmentProof? {
         let source = SourceKey(session: segment.session, source: segment.source)
         let name = SegmentRemoval.segmentName(segment.path)
         guard let key = SegmentKey(source, fileName: name) else { return nil }
-        return try SegmentProof.read(key, in: layout)
+        do throws(ArchiveError) {
+            return try SegmentProof.read(key, in: layout)
+        } catch {
+            guard case .malformed = error else { throw error }
+            return nil
+        }
     }
 
     private mutating func sayRemoved(_ path: String, _ source: SourceKey, _ cause: String) {

@@ -15,6 +15,8 @@ import Uploading
 final class ArchiveUploads: Sendable {
     /// Events that may be queued: an hour of a large site. What does not fit is found by looking.
     private static let capacity = 4_096
+    /// Segments that are passed on after one survey: the next one, half a minute later, finds the rest.
+    private static let removalsTogether = 1_024
     /// The disk thread has been at its present work for longer: recording needs the disk more than uploads do.
     private static let giveWaySeconds = 0.5
 
@@ -94,7 +96,7 @@ final class ArchiveUploads: Sendable {
 
     /// Segments that should leave the disk, if the store is proven to have them.
     func evict(_ segments: [ArchivedSegment]) {
-        for segment in segments {
+        for segment in segments.prefix(Self.removalsTogether) {
             let owner = SourceKey(session: segment.session, source: segment.source)
             if let key = SegmentKey(owner, fileName: SegmentRemoval.segmentName(segment.path)) {
                 uploader.changed(.evict(key))
@@ -104,7 +106,9 @@ final class ArchiveUploads: Sendable {
 
     /// Segments that are kept no longer, neither here nor there.
     func forget(_ segments: [ExpiredSegment]) {
-        for segment in segments { uploader.changed(.forget(segment)) }
+        for segment in segments.prefix(Self.removalsTogether) {
+            uploader.changed(.forget(segment))
+        }
     }
 
     private func follow(_ heard: SpineListener.Heard) {

@@ -1,4 +1,5 @@
-package import Archive
+import Archive
+import ObjectStore
 
 /// Removes local copies that the store is proven to have, at once: what a collector does by its limits.
 package struct LocalCopies {

@@ -15,8 +15,13 @@ package struct StoredSessionFetch {
     }
 
     private let place: UploadPlace
+    private let withMedia: Bool
 
-    package init(from place: UploadPlace) { self.place = place }
+    /// - Parameter withMedia: whether media is fetched, too; without it, it stays in the store alone.
+    package init(from place: UploadPlace, withMedia: Bool = true) {
+        self.place = place
+        self.withMedia = withMedia
+    }
 
     /// Names of the sessions that the store has.
     package func sessionNames() throws(UploadError) -> [String] {
@@ -61,6 +66,7 @@ package struct StoredSessionFetch {
             }
         }
         if let description { try document(description, at: layout.manifest(session)) }
+        guard withMedia else { return outcome }
         for segment in media where !FileSystem.exists(layout.segment(segment)) {
             let proof = try place.disk { () throws(ArchiveError) in
                 try SegmentProof.read(segment, in: layout)

@@ -154,8 +154,12 @@ package struct UploadQueue: Sendable {
     package mutating func take(now: Int64) -> UploadWork? {
         if let outage, outage.isTried || now < outage.due { return nil }
         let busy = Set(running.keys.map(\.place))
+        let sessions = Set(running.keys.map(\.session))
         let next = waiting.filter { work, entry in
-            entry.due <= now && !busy.contains(work.place) && isReady(work)
+            guard entry.due <= now, !busy.contains(work.place), isReady(work) else { return false }
+            // What is on its way would come into the store after the session has left it.
+            if case .forgetSession(let session) = work { return !sessions.contains(session) }
+            return true
         }.min {
             ($0.key.rank, $0.value.endedNanoseconds ?? 0, $0.value.order)
                 < ($1.key.rank, $1.value.endedNanoseconds ?? 0, $1.value.order)
@@ -228,9 +232,13 @@ package struct UploadQueue: Sendable {
     }
 
     /// The work failed by itself: it is tried again later.
+    /// - Parameter hasAnswer: whether the store has answered.
     /// - Returns: a line for the log, where it is time to say so.
-    package mutating func failed(_ work: UploadWork, _ message: String, now: Int64) -> String? {
-        let line = storeAnswered()
+    package mutating func failed(
+        _ work: UploadWork, _ message: String, hasAnswer: Bool, now: Int64
+    ) -> String? {
+        let line = hasAnswer ? storeAnswered() : nil
+        outage?.isTried = false
         var failures = 0
         let draw = random()
         putBack(work) { entry in

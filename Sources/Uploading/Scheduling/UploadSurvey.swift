@@ -13,6 +13,8 @@ struct UploadSurvey {
     private(set) var segments: [Found] = []
     /// Sessions with documents that the store has otherwise, or not.
     private(set) var sessions: [String] = []
+    /// Notes of uploads that were completed: their program ended before it deleted them.
+    private(set) var obsoleteNotes: [String] = []
     /// Not everything was looked at: there is enough for now.
     private(set) var isCutShort = false
     /// One line for each thing that cannot be read.
@@ -77,6 +79,8 @@ struct UploadSurvey {
                 if let proof = try SegmentProof.read(segment, in: layout), proof.store == store,
                     proof.describes(stamp)
                 {
+                    let note = layout.upload(segment)
+                    if FileSystem.exists(note) { obsoleteNotes.append(note) }
                     continue
                 }
             } catch {

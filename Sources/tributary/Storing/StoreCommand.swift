@@ -32,7 +32,8 @@ struct StoreArguments: ParsableArguments {
 
     func validate() throws {
         if let storeRate, storeRate.bytes <= 0 {
-            throw ValidationError("--store-rate 0 would send nothing: use at least 1kB, or leave it out")
+            throw ValidationError(
+                "--store-rate 0 would send nothing: use at least 1kB, or leave it out")
         }
     }
 

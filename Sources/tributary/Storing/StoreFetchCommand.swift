@@ -12,7 +12,8 @@ struct StoreFetchCommand: ParsableCommand {
         discussion: """
             Each part is compared with its digest. Sessions that are not on the disk are named by their IDs. A collector with \
             --keep-local may remove the copies again; 'tributary protect' keeps them. With --all, a new server gets everything that the \
-            store has.
+            store has. With --all --without-media, a collector on a new server continues where the old one ended: it knows \
+            what is recorded, and the agents send the rest.
             """)
 
     @OptionGroup var place: StoreArguments
@@ -23,6 +24,9 @@ struct StoreFetchCommand: ParsableCommand {
     @Flag(help: "Fetch all sessions of the store.")
     var all = false
 
+    @Flag(help: "Fetch descriptions, ledgers and proofs only: the media stays in the store.")
+    var withoutMedia = false
+
     func validate() throws {
         guard all != !sessions.isEmpty else {
             throw ValidationError("name sessions, or use --all")
@@ -31,7 +35,8 @@ struct StoreFetchCommand: ParsableCommand {
 
     func run() throws {
         try withStoreErrors {
-            let fetch = StoredSessionFetch(from: try place.place())
+            let fetch = StoredSessionFetch(
+                from: try place.place(), withMedia: !withoutMedia)
             var problems = 0
             for session in try all ? fetch.sessionNames() : sessions.map(name) {
                 let outcome = try fetch.run(session) { _ in }

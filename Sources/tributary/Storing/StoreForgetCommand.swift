@@ -38,7 +38,8 @@ struct StoreForgetCommand: ParsableCommand {
                 let outcome = try copies.remove(session, endedBefore: before, isDryRun: dryRun)
                 if outcome.segments > 0 {
                     print(
-                        "\(session): \(dryRun ? "would remove" : "removed") \(outcome.segments) local copies, \(ByteCount(outcome.bytes))")
+                        "\(session): \(dryRun ? "would remove" : "removed") \(outcome.segments) local copies, \(ByteCount(outcome.bytes))"
+                    )
                 }
                 for problem in outcome.problems { Program.complain(problem) }
                 problems += outcome.problems.count

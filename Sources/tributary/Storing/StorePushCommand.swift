@@ -1,5 +1,6 @@
 import Archive
 import ArgumentParser
+import ObjectStore
 import Synchronization
 import Terminal
 import Uploading
@@ -8,7 +9,8 @@ import Uploading
 struct StorePushCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "push",
-        abstract: "Uploads finished segments, descriptions and ledgers that the store does not have.",
+        abstract:
+            "Uploads finished segments, descriptions and ledgers that the store does not have.",
         discussion: """
             An interrupted push continues where it stopped. Growing files are left out. Exit status 1 when something is not in the \
             store afterwards.
@@ -35,18 +37,21 @@ struct StorePushCommand: ParsableCommand {
             uploader.drain {
                 let status = uploader.status
                 console.progress(
-                    "\(status.segments) segments, \(byteText(status.sentBytes)) sent, \(status.waiting) waiting")
+                    "\(status.segments) segments, \(byteText(status.sentBytes)) sent, \(status.waiting) waiting"
+                )
                 return false
             }
             uploader.stop()
             console.endProgress()
             let status = uploader.status
             print(
-                "\(status.segments) segments proven in \(bucket.name), \(byteText(status.sentBytes)) sent")
+                "\(status.segments) segments proven in \(bucket.name), \(byteText(status.sentBytes)) sent"
+            )
             if let trouble = status.trouble { throw Failure(trouble) }
             guard status.setAside == 0, status.waiting == 0 else {
                 throw Failure(
-                    "\(max(status.setAside, status.waiting)) files are not in \(bucket.name): see the lines above")
+                    "\(max(status.setAside, status.waiting)) files are not in \(bucket.name): see the lines above"
+                )
             }
         }
     }

@@ -1,5 +1,6 @@
 import Archive
 import ArgumentParser
+import ObjectStore
 import Terminal
 import Uploading
 
