@@ -133,7 +133,7 @@ package struct SourceRecovery {
         var found: [RecordedSpool] = []
         let lines = entries.flatMap(numbered)
         let fragments = surveys.flatMap(\.fragments)
-        for spool in Set(fragments.map(\.spool) + lines.map(\.spool)) {
+        for spool in Set(fragments.map(\.spool) + lines.map(\.spool) + removing.map(\.spool)) {
             let own = fragments.filter { $0.spool == spool }.flatMap(\.runs)
             let explained = lines.filter { $0.spool == spool }
             let identity = spool.description

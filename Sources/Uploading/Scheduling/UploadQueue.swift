@@ -33,6 +33,10 @@ package enum UploadWork: Hashable, Sendable {
         }
     }
 
+    fileprivate var isSegment: Bool {
+        if case .segment = self { true } else { false }
+    }
+
     /// What is done first: what makes room, then what others wait for.
     fileprivate var rank: Int {
         switch self {
@@ -69,6 +73,22 @@ package struct UploadQueue: Sendable {
         var isSetAside: Bool { flaw != nil }
     }
 
+    /// What waits, with the number of segments in it.
+    private struct Waiting: Sendable {
+        private(set) var entries: [UploadWork: Entry] = [:]
+        private(set) var segments = 0
+
+        subscript(work: UploadWork) -> Entry? {
+            get { entries[work] }
+            set {
+                if work.isSegment {
+                    segments += (newValue == nil ? 0 : 1) - (entries[work] == nil ? 0 : 1)
+                }
+                entries[work] = newValue
+            }
+        }
+    }
+
     /// The store cannot be used.
     private struct Outage: Sendable {
         var kind: ObjectStoreError.Kind
@@ -79,7 +99,7 @@ package struct UploadQueue: Sendable {
         var isTried = false
     }
 
-    private var waiting: [UploadWork: Entry] = [:]
+    private var waiting = Waiting()
     private var running: [UploadWork: Entry] = [:]
     /// Came again while it ran.
     private var again: Set<UploadWork> = []
@@ -97,10 +117,10 @@ package struct UploadQueue: Sendable {
     /// Whether a survey would find places for what it finds.
     var hasHalfItsRoom: Bool { segmentCount <= Self.maximumSegments / 2 }
 
-    private var segmentCount: Int { waiting.keys.count { $0.rank == 3 } }
+    private var segmentCount: Int { waiting.segments }
 
     /// Whether nothing waits or runs, but what is set aside.
-    package var isIdle: Bool { running.isEmpty && waiting.values.allSatisfy(\.isSetAside) }
+    package var isIdle: Bool { running.isEmpty && waiting.entries.values.allSatisfy(\.isSetAside) }
 
     /// Whether nothing of the session can be sent: its documents are set aside.
     private func isRefused(_ session: String) -> Bool {
@@ -155,7 +175,7 @@ package struct UploadQueue: Sendable {
         if let outage, outage.isTried || now < outage.due { return nil }
         let busy = Set(running.keys.map(\.place))
         let sessions = Set(running.keys.map(\.session))
-        let next = waiting.filter { work, entry in
+        let next = waiting.entries.filter { work, entry in
             guard entry.due <= now, !busy.contains(work.place), isReady(work) else { return false }
             // What is on its way would come into the store after the session has left it.
             if case .forgetSession(let session) = work { return !sessions.contains(session) }
@@ -178,8 +198,8 @@ package struct UploadQueue: Sendable {
 
     /// When ``take(now:)`` may have something that it does not have now; nil: only after something else has happened.
     package func due(now: Int64) -> Int64? {
-        if let outage { return outage.isTried ? nil : waiting.isEmpty ? nil : outage.due }
-        return waiting.lazy.filter { isReady($0.key) }.map(\.value.due).min()
+        if let outage { return outage.isTried ? nil : waiting.entries.isEmpty ? nil : outage.due }
+        return waiting.entries.lazy.filter { isReady($0.key) }.map(\.value.due).min()
     }
 
     // MARK: What has happened
@@ -202,7 +222,7 @@ package struct UploadQueue: Sendable {
     }
 
     private mutating func dropSegments(of session: String) {
-        for waiter in waiting.keys where waiter.session == session {
+        for waiter in waiting.entries.keys where waiter.session == session {
             if case .segment = waiter { waiting[waiter] = nil }
         }
     }
@@ -273,7 +293,7 @@ package struct UploadQueue: Sendable {
     /// What is known of a session's documents is asked again: another one may have its name.
     package mutating func sessionRemoved(_ session: String) {
         known.remove(session)
-        for work in waiting.keys where work.session == session {
+        for work in waiting.entries.keys where work.session == session {
             if case .forgetSession = work { continue }
             waiting[work] = nil
         }
@@ -301,12 +321,13 @@ package struct UploadQueue: Sendable {
 
     /// - Parameter utcNanoseconds: the wall clock, nanoseconds since 1970.
     package func describe(_ status: inout UploadStatus, utcNanoseconds: Int64) {
-        let segments = waiting.merging(running) { first, _ in first }.filter { $0.key.rank == 3 }
+        let segments = waiting.entries.merging(running) { first, _ in first }.filter(
+            \.key.isSegment)
         status.waiting = UInt64(segments.count)
         status.waitingBytes = UInt64(segments.values.reduce(0) { $0 + max(0, $1.sizeBytes) })
         let oldest = segments.values.compactMap(\.endedNanoseconds).min()
         status.oldestSeconds = oldest.map { max(0, Double(utcNanoseconds - $0) / 1e9) } ?? 0
-        status.setAside = UInt64(waiting.values.count(where: \.isSetAside))
+        status.setAside = UInt64(waiting.entries.values.count(where: \.isSetAside))
         status.trouble = outage?.message
     }
 }

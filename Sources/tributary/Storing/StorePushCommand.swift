@@ -1,5 +1,6 @@
 import Archive
 import ArgumentParser
+import Media
 import ObjectStore
 import Synchronization
 import Terminal
