@@ -101,7 +101,7 @@ extension ArchiveLayout {
     }
 
     /// - Parameter names: all names in the source's directory.
-    static func movedSegments(_ source: SourceKey, among names: [String]) -> [SegmentKey] {
+    package static func movedSegments(_ source: SourceKey, among names: [String]) -> [SegmentKey] {
         let proofs = names.filter { $0.hasSuffix(segmentSuffix + SegmentProof.suffix) }
         guard !proofs.isEmpty else { return [] }
         let present = Set(names)

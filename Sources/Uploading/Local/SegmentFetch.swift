@@ -20,6 +20,19 @@ struct SegmentFetch {
     func run(_ segment: SegmentKey, _ proof: SegmentProof) throws(UploadError) {
         let path = place.layout.segment(segment)
         let unfinished = path + Self.unfinishedSuffix
+        do throws(UploadError) {
+            try fetch(segment, proof, to: path, unfinished)
+        } catch {
+            try place.disk { () throws(ArchiveError) in
+                try FileSystem.remove(unfinished, on: place.layout.disk)
+            }
+            throw error
+        }
+    }
+
+    private func fetch(
+        _ segment: SegmentKey, _ proof: SegmentProof, to path: String, _ unfinished: String
+    ) throws(UploadError) {
         let disk = place.layout.disk
         let key = place.key(of: segment)
         let file = try place.disk { () throws(ArchiveError) in
