@@ -44,6 +44,7 @@ import Testing
         changes.append { $0.sizeBytes = -1 }
         changes.append { $0.sizeBytes = .max }
         changes.append { $0.partBytes = 0 }
+        changes.append { $0.partBytes = SegmentProof.maximumPartBytes + 1 }
         changes.append { $0.parts = [] }
         changes.append { $0.parts = [String(repeating: "0", count: 64)] }
         changes.append { $0.digest = "" }
@@ -70,7 +71,7 @@ import Testing
         let usual: Int64 = 8 << 20
         #expect(SegmentProof.partBytes(for: 0) == usual)
         #expect(SegmentProof.partBytes(for: 10_000 * usual) == usual)
-        for size in [10_000 * usual + 1, 5_000_000_000_000] {
+        for size in [10_000 * usual + 1, 10_000 * SegmentProof.maximumPartBytes] {
             let part = SegmentProof.partBytes(for: size)
             #expect(part > usual && part % (1 << 20) == 0)
             #expect((size + part - 1) / part <= 10_000)

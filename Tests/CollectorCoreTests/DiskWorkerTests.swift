@@ -215,11 +215,13 @@ import Testing
             parts: [Digest(of: try FileSystem.read(path, limit: 1 << 20))],
             store: "s3://test/archive", tag: "\"1\"", at: DiskScene.zero)
         proof.modifiedNanoseconds -= 1
-        try FileSystem.replace(scene.layout.proof(segment), with: proof.encoded())
+        try FileSystem.replace(
+            scene.layout.proof(segment), with: proof.encoded(), on: scene.layout.disk)
         evict()
         #expect(FileSystem.exists(path))
         proof.modifiedNanoseconds += 1
-        try FileSystem.replace(scene.layout.proof(segment), with: proof.encoded())
+        try FileSystem.replace(
+            scene.layout.proof(segment), with: proof.encoded(), on: scene.layout.disk)
         let before = try catalog()
         evict()
         #expect(!FileSystem.exists(path))

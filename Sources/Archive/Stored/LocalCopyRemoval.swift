@@ -22,14 +22,14 @@ package enum LocalCopyRemoval {
         guard FileSystem.exists(path), let proof = try SegmentProof.read(segment, in: layout) else {
             return .gone
         }
-        let lock: DirectoryLock
         do throws(ArchiveError) {
-            lock = try DirectoryLock(layout.session(segment.session), busy: "busy")
+            let lock = try DirectoryLock(layout.session(segment.session), busy: "busy")
+            return try remove(path, proof, segment, layout, lock)
         } catch {
+            // Nothing but the lock has such an error.
             guard case .malformed = error else { throw error }
             return .busy
         }
-        return try remove(path, proof, segment, layout, lock)
     }
 
     /// - Parameter lock: keeps the file from being retimed meanwhile.

@@ -17,6 +17,8 @@ package struct SegmentProof: Codable, Hashable, Sendable {
     package static let maximumBytes = 8 << 20
     /// S3's limit of the parts of an object.
     package static let maximumParts = 10_000
+    /// A part is in memory as a whole. So an object has 671 GB at most: a day at 62 Mbit/s.
+    package static let maximumPartBytes: Int64 = 64 << 20
     /// A hundred days.
     private static let longestNanoseconds: Int64 = 8_640_000_000_000_000
 
@@ -176,8 +178,9 @@ package struct SegmentProof: Codable, Hashable, Sendable {
 
     /// Whether its values agree with each other, and can be calculated with.
     private var isPossible: Bool {
-        guard sizeBytes >= 0, partBytes > 0, sizeBytes <= Int64(Self.maximumParts) * (1 << 40),
-            partBytes <= 1 << 40, parts.count <= Self.maximumParts,
+        guard sizeBytes >= 0, (1...Self.maximumPartBytes).contains(partBytes),
+            sizeBytes <= Int64(Self.maximumParts) * partBytes,
+            parts.count <= Self.maximumParts,
             Int64(parts.count) == max(1, (sizeBytes + partBytes - 1) / partBytes),
             ArchiveLayout.isValidName(session), ArchiveLayout.isValidName(source), key != nil,
             lengthNanoseconds.map({ (0...Self.longestNanoseconds).contains($0) }) ?? true,

@@ -43,6 +43,10 @@ final class SegmentUpload {
         self.content = content
         let partBytes = SegmentProof.partBytes(
             for: content.stamp.sizeBytes, usual: place.settings.partBytes)
+        guard partBytes <= SegmentProof.maximumPartBytes else {
+            throw .setAside(
+                "\(path) is larger than an object can be (671 GB): record with a shorter --segment")
+        }
         let isKnown = note?.describes(content.stamp, partBytes: partBytes) ?? false
         transfer = SegmentTransfer(
             sizeBytes: content.stamp.sizeBytes, partBytes: partBytes,
