@@ -209,7 +209,8 @@ extension CollectorLoop {
                 disk: meters.disk.current,
                 diskBusySeconds: meters.disk.busySeconds(now: now.monotonic),
                 reserveBytes: settings.reserveBytes,
-                removesOldSegments: !settings.retention.keepsEverything,
+                removesOldSegments: !settings.retention.keepsEverything
+                    || (uploads != nil && settings.localCache != LocalCachePolicy()),
                 refusedConnections: meters.refusals.counts,
                 isEntranceShut: meters.refusals.shutReason != nil), now: now.monotonic)
         status.cost = cost

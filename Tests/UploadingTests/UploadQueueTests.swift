@@ -91,8 +91,11 @@ import Testing
         queue.sessionRemoved("s")
         queue.add(.forgetSession("s"), now: 0)
         #expect(queue.take(now: 0) == nil)
-        queue.dropped(.segment(first), now: 0)
+        // Its file is gone, and its directory.
+        _ = queue.failed(.segment(first), "cannot upload", hasAnswer: false, now: 0)
         #expect(queue.take(now: 0) == .forgetSession("s"))
+        #expect(queue.finished(.forgetSession("s"), now: 0) == nil)
+        #expect(queue.isIdle)
     }
 
     @Test func `it holds a bounded number of segments`() {

@@ -303,6 +303,8 @@ package struct UploadQueue: Sendable {
         guard var entry = running.removeValue(forKey: work) else { return }
         again.remove(work)
         change(&entry)
+        // The session was removed meanwhile: nobody would wait for it any more.
+        if work.isSegment, !known.contains(work.session) { return }
         waiting[work] = entry
     }
 
