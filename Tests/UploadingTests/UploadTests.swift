@@ -136,6 +136,22 @@ import Testing
         #expect(scene.lines.first?.contains("another session of the name s") == true)
     }
 
+    @Test func `of two archives that begin the same session at once, one wins`() throws {
+        let scene = UploadScene()
+        try scene.archive.addSession("s", segments: 1)
+        var other = try SessionManifest.read(scene.layout.manifest("s"))
+        other.zeroUTCNanoseconds += 1
+        scene.bucket.replace("s/session.json", with: other.encoded())
+        let place = UploadPlace(
+            scene.bucket, scene.layout, settings: scene.settings,
+            surroundings: scene.surroundings, figures: UploadFigures())
+        // As if the other one had come after the question.
+        #expect(throws: UploadError.self) {
+            try SessionDocuments("s", to: place).run(isKnown: true)
+        }
+        #expect(scene.bucket.objects["s/session.json"]?.bytes == other.encoded())
+    }
+
     @Test func `a bucket that is copied to a disk is an archive`() throws {
         let scene = UploadScene()
         try scene.archive.addSession("s", segments: 3)

@@ -112,7 +112,9 @@ struct SessionDocuments {
                 default: throw error
                 }
             }
-            // Written before, with the answer lost, or with the record lost. It is this session's: it is replaced.
+            // Written before, with the answer lost, or with the record lost: then it is this session's, and is replaced. The description may
+            // also have come from another archive since the store was asked.
+            if name == ArchiveLayout.manifestName { try identify(record.identity) }
             let found = try place.store { (bucket) throws(ObjectStoreError) in
                 try bucket.properties(of: "\(session)/\(name)")
             }
