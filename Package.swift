@@ -196,6 +196,7 @@ let package = Package(
         library("FFmpegSupport", "CFFmpeg"),
         library("Media"),
         library("Messaging", "CZeroMQ"),
+        library("ObjectStore"),
         library("PostgreSQL", "CPostgreSQL"),
         library("Spooling", "CChecksum", "CLinux"),
         library("Threads", "CLinux"),
@@ -228,6 +229,7 @@ let package = Package(
         library(
             "Library", argumentParser, "Archive", "CLinux", "Media", "MP4", "ObjectStore",
             "PostgreSQL", "Terminal"),
+        library("Uploading", crypto, "Archive", "CLinux", "Media", "ObjectStore", "Threads"),
 
         // Level 4: the programs' services.
         library(
@@ -236,7 +238,9 @@ let package = Package(
         library(
             "CollectorCore", logging, "Archive", "CLinux", "Control", "Library", "Media",
             "Messaging",
-            "Operations", "CollectorClient", "Terminal", "Threads", "Timing", "Trust", "Wire"),
+            "ObjectStore", "Operations", "CollectorClient", "Terminal", "Threads", "Timing",
+            "Trust",
+            "Uploading", "Wire"),
         library(
             "ReplayCore", logging, "Archive", "CollectorClient", "Containers", "Library", "Media",
             "Messaging", "Spooling", "Trust", "Wire"),
@@ -263,11 +267,11 @@ let package = Package(
             "Messaging", "Trust", "Wire"),
         program(
             "tributary-collector", "CollectorCore", "Archive", "CLinux", "Library", "Media",
-            "Operations", "OperationsServer", "Trust"),
+            "ObjectStore", "Operations", "OperationsServer", "Trust", "Uploading"),
         program(
             "tributary", "Archive", "CollectorClient", "Containers", "Control", "Devices",
             "Encoding", "ExportCore", "Library", "Media", "Messaging", "MP4", "ObjectStore",
-            "Operations", "ReplayCore", "SyncCheck", "Trust", "Wire"),
+            "Operations", "ReplayCore", "SyncCheck", "Trust", "Uploading", "Wire"),
 
         program("tributary-viewer", "CLinux", "Library", "Operations", "ViewerCore"),
 
@@ -298,6 +302,10 @@ let package = Package(
         .target(
             name: "TestSpools", dependencies: ["Spooling"], path: "Tests/TestSpools",
             swiftSettings: settings),
+        // An object store in memory, with its faults.
+        .target(
+            name: "TestStores", dependencies: [crypto, "Archive", "ObjectStore", "TestSpools"],
+            path: "Tests/TestStores", swiftSettings: settings),
         // A disk under real files, with its faults.
         .target(
             name: "TestDisks", dependencies: ["Archive", "CLinux", "TestSpools"],
@@ -354,6 +362,9 @@ let package = Package(
             .product(name: "NIOCore", package: "swift-nio"), logging, "Archive", "Containers",
             "ExportCore", "Library", "Media", "MP4", "TestMetrics", "TestRecordings", "TestSpools",
             "ViewerCore", "Wire"),
+        tests(
+            "Uploading", "Archive", "Media", "ObjectStore", "TestRecordings", "TestSpools",
+            "TestStores", "Uploading"),
         tests("Wire", protobuf, "Media", "Wire"),
         tests("Timing", "Media", "Timing"),
     ],

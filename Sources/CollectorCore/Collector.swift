@@ -119,9 +119,21 @@ package final class Collector: Sendable {
             watch: watch, wakeUp: wakeUp, logger: logger)
         catalog.start()
         disk.start()
+        let uploads = settings.store.map { store in
+            ArchiveUploads(
+                store, layout: layout, spine: spine, meter: meters.disk, logger: logger
+            ) { disk.submit([.remove($0)]) }
+        }
+        uploads?.start()
+        defer { uploads?.stop() }
         let retention = Retention(
             layout: layout, policy: { changeable.current.retention }, logger: logger,
-            meter: meters.disk
+            meter: meters.disk,
+            store: uploads.map { uploads in
+                Retention.Store(
+                    policy: { changeable.current.localCache }, evict: uploads.evict,
+                    forget: uploads.forget)
+            }
         ) {
             disk.submit($0.map(DiskJob.remove))
         }
@@ -131,7 +143,7 @@ package final class Collector: Sendable {
             settings: settings, changeable: changeable, layout: layout, recovered: recovered,
             sessionNames: sessionNames, disk: disk, spine: spine,
             catalog: catalog, space: space, controls: [control] + (commands.map { [$0] } ?? []),
-            editor: editor, meters: meters,
+            editor: editor, meters: meters, uploads: uploads,
             board: board, logger: logger, wantRoom: retention.hurry, report: report)
         loop.logListening(at: receiver.endpoint)
         var inbox = Inbox()
@@ -153,6 +165,10 @@ package final class Collector: Sendable {
             loop.collectDiskEvents()
             loop.sayGoodbye()
             try deliver(&loop, &receiver)
+            // Who asked for one session wants it where it belongs.
+            if !isStopping.load(ordering: .acquiring) {
+                uploads?.drain { [self] in isStopping.load(ordering: .acquiring) }
+            }
         } catch {
             disk.stop()
             catalog.stop()

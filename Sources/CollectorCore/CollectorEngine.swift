@@ -279,12 +279,14 @@ extension CollectorEngine {
         case .segmentRemoved(let segment, let cause):
             counts.removedSegments += 1
             log(.info, "removed \(layout.segment(segment)) (\(cause))")
+        case .segmentMoved(let segment):
+            log(.debug, "removed the local copy of \(segment): the store has it")
         case .sessionRemoved(let session):
             log(.info, "removed session \(session): it has no media left")
         case .sessionChanged(let session):
             log(.info, "session \(session) was changed by another program")
         case .sessionDescribed, .sessionEnded, .sourceBegan, .sourceEnded, .sourceMended,
-            .fragmentAppended, .durable, .noted:
+            .fragmentAppended, .durable, .noted, .segmentStored:
             break
         }
     }

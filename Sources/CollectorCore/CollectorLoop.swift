@@ -41,6 +41,7 @@ struct CollectorLoop {
     private var engine: CollectorEngine<ReceivedPart>
     private let board: StatusBoard
     private let meters: Meters
+    private let uploads: ArchiveUploads?
     private var meter = StatusBuilder()
     private var nextTick: Int64 = 0
     private var nextReport: Int64 = 0
@@ -63,10 +64,12 @@ struct CollectorLoop {
         recovered: RecoveredArchive, sessionNames: Set<String>,
         disk: DiskWriter<ReceivedPart>, spine: Spine, catalog: CatalogThread, space: FreeSpace,
         controls: [ControlServer], editor: SessionEditor, meters: Meters,
+        uploads: ArchiveUploads?,
         board: StatusBoard, logger: Logger, wantRoom: @escaping () -> Void,
         report: @escaping @Sendable (CollectorStatus) -> Void
     ) {
         self.meters = meters
+        self.uploads = uploads
         self.board = board
         self.settings = settings
         self.changeable = changeable
@@ -206,10 +209,12 @@ extension CollectorLoop {
                 disk: meters.disk.current,
                 diskBusySeconds: meters.disk.busySeconds(now: now.monotonic),
                 reserveBytes: settings.reserveBytes,
-                removesOldSegments: !settings.retention.keepsEverything,
+                removesOldSegments: !settings.retention.keepsEverything
+                    || (uploads != nil && settings.localCache != LocalCachePolicy()),
                 refusedConnections: meters.refusals.counts,
                 isEntranceShut: meters.refusals.shutReason != nil), now: now.monotonic)
         status.cost = cost
+        status.store = uploads?.status
         // Before a session begins, no write can have failed yet: the free space is checked here.
         if status.trouble == nil, status.session == nil { status.trouble = space.trouble() }
         return status

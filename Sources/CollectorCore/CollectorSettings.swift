@@ -19,6 +19,8 @@ package struct CollectorSettings: Sendable {
     package var changeable: ChangeableSettings
     /// Where the archive's catalog is kept.
     package var catalog = CatalogReference.sqlite
+    /// Where the archive goes in the background; nil: nowhere.
+    package var store: StoreSettings?
     /// Name and version, for peers and for `session.json`.
     package var software: String
     /// The version alone, for monitoring.
@@ -54,11 +56,15 @@ package struct ChangeableSettings: Hashable, Sendable {
     package var reserveBytes: UInt64?
     /// The archive's retention limits.
     package var retention: RetentionPolicy
+    /// How much stays on the local disk of what an object store has.
+    package var localCache: LocalCachePolicy
 
     package init(
         idleTimeoutNanoseconds: Int64, reserveBytes: UInt64? = nil,
-        retention: RetentionPolicy = RetentionPolicy()
+        retention: RetentionPolicy = RetentionPolicy(),
+        localCache: LocalCachePolicy = LocalCachePolicy()
     ) {
+        self.localCache = localCache
         self.idleTimeoutNanoseconds = idleTimeoutNanoseconds
         self.reserveBytes = reserveBytes
         self.retention = retention

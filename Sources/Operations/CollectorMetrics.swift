@@ -27,6 +27,7 @@ package enum CollectorMetrics {
         add(status.disk, to: &text)
         add(connectionsOf: status, to: &text)
         status.cost.add(to: &text)
+        status.store?.add(to: &text)
         SourceMetrics.add(status.sources, to: &text)
         return text.text
     }

@@ -26,6 +26,8 @@ package struct CollectorStatus: Hashable, Sendable {
     /// Whether the archive's index is in step with its files.
     package var hasCatalog = true
     package var cost = RecordingCost()
+    /// Nil: there is no object store.
+    package var store: StoreStatus?
 
     package init(session: String? = nil, sources: [SourceStatus] = [], trouble: String? = nil) {
         self.session = session

@@ -18,6 +18,24 @@ package struct SiteView: Hashable, Sendable, Codable {
         package var fdatasyncSeconds: Double?
     }
 
+    /// The upload into an object store.
+    package struct Store: Hashable, Sendable, Codable {
+        package var name: String
+        /// Why it cannot be used; nil: it can.
+        package var trouble: String?
+        package var storedSegments: Double
+        package var sentBytes: Double
+        /// Finished segments that are not in it yet.
+        package var waitingSegments: Double
+        package var waitingBytes: Double
+        /// Age of the oldest of them since it ended; 0: none.
+        package var oldestSeconds: Double
+        /// Local copies that were removed.
+        package var evictedSegments: Double
+        /// Files that the store refuses.
+        package var setAside: Double
+    }
+
     package struct Gap: Hashable, Sendable, Codable {
         package var cause: String
         package var count: Double
@@ -52,6 +70,8 @@ package struct SiteView: Hashable, Sendable, Codable {
     package var residentBytes: Double?
     package var refusedConnections: Double
     package var disk: Disk
+    /// Nil: there is no object store.
+    package var store: Store?
     package var sources: [Source]
     /// Sources of which nothing is said, because there are too many.
     package var omittedSources: Double
@@ -73,6 +93,7 @@ package struct SiteView: Hashable, Sendable, Codable {
         let refused = status?.refusedConnections ?? [:]
         refusedConnections = Double(refused.values.reduce(UInt64(0)) { $0.clampedAdding($1) })
         disk = Disk(status?.disk ?? DiskStatus())
+        store = status?.store.map(Store.init)
         omittedSources = Double(status?.omittedSources ?? 0)
         sources = (status?.sources ?? []).sorted { $0.name < $1.name }.map(Source.init)
     }
@@ -103,6 +124,20 @@ extension SiteView.Disk {
         stuckFiles = Double(disk.stuckFiles)
         busySeconds = disk.busySeconds
         fdatasyncSeconds = disk.synchronising.meanSeconds
+    }
+}
+
+extension SiteView.Store {
+    init(_ store: StoreStatus) {
+        name = store.name
+        trouble = store.trouble
+        storedSegments = Double(store.storedSegments)
+        sentBytes = Double(store.sentBytes)
+        waitingSegments = Double(store.waitingSegments)
+        waitingBytes = Double(store.waitingBytes)
+        oldestSeconds = store.oldestSeconds.isFinite ? store.oldestSeconds : 0
+        evictedSegments = Double(store.evictedSegments)
+        setAside = Double(store.setAside)
     }
 }
 

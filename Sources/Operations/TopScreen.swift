@@ -61,6 +61,12 @@ package struct TopScreen {
     private func heading(_ columns: Int?) -> [Line] {
         var lines = Self.folded(summary, to: columns).map { Line(text: $0, emphasis: .strong) }
         lines += Self.folded(diskSummary, to: columns).map { Line(text: $0) }
+        if let store = view.store {
+            lines += Self.folded(summary(of: store), to: columns).map { Line(text: $0) }
+            if let trouble = store.trouble {
+                lines.append(Line(text: "NOT UPLOADING: \(oneLine(trouble))", emphasis: .alarming))
+            }
+        }
         if let complaint {
             lines.append(Line(text: "no answer: \(oneLine(complaint))", emphasis: .alarming))
         }
@@ -125,6 +131,24 @@ package struct TopScreen {
         if let memory = view.residentBytes { parts.append("memory \(ByteCount(whole(memory)))") }
         if !view.version.isEmpty { parts.append("version \(oneLine(view.version))") }
         return ["disk: \(parts.first ?? "no data")"] + parts.dropFirst()
+    }
+
+    private func summary(of store: SiteView.Store) -> [String] {
+        var parts = ["store: \(oneLine(store.name))"]
+        let waiting = whole(store.waitingSegments)
+        if waiting == 0 {
+            parts.append("nothing waits")
+        } else {
+            parts.append(
+                "\(waiting) segments wait (\(ByteCount(whole(store.waitingBytes)))), the oldest for \(Self.clock(store.oldestSeconds))"
+            )
+        }
+        parts.append("\(whole(store.storedSegments)) stored")
+        if store.evictedSegments > 0 {
+            parts.append("\(whole(store.evictedSegments)) local copies removed")
+        }
+        if store.setAside > 0 { parts.append("\(whole(store.setAside)) refused") }
+        return parts
     }
 
     private func table(_ sources: [SiteView.Source], columns: Int?) -> [String] {

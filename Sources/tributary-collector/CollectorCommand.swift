@@ -54,6 +54,8 @@ struct CollectorCommand: ParsableCommand {
 
     @OptionGroup(title: "Disk space") var room: RoomOptions
 
+    @OptionGroup(title: "Object store") var upload: UploadOptions
+
     @Flag(
         help: "Exit when every source of the first session has ended and every file is final.")
     var once = false
@@ -131,6 +133,7 @@ struct CollectorCommand: ParsableCommand {
             software: Version.software("tributary-collector"))
         settings.catalog = try catalog.forWriting(Self._commandName)
         settings.keys = try chooseKeys()
+        settings.store = try upload.settings()
         settings.wireRecording = recordWire
         settings.version = Version.number
         settings.takesGroupCommands = groupCommands
@@ -193,7 +196,7 @@ struct CollectorCommand: ParsableCommand {
     var changeable: ChangeableSettings {
         ChangeableSettings(
             idleTimeoutNanoseconds: idleTimeout.nanoseconds, reserveBytes: room.reserveBytes,
-            retention: room.retention)
+            retention: room.retention, localCache: upload.localCache)
     }
 
     /// A line for the log, where there is no room for now.

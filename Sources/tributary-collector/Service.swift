@@ -9,7 +9,7 @@ import Terminal
 final class Service: Sendable {
     /// Options that may change without a restart.
     private static let changeable: Set<String> = [
-        "idle-timeout", "reserve", "keep-age", "keep-bytes", "keep-free", "verbose",
+        "idle-timeout", "reserve", "keep-age", "keep-bytes", "keep-free", "keep-local", "verbose",
     ]
 
     let logger: Logger

@@ -17,7 +17,7 @@ struct TributaryCommand: ParsableCommand {
             ListCommand.self, ShowCommand.self, VerifyCommand.self, InspectCommand.self,
             ExportCommand.self, ExtractCommand.self, RemuxCommand.self, ImportCommand.self,
             ProtectCommand.self, RetimeCommand.self, ReplayCommand.self, IndexCommand.self,
-            NoteCommand.self, RemoveCommand.self, KeysCommand.self,
+            NoteCommand.self, RemoveCommand.self, StoreCommand.self, KeysCommand.self,
             StopCommand.self, AgentCommand.self, TopCommand.self,
         ])
 

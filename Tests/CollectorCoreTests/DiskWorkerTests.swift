@@ -189,4 +189,58 @@ import Testing
         #expect(scene.report(2, of: "one").fragments == 1)
         #expect(try FileSystem.names(in: directory).count == 2)
     }
+
+    @Test
+    func `a local copy goes when its proof is about this very file, and the rest with the segment`()
+        throws
+    {
+        let scene = try DiskScene(keepsCatalog: true)
+        let owner = SourceKey(session: "session", source: "one")
+        let segment = SegmentKey(owner, origin: DiskScene.zero.advanced(by: 1_000_000_000))
+        let path = scene.layout.segment(segment)
+        func catalog() throws -> [String]? { try SQLiteCatalog.read(scene.layout)?.dump() }
+        func evict() {
+            scene.worker.perform(.remove(.localCopy(segment)))
+            scene.hear()
+        }
+        // It grows.
+        evict()
+        #expect(FileSystem.exists(path))
+        scene.finish(1, of: "one")
+        evict()
+        #expect(FileSystem.exists(path))
+        let content = try #require(try SegmentContent(path))
+        var proof = SegmentProof(
+            of: segment, content: content, partBytes: 1 << 20,
+            parts: [Digest(of: try FileSystem.read(path, limit: 1 << 20))],
+            store: "s3://test/archive", tag: "\"1\"", at: DiskScene.zero)
+        proof.modifiedNanoseconds -= 1
+        try FileSystem.replace(
+            scene.layout.proof(segment), with: proof.encoded(), on: scene.layout.disk)
+        evict()
+        #expect(FileSystem.exists(path))
+        proof.modifiedNanoseconds += 1
+        try FileSystem.replace(
+            scene.layout.proof(segment), with: proof.encoded(), on: scene.layout.disk)
+        let before = try catalog()
+        evict()
+        #expect(!FileSystem.exists(path))
+        #expect(try catalog() == before)
+        #expect(try SessionVerifier.verify("session", in: scene.layout).isIntact)
+
+        let expired = ExpiredSegment(
+            segment: ArchivedSegment(
+                session: "session", source: "one", path: path, sizeBytes: 1,
+                ended: DiskScene.zero, isProtected: false, isOpen: false, place: .store),
+            cause: .age)
+        scene.worker.perform(.remove(.segment(expired)))
+        scene.hear()
+        #expect(!FileSystem.exists(scene.layout.proof(segment)))
+        let removed = try Ledger.read(scene.layout.ledger(owner)).entries.filter {
+            $0.kind == .removed
+        }
+        #expect(removed.map(\.sequences) == [[1...2]])
+        #expect(try catalog() != before)
+        #expect(try SessionVerifier.verify("session", in: scene.layout).isIntact)
+    }
 }

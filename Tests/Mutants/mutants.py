@@ -15,9 +15,16 @@ FINISHER = "Sources/Archive/Writing/SegmentFinisher.swift"
 SURVEY = "Sources/Archive/Recovery/SegmentSurvey.swift"
 SPOOL = "Sources/Spooling/SpoolRecovery.swift"
 SCAN = "Sources/Spooling/SpoolScan.swift"
+SOURCE = "Sources/Archive/Recovery/SourceRecovery.swift"
+EVICTION = "Sources/Archive/Stored/LocalCopyRemoval.swift"
+UPLOAD = "Sources/Uploading/Transfer/SegmentUpload.swift"
+TRANSFER = "Sources/Uploading/Transfer/SegmentTransfer.swift"
+DOCUMENTS = "Sources/Uploading/Sessions/SessionDocuments.swift"
+STORED = "Sources/Uploading/Local/StoredRemoval.swift"
 
 COLLECTOR = "CollectorCoreTests|SimulationTests.SystemSimulationTests"
 ARCHIVE = "ArchiveTests"
+UPLOADING = "UploadingTests"
 
 
 @dataclass(frozen=True)
@@ -82,4 +89,22 @@ MUTANTS = [
            "        stale.formUnion(heard.lost)\n", "", "CatalogFollowerTests|nothing waits for the catalog"),
     Mutant("a catalog that cannot be written is believed", FOLLOWER,
            "lose(error, pause: Self.firstPause, now: now, &reports)", "unlockDue = now", "CatalogFollowerTests"),
+    Mutant("a copy goes that the store has otherwise", STORED,
+           "guard object.sizeBytes == proof.sizeBytes, object.tag == proof.tag else {",
+           "guard object.sizeBytes >= 0 else {", UPLOADING),
+    Mutant("a copy goes whose proof the store has lost", STORED,
+           "guard let evidence, evidence.sizeBytes > 0 else {", "guard evidence?.sizeBytes != 0 else {", UPLOADING),
+    Mutant("a copy goes that is not the file of its proof", EVICTION,
+           "guard proof.describes(stamp) else { return .changed }",
+           "guard stamp.sizeBytes >= 0 else { return .changed }", UPLOADING),
+    Mutant("another archive's session is replaced in the store", DOCUMENTS,
+           "guard let found, found != identity else { return }",
+           "guard let found, found != identity, session.isEmpty else { return }", UPLOADING),
+    Mutant("what the store has is sent again", TRANSFER,
+           "if found.sizeBytes == sizeBytes, isSmall || isSameContent, mismatches == 0 {",
+           "if found.sizeBytes == sizeBytes, isSmall, mismatches == 0 {", UPLOADING),
+    Mutant("parts that the store has are sent again", UPLOAD,
+           "if let known = transfer.known(part), known.holds(bytes, digest: digest) {",
+           "if let known = transfer.known(part), known.number > 10_000 {", UPLOADING),
+    Mutant("records of moved segments are forgotten", SOURCE, "        readMoved(moved)\n", "", ARCHIVE),
 ]

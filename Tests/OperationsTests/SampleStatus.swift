@@ -42,6 +42,16 @@ extension CollectorStatus {
         status.cost.wakeUps = 1_344
         status.cost.copiedBytes = 8_320_000
         status.cost.synchronisations = 3_968
+        var store = StoreStatus(name: "s3://bucket/archive")
+        store.storedSegments = 120
+        store.sentBytes = 36_000_000_000
+        store.evictedSegments = 80
+        store.failures = ["busy": 2, "denied": 0]
+        store.waitingSegments = 3
+        store.waitingBytes = 900_000_000
+        store.oldestSeconds = 754
+        store.setAside = 1
+        status.store = store
         return status
     }
 }

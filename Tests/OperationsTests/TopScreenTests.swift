@@ -5,6 +5,7 @@ import Testing
 @Suite struct TopScreenTests {
     private func view(_ change: (inout CollectorStatus) -> Void = { _ in }) throws -> SiteView {
         var status = CollectorStatus.full
+        status.store = nil
         change(&status)
         let board = StatusBoard.at { 7 }
         board.publish(status)
@@ -47,6 +48,21 @@ import Testing
                 == "stage   live    30  4.1 Mbit/s  200 ms  500 kB  -123.5 ms   250 µs  driver drop 7"
         )
         #expect(lines.count == 4)
+    }
+
+    @Test func `an object store has a line, and another one when it cannot be used`() throws {
+        let well = try texts(view { $0.store = CollectorStatus.full.store })
+        #expect(
+            well[2]
+                == "store: s3://bucket/archive · 3 segments wait (900 MB), the oldest for 0:12:34 · 120 stored · "
+                + "80 local copies removed · 1 refused")
+        let away = try texts(
+            view { status in
+                status.store = StoreStatus(name: "s3://bucket/archive")
+                status.store?.trouble = "s3://bucket/archive does not answer"
+            })
+        #expect(away[2] == "store: s3://bucket/archive · nothing waits · 0 stored")
+        #expect(away[3] == "NOT UPLOADING: s3://bucket/archive does not answer")
     }
 
     @Test func `on a narrow terminal the least important columns go first, and nothing wraps`()

@@ -2,7 +2,7 @@ import Archive
 import Glibc
 
 /// A directory that is gone when the test is.
-package final class TemporaryDirectory {
+package final class TemporaryDirectory: Sendable {
     package let path: String
 
     package init() {

@@ -48,7 +48,9 @@ package enum CatalogIndexing {
             var files: Set<String> = []
             for source in try layout.sourceNames(session) {
                 let owner = SourceKey(session: session, source: source)
-                for file in try layout.segmentNames(owner) { files.insert("\(source)/\(file)") }
+                for file in try layout.knownSegmentNames(owner) {
+                    files.insert("\(source)/\(file)")
+                }
             }
             summary.segments += files.count
             if !everything, finished.contains(session),

@@ -58,10 +58,29 @@ package struct CatalogSegment: Hashable, Sendable {
         let origin = SegmentKey(owner, fileName: file)?.origin
         let begin = (origin?.nanoseconds ?? zeroUTCNanoseconds) - zeroUTCNanoseconds
         originNanoseconds = begin
-        let end = FinishedFile("\(layout.source(owner))/\(file)")
+        let end =
+            FinishedFile("\(layout.source(owner))/\(file)")
+            ?? Self.moved(SegmentKey(owner, fileName: file), in: layout)
         endNanoseconds = end.map { begin.clampedAdding($0.lengthNanoseconds) }
         sizeBytes = end?.sizeBytes
         revision = end?.revision ?? 0
+    }
+}
+
+extension CatalogSegment {
+    /// What the proof says of a file that is in the store alone; nil where there is none that can be read.
+    private static func moved(_ segment: SegmentKey?, in layout: ArchiveLayout) -> FinishedFile? {
+        guard let segment, !FileSystem.exists(layout.segment(segment)) else { return nil }
+        do throws(ArchiveError) {
+            guard let proof = try SegmentProof.read(segment, in: layout),
+                let length = proof.lengthNanoseconds
+            else { return nil }
+            return FinishedFile(
+                lengthNanoseconds: length, sizeBytes: proof.sizeBytes, revision: proof.revision)
+        } catch {
+            // `verify` says what is wrong with it.
+            return nil
+        }
     }
 }
 
@@ -114,7 +133,7 @@ package struct CatalogEntry: Hashable, Sendable {
         events = []
         for source in try layout.sourceNames(name) {
             let owner = SourceKey(session: name, source: source)
-            for file in try layout.segmentNames(owner) {
+            for file in try layout.knownSegmentNames(owner) {
                 segments.append(
                     CatalogSegment(
                         of: owner, file: file, in: layout,

@@ -30,7 +30,7 @@ package struct FinishedFile: Hashable, Sendable {
         }
     }
 
-    private init(lengthNanoseconds: Int64, sizeBytes: Int64, revision: UInt32) {
+    init(lengthNanoseconds: Int64, sizeBytes: Int64, revision: UInt32) {
         self.lengthNanoseconds = lengthNanoseconds
         self.sizeBytes = sizeBytes
         self.revision = revision

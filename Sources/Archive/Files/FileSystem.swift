@@ -98,10 +98,11 @@ package enum FileSystem {
     }
 
     /// Removes a directory and its content. Symbolic links are removed, not followed.
+    /// - Parameter kept: the name of a file in the directory that stays, and the directory with it.
     package static func removeTree(
-        _ path: String, on disk: any Disk = SystemDisk()
+        _ path: String, keeping kept: String? = nil, on disk: any Disk = SystemDisk()
     ) throws(ArchiveError) {
-        for name in try names(in: path) {
+        for name in try names(in: path) where name != kept {
             let entry = "\(path)/\(name)"
             var status = stat()
             if lstat(entry, &status) == 0, status.st_mode & S_IFMT == S_IFDIR {
@@ -110,13 +111,14 @@ package enum FileSystem {
                 try remove(entry, on: disk)
             }
         }
+        if kept != nil { return }
         guard disk.removeDirectory(path) == 0 || errno == ENOENT else {
             throw .system(operation: "remove", path: path, errno: errno)
         }
     }
 
     /// Removes a file; it is no error if it does not exist.
-    static func remove(_ path: String, on disk: any Disk) throws(ArchiveError) {
+    package static func remove(_ path: String, on disk: any Disk) throws(ArchiveError) {
         guard disk.unlink(path) == 0 || errno == ENOENT else {
             throw .system(operation: "remove", path: path, errno: errno)
         }

@@ -40,7 +40,7 @@ package struct SourceRecovery {
     package internal(set) var spools: [RecordedSpool] = []
     /// For spools with finished files that were not read: the number before which all records are on disk.
     private var settledBefore: [SpoolID: UInt64] = [:]
-    /// Records in files whose removal was interrupted.
+    /// Records in files whose removal was interrupted, and in segments whose media is in the store alone.
     private var removing: [(spool: SpoolID, ranges: [ClosedRange<UInt64>])] = []
     private var hasDamage = false
     /// Records of the source's spools in earlier sessions.
@@ -69,9 +69,13 @@ package struct SourceRecovery {
                     name: name, agent: "", address: "", tracks: [], isComplete: false))
         try removeUnnamed()
         let paths = try layout.segmentPaths(session, name)
+        let moved = try layout.movedSegments(SourceKey(session: session, source: name))
         source.origins = paths.compactMap(origin)
+        // A later file must not take the name of one that the store has.
+        source.origins += moved.map { $0.origin.nanoseconds - zero.nanoseconds }
         let open = try recoverSegments(paths)
         try readRemovals()
+        readMoved(moved)
         spools = joinSpools()
         source.spools = spools.map(\.spool)
         source.entry.isComplete = isComplete
@@ -129,7 +133,7 @@ package struct SourceRecovery {
         var found: [RecordedSpool] = []
         let lines = entries.flatMap(numbered)
         let fragments = surveys.flatMap(\.fragments)
-        for spool in Set(fragments.map(\.spool) + lines.map(\.spool)) {
+        for spool in Set(fragments.map(\.spool) + lines.map(\.spool) + removing.map(\.spool)) {
             let own = fragments.filter { $0.spool == spool }.flatMap(\.runs)
             let explained = lines.filter { $0.spool == spool }
             let identity = spool.description
@@ -307,6 +311,17 @@ extension SourceRecovery {
         for file in try FileSystem.names(in: directory)
         where file.hasSuffix(SegmentRemoval.stagedSuffix) {
             removing += SegmentNumbers.read("\(directory)/\(file)").ranges
+        }
+    }
+
+    /// Records in segments whose media is in the store alone are recorded.
+    private mutating func readMoved(_ segments: [SegmentKey]) {
+        for segment in segments {
+            do throws(ArchiveError) {
+                removing += try SegmentProof.read(segment, in: layout)?.ranges ?? []
+            } catch {
+                notes.append(RecoveryNote(.error, source: name, "\(error)"))
+            }
         }
     }
 

@@ -16,24 +16,61 @@ package struct ArchiveSurvey: Sendable {
         package var path: String
     }
 
+    /// Sizes and ends of segments whose media is in the store alone, by the paths of their proofs: a proof does not change once the media has
+    /// gone, and reading it is slower than looking at a name.
+    package struct MovedSegments: Sendable {
+        struct Figures: Sendable {
+            var sizeBytes: UInt64
+            var ended: UTCTime
+        }
+
+        var figures: [String: Figures] = [:]
+
+        package init() {}
+    }
+
     /// Surveys an archive.
     /// - Throws: when a directory cannot be read.
     package init(of layout: ArchiveLayout) throws(ArchiveError) {
+        var moved = MovedSegments()
+        try self.init(of: layout, moved: &moved)
+    }
+
+    /// - Parameter moved: what is known of segments in the store; afterwards of all of them that are there now.
+    package init(
+        of layout: ArchiveLayout, moved: inout MovedSegments
+    ) throws(ArchiveError) {
+        var found = MovedSegments()
         for session in try layout.sessionNames() {
-            try survey(session, layout)
+            try survey(session, layout, known: moved, &found)
         }
+        moved = found
     }
 
     private mutating func survey(
-        _ session: String, _ layout: ArchiveLayout
+        _ session: String, _ layout: ArchiveLayout, known: MovedSegments,
+        _ moved: inout MovedSegments
     ) throws(ArchiveError) {
         let isProtected = FileSystem.exists(layout.protection(session))
         let found = segments.count
         let stagedBefore = staged.count
+        var hasMoved = false
         for source in try layout.sourceNames(session) {
             let directory = layout.source(session, source)
             let names = try FileSystem.names(in: directory)
             let recordings = names.filter { $0.hasSuffix(ArchiveLayout.segmentSuffix) }
+            let traces = Set(
+                names.filter {
+                    $0.hasSuffix(ArchiveLayout.segmentSuffix + SegmentProof.suffix)
+                        || $0.hasSuffix(ArchiveLayout.segmentSuffix + ArchiveLayout.uploadSuffix)
+                })
+            if !traces.isEmpty {
+                let owner = SourceKey(session: session, source: source)
+                for segment in ArchiveLayout.movedSegments(owner, among: names) {
+                    hasMoved = true
+                    try survey(segment, layout, isProtected: isProtected, known: known, &moved)
+                }
+            }
             for name in recordings {
                 let path = "\(directory)/\(name)"
                 // Removed by another program since the directory was read.
@@ -44,7 +81,10 @@ package struct ArchiveSurvey: Sendable {
                         sizeBytes: status.sizeBytes, ended: status.modified,
                         isProtected: isProtected,
                         // Names sort by time: all but the last segment are followed by another one, so they are finished.
-                        isOpen: name == recordings.last))
+                        isOpen: name == recordings.last,
+                        place: traces.contains(name + SegmentProof.suffix)
+                            || traces.contains(name + ArchiveLayout.uploadSuffix)
+                            ? .diskAndStore : .disk))
             }
             staged += names.filter { $0.hasSuffix(SegmentRemoval.stagedSuffix) }.map {
                 StagedSegment(session: session, source: source, path: "\(directory)/\($0)")
@@ -54,8 +94,35 @@ package struct ArchiveSurvey: Sendable {
         if isFinished {
             for index in found..<segments.count { segments[index].isOpen = false }
         }
-        let isEmpty = segments.count == found && staged.count == stagedBefore
+        let isEmpty = segments.count == found && staged.count == stagedBefore && !hasMoved
         if isFinished, isEmpty, !isProtected { emptySessions.append(session) }
+    }
+
+    /// A segment whose media is in the store alone. One with a damaged proof is left alone: `verify` reports it.
+    private mutating func survey(
+        _ segment: SegmentKey, _ layout: ArchiveLayout, isProtected: Bool, known: MovedSegments,
+        _ moved: inout MovedSegments
+    ) throws(ArchiveError) {
+        let path = layout.proof(segment)
+        if let figures = known.figures[path] {
+            moved.figures[path] = figures
+        } else {
+            do throws(ArchiveError) {
+                moved.figures[path] = try SegmentProof.read(segment, in: layout).map {
+                    MovedSegments.Figures(
+                        sizeBytes: UInt64($0.sizeBytes),
+                        ended: UTCTime(nanoseconds: $0.modifiedNanoseconds))
+                }
+            } catch {
+                guard case .malformed = error else { throw error }
+            }
+        }
+        guard let figures = moved.figures[path] else { return }
+        segments.append(
+            ArchivedSegment(
+                session: segment.session, source: segment.source, path: layout.segment(segment),
+                sizeBytes: figures.sizeBytes, ended: figures.ended, isProtected: isProtected,
+                isOpen: false, place: .store))
     }
 
     /// Whether nothing will be added to a session. A session with an unreadable description is left alone.

@@ -46,7 +46,7 @@ package struct RetentionPolicy: Hashable, Sendable {
                 break
             }
             total -= segment.sizeBytes
-            free += segment.sizeBytes
+            if segment.place != .store { free += segment.sizeBytes }
             expired.append(ExpiredSegment(segment: segment, cause: cause))
         }
         return expired
@@ -77,11 +77,23 @@ package struct ArchivedSegment: Hashable, Sendable {
     package var isProtected: Bool
     /// Whether its session is still open: the last file of each source may be growing.
     package var isOpen: Bool
+    package var place: Place
+
+    /// Where its media is.
+    package enum Place: Hashable, Sendable {
+        /// On the disk alone, as far as its directory shows.
+        case disk
+        /// On the disk; the store has it, or a part of it.
+        case diskAndStore
+        /// In the store alone.
+        case store
+    }
 
     package init(
         session: String, source: String, path: String, sizeBytes: UInt64, ended: UTCTime,
-        isProtected: Bool, isOpen: Bool
+        isProtected: Bool, isOpen: Bool, place: Place = .disk
     ) {
+        self.place = place
         self.session = session
         self.source = source
         self.path = path

@@ -26,7 +26,31 @@ package enum SegmentRemoval {
             throw .system(operation: "remove", path: path, errno: errno)
         }
         try append(ledgerLines(staged, cause: cause, known: [], now: now))
+        try removeRecords(of: path, on: disk)
         try FileSystem.remove(staged, on: disk)
+    }
+
+    /// Removes what is left of a segment whose media was in the store alone, after the store has deleted it: the ledger records which records
+    /// went with it, then the proof is deleted. It can be repeated after an interruption.
+    /// - Parameter ledger: the source's ledger, which may have the lines already.
+    package static func remove(
+        _ proof: SegmentProof, of path: String, on disk: any Disk = SystemDisk(), cause: String,
+        ledger: Ledger.Contents, now: UTCTime,
+        appending append: (_ lines: [UInt8]) throws(ArchiveError) -> Void
+    ) throws(ArchiveError) {
+        let known = ledger.entries.filter { $0.kind == .removed && $0.segment == proof.segment }
+        let lines = ledgerLines(
+            proof.ranges, of: proof.segment, cause: cause, known: known, now: now)
+        if !lines.isEmpty { try append(lines) }
+        try removeRecords(of: path, on: disk)
+    }
+
+    /// Removes what says that the store has a segment. Before the media, because a proof alone says that the media is in the store.
+    private static func removeRecords(
+        of path: String, on disk: any Disk
+    ) throws(ArchiveError) {
+        try FileSystem.remove(path + SegmentProof.suffix, on: disk)
+        try FileSystem.remove(path + ArchiveLayout.uploadSuffix, on: disk)
     }
 
     /// Completes an interrupted removal.
@@ -41,6 +65,8 @@ package enum SegmentRemoval {
         let known = ledger.entries.filter { $0.kind == .removed && $0.segment == name }
         let lines = ledgerLines(staged, cause: "removal cut short", known: known, now: now)
         if !lines.isEmpty { try append(lines) }
+        let directory = staged.lastIndex(of: "/").map { staged[...$0] } ?? ""
+        try removeRecords(of: directory + name, on: disk)
         try FileSystem.remove(staged, on: disk)
     }
 
@@ -49,12 +75,28 @@ package enum SegmentRemoval {
     private static func ledgerLines(
         _ staged: String, cause: String, known: [LedgerEntry], now: UTCTime
     ) -> [UInt8] {
+        let numbers = SegmentNumbers.read(staged)
+        var lines = ledgerLines(
+            numbers.ranges, of: segmentName(staged), cause: cause, known: known, now: now)
+        if let flaw = numbers.flaw, !known.contains(where: { $0.firstSequence == nil }) {
+            var entry = LedgerEntry(kind: .removed, at: now)
+            entry.cause = cause
+            entry.segment = segmentName(staged)
+            entry.text = "the rest of its content cannot be read: \(flaw)"
+            lines += Ledger.line(entry)
+        }
+        return lines
+    }
+
+    private static func ledgerLines(
+        _ records: [(spool: SpoolID, ranges: [ClosedRange<UInt64>])], of segment: String,
+        cause: String, known: [LedgerEntry], now: UTCTime
+    ) -> [UInt8] {
         var entry = LedgerEntry(kind: .removed, at: now)
         entry.cause = cause
-        entry.segment = segmentName(staged)
-        let numbers = SegmentNumbers.read(staged)
+        entry.segment = segment
         var lines: [UInt8] = []
-        for (spool, ranges) in numbers.ranges {
+        for (spool, ranges) in records {
             entry.spool = spool.description
             for range in ranges {
                 entry.firstSequence = range.lowerBound
@@ -65,13 +107,6 @@ package enum SegmentRemoval {
                 }
                 if !isKnown { lines += Ledger.line(entry) }
             }
-        }
-        if let flaw = numbers.flaw, !known.contains(where: { $0.firstSequence == nil }) {
-            entry.spool = nil
-            entry.firstSequence = nil
-            entry.lastSequence = nil
-            entry.text = "the rest of its content cannot be read: \(flaw)"
-            lines += Ledger.line(entry)
         }
         return lines
     }

@@ -22,6 +22,17 @@ package struct SessionRetimer: ~Copyable {
                 reason: "still being recorded; retime it when it is finished (a collector that was "
                     + "killed finishes its session when it is started again)")
         }
+        var moved = 0
+        for source in try layout.sourceNames(session) {
+            moved += try layout.movedSegments(SourceKey(session: session, source: source)).count
+        }
+        guard moved == 0 else {
+            throw .malformed(
+                path: path,
+                reason:
+                    "\(moved) of its segments are in the object store alone, and retiming needs all of them here: "
+                    + "'tributary store fetch \(session)' brings them back")
+        }
         self.layout = layout
         self.session = session
         self.lock = lock

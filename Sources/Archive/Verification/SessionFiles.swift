@@ -28,6 +28,23 @@ package protocol SessionFiles {
 
     /// Files of a source that were being removed.
     func interruptedRemovals(of source: String) throws(ArchiveError) -> [InterruptedRemoval]
+
+    /// Segments whose media is elsewhere, in an object store alone. None where these files are the store's.
+    func movedSegments(of source: String) throws(ArchiveError) -> [MovedSegment]
+}
+
+extension SessionFiles {
+    package func movedSegments(of source: String) throws(ArchiveError) -> [MovedSegment] { [] }
+}
+
+/// A segment whose media is in an object store alone.
+package struct MovedSegment {
+    /// Of its proof.
+    package var path: String
+    /// The name of its file in the store.
+    package var segment: String
+    /// Reads its proof; nil: it is gone by now.
+    package var proof: () throws(ArchiveError) -> SegmentProof?
 }
 
 /// A file whose removal was interrupted.
@@ -84,6 +101,14 @@ package struct SessionDirectory: SessionFiles {
             let path = "\(path(of: source))/\(name)"
             return InterruptedRemoval(path: path, segment: SegmentRemoval.segmentName(path)) {
                 SegmentNumbers.read(path).ranges
+            }
+        }
+    }
+
+    package func movedSegments(of source: String) throws(ArchiveError) -> [MovedSegment] {
+        try layout.movedSegments(SourceKey(session: session, source: source)).map { segment in
+            MovedSegment(path: layout.proof(segment), segment: segment.fileName) {
+                () throws(ArchiveError) in try SegmentProof.read(segment, in: layout)
             }
         }
     }

@@ -77,6 +77,7 @@ package struct SessionVerifier {
         }
         let directory = files.path(of: name)
         try noteRemovals(of: name, ledger, &numbers)
+        try noteMoved(name, ledger, &numbers)
         for (spool, holes) in numbers.holes {
             for hole in holes {
                 let text =
@@ -116,6 +117,29 @@ package struct SessionVerifier {
             }
             for (spool, ranges) in removal.records() {
                 for range in ranges { numbers.insert(range, spool: spool.description) }
+            }
+        }
+    }
+
+    /// Records of segments whose media is in the store alone are there; whether the store still has them is asked with the store.
+    private mutating func noteMoved(
+        _ source: String, _ ledger: Ledger.Contents, _ numbers: inout RecordNumbers
+    ) throws(ArchiveError) {
+        for moved in try files.movedSegments(of: source)
+        where !ledger.entries.contains(where: {
+            $0.kind == .removed && $0.segment == moved.segment
+        }) {
+            do throws(ArchiveError) {
+                guard let proof = try moved.proof() else { continue }
+                for (spool, ranges) in proof.ranges {
+                    for range in ranges { numbers.insert(range, spool: spool.description) }
+                }
+                findings.append(
+                    Finding(
+                        .note, moved.path,
+                        "its media is in \(proof.store); 'tributary store verify' checks it there"))
+            } catch {
+                damage(moved.path, error.reason)
             }
         }
     }

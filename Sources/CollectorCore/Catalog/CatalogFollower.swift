@@ -235,6 +235,9 @@ struct CatalogFollower {
             }
         case .sourceBegan, .sourceEnded, .fragmentAppended, .durable:
             break
+        case .segmentStored, .segmentMoved:
+            // The row stays as it is: what the proof says is what the file said.
+            break
         }
     }
 

@@ -38,6 +38,8 @@ enum DiskJob<Payload: MediaPayload>: Sendable {
 /// Something that retention removes from the archive.
 enum Removal: Hashable, Sendable, CustomStringConvertible {
     case segment(ExpiredSegment)
+    /// The local copy of a segment that the object store was just asked for.
+    case localCopy(SegmentKey)
     /// The rest of an interrupted removal.
     case rest(ArchiveSurvey.StagedSegment)
     /// A finished session without media.
@@ -46,6 +48,7 @@ enum Removal: Hashable, Sendable, CustomStringConvertible {
     var description: String {
         switch self {
         case .segment(let expired): "\(expired.segment.path) (\(expired.cause.rawValue))"
+        case .localCopy(let segment): "the local copy of \(segment)"
         case .rest(let staged): "\(staged.path), whose removal was interrupted"
         case .session(let session): "session \(session), which has no media left"
         }

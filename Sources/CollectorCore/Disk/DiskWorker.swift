@@ -465,16 +465,33 @@ struct DiskWorker<Payload: MediaPayload> {
         switch removal {
         case .segment(let expired):
             let segment = expired.segment
-            guard FileSystem.exists(segment.path),
-                !segments.values.contains(where: { $0.writer.path == segment.path })
-            else { return }
             let source = SourceKey(session: segment.session, source: segment.source)
+            let proof = try proof(of: segment)
+            // The store has it since the survey: the next one sees that.
+            if proof != nil, segment.place == .disk { return }
+            guard FileSystem.exists(segment.path) else {
+                guard let proof else { return }
+                try SegmentRemoval.remove(
+                    proof, of: segment.path, on: layout.disk, cause: expired.cause.rawValue,
+                    ledger: Ledger.read(layout.ledger(source)), now: now
+                ) { lines throws(ArchiveError) in try appendDurably(lines, to: source)
+                }
+                sayRemoved(segment.path, source, expired.cause.rawValue)
+                return
+            }
+            guard !isOpen(segment.path) else { return }
             try SegmentRemoval.remove(
                 segment.path, on: layout.disk, cause: expired.cause.rawValue, now: now
             ) { lines throws(ArchiveError) in try appendDurably(lines, to: source)
             }
             sayRemoved(
                 segment.path, source, expired.cause.rawValue)
+        case .localCopy(let segment):
+            guard !isOpen(layout.segment(segment)) else { return }
+            // A refusal is seen by the next survey.
+            if try LocalCopyRemoval.remove(segment, in: layout) == nil {
+                say(.sessions, .segmentMoved(segment))
+            }
         case .rest(let staged):
             guard FileSystem.exists(staged.path) else { return }
             let source = SourceKey(session: staged.session, source: staged.source)
@@ -490,6 +507,23 @@ struct DiskWorker<Payload: MediaPayload> {
             say(.sessions, .sessionRemoved(session))
         }
         space.forget()
+    }
+
+    private func isOpen(_ path: String) -> Bool {
+        segments.values.contains { $0.writer.path == path }
+    }
+
+    /// The proof that a store has a segment; nil where there is none that can be read.
+    private func proof(of segment: ArchivedSegment) throws(ArchiveError) -> SegmentProof? {
+        let source = SourceKey(session: segment.session, source: segment.source)
+        let name = SegmentRemoval.segmentName(segment.path)
+        guard let key = SegmentKey(source, fileName: name) else { return nil }
+        do throws(ArchiveError) {
+            return try SegmentProof.read(key, in: layout)
+        } catch {
+            guard case .malformed = error else { throw error }
+            return nil
+        }
     }
 
     private mutating func sayRemoved(_ path: String, _ source: SourceKey, _ cause: String) {

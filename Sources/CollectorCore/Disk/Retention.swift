@@ -18,20 +18,34 @@ final class Retention: Sendable {
     private let logger: Logger
     private let meter: DiskStatistics
     private let remove: @Sendable ([Removal]) -> Void
+    private let store: Store?
+    private let moved = Mutex(ArchiveSurvey.MovedSegments())
     private let wake = DispatchSemaphore(value: 0)
     private let thread = JoinableThread()
     private let isStopping = Atomic(false)
     private let clock = Mutex(RetentionClock())
 
+    /// What changes with an object store.
+    struct Store: Sendable {
+        /// The limits for the local disk now in force.
+        var policy: @Sendable () -> LocalCachePolicy
+        /// Removes local copies of segments that the store is proven to have.
+        var evict: @Sendable ([ArchivedSegment]) -> Void
+        /// Removes segments from the store, then here.
+        var forget: @Sendable ([ExpiredSegment]) -> Void
+    }
+
     /// - Parameters:
     ///   - policy: the limits now in force; called on the retention thread.
     ///   - meter: receives the disk's free space, which no other thread measures while nothing is recorded.
+    ///   - store: nil: there is no object store.
     ///   - remove: removes things in order; called on the retention thread.
     init(
         layout: ArchiveLayout, policy: @escaping @Sendable () -> RetentionPolicy, logger: Logger,
-        meter: DiskStatistics, remove: @escaping @Sendable ([Removal]) -> Void
+        meter: DiskStatistics, store: Store? = nil, remove: @escaping @Sendable ([Removal]) -> Void
     ) {
         self.meter = meter
+        self.store = store
         self.layout = layout
         self.policy = policy
         self.logger = logger
@@ -59,38 +73,71 @@ final class Retention: Sendable {
     }
 
     private func look() {
-        let policy = policy()
+        var policy = policy()
         do throws(ArchiveError) {
-            try SessionRemoval.complete(in: layout)
-            let survey = try ArchiveSurvey(of: layout)
+            try SessionRemoval.complete(in: layout, hasStore: store != nil)
+            let survey = try survey()
             let space = try FileSystem.freeBytes(layout.sessions)
             meter.note(space)
             let now = Instant.now().utc
+            let minimumFree = policy.minimumFreeBytes
+            // With a store, a full disk is no reason to remove anything from the archive.
+            if store != nil { policy.minimumFreeBytes = nil }
+            let (isBelieved, dated) = dated(survey.segments, policy, now: now)
+            let expired = expired(
+                of: dated, policy, free: space.free, now: now, isBelieved: isBelieved)
             var removals = survey.staged.map(Removal.rest)
-            removals += expired(of: survey.segments, policy, free: space.free, now: now)
+            // What the store has of a segment goes first.
+            removals += expired.filter { store == nil || $0.segment.place == .disk }
                 .map(Removal.segment)
             if !policy.keepsEverything { removals += survey.emptySessions.map(Removal.session) }
             if !removals.isEmpty { remove(removals) }
+            guard let store else { return }
+            store.forget(expired.filter { $0.segment.place != .disk })
+            let gone = Set(expired.map(\.segment.path))
+            store.evict(
+                store.policy().evicted(
+                    of: dated.filter { !gone.contains($0.path) }, minimumFreeBytes: minimumFree,
+                    freeBytes: space.free, now: isBelieved ? now : nil))
         } catch {
             logger.error("cannot survey the archive for retention: \(error)")
         }
     }
 
-    /// What has to be removed now; by age only while the wall clock is trusted.
-    private func expired(
-        of segments: [ArchivedSegment], _ policy: RetentionPolicy, free: UInt64, now: UTCTime
-    ) -> [ExpiredSegment] {
+    private func survey() throws(ArchiveError) -> ArchiveSurvey {
+        // Only this thread changes it; it is not held while files are read.
+        var known = moved.withLock { $0 }
+        let survey = try ArchiveSurvey(of: layout, moved: &known)
+        moved.withLock { [known] in $0 = known }
+        return survey
+    }
+
+    /// Segments with corrected dates, and whether the wall clock is trusted.
+    private func dated(
+        _ segments: [ArchivedSegment], _ policy: RetentionPolicy, now: UTCTime
+    ) -> (isBelieved: Bool, [ArchivedSegment]) {
         let reading = RetentionClock.Reading(
             wall: now, bootNanoseconds: SystemClock.boot.nowNanoseconds)
         let (verdict, dated) = clock.withLock { clock in
             let verdict = clock.look(at: reading, ended: segments.lazy.map(\.ended))
             return (verdict, clock.dated(segments, now: verdict.isBelieved ? now : nil))
         }
-        if let line = verdict.line, policy.maximumAgeNanoseconds != nil {
+        let usesAge =
+            policy.maximumAgeNanoseconds != nil || store?.policy().maximumAgeNanoseconds != nil
+        if let line = verdict.line, usesAge {
             if verdict.isBelieved { logger.notice("\(line)") } else { logger.warning("\(line)") }
         }
+        return (verdict.isBelieved, dated)
+    }
+
+    /// What has to be removed now; by age only while the wall clock is trusted. Without a store, what is in one alone is left to who has it.
+    private func expired(
+        of segments: [ArchivedSegment], _ policy: RetentionPolicy, free: UInt64, now: UTCTime,
+        isBelieved: Bool
+    ) -> [ExpiredSegment] {
         var policy = policy
-        if !verdict.isBelieved { policy.maximumAgeNanoseconds = nil }
-        return policy.expired(of: dated, freeBytes: free, now: now)
+        if !isBelieved { policy.maximumAgeNanoseconds = nil }
+        let own = store == nil ? segments.filter { $0.place != .store } : segments
+        return policy.expired(of: own, freeBytes: free, now: now)
     }
 }

@@ -54,7 +54,8 @@ struct EventDocument: Encodable, Sendable {
             startNanoseconds = entry.startNanoseconds
             durationNanoseconds = entry.durationNanoseconds
             text = entry.text
-        case .noted, .sourceMended, .fragmentAppended, .durable: return nil
+        case .noted, .sourceMended, .fragmentAppended, .durable, .segmentStored, .segmentMoved:
+            return nil
         }
     }
 

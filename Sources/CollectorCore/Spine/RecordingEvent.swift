@@ -25,6 +25,10 @@ enum RecordingEvent: Sendable {
     /// It is an ordinary MP4 now.
     case segmentFinished(SegmentKey, sizeBytes: UInt64, sessionZero: UTCTime, took: Duration)
     case segmentRemoved(SegmentKey, cause: String)
+    /// The object store is proven to have it.
+    case segmentStored(SegmentKey, sizeBytes: UInt64)
+    /// Its local copy was removed: its media is in the object store alone.
+    case segmentMoved(SegmentKey)
     /// A ledger line: a gap, or something else that the media cannot express.
     /// - offset: its byte offset in the ledger; it identifies the line among lines with the same text.
     case noted(SourceKey, LedgerEntry, offset: UInt64)
@@ -47,7 +51,7 @@ enum RecordingEvent: Sendable {
     var kind: Kinds {
         switch self {
         case .sessionDescribed, .sessionEnded, .sessionRemoved, .sessionChanged, .sourceBegan,
-            .sourceEnded, .sourceMended, .segmentRemoved:
+            .sourceEnded, .sourceMended, .segmentRemoved, .segmentStored, .segmentMoved:
             .sessions
         case .segmentBegan, .segmentFinished: .segments
         case .fragmentAppended, .durable: .fragments
@@ -65,7 +69,8 @@ enum RecordingEvent: Sendable {
             source.session
         case .segmentBegan(let segment, _, _), .fragmentAppended(let segment, _),
             .durable(let segment, _), .segmentFinished(let segment, _, _, _),
-            .segmentRemoved(let segment, _):
+            .segmentRemoved(let segment, _), .segmentStored(let segment, _),
+            .segmentMoved(let segment):
             segment.session
         }
     }

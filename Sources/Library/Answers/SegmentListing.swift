@@ -15,6 +15,22 @@ package struct SegmentListing: Encodable, Sendable {
     package var sizeBytes: UInt64
 }
 
+extension SegmentListing {
+    /// A segment whose media is in an object store alone.
+    fileprivate init(moved segment: SegmentKey, _ proof: SegmentProof, _ zero: UTCTime) {
+        source = segment.source
+        self.segment = segment.fileName
+        path = "\(proof.store)/\(segment)"
+        sizeBytes = UInt64(proof.sizeBytes)
+        guard let length = proof.lengthNanoseconds else { return }
+        let begin = segment.origin.nanoseconds - zero.nanoseconds
+        startNanoseconds = begin
+        endNanoseconds = begin.clampedAdding(length)
+        start = zero.text(atSessionNanoseconds: begin)
+        end = zero.text(atSessionNanoseconds: begin.clampedAdding(length))
+    }
+}
+
 extension RecordingLibrary {
     /// Segments of a session, by source and origin.
     /// - Parameters:
@@ -38,6 +54,34 @@ extension RecordingLibrary {
                 listing.end = zero.text(atSessionNanoseconds: span.endNanoseconds)
             }
             if Self.isWanted(listing, zero, from: from, until: until) { listings.append(listing) }
+        }
+        let moved = try moved(of: session, zero, where: includes).filter {
+            Self.isWanted($0, zero, from: from, until: until)
+        }
+        if moved.isEmpty { return listings }
+        return (listings + moved).sorted { ($0.source, $0.segment) < ($1.source, $1.segment) }
+    }
+
+    /// Segments whose media is in an object store that is not read here: what their proofs say.
+    private func moved(
+        of session: String, _ zero: UTCTime, where includes: (String) -> Bool
+    ) throws(ArchiveError) -> [SegmentListing] {
+        var listings: [SegmentListing] = []
+        for source in try sourceNames(session) where includes(source) {
+            let key = SourceKey(session: session, source: source)
+            let names = try store.list(.source(key)).map(\.name)
+            for segment in ArchiveLayout.movedSegments(key, among: names) {
+                let file = StoredPath.source(key) / (segment.fileName + SegmentProof.suffix)
+                do throws(ArchiveError) {
+                    let proof = try SegmentProof.parse(
+                        store.contents(file, limit: SegmentProof.maximumBytes),
+                        path: store.path(file))
+                    listings.append(SegmentListing(moved: segment, proof, zero))
+                } catch {
+                    // Removed meanwhile, or damaged: `verify` says what is wrong.
+                    guard error.isForAbsence || error.code == nil else { throw error }
+                }
+            }
         }
         return listings
     }

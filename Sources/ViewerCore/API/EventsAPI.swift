@@ -74,6 +74,7 @@ struct EventsAPI {
             view.sources.removeAll { !rights.mayRead($0.name) }
             if view.sources.isEmpty { (view.session, view.sessionSeconds) = (nil, nil) }
             view.omittedSources = 0
+            view.store = nil
             return EventLog.line(try view.encoded())
         } catch {
             // Of another version: what is in it nobody knows here.

@@ -1,0 +1,116 @@
+import Glibc
+import MP4
+package import Media
+
+/// What identifies a file's content without reading it.
+package struct FileStamp: Hashable, Sendable {
+    package var sizeBytes: Int64
+    /// Nanoseconds since 1970 (UTC).
+    package var modifiedNanoseconds: Int64
+
+    package init(sizeBytes: Int64, modifiedNanoseconds: Int64) {
+        self.sizeBytes = sizeBytes
+        self.modifiedNanoseconds = modifiedNanoseconds
+    }
+
+    /// Of a file; nil where there is none.
+    package init?(_ path: String) {
+        guard let status = FileSystem.status(path) else { return nil }
+        sizeBytes = Int64(clamping: status.sizeBytes)
+        modifiedNanoseconds = status.modified.nanoseconds
+    }
+}
+
+/// What a finished segment holds, from the heads of its fragments: no media is read.
+package struct SegmentContent: Sendable {
+    package var stamp: FileStamp
+    /// ``SegmentKey/revision``.
+    package var revision: UInt32
+    /// SHA-256 of the last `moof`; nil for a file of another origin, or without fragments.
+    package var chain: Digest?
+    /// Length of its presentation; nil where the index cannot be read.
+    package var lengthNanoseconds: Int64?
+    /// Records by spool: non-adjacent ranges, ascending.
+    package var records: [(spool: SpoolID, ranges: [ClosedRange<UInt64>])]
+
+    /// Reads a file. A damaged one counts as far as it can be read: its bytes are what there is.
+    /// - Returns: nil for a file that is still growing, or left so by a crash.
+    /// - Throws: when the file is not there or cannot be read.
+    package init?(_ path: String) throws(ArchiveError) {
+        guard let stamp = FileStamp(path) else {
+            throw .system(operation: "open", path: path, errno: ENOENT)
+        }
+        self.stamp = stamp
+        let finished = FinishedFile(path)
+        revision = finished?.revision ?? 0
+        lengthNanoseconds = finished.map { max(0, $0.lengthNanoseconds) }
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw .system(operation: "open", path: path, errno: errno) }
+        defer { close(descriptor) }
+        do throws(MP4Error) {
+            let source = try DescriptorSource(descriptor: descriptor)
+            var scanner = try FragmentScanner(source)
+            guard scanner.layout.isFinished else { return nil }
+            var last: Range<Int64>?
+            while let fragment = try scanner.next() { last = fragment.moof }
+            chain = try last.map { range throws(MP4Error) in
+                Digest(of: try source.read(at: range.lowerBound, count: range.count))
+            }
+        } catch {
+            if case .unreadable(_, let code) = error {
+                throw .system(operation: "read", path: path, errno: code)
+            }
+            // Not a recording of this program.
+            chain = nil
+        }
+        records = chain == nil ? [] : SegmentNumbers.read(path).ranges
+    }
+}
+
+extension ArchiveLayout {
+    /// Suffix of the record of an upload that has begun.
+    package static let uploadSuffix = ".upload"
+    /// What of a session's other files the store has: no source can have its name.
+    package static let storedName = ".stored"
+
+    /// The proof beside a segment.
+    package func proof(_ segment: SegmentKey) -> String {
+        self.segment(segment) + SegmentProof.suffix
+    }
+
+    /// The record of a segment's upload that has begun.
+    package func upload(_ segment: SegmentKey) -> String {
+        self.segment(segment) + Self.uploadSuffix
+    }
+
+    package func stored(_ session: String) -> String {
+        "\(self.session(session))/\(Self.storedName)"
+    }
+
+    /// Segments of a source whose media is in the store alone, by origin: those with a proof, without a file, and without the rest of an
+    /// interrupted removal.
+    package func movedSegments(_ source: SourceKey) throws(ArchiveError) -> [SegmentKey] {
+        Self.movedSegments(source, among: try FileSystem.names(in: self.source(source)))
+    }
+
+    /// Names of a source's segments, in the order of their origins, wherever their media is.
+    func knownSegmentNames(_ source: SourceKey) throws(ArchiveError) -> [String] {
+        let names = try FileSystem.names(in: self.source(source))
+        let moved = Self.movedSegments(source, among: names).map(\.fileName)
+        return (names.filter { $0.hasSuffix(Self.segmentSuffix) } + moved).sorted()
+    }
+
+    /// - Parameter names: all names in the source's directory.
+    package static func movedSegments(_ source: SourceKey, among names: [String]) -> [SegmentKey] {
+        let proofs = names.filter { $0.hasSuffix(segmentSuffix + SegmentProof.suffix) }
+        guard !proofs.isEmpty else { return [] }
+        let present = Set(names)
+        return proofs.compactMap { name in
+            let file = String(name.dropLast(SegmentProof.suffix.count))
+            let stem = file.dropLast(segmentSuffix.count)
+            guard !present.contains(file), !present.contains(stem + SegmentRemoval.stagedSuffix)
+            else { return nil }
+            return SegmentKey(source, fileName: file)
+        }.sorted()
+    }
+}

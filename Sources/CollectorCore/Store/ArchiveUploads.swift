@@ -1,0 +1,157 @@
+import Archive
+import Dispatch
+import Logging
+import Media
+import ObjectStore
+import Operations
+import Synchronization
+import Threads
+import Uploading
+
+/// Follows the spine, and has the archive uploaded (``Uploader``).
+///
+/// It has a thread of its own, which only passes on what has happened: neither the disk thread nor the receiving thread waits for it,
+/// and neither is used by the uploading threads. Local copies are removed by the disk thread, as everything that is removed.
+final class ArchiveUploads: Sendable {
+    /// Events that may be queued: an hour of a large site. What does not fit is found by looking.
+    private static let capacity = 4_096
+    /// Segments that are passed on after one survey: the next one, half a minute later, finds the rest.
+    private static let removalsTogether = 1_024
+    /// The disk thread has been at its present work for longer: recording needs the disk more than uploads do.
+    private static let giveWaySeconds = 0.5
+
+    private let uploader: Uploader
+    private let spine: Spine
+    private let listener: SpineListener
+    private let work: DispatchSemaphore
+    private let thread = JoinableThread()
+    private let isStopping = Atomic(false)
+    private let name: String
+    private let logger: Logger
+
+    /// - Parameters:
+    ///   - meter: says how long the disk thread has been busy.
+    ///   - remove: has the disk thread remove something; called on an uploading thread.
+    init(
+        _ settings: StoreSettings, layout: ArchiveLayout, spine: Spine, meter: DiskStatistics,
+        logger: Logger, remove: @escaping @Sendable (Removal) -> Void
+    ) {
+        self.spine = spine
+        self.logger = logger
+        name = settings.bucket.name
+        let work = DispatchSemaphore(value: 0)
+        self.work = work
+        listener = SpineListener([.sessions, .segments], capacity: Self.capacity) {
+            work.signal()
+        }
+        let hooks = UploadHooks(
+            log: { level, line in
+                switch level {
+                case .info: logger.notice("\(line)")
+                case .warning: logger.warning("\(line)")
+                }
+            },
+            stored: { segment, proof in
+                spine.say([
+                    .segmentStored(segment, sizeBytes: UInt64(clamping: proof.sizeBytes))
+                ])
+            },
+            evict: { remove(.localCopy($0)) }, forget: { remove(.segment($0)) })
+        uploader = Uploader(
+            layout, to: settings.bucket, settings: settings.upload, hooks: hooks
+        ) {
+            meter.busySeconds(now: SystemClock.monotonic.nowNanoseconds) > Self.giveWaySeconds
+        }
+    }
+
+    var status: StoreStatus { StoreStatus(uploader.status, name: name) }
+
+    /// Begins to listen, and to look at the archive.
+    func start() {
+        spine.add(listener)
+        uploader.start()
+        thread.start("uploads") { [self] in
+            while !isStopping.load(ordering: .acquiring) {
+                work.wait()
+                follow(listener.take())
+            }
+        }
+    }
+
+    /// Waits until everything is in the store, or the store cannot be used.
+    /// - Parameter isCancelled: whether to wait no longer.
+    func drain(_ isCancelled: @escaping @Sendable () -> Bool) {
+        follow(listener.take())
+        uploader.drain(isCancelled)
+    }
+
+    /// Ends the threads. What is not in the store is found at the next start.
+    func stop() {
+        isStopping.store(true, ordering: .releasing)
+        work.signal()
+        thread.join()
+        spine.remove(listener)
+        uploader.stop()
+    }
+
+    /// Segments that should leave the disk, if the store is proven to have them.
+    func evict(_ segments: [ArchivedSegment]) {
+        for segment in segments.prefix(Self.removalsTogether) {
+            let owner = SourceKey(session: segment.session, source: segment.source)
+            if let key = SegmentKey(owner, fileName: SegmentRemoval.segmentName(segment.path)) {
+                uploader.changed(.evict(key))
+            }
+        }
+    }
+
+    /// Segments that are kept no longer, neither here nor there.
+    func forget(_ segments: [ExpiredSegment]) {
+        for segment in segments.prefix(Self.removalsTogether) {
+            uploader.changed(.forget(segment))
+        }
+    }
+
+    private func follow(_ heard: SpineListener.Heard) {
+        for event in heard.events {
+            switch event {
+            case .segmentFinished(let segment, _, _, _):
+                uploader.changed(.segmentFinished(segment))
+            case .sessionDescribed(let manifest), .sessionEnded(let manifest):
+                uploader.changed(.described(session: manifest.session))
+            case .sourceEnded(let source):
+                uploader.changed(.described(session: source.session))
+            case .sessionChanged(let session), .sessionRemoved(let session):
+                uploader.changed(.session(session))
+            case .sourceMended(let source): uploader.changed(.session(source.session))
+            case .segmentRemoved(let segment, _):
+                // Its ledger says so.
+                uploader.changed(.described(session: segment.session))
+            case .sourceBegan, .segmentBegan, .fragmentAppended, .durable, .noted, .segmentStored,
+                .segmentMoved:
+                break
+            }
+        }
+        switch heard.lost {
+        case .nothing: break
+        case .sessions(let sessions):
+            for session in sessions { uploader.changed(.session(session)) }
+        case .everything: uploader.changed(.everything)
+        }
+    }
+}
+
+extension StoreStatus {
+    fileprivate init(_ status: UploadStatus, name: String) {
+        self.init(name: name)
+        storedSegments = status.segments
+        sentBytes = status.sentBytes
+        evictedSegments = status.evicted
+        failures = Dictionary(
+            uniqueKeysWithValues: UploadStatus.kinds.map { ($0, status.failures[$0] ?? 0) })
+        waitingSegments = status.waiting
+        waitingBytes = status.waitingBytes
+        oldestSeconds = status.oldestSeconds
+        setAside = status.setAside
+        trouble = status.trouble
+    }
+}

@@ -1,0 +1,59 @@
+/// How the upload of an archive into an object store does.
+package struct StoreStatus: Hashable, Sendable {
+    /// `s3://BUCKET/PREFIX`.
+    package var name: String
+    /// Segments that were proven to be in the store since the start.
+    package var storedSegments: UInt64 = 0
+    /// Bytes that were sent since the start, repeated ones included.
+    package var sentBytes: UInt64 = 0
+    /// Local copies that were removed since the start.
+    package var evictedSegments: UInt64 = 0
+    /// Failed requests and files since the start, by kind; every kind is in it.
+    package var failures: [String: UInt64] = [:]
+    /// Finished segments that wait.
+    package var waitingSegments: UInt64 = 0
+    package var waitingBytes: UInt64 = 0
+    /// Age of the oldest segment that waits, since it ended, seconds; 0: none.
+    package var oldestSeconds = 0.0
+    /// Files that are not sent, because the store refuses them.
+    package var setAside: UInt64 = 0
+    /// Why the store cannot be used, one line; nil: it can.
+    package var trouble: String?
+
+    package init(name: String) { self.name = name }
+
+    /// Adds it to `/metrics`.
+    func add(to text: inout MetricText) {
+        text.single(
+            "tributary_store_available", .gauge,
+            "Whether the object store could be used the last time it was asked.",
+            trouble == nil ? 1 : 0 as UInt64)
+        text.single(
+            "tributary_store_segments_total", .counter,
+            "Segments proven to be in the object store.", storedSegments)
+        text.single(
+            "tributary_store_sent_bytes_total", .counter,
+            "Bytes sent to the object store, repeated ones included.", sentBytes)
+        text.single(
+            "tributary_store_evicted_segments_total", .counter,
+            "Local copies removed because the object store has them.", evictedSegments)
+        let name = "tributary_store_failures_total"
+        text.begin(name, .counter, "Failed requests to the object store and files, by kind.")
+        for (kind, count) in failures.sorted(by: { $0.key < $1.key }) {
+            text.add(name, [("kind", kind)], count)
+        }
+        text.single(
+            "tributary_store_waiting_segments", .gauge,
+            "Finished segments that are not yet in the object store; at most 4,096 are counted.",
+            waitingSegments)
+        text.single(
+            "tributary_store_waiting_bytes", .gauge, "Size of these segments.", waitingBytes)
+        text.single(
+            "tributary_store_oldest_waiting_seconds", .gauge,
+            "Age of the oldest finished segment that is not yet in the object store; 0 without one.",
+            oldestSeconds)
+        text.single(
+            "tributary_store_set_aside_files", .gauge,
+            "Files that the object store refuses; they are tried again every hour.", setAside)
+    }
+}

@@ -1,0 +1,81 @@
+import Archive
+import ObjectStore
+
+/// Removes local copies that the store is proven to have, at once: what a collector does by its limits.
+package struct LocalCopies {
+    /// What was removed.
+    package struct Outcome: Hashable, Sendable {
+        package var segments = 0
+        package var bytes: Int64 = 0
+        /// Copies that stay, one line each.
+        package var problems: [String] = []
+    }
+
+    private let place: UploadPlace
+
+    package init(of place: UploadPlace) { self.place = place }
+
+    /// Removes the copies of a session. Segments that are not in the store yet stay, and so does a protected session.
+    /// - Parameters:
+    ///   - endedBefore: only segments that ended earlier, nanoseconds since 1970; nil: all.
+    ///   - isDryRun: only say what would be removed; the store is asked all the same.
+    package func remove(
+        _ session: String, endedBefore: Int64?, isDryRun: Bool
+    ) throws(UploadError) -> Outcome {
+        let layout = place.layout
+        var outcome = Outcome()
+        if SessionProtection.isProtected(session, in: layout) {
+            outcome.problems.append("\(session) is protected: its local copies stay")
+            return outcome
+        }
+        let sources = try place.disk { () throws(ArchiveError) in try layout.sourceNames(session) }
+        for source in sources {
+            let owner = SourceKey(session: session, source: source)
+            let names = try place.disk { () throws(ArchiveError) in try layout.segmentNames(owner) }
+            for name in names {
+                guard let segment = SegmentKey(owner, fileName: name),
+                    let stamp = FileStamp(layout.segment(segment)),
+                    endedBefore.map({ stamp.modifiedNanoseconds < $0 }) ?? true,
+                    FileSystem.exists(layout.proof(segment))
+                else { continue }
+                do throws(UploadError) {
+                    if let flaw = try StoredRemoval(in: place).recheck(segment) {
+                        outcome.problems.append("\(layout.segment(segment)) stays: \(flaw)")
+                        continue
+                    }
+                } catch {
+                    guard case .nothing = error else { throw error }
+                    continue
+                }
+                let refusal = try place.disk { () throws(ArchiveError) in
+                    isDryRun ? nil : try LocalCopyRemoval.remove(segment, in: layout)
+                }
+                switch refusal {
+                case nil:
+                    outcome.segments += 1
+                    outcome.bytes += stamp.sizeBytes
+                case .busy:
+                    outcome.problems.append(
+                        "\(session) is being retimed by another program: repeat this afterwards")
+                    return outcome
+                case .gone, .changed, .protected: break
+                }
+            }
+        }
+        return outcome
+    }
+}
+
+extension UploadError {
+    /// One line: what is wrong.
+    package var line: String {
+        switch self {
+        case .store(let error): error.message
+        case .archive(let error): "\(error)"
+        case .stopped: "interrupted"
+        case .changedMeanwhile: "a file was changed by another program: repeat the command"
+        case .nothing: "there is nothing to do"
+        case .setAside(let message): message
+        }
+    }
+}

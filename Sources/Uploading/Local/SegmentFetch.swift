@@ -1,0 +1,91 @@
+import Archive
+import CLinux
+import Glibc
+import ObjectStore
+
+/// Brings a segment's media back from the store to the disk, part by part, each compared with its proof.
+///
+/// The file gets its name when it is whole and durable, and the modification time that its proof tells: so it is again the file that was
+/// proven, and can be evicted again without being sent.
+struct SegmentFetch {
+    /// Suffix of a file that is not whole yet.
+    private static let unfinishedSuffix = ".fetching"
+
+    private let place: UploadPlace
+
+    init(from place: UploadPlace) { self.place = place }
+
+    /// Fetches a segment that is not on the disk.
+    /// - Throws: ``UploadError/setAside(_:)`` where the store has something else than was proven.
+    func run(_ segment: SegmentKey, _ proof: SegmentProof) throws(UploadError) {
+        let path = place.layout.segment(segment)
+        let unfinished = path + Self.unfinishedSuffix
+        do throws(UploadError) {
+            try fetch(segment, proof, to: path, unfinished)
+        } catch {
+            try place.disk { () throws(ArchiveError) in
+                try FileSystem.remove(unfinished, on: place.layout.disk)
+            }
+            throw error
+        }
+    }
+
+    private func fetch(
+        _ segment: SegmentKey, _ proof: SegmentProof, to path: String, _ unfinished: String
+    ) throws(UploadError) {
+        let disk = place.layout.disk
+        let key = place.key(of: segment)
+        let file = try place.disk { () throws(ArchiveError) in
+            try FileSystem.remove(unfinished, on: disk)
+            return try RecordingFile(creating: unfinished, on: disk)
+        }
+        for index in proof.parts.indices {
+            try check()
+            let range = proof.range(ofPart: index)
+            try place.pace(range.count)
+            let bytes = try place.store { (bucket) throws(ObjectStoreError) in
+                range.isEmpty ? [] : try bucket.read(key, range: range, tag: nil)
+            }
+            guard Digest(of: bytes).description == proof.parts[index] else {
+                throw .setAside(
+                    "\(place.bucket.name)/\(key) is damaged: bytes \(range.lowerBound) to \(range.upperBound) are not what was proven"
+                )
+            }
+            try place.disk { () throws(ArchiveError) in
+                try file.append(bytes)
+                file.startWriteback()
+            }
+        }
+        try place.disk { () throws(ArchiveError) in
+            try file.synchronize()
+            try Self.setModified(file.readDescriptor, path, proof.modifiedNanoseconds)
+            try file.rename(to: path)
+            try FileSystem.synchronizeDirectory(
+                place.layout.source(segment.owner), on: disk)
+        }
+    }
+
+    private func check() throws(UploadError) {
+        do throws(UploadStop) {
+            try place.surroundings.checkpoint(.readBack)
+        } catch {
+            throw .stopped
+        }
+    }
+
+    private static func setModified(
+        _ descriptor: Int32, _ path: String, _ nanoseconds: Int64
+    ) throws(ArchiveError) {
+        var seconds = nanoseconds / 1_000_000_000
+        var rest = nanoseconds % 1_000_000_000
+        if rest < 0 {
+            seconds -= 1
+            rest += 1_000_000_000
+        }
+        let time = timespec(tv_sec: Int(seconds), tv_nsec: Int(rest))
+        let times = [time, time]
+        guard futimens(descriptor, times) == 0 else {
+            throw .system(operation: "set the time of", path: path, errno: errno)
+        }
+    }
+}

@@ -1,0 +1,123 @@
+package import Archive
+import ObjectStore
+
+/// Compares what an archive's proofs say with what the store has.
+package struct StoreInspection {
+    /// What was found in a session.
+    package struct Report: Encodable, Hashable, Sendable {
+        package var session: String
+        /// Segments that the store has as their proofs say.
+        package var provenSegments = 0
+        package var provenBytes: Int64 = 0
+        /// Segments whose media is in the store alone.
+        package var movedSegments = 0
+        /// Segments that are not in the store yet.
+        package var waitingSegments = 0
+        /// Bytes that were read back and compared.
+        package var comparedBytes: Int64 = 0
+        package var findings: [Finding] = []
+
+        /// Whether the store has everything that it is said to have.
+        package var isIntact: Bool { !findings.contains { $0.severity == .damage } }
+    }
+
+    private let place: UploadPlace
+    private let readsBack: Bool
+
+    /// - Parameter readsBack: whether all media is read back and compared.
+    package init(of place: UploadPlace, readsBack: Bool) {
+        self.place = place
+        self.readsBack = readsBack
+    }
+
+    /// Checks a session of the archive.
+    package func run(_ session: String) throws(UploadError) -> Report {
+        let layout = place.layout
+        var report = Report(session: session)
+        let sources = try place.disk { () throws(ArchiveError) in try layout.sourceNames(session) }
+        for source in sources {
+            let owner = SourceKey(session: session, source: source)
+            let (present, moved) = try place.disk { () throws(ArchiveError) in
+                (try layout.segmentNames(owner), try layout.movedSegments(owner))
+            }
+            for name in present {
+                guard let segment = SegmentKey(owner, fileName: name) else { continue }
+                let path = layout.segment(segment)
+                let proof = try self.proof(of: segment, &report)
+                guard let proof, let stamp = FileStamp(path), proof.describes(stamp) else {
+                    report.waitingSegments += 1
+                    continue
+                }
+                try check(segment, proof, isMoved: false, &report)
+            }
+            for segment in moved {
+                report.movedSegments += 1
+                if let proof = try proof(of: segment, &report) {
+                    try check(segment, proof, isMoved: true, &report)
+                }
+            }
+        }
+        return report
+    }
+
+    private func proof(
+        of segment: SegmentKey, _ report: inout Report
+    ) throws(UploadError) -> SegmentProof? {
+        do throws(ArchiveError) {
+            return try SegmentProof.read(segment, in: place.layout)
+        } catch {
+            guard case .malformed(let path, let reason) = error else { throw .archive(error) }
+            report.findings.append(Finding(.damage, path, reason))
+            return nil
+        }
+    }
+
+    private func check(
+        _ segment: SegmentKey, _ proof: SegmentProof, isMoved: Bool, _ report: inout Report
+    ) throws(UploadError) {
+        let key = place.key(of: segment)
+        let name = "\(place.bucket.name)/\(key)"
+        // With a local copy, nothing is lost: it goes up again.
+        let severity: Finding.Severity = isMoved ? .damage : .note
+        let (object, evidence) = try place.store { (bucket) throws(ObjectStoreError) in
+            (
+                try bucket.properties(of: key),
+                try bucket.properties(of: key + SegmentProof.suffix)
+            )
+        }
+        guard let object else {
+            report.findings.append(Finding(severity, name, "it is not in the store"))
+            return
+        }
+        guard object.sizeBytes == proof.sizeBytes else {
+            report.findings.append(
+                Finding(
+                    severity, name,
+                    "it has \(object.sizeBytes) bytes, and \(proof.sizeBytes) were proven"))
+            return
+        }
+        if evidence == nil {
+            report.findings.append(Finding(.note, name, "its proof is not in the store"))
+        }
+        if readsBack || object.tag != proof.tag {
+            // A bucket that was copied has other tags: the content decides.
+            for index in proof.parts.indices {
+                let range = proof.range(ofPart: index)
+                try place.pace(range.count)
+                let bytes = try place.store { (bucket) throws(ObjectStoreError) in
+                    range.isEmpty ? [] : try bucket.read(key, range: range, tag: object.tag)
+                }
+                report.comparedBytes += Int64(bytes.count)
+                guard Digest(of: bytes).description == proof.parts[index] else {
+                    report.findings.append(
+                        Finding(
+                            severity, name, at: range.lowerBound,
+                            "part \(index + 1) is not what was proven"))
+                    return
+                }
+            }
+        }
+        report.provenSegments += 1
+        report.provenBytes += proof.sizeBytes
+    }
+}

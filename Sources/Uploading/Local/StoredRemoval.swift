@@ -1,0 +1,95 @@
+import Archive
+import ObjectStore
+
+/// Removes what the store has of a segment or a session. What the disk knows of it goes afterwards: so an interruption leaves nothing in the
+/// store that nobody knows of.
+struct StoredRemoval {
+    private let place: UploadPlace
+
+    init(in place: UploadPlace) { self.place = place }
+
+    /// Asks the store whether it has a segment as its proof says. To be called directly before the local copy is removed.
+    /// - Returns: why it is not proven; nil: it is.
+    func recheck(_ segment: SegmentKey) throws(UploadError) -> String? {
+        try place.pass(.recheck)
+        let proof = try place.disk { () throws(ArchiveError) in
+            try SegmentProof.read(segment, in: place.layout)
+        }
+        // It is still on its way, or was in another store.
+        guard let proof, proof.store == place.bucket.name else { throw .nothing }
+        guard let stamp = FileStamp(place.layout.segment(segment)), proof.describes(stamp) else {
+            return "the file has changed since it was proven"
+        }
+        let key = place.key(of: segment)
+        let (object, evidence) = try place.store { (bucket) throws(ObjectStoreError) in
+            (
+                try bucket.properties(of: key),
+                try bucket.properties(of: key + SegmentProof.suffix)
+            )
+        }
+        guard let object else { return "\(place.bucket.name) no longer has it" }
+        guard object.sizeBytes == proof.sizeBytes, object.tag == proof.tag else {
+            return "\(place.bucket.name) has another object in its place"
+        }
+        guard let evidence, evidence.sizeBytes > 0 else {
+            return "\(place.bucket.name) no longer has its proof"
+        }
+        return nil
+    }
+
+    /// Deletes what the store has of a segment: first the proof, so that it is never there without the media.
+    func delete(_ segment: SegmentKey) throws(UploadError) {
+        let key = place.key(of: segment)
+        try place.pass(.deleteProof)
+        try place.store { (bucket) throws(ObjectStoreError) in
+            try bucket.delete(key + SegmentProof.suffix)
+        }
+        try place.pass(.deleteObject)
+        try place.store { (bucket) throws(ObjectStoreError) in try bucket.delete(key) }
+        let note = try place.disk { () throws(ArchiveError) in
+            try UploadNote.read(place.layout.upload(segment), store: place.bucket.name)
+        }
+        if let upload = note?.upload {
+            try place.pass(.abandonUpload)
+            try place.store { (bucket) throws(ObjectStoreError) in
+                try bucket.abandonUpload(upload, key: key)
+            }
+        }
+    }
+
+    /// Deletes what the store has of a session that was removed here, then the rest of it here. The description goes last: without it,
+    /// nobody could tell whose the rest is.
+    func deleteSession(_ session: String) throws(UploadError) {
+        let path = SessionRemoval.record(of: session, in: place.layout)
+        let record = try place.disk { () throws(ArchiveError) in
+            try StoredDocuments.read(path, store: place.bucket.name)
+        }
+        // A record of another store stays until that store is used again.
+        guard let record else { return }
+        try place.pass(.identify)
+        let found = try StoredSession.identity(of: session, in: place)
+        if found == record.identity {
+            let description = "\(session)/\(ArchiveLayout.manifestName)"
+            var after: String?
+            while true {
+                let page = try place.store { (bucket) throws(ObjectStoreError) in
+                    try bucket.list(prefix: "\(session)/", after: after, folders: false)
+                }
+                for entry in page.entries where entry.key != description {
+                    try place.pass(.deleteObject)
+                    try place.store { (bucket) throws(ObjectStoreError) in
+                        try bucket.delete(entry.key)
+                    }
+                }
+                after = page.entries.last?.key
+                if !page.isTruncated || after == nil { break }
+            }
+            try place.pass(.deleteDocument)
+            try place.store { (bucket) throws(ObjectStoreError) in try bucket.delete(description) }
+        }
+        try place.pass(.forget)
+        try place.disk { () throws(ArchiveError) in
+            try SessionRemoval.complete(session, in: place.layout)
+        }
+    }
+}

@@ -1,0 +1,129 @@
+package import Archive
+import ObjectStore
+
+/// Brings a session back from the store to the disk: what of it is missing there, down to all of it on a new server.
+///
+/// Labels, ledgers and proofs come first, then the description, then the media: so an interruption leaves a session whose media is in the
+/// store, and never one without its records.
+package struct StoredSessionFetch {
+    /// What was fetched.
+    package struct Outcome: Hashable, Sendable {
+        package var segments = 0
+        package var bytes: Int64 = 0
+        /// One line for each thing that was not fetched.
+        package var problems: [String] = []
+    }
+
+    private let place: UploadPlace
+    private let withMedia: Bool
+
+    /// - Parameter withMedia: whether media is fetched, too; without it, it stays in the store alone.
+    package init(from place: UploadPlace, withMedia: Bool = true) {
+        self.place = place
+        self.withMedia = withMedia
+    }
+
+    /// Names of the sessions that the store has.
+    package func sessionNames() throws(UploadError) -> [String] {
+        try entries("", folders: true).filter(\.isFolder).map { String($0.key.dropLast()) }
+            .filter(ArchiveLayout.isValidName)
+    }
+
+    /// Fetches a session.
+    /// - Parameter report: called before each segment.
+    package func run(
+        _ session: String, report: (SegmentKey) -> Void
+    ) throws(UploadError) -> Outcome {
+        let layout = place.layout
+        var outcome = Outcome()
+        let objects = try entries("\(session)/", folders: false)
+        let manifest = "\(session)/\(ArchiveLayout.manifestName)"
+        let description = objects.first { $0.key == manifest }
+        if !FileSystem.exists(layout.manifest(session)), description == nil {
+            throw .setAside(
+                "there is no session \(session), neither here nor in \(place.bucket.name)")
+        }
+        var media: [SegmentKey] = []
+        for object in objects where object.key != manifest {
+            let parts = object.key.split(separator: "/").map(String.init)
+            switch parts.count {
+            case 2 where [SessionNotes.fileName, ArchiveLayout.protectionName].contains(parts[1]):
+                try document(object, at: "\(layout.session(session))/\(parts[1])")
+            case 3 where ArchiveLayout.isValidName(parts[1]):
+                let owner = SourceKey(session: session, source: parts[1])
+                let path = "\(layout.source(owner))/\(parts[2])"
+                if parts[2] == ArchiveLayout.ledgerName {
+                    try document(object, at: path)
+                } else if let segment = SegmentKey(owner, fileName: parts[2]) {
+                    media.append(segment)
+                } else if let segment = SegmentKey(
+                    owner, fileName: String(parts[2].dropLast(SegmentProof.suffix.count))),
+                    !FileSystem.exists(layout.segment(segment))
+                {
+                    try document(object, at: path)
+                }
+            default: break
+            }
+        }
+        if let description { try document(description, at: layout.manifest(session)) }
+        guard withMedia else { return outcome }
+        for segment in media where !FileSystem.exists(layout.segment(segment)) {
+            let proof = try place.disk { () throws(ArchiveError) in
+                try SegmentProof.read(segment, in: layout)
+            }
+            guard let proof else {
+                outcome.problems.append(
+                    "\(place.bucket.name)/\(segment) has no proof: its upload was not completed")
+                continue
+            }
+            report(segment)
+            do throws(UploadError) {
+                try SegmentFetch(from: place).run(segment, proof)
+                outcome.segments += 1
+                outcome.bytes += proof.sizeBytes
+            } catch {
+                guard case .setAside(let problem) = error else { throw error }
+                outcome.problems.append(problem)
+            }
+        }
+        return outcome
+    }
+
+    /// Fetches a small file, if it is not there.
+    private func document(
+        _ object: ObjectPage.Entry, at path: String
+    ) throws(UploadError) {
+        guard !FileSystem.exists(path) else { return }
+        guard object.sizeBytes <= Int64(Ledger.maximumBytes) else {
+            throw .setAside("\(place.bucket.name)/\(object.key) is larger than such a file can be")
+        }
+        let step = place.settings.partBytes
+        var bytes: [UInt8] = []
+        while Int64(bytes.count) < object.sizeBytes {
+            let begin = Int64(bytes.count)
+            bytes += try place.store { (bucket) throws(ObjectStoreError) in
+                try bucket.read(
+                    object.key, range: begin..<min(begin + step, object.sizeBytes), tag: object.tag)
+            }
+        }
+        try place.disk { () throws(ArchiveError) in
+            let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+            try FileSystem.makeDirectories(directory, on: place.layout.disk)
+            try FileSystem.replace(path, with: bytes, on: place.layout.disk)
+        }
+    }
+
+    private func entries(
+        _ prefix: String, folders: Bool
+    ) throws(UploadError) -> [ObjectPage.Entry] {
+        var entries: [ObjectPage.Entry] = []
+        while true {
+            let after = entries.last?.key
+            let page = try place.store { (bucket) throws(ObjectStoreError) in
+                try bucket.list(prefix: prefix, after: after, folders: folders)
+            }
+            entries += page.entries
+            if !page.isTruncated || page.entries.isEmpty { return entries }
+        }
+    }
+}

@@ -1,0 +1,335 @@
+package import Archive
+package import ObjectStore
+
+/// One thing that an uploader has to do.
+package enum UploadWork: Hashable, Sendable {
+    /// Bring a session's description, labels and ledgers into the store.
+    case documents(session: String)
+    /// Bring a segment into the store; revision 0 stands for whichever the file has.
+    case segment(SegmentKey)
+    /// Remove a segment's local copy, if the store is proven to have it.
+    case evict(SegmentKey)
+    /// Remove a segment from the store and from the disk, because it is kept no longer.
+    case forget(ExpiredSegment)
+    /// Remove from the store what it has of a session that was removed here.
+    case forgetSession(String)
+
+    package var session: String {
+        switch self {
+        case .documents(let session), .forgetSession(let session): session
+        case .segment(let segment), .evict(let segment): segment.session
+        case .forget(let expired): expired.segment.session
+        }
+    }
+
+    /// The segment's path in the archive, which no two works have at the same time.
+    var place: String {
+        switch self {
+        case .documents(let session), .forgetSession(let session): session
+        case .segment(let segment), .evict(let segment): segment.description
+        case .forget(let expired):
+            "\(expired.segment.session)/\(expired.segment.source)/"
+                + SegmentRemoval.segmentName(expired.segment.path)
+        }
+    }
+
+    fileprivate var isSegment: Bool {
+        if case .segment = self { true } else { false }
+    }
+
+    /// What is done first: what makes room, then what others wait for.
+    fileprivate var rank: Int {
+        switch self {
+        case .evict: 0
+        case .forget, .forgetSession: 1
+        case .documents: 2
+        case .segment: 3
+        }
+    }
+}
+
+/// What waits to be uploaded or removed, and when it is its turn. A value: it knows no clock and no store.
+///
+/// It holds a bounded number of segments: whoever fills it (``UploadSurvey``) comes again when it has room. Segments wait for their
+/// session's documents. While the store is away, nothing is begun but one attempt from time to time.
+package struct UploadQueue: Sendable {
+    /// Most segments that wait: a day of 28 sources at the default length.
+    package static let maximumSegments = 4_096
+    /// How long a session's documents wait for more of their changes, nanoseconds.
+    private static let gatherNanoseconds: Int64 = 2_000_000_000
+    /// How often a file may fail by itself before a line says so.
+    private static let quietFailures = 3
+
+    private struct Entry: Sendable {
+        var due: Int64
+        var order: UInt64
+        var failures = 0
+        var sizeBytes: Int64 = 0
+        /// When the segment ended, nanoseconds since 1970 (UTC).
+        var endedNanoseconds: Int64?
+        /// Why the same work would fail again, as it was said; nil: it would not.
+        var flaw: String?
+
+        var isSetAside: Bool { flaw != nil }
+    }
+
+    /// What waits, with the number of segments in it.
+    private struct Waiting: Sendable {
+        private(set) var entries: [UploadWork: Entry] = [:]
+        private(set) var segments = 0
+
+        subscript(work: UploadWork) -> Entry? {
+            get { entries[work] }
+            set {
+                if work.isSegment {
+                    segments += (newValue == nil ? 0 : 1) - (entries[work] == nil ? 0 : 1)
+                }
+                entries[work] = newValue
+            }
+        }
+    }
+
+    /// The store cannot be used.
+    private struct Outage: Sendable {
+        var kind: ObjectStoreError.Kind
+        var message: String
+        var failures: Int
+        var due: Int64
+        /// Someone is trying.
+        var isTried = false
+    }
+
+    private var waiting = Waiting()
+    private var running: [UploadWork: Entry] = [:]
+    /// Came again while it ran.
+    private var again: Set<UploadWork> = []
+    /// Sessions whose documents are in the store.
+    private var known: Set<String> = []
+    private var outage: Outage?
+    private var latest: UInt64 = 0
+    private let random: @Sendable () -> UInt64
+
+    package init(random: @escaping @Sendable () -> UInt64) { self.random = random }
+
+    /// Whether more segments may be added.
+    package var hasRoom: Bool { segmentCount < Self.maximumSegments }
+
+    /// Whether a survey would find places for what it finds.
+    var hasHalfItsRoom: Bool { segmentCount <= Self.maximumSegments / 2 }
+
+    private var segmentCount: Int { waiting.segments }
+
+    /// Whether nothing waits or runs, but what is set aside.
+    package var isIdle: Bool { running.isEmpty && waiting.entries.values.allSatisfy(\.isSetAside) }
+
+    /// Whether nothing of the session can be sent: its documents are set aside.
+    private func isRefused(_ session: String) -> Bool {
+        waiting[.documents(session: session)]?.isSetAside ?? false
+    }
+
+    /// Whether the store was asked whose session it has.
+    func isKnown(_ session: String) -> Bool { known.contains(session) }
+
+    // MARK: Adding
+
+    /// Adds work; work that waits already stays as it is.
+    /// - Parameter sizeBytes, endedNanoseconds: of a segment's file.
+    package mutating func add(
+        _ work: UploadWork, sizeBytes: Int64 = 0, endedNanoseconds: Int64? = nil, now: Int64
+    ) {
+        if running[work] != nil {
+            again.insert(work)
+            return
+        }
+        if var entry = waiting[work] {
+            guard entry.endedNanoseconds != endedNanoseconds || entry.sizeBytes != sizeBytes else {
+                return
+            }
+            // Its file has changed: what was wrong with it may be over.
+            entry.endedNanoseconds = endedNanoseconds
+            entry.sizeBytes = sizeBytes
+            entry.due = now
+            waiting[work] = entry
+            return
+        }
+        if case .segment = work {
+            guard hasRoom, !isRefused(work.session) else { return }
+            if !known.contains(work.session) {
+                add(.documents(session: work.session), now: now)
+                waiting[.documents(session: work.session)]?.due = now
+            }
+        }
+        latest += 1
+        var due = now
+        if case .documents(let session) = work, known.contains(session) {
+            due += Self.gatherNanoseconds
+        }
+        waiting[work] = Entry(
+            due: due, order: latest, sizeBytes: sizeBytes, endedNanoseconds: endedNanoseconds)
+    }
+
+    // MARK: Taking
+
+    /// The next work to do; nil: nothing now.
+    package mutating func take(now: Int64) -> UploadWork? {
+        if let outage, outage.isTried || now < outage.due { return nil }
+        let busy = Set(running.keys.map(\.place))
+        let sessions = Set(running.keys.map(\.session))
+        let next = waiting.entries.filter { work, entry in
+            guard entry.due <= now, !busy.contains(work.place), isReady(work) else { return false }
+            // What is on its way would come into the store after the session has left it.
+            if case .forgetSession(let session) = work { return !sessions.contains(session) }
+            return true
+        }.min {
+            ($0.key.rank, $0.value.endedNanoseconds ?? 0, $0.value.order)
+                < ($1.key.rank, $1.value.endedNanoseconds ?? 0, $1.value.order)
+        }
+        guard let next else { return nil }
+        waiting[next.key] = nil
+        running[next.key] = next.value
+        outage?.isTried = true
+        return next.key
+    }
+
+    /// Segments wait for their session; evictions do not, because their segments are in the store.
+    private func isReady(_ work: UploadWork) -> Bool {
+        if case .segment = work { known.contains(work.session) } else { true }
+    }
+
+    /// When ``take(now:)`` may have something that it does not have now; nil: only after something else has happened.
+    package func due(now: Int64) -> Int64? {
+        if let outage { return outage.isTried ? nil : waiting.entries.isEmpty ? nil : outage.due }
+        return waiting.entries.lazy.filter { isReady($0.key) }.map(\.value.due).min()
+    }
+
+    // MARK: What has happened
+
+    /// Work is done, or there was nothing to do.
+    /// - Returns: a line for the log, if the store can be used again.
+    package mutating func finished(_ work: UploadWork, now: Int64) -> String? {
+        let line = storeAnswered()
+        end(work, now: now)
+        if case .documents(let session) = work { known.insert(session) }
+        if case .forgetSession(let session) = work { known.remove(session) }
+        return line
+    }
+
+    /// There is nothing to do, or no longer: the store was not asked.
+    package mutating func dropped(_ work: UploadWork, now: Int64) {
+        outage?.isTried = false
+        end(work, now: now)
+        if case .documents(let session) = work { dropSegments(of: session) }
+    }
+
+    private mutating func dropSegments(of session: String) {
+        for waiter in waiting.entries.keys where waiter.session == session {
+            if case .segment = waiter { waiting[waiter] = nil }
+        }
+    }
+
+    /// The work has to be done from its beginning: its file has changed.
+    package mutating func repeated(_ work: UploadWork, now: Int64) {
+        outage?.isTried = false
+        end(work, now: now)
+        add(work, now: now)
+    }
+
+    /// The store cannot be used: the work waits, and so does everything else.
+    /// - Returns: a line for the log, where it has not been said yet.
+    package mutating func failed(
+        _ work: UploadWork, _ error: ObjectStoreError, now: Int64
+    ) -> String? {
+        precondition(error.kind.isForStore)
+        let failures = (outage?.failures ?? 0) + 1
+        let isNews = outage?.kind != error.kind
+        outage = Outage(
+            kind: error.kind, message: error.message, failures: failures,
+            due: now + Backoff.store.pause(after: failures, draw: random()))
+        putBack(work) { $0.due = now }
+        return isNews
+            ? "\(error.message); uploads wait, and recordings stay on the disk until the store can be used"
+            : nil
+    }
+
+    /// The work failed by itself: it is tried again later.
+    /// - Parameter hasAnswer: whether the store has answered.
+    /// - Returns: a line for the log, where it is time to say so.
+    package mutating func failed(
+        _ work: UploadWork, _ message: String, hasAnswer: Bool, now: Int64
+    ) -> String? {
+        let line = hasAnswer ? storeAnswered() : nil
+        outage?.isTried = false
+        var failures = 0
+        let draw = random()
+        putBack(work) { entry in
+            entry.failures += 1
+            failures = entry.failures
+            entry.due = now + Backoff.file.pause(after: failures, draw: draw)
+        }
+        return failures == Self.quietFailures ? message : line
+    }
+
+    /// The same work would fail again: it is tried again in an hour, or when its file changes.
+    /// - Returns: a line for the log, the first time.
+    package mutating func setAside(_ work: UploadWork, _ message: String, now: Int64) -> String? {
+        outage?.isTried = false
+        var isNews = false
+        putBack(work) { entry in
+            isNews = entry.flaw != message
+            entry.flaw = message
+            entry.due = now + Backoff.file.longest
+        }
+        // They would take the places of others; the next survey finds them.
+        if case .documents(let session) = work { dropSegments(of: session) }
+        return isNews ? message : nil
+    }
+
+    /// The work was not finished because the program is stopping.
+    package mutating func stopped(_ work: UploadWork, now: Int64) {
+        outage?.isTried = false
+        putBack(work) { $0.due = now }
+    }
+
+    /// What is known of a session's documents is asked again: another one may have its name.
+    package mutating func sessionRemoved(_ session: String) {
+        known.remove(session)
+        for work in waiting.entries.keys where work.session == session {
+            if case .forgetSession = work { continue }
+            waiting[work] = nil
+        }
+    }
+
+    private mutating func putBack(_ work: UploadWork, _ change: (inout Entry) -> Void) {
+        guard var entry = running.removeValue(forKey: work) else { return }
+        again.remove(work)
+        change(&entry)
+        // The session was removed meanwhile: nobody would wait for it any more.
+        if work.isSegment, !known.contains(work.session) { return }
+        waiting[work] = entry
+    }
+
+    private mutating func end(_ work: UploadWork, now: Int64) {
+        running[work] = nil
+        if again.remove(work) != nil { add(work, now: now) }
+    }
+
+    private mutating func storeAnswered() -> String? {
+        guard outage != nil else { return nil }
+        outage = nil
+        return "the store can be used again: \(segmentCount) segments wait"
+    }
+
+    // MARK: Status
+
+    /// - Parameter utcNanoseconds: the wall clock, nanoseconds since 1970.
+    package func describe(_ status: inout UploadStatus, utcNanoseconds: Int64) {
+        let segments = waiting.entries.merging(running) { first, _ in first }.filter(
+            \.key.isSegment)
+        status.waiting = UInt64(segments.count)
+        status.waitingBytes = UInt64(segments.values.reduce(0) { $0 + max(0, $1.sizeBytes) })
+        let oldest = segments.values.compactMap(\.endedNanoseconds).min()
+        status.oldestSeconds = oldest.map { max(0, Double(utcNanoseconds - $0) / 1e9) } ?? 0
+        status.setAside = UInt64(waiting.entries.values.count(where: \.isSetAside))
+        status.trouble = outage?.message
+    }
+}

@@ -1,0 +1,60 @@
+import Archive
+import CLinux
+import enum Crypto.Insecure
+import Glibc
+import ObjectStore
+
+/// A file that is read part by part: no more than one part is in memory, whatever the file's size.
+struct FileParts: ~Copyable {
+    private let path: String
+    private let descriptor: Int32
+
+    init(_ path: String) throws(ArchiveError) {
+        self.path = path
+        descriptor = CLinux_open(path, O_RDONLY | O_CLOEXEC, 0)
+        guard descriptor >= 0 else { throw .system(operation: "open", path: path, errno: errno) }
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// Reads a range.
+    /// - Throws: also when the file ends before the range does.
+    func read(_ range: Range<Int64>) throws(ArchiveError) -> [UInt8] {
+        var failure: Int32?
+        let bytes = [UInt8](unsafeUninitializedCapacity: range.count) { buffer, filled in
+            while filled < range.count {
+                let rest = UnsafeMutableBufferPointer(rebasing: buffer[filled..<range.count])
+                let got = pread(
+                    descriptor, rest.baseAddress, rest.count, off_t(range.lowerBound) + filled)
+                if got < 0, errno == EINTR { continue }
+                if got < 0 { failure = errno }
+                guard got > 0 else { return }
+                filled += got
+            }
+        }
+        if let failure { throw .system(operation: "read", path: path, errno: failure) }
+        guard bytes.count == range.count else {
+            throw .malformed(path: path, reason: "is shorter than it was")
+        }
+        // It is read once: recordings that are watched need the memory more.
+        posix_fadvise(descriptor, off_t(range.lowerBound), off_t(range.count), POSIX_FADV_DONTNEED)
+        return bytes
+    }
+}
+
+extension UploadedPart {
+    /// Whether the store has these bytes as this part: by its digest, or by an entity tag that is their MD5, as stores that tell no
+    /// digests make it.
+    func holds(_ bytes: [UInt8], digest: Digest) -> Bool {
+        guard sizeBytes == Int64(bytes.count) else { return false }
+        if let own = self.digest { return own.sha256 == digest.bytes }
+        let md5 = hexadecimal(Insecure.MD5.hash(data: bytes))
+        return tag.lowercased() == "\"\(md5)\""
+    }
+}
+
+extension ObjectDigest {
+    init(_ digest: Digest) { self.init(sha256: digest.bytes) }
+}

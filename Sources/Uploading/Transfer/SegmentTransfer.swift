@@ -1,0 +1,254 @@
+import Archive
+import ObjectStore
+
+/// The steps by which a segment comes into the store, as a value: it decides what is next from what has happened, and does nothing itself.
+///
+/// The order is what makes an interruption harmless. The upload's name is on the disk before a part is sent, so that parts are not sent
+/// twice. The object appears whole. Its proof is put after it was confirmed, and the local record after the proof. Whatever was done and not
+/// noted is found by looking (``State/looking``): an object that is there already is compared, not sent again.
+struct SegmentTransfer: Sendable {
+    enum State: Hashable, Sendable {
+        case looking
+        case beginning(PutCondition)
+        case noting(upload: String, PutCondition)
+        case asking(upload: String, PutCondition)
+        case sending(upload: String, part: Int, PutCondition)
+        case completing(upload: String, PutCondition)
+        case putting(PutCondition)
+        /// The store has an object that may be this one: the file's digests are needed to compare it.
+        case hashing(part: Int, tag: String)
+        case confirming(tag: String?)
+        case readingBack(part: Int, tag: String)
+        case proving(tag: String)
+        case recording(tag: String)
+        case telling
+        case done
+    }
+
+    /// The object is not what was sent: how often it is sent again before the work is given up.
+    private static let maximumMismatches = 3
+
+    private(set) var state: State
+    let sizeBytes: Int64
+    let partBytes: Int64
+    /// SHA-256 of the parts, as far as they have been read from the file.
+    private(set) var digests: [Digest?]
+    /// What the store has of the upload, by number.
+    private(set) var parts: [Int: UploadedPart] = [:]
+    private let readBack: UploadSettings.ReadBack
+    /// Draws the part that is read back.
+    private let draw: UInt64
+    /// The object was there before: nobody knows how it was sent.
+    private var isAdopted = false
+    /// Every digest that the store has told was the right one.
+    private var isChecked = true
+    private var upload: String?
+    private var mismatches = 0
+
+    /// - Parameters:
+    ///   - upload: the name of an upload of this very content that was begun before; nil: none is known.
+    ///   - draw: a random number.
+    init(
+        sizeBytes: Int64, partBytes: Int64, upload: String?, readBack: UploadSettings.ReadBack,
+        draw: UInt64
+    ) {
+        self.sizeBytes = sizeBytes
+        self.partBytes = SegmentProof.partBytes(for: sizeBytes, usual: partBytes)
+        self.upload = upload
+        self.readBack = readBack
+        self.draw = draw
+        let count = max(1, (sizeBytes + self.partBytes - 1) / self.partBytes)
+        digests = [Digest?](repeating: nil, count: Int(count))
+        state = .looking
+    }
+
+    /// Whether it is sent at once: an object without parts.
+    var isSmall: Bool { digests.count == 1 }
+
+    /// The range of the file that is part `index`, counted from 0.
+    func range(ofPart index: Int) -> Range<Int64> {
+        let begin = Int64(index) * partBytes
+        return begin..<min(begin + partBytes, sizeBytes)
+    }
+
+    /// The name of the next step.
+    var step: UploadStep? {
+        switch state {
+        case .looking: .look
+        case .beginning: .begin
+        case .noting: .note
+        case .asking: .ask
+        case .sending: .part
+        case .completing: .complete
+        case .putting: .put
+        case .hashing: .hash
+        case .confirming: .confirm
+        case .readingBack: .readBack
+        case .proving: .prove
+        case .recording: .record
+        case .telling: .tell
+        case .done: nil
+        }
+    }
+
+    // MARK: What has happened
+
+    /// The store was asked what it has.
+    /// - Parameter isSameContent: whether what was kept with the object says that it was made from this content.
+    mutating func looked(_ found: ObjectProperties?, isSameContent: Bool) {
+        guard let found else {
+            send(.absent)
+            return
+        }
+        // A small object has no description of its content: it is read back.
+        if found.sizeBytes == sizeBytes, isSmall || isSameContent, mismatches == 0 {
+            isAdopted = true
+            state = .hashing(part: 0, tag: found.tag)
+        } else {
+            // Of the same session (``SessionDocuments``), but with other content: as it was before retiming, or only a part of it.
+            send(.tag(found.tag))
+        }
+    }
+
+    /// Sends the content, or the rest of it.
+    private mutating func send(_ condition: PutCondition) {
+        if isSmall {
+            state = .putting(condition)
+        } else if let upload {
+            state = .asking(upload: upload, condition)
+        } else {
+            state = .beginning(condition)
+        }
+    }
+
+    mutating func began(_ upload: String, _ condition: PutCondition) {
+        self.upload = upload
+        parts = [:]
+        isAdopted = false
+        isChecked = true
+        state = .noting(upload: upload, condition)
+    }
+
+    mutating func noted() {
+        guard case .noting(let upload, let condition) = state else { return }
+        state = .sending(upload: upload, part: 0, condition)
+    }
+
+    /// The store was asked for the parts of an earlier upload; nil: it does not know the upload.
+    mutating func asked(_ found: [UploadedPart]?) {
+        guard case .asking(let upload, let condition) = state else { return }
+        guard let found else {
+            uploadIsGone()
+            return
+        }
+        parts = Dictionary(found.map { ($0.number, $0) }, uniquingKeysWith: { $1 })
+        state = .sending(upload: upload, part: 0, condition)
+    }
+
+    /// The part that the store has already in place of part `index`; nil: it has to be sent.
+    func known(_ index: Int) -> UploadedPart? { parts[index + 1] }
+
+    /// A part is in the store.
+    mutating func sent(_ index: Int, digest: Digest, as part: UploadedPart) {
+        guard case .sending(let upload, _, let condition) = state else { return }
+        digests[index] = digest
+        parts[index + 1] = part
+        if part.digest == nil { isChecked = false }
+        state =
+            index + 1 < digests.count
+            ? .sending(upload: upload, part: index + 1, condition)
+            : .completing(upload: upload, condition)
+    }
+
+    /// The parts in order, for completing.
+    var orderedParts: [UploadedPart] {
+        digests.indices.compactMap { parts[$0 + 1] }
+    }
+
+    mutating func completed(tag: String) { state = .confirming(tag: tag) }
+
+    /// The store does not know the upload (any more). It may have become the object, with the answer lost.
+    mutating func uploadIsGone() {
+        upload = nil
+        parts = [:]
+        switch state {
+        case .asking(_, let condition), .sending(_, _, let condition):
+            state = .beginning(condition)
+        case .looking, .beginning, .noting, .completing, .putting, .hashing, .confirming,
+            .readingBack, .proving, .recording, .telling, .done:
+            state = .looking
+        }
+    }
+
+    /// Something else came into the store meanwhile, or it is unknown what the last request did: look.
+    mutating func lookAgain() { state = .looking }
+
+    /// A small segment was sent.
+    mutating func put(digest: Digest, tag: String) {
+        digests[0] = digest
+        isAdopted = false
+        // The store has compared the bytes with their digest, and tells it of no object.
+        isChecked = true
+        state = .confirming(tag: tag)
+    }
+
+    mutating func hashed(_ index: Int, _ digest: Digest) {
+        guard case .hashing(_, let tag) = state else { return }
+        digests[index] = digest
+        state =
+            index + 1 < digests.count
+            ? .hashing(part: index + 1, tag: tag) : .confirming(tag: tag)
+    }
+
+    /// The store was asked for the object once more.
+    /// - Returns: whether the work can go on.
+    mutating func confirmed(_ found: ObjectProperties?) -> Bool {
+        guard case .confirming(let tag) = state else { return true }
+        guard let found, found.sizeBytes == sizeBytes, tag == nil || tag == found.tag else {
+            return mismatched()
+        }
+        let first: Int?
+        switch readBack {
+        case .all: first = 0
+        case .none: first = isAdopted && isSmall ? 0 : nil
+        case .sample:
+            let isTrusted = !isAdopted && isChecked
+            first = isTrusted ? nil : Int(draw % UInt64(digests.count))
+        }
+        state = first.map { .readingBack(part: $0, tag: found.tag) } ?? .proving(tag: found.tag)
+        return true
+    }
+
+    /// A part was read back.
+    /// - Returns: whether the work can go on.
+    mutating func compared(_ index: Int, isEqual: Bool) -> Bool {
+        guard case .readingBack(_, let tag) = state else { return true }
+        guard isEqual else { return mismatched() }
+        let isLast = readBack != .all || index + 1 == digests.count
+        state = isLast ? .proving(tag: tag) : .readingBack(part: index + 1, tag: tag)
+        return true
+    }
+
+    mutating func proved() {
+        guard case .proving(let tag) = state else { return }
+        state = .recording(tag: tag)
+    }
+
+    mutating func recorded() { state = .telling }
+
+    mutating func told() { state = .done }
+
+    /// The object is not what the file is: it is sent again, in its place.
+    private mutating func mismatched() -> Bool {
+        // An object that was found is often another one, which says nothing against the store.
+        if !isAdopted || mismatches > 0 { mismatches += 1 }
+        mismatches = max(mismatches, 1)
+        guard mismatches <= Self.maximumMismatches else { return false }
+        upload = nil
+        parts = [:]
+        isAdopted = false
+        isChecked = true
+        state = .looking
+        return true
+    }
+}

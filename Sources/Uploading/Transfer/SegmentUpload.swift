@@ -1,0 +1,304 @@
+import Archive
+import Media
+import ObjectStore
+
+/// Brings one segment into the store: does what its ``SegmentTransfer`` decides.
+///
+/// It can be interrupted by an error of the store and go on later with ``run()``, as long as the file stays as it is. Nothing is lost if it
+/// does not: another one finds out what has been done.
+final class SegmentUpload {
+    /// Kept with an object in parts: what it was made from. The chain's last digest stands for the media, the revision for the index.
+    private static let chainName = "tributary-chain"
+    private static let revisionName = "tributary-revision"
+
+    /// How often in a row the store may say that it got other bytes than it was told.
+    private static let maximumDigestErrors = 3
+
+    let segment: SegmentKey
+    private let place: UploadPlace
+    private let content: SegmentContent
+    private let path: String
+    private var transfer: SegmentTransfer
+    private var digestErrors = 0
+    /// Once it is in the store: what is put there as the proof, and beside the file.
+    private var proof: SegmentProof?
+    /// An upload of other content, which nobody will complete.
+    private var obsolete: String?
+
+    /// Reads the segment's file.
+    /// - Throws: ``UploadError/nothing`` when there is nothing to upload.
+    init(_ segment: SegmentKey, to place: UploadPlace) throws(UploadError) {
+        self.segment = segment
+        self.place = place
+        let path = place.layout.segment(segment)
+        self.path = path
+        guard FileSystem.exists(path) else { throw .nothing }
+        let (content, note) = try place.disk { () throws(ArchiveError) in
+            (
+                try SegmentContent(path),
+                try UploadNote.read(place.layout.upload(segment), store: place.bucket.name)
+            )
+        }
+        guard let content else { throw .nothing }
+        self.content = content
+        let partBytes = SegmentProof.partBytes(
+            for: content.stamp.sizeBytes, usual: place.settings.partBytes)
+        guard partBytes <= SegmentProof.maximumPartBytes else {
+            throw .setAside(
+                "\(path) is larger than an object can be (671 GB): record with a shorter --segment")
+        }
+        let isKnown = note?.describes(content.stamp, partBytes: partBytes) ?? false
+        transfer = SegmentTransfer(
+            sizeBytes: content.stamp.sizeBytes, partBytes: partBytes,
+            upload: isKnown ? note?.upload : nil, readBack: place.settings.readBack,
+            draw: place.surroundings.random())
+        if let note, let upload = note.upload, !isKnown { obsolete = upload }
+    }
+
+    private var key: String { place.key(of: segment) }
+
+    /// Works until the segment is proven.
+    /// - Returns: its proof.
+    func run() throws(UploadError) -> SegmentProof {
+        while let step = transfer.step {
+            try place.pass(step)
+            try perform()
+        }
+        guard let proof else { preconditionFailure("a transfer ends with its proof") }
+        return proof
+    }
+
+    private func perform() throws(UploadError) {
+        switch transfer.state {
+        case .looking: try look()
+        case .beginning(let condition): try begin(condition)
+        case .noting(let upload, _):
+            try note(upload)
+            transfer.noted()
+        case .asking(let upload, _):
+            let found = try place.store { (bucket) throws(ObjectStoreError) in
+                try bucket.parts(of: upload, key: key)
+            }
+            transfer.asked(found)
+        case .sending(let upload, let part, _): try send(part, of: upload)
+        case .completing(let upload, let condition): try complete(upload, condition)
+        case .putting(let condition): try put(condition)
+        case .hashing(let part, _):
+            let bytes = try read(part)
+            transfer.hashed(part, Digest(of: bytes))
+        case .confirming: try confirm()
+        case .readingBack(let part, let tag): try readBack(part, tag: tag)
+        case .proving(let tag): try prove(tag)
+        case .recording: try record()
+        case .telling: try tell()
+        case .done: break
+        }
+    }
+
+    // MARK: Steps
+
+    private func look() throws(UploadError) {
+        let found = try place.store { (bucket) throws(ObjectStoreError) in
+            try bucket.properties(of: key)
+        }
+        let isSame = found.map { object in
+            content.chain != nil
+                && object.metadata[Self.chainName] == content.chain?.description
+                && object.metadata[Self.revisionName] == "\(content.revision)"
+        }
+        transfer.looked(found, isSameContent: isSame ?? false)
+        // A small object leaves no upload behind, but the store may have it from now on.
+        if case .putting = transfer.state { try note(nil) }
+    }
+
+    private func begin(_ condition: PutCondition) throws(UploadError) {
+        try checkUnchanged()
+        var metadata = [Self.revisionName: "\(content.revision)"]
+        metadata[Self.chainName] = content.chain?.description
+        let upload = try place.store { (bucket) throws(ObjectStoreError) in
+            if let obsolete { try bucket.abandonUpload(obsolete, key: key) }
+            return try bucket.beginUpload(of: key, metadata: metadata)
+        }
+        obsolete = nil
+        transfer.began(upload, condition)
+    }
+
+    private func note(_ upload: String?) throws(UploadError) {
+        let note = UploadNote(
+            store: place.bucket.name, upload: upload, stamp: content.stamp,
+            partBytes: transfer.partBytes)
+        try place.disk { () throws(ArchiveError) in
+            try note.write(place.layout.upload(segment), on: place.layout.disk)
+        }
+    }
+
+    private func send(_ part: Int, of upload: String) throws(UploadError) {
+        let bytes = try read(part)
+        let digest = Digest(of: bytes)
+        if let known = transfer.known(part), known.holds(bytes, digest: digest) {
+            transfer.sent(part, digest: digest, as: known)
+            return
+        }
+        try place.pace(bytes.count)
+        do throws(UploadError) {
+            let sent = try place.store { (bucket) throws(ObjectStoreError) in
+                try bucket.putPart(
+                    part + 1, of: upload, key: key, bytes: bytes, digest: ObjectDigest(digest))
+            }
+            guard sent.number == part + 1, sent.sizeBytes == Int64(bytes.count),
+                sent.digest.map({ $0.sha256 == digest.bytes }) ?? true
+            else {
+                throw UploadError.store(
+                    ObjectStoreError(
+                        .digest,
+                        "\(place.bucket.name) has other bytes than were sent to it, of \(key)"))
+            }
+            digestErrors = 0
+            place.sent(bytes.count)
+            transfer.sent(part, digest: digest, as: sent)
+        } catch {
+            switch error.kind {
+            case .gone: transfer.uploadIsGone()
+            case .digest: try countDigestError(error)
+            default: throw error
+            }
+        }
+    }
+
+    private func complete(_ upload: String, _ condition: PutCondition) throws(UploadError) {
+        try checkUnchanged()
+        do throws(UploadError) {
+            let made = try place.store { (bucket) throws(ObjectStoreError) in
+                try bucket.completeUpload(
+                    upload, key: key, parts: transfer.orderedParts, condition: condition)
+            }
+            transfer.completed(tag: made.tag)
+        } catch {
+            switch error.kind {
+            // Completed before, with the answer lost; or it has vanished. Looking tells.
+            case .gone: transfer.uploadIsGone()
+            case .exists, .changed: transfer.lookAgain()
+            case .digest: try countDigestError(error)
+            default:
+                // The answer may be lost, and the object there.
+                transfer.lookAgain()
+                throw error
+            }
+        }
+    }
+
+    private func put(_ condition: PutCondition) throws(UploadError) {
+        let bytes = try read(0)
+        try checkUnchanged()
+        let digest = Digest(of: bytes)
+        try place.pace(bytes.count)
+        do throws(UploadError) {
+            let made = try place.store { (bucket) throws(ObjectStoreError) in
+                try bucket.put(
+                    bytes, at: key, digest: ObjectDigest(digest), condition: condition)
+            }
+            digestErrors = 0
+            place.sent(bytes.count)
+            transfer.put(digest: digest, tag: made.tag)
+        } catch {
+            switch error.kind {
+            case .exists, .changed: transfer.lookAgain()
+            case .digest: try countDigestError(error)
+            default:
+                transfer.lookAgain()
+                throw error
+            }
+        }
+    }
+
+    private func confirm() throws(UploadError) {
+        let found = try place.store { (bucket) throws(ObjectStoreError) in
+            try bucket.properties(of: key)
+        }
+        guard transfer.confirmed(found) else { throw mismatch() }
+    }
+
+    private func readBack(_ part: Int, tag: String) throws(UploadError) {
+        let range = transfer.range(ofPart: part)
+        let bytes: [UInt8]
+        do throws(UploadError) {
+            try place.pace(range.count)
+            bytes = try place.store { (bucket) throws(ObjectStoreError) in
+                range.isEmpty ? [] : try bucket.read(key, range: range, tag: tag)
+            }
+        } catch {
+            switch error.kind {
+            case .changed, .gone:
+                transfer.lookAgain()
+                return
+            default: throw error
+            }
+        }
+        let isEqual = Digest(of: bytes) == transfer.digests[part]
+        guard transfer.compared(part, isEqual: isEqual) else { throw mismatch() }
+    }
+
+    private func prove(_ tag: String) throws(UploadError) {
+        try checkUnchanged()
+        let proof = SegmentProof(
+            of: segment, content: content, partBytes: transfer.partBytes,
+            parts: transfer.digests.compactMap { $0 }, store: place.bucket.name, tag: tag,
+            at: place.surroundings.utc())
+        let bytes = proof.encoded()
+        // Without a condition: whose session it is was asked before anything of it was sent, and a proof of an earlier revision is replaced.
+        _ = try place.store { (bucket) throws(ObjectStoreError) in
+            try bucket.put(
+                bytes, at: key + SegmentProof.suffix, digest: ObjectDigest(Digest(of: bytes)),
+                condition: .none)
+        }
+        self.proof = proof
+        transfer.proved()
+    }
+
+    private func record() throws(UploadError) {
+        try checkUnchanged()
+        let bytes = proof?.encoded() ?? []
+        try place.disk { () throws(ArchiveError) in
+            try FileSystem.replace(
+                place.layout.proof(segment), with: bytes, on: place.layout.disk)
+        }
+        transfer.recorded()
+    }
+
+    private func tell() throws(UploadError) {
+        try place.disk { () throws(ArchiveError) in
+            try FileSystem.remove(place.layout.upload(segment), on: place.layout.disk)
+        }
+        transfer.told()
+    }
+
+    // MARK: Parts of steps
+
+    private func read(_ part: Int) throws(UploadError) -> [UInt8] {
+        do throws(ArchiveError) {
+            return try FileParts(path).read(transfer.range(ofPart: part))
+        } catch {
+            // Removed, or shortened, since its size was read.
+            if FileStamp(path) != content.stamp { throw .changedMeanwhile }
+            throw .archive(error)
+        }
+    }
+
+    /// Whether the file is still the one that is being sent.
+    private func checkUnchanged() throws(UploadError) {
+        guard FileStamp(path) == content.stamp else { throw .changedMeanwhile }
+    }
+
+    private func countDigestError(_ error: UploadError) throws(UploadError) {
+        digestErrors += 1
+        guard digestErrors >= Self.maximumDigestErrors else { return }
+        digestErrors = 0
+        throw error
+    }
+
+    private func mismatch() -> UploadError {
+        .setAside(
+            "\(place.bucket.name) answers other bytes of \(key) than were sent; check the store with 'tributary store verify'"
+        )
+    }
+}

@@ -1,0 +1,60 @@
+import Archive
+import FoundationEssentials
+
+/// `<segment>.mp4.upload`: an upload of the segment has begun, and this is its name in the store.
+///
+/// It is on the disk before anything is sent: so who removes the segment knows that the store may have something of it, and who takes the
+/// upload up again can ask the store which parts it has. After the segment is proven, it is deleted.
+struct UploadNote: Codable, Hashable, Sendable {
+    private static let formatVersion = 1
+    private static let maximumBytes = 1 << 16
+
+    var format = Self.formatVersion
+    /// `s3://BUCKET/PREFIX`.
+    var store: String
+    /// Nil: it is sent at once, or the upload has no name yet.
+    var upload: String?
+    var sizeBytes: Int64
+    var modifiedNanoseconds: Int64
+    var partBytes: Int64
+
+    /// - Parameter stamp: the file's that is sent.
+    init(store: String, upload: String?, stamp: FileStamp, partBytes: Int64) {
+        self.store = store
+        self.upload = upload
+        sizeBytes = stamp.sizeBytes
+        modifiedNanoseconds = stamp.modifiedNanoseconds
+        self.partBytes = partBytes
+    }
+
+    /// Whether it is about this content, in parts of this size.
+    func describes(_ stamp: FileStamp, partBytes: Int64) -> Bool {
+        self.partBytes == partBytes && sizeBytes == stamp.sizeBytes
+            && modifiedNanoseconds == stamp.modifiedNanoseconds
+    }
+
+    /// Reads a note; nil where there is none, or it is damaged: the content is then sent from its beginning.
+    static func read(_ path: String, store: String) throws(ArchiveError) -> UploadNote? {
+        guard FileSystem.exists(path) else { return nil }
+        let bytes = try FileSystem.read(path, limit: maximumBytes)
+        do {
+            let note = try JSONDecoder().decode(UploadNote.self, from: Data(bytes))
+            return note.format == formatVersion && note.store == store ? note : nil
+        } catch {
+            return nil
+        }
+    }
+
+    /// Makes it durable.
+    func write(_ path: String, on disk: any Disk) throws(ArchiveError) {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        let bytes: [UInt8]
+        do {
+            bytes = Array(try encoder.encode(self)) + [UInt8(ascii: "\n")]
+        } catch {
+            preconditionFailure("a note of plain values always encodes: \(error)")
+        }
+        try FileSystem.replace(path, with: bytes, on: disk)
+    }
+}

@@ -1,0 +1,91 @@
+package import Archive
+package import ObjectStore
+
+/// An archive and the store that it goes to, with the rules for the way.
+package struct UploadPlace: Sendable {
+    /// How long it waits at a time where it has to give way, or for its turn: a stop is noticed after that.
+    private static let patienceNanoseconds: Int64 = 200_000_000
+
+    package let bucket: any ObjectBucket
+    package let layout: ArchiveLayout
+    let settings: UploadSettings
+    var surroundings: UploadSurroundings
+    private let limit: SharedRateLimit
+    private let figures: UploadFigures
+
+    package init(
+        _ bucket: any ObjectBucket, _ layout: ArchiveLayout, settings: UploadSettings,
+        surroundings: UploadSurroundings, figures: UploadFigures
+    ) {
+        self.bucket = bucket
+        self.layout = layout
+        self.settings = settings
+        self.surroundings = surroundings
+        self.figures = figures
+        limit = SharedRateLimit(bytesPerSecond: settings.bytesPerSecond)
+    }
+
+    /// The object of a segment: the bucket's layout is the archive's.
+    package func key(of segment: SegmentKey) -> String {
+        "\(segment.session)/\(segment.source)/\(segment.fileName)"
+    }
+
+    /// Goes on to a step, unless the work ends here. Recording comes first.
+    func pass(_ step: UploadStep) throws(UploadError) {
+        try check(step)
+        while surroundings.mustGiveWay() {
+            surroundings.sleep(Self.patienceNanoseconds)
+            try check(step)
+        }
+    }
+
+    private func check(_ step: UploadStep) throws(UploadError) {
+        do throws(UploadStop) {
+            try surroundings.checkpoint(step)
+        } catch {
+            throw .stopped
+        }
+    }
+
+    /// Waits until so many bytes may be sent.
+    func pace(_ bytes: Int) throws(UploadError) {
+        var rest = limit.claim(bytes, now: surroundings.now())
+        while rest > 0 {
+            let now = surroundings.now()
+            surroundings.sleep(min(rest, Self.patienceNanoseconds))
+            rest -= max(1, surroundings.now() - now)
+            try check(.part)
+        }
+    }
+
+    func sent(_ bytes: Int) { figures.add(bytes: bytes) }
+
+    /// Asks the store.
+    func store<Result>(
+        _ body: (any ObjectBucket) throws(ObjectStoreError) -> Result
+    ) throws(UploadError) -> Result {
+        do throws(ObjectStoreError) {
+            return try body(bucket)
+        } catch {
+            throw .store(error)
+        }
+    }
+
+    /// Uses the archive's disk.
+    func disk<Result>(
+        _ body: () throws(ArchiveError) -> Result
+    ) throws(UploadError) -> Result {
+        do throws(ArchiveError) {
+            return try body()
+        } catch {
+            throw .archive(error)
+        }
+    }
+}
+
+extension UploadError {
+    /// What the store said; nil: it was not the store.
+    var kind: ObjectStoreError.Kind? {
+        if case .store(let error) = self { error.kind } else { nil }
+    }
+}

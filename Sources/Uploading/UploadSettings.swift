@@ -1,0 +1,129 @@
+package import Archive
+package import ObjectStore
+
+/// How an archive is uploaded.
+package struct UploadSettings: Hashable, Sendable {
+    /// Which stored bytes are read back before a segment counts as proven.
+    package enum ReadBack: String, CaseIterable, Hashable, Sendable {
+        /// None: the store's own checks are trusted, where it tells the digests that it has computed.
+        case none
+        /// One part of each segment, drawn at random, where the store does not tell digests. At the default segment length that is about
+        /// 3 % of the bytes.
+        case sample
+        /// All.
+        case all
+    }
+
+    /// Maximum bytes per second, over all connections; nil: no limit.
+    package var bytesPerSecond: Int64?
+    /// Size of a part, unless the object would have more than 10,000. An object of one part is sent at once.
+    package var partBytes: Int64 = 8 << 20
+    package var readBack = ReadBack.sample
+    /// Uploads at the same time. Each holds one part in memory.
+    package var connections = 2
+
+    package init() {}
+}
+
+/// What an uploader asks the world: in tests, a simulated one.
+package struct UploadSurroundings: Sendable {
+    /// A monotonic clock, nanoseconds.
+    package var now: @Sendable () -> Int64
+    package var utc: @Sendable () -> UTCTime
+    /// Waits for so many nanoseconds.
+    package var sleep: @Sendable (Int64) -> Void
+    package var random: @Sendable () -> UInt64
+    /// Whether uploads have to give way to recording now.
+    package var mustGiveWay: @Sendable () -> Bool
+    /// Called before each step; ends the work there by throwing.
+    package var checkpoint: @Sendable (UploadStep) throws(UploadStop) -> Void
+
+    package init(
+        now: @escaping @Sendable () -> Int64, utc: @escaping @Sendable () -> UTCTime,
+        sleep: @escaping @Sendable (Int64) -> Void, random: @escaping @Sendable () -> UInt64,
+        mustGiveWay: @escaping @Sendable () -> Bool = { false },
+        checkpoint: @escaping @Sendable (UploadStep) throws(UploadStop) -> Void = { _ in }
+    ) {
+        self.now = now
+        self.utc = utc
+        self.sleep = sleep
+        self.random = random
+        self.mustGiveWay = mustGiveWay
+        self.checkpoint = checkpoint
+    }
+}
+
+/// Every step between a file on the disk and its removal there, by name. Between two steps, nothing is known that is not in the store or on
+/// the disk: work that ends before any of them is taken up again from there.
+package enum UploadStep: String, CaseIterable, Hashable, Sendable {
+    // A session.
+    /// Notes that the store is about to have something of the session.
+    case noteSession
+    /// Asks the store whether it has another session of the same name.
+    case identify
+    /// Puts a description, a ledger, notes.
+    case putDocument
+    /// Deletes a document that is no longer there.
+    case deleteDocument
+    /// Notes which documents the store has.
+    case noteDocuments
+
+    // A segment.
+    /// Asks what the store has under the segment's name.
+    case look
+    /// Reads the file's digests, without sending it.
+    case hash
+    /// Begins an upload in parts.
+    case begin
+    /// Notes the upload's name on the disk.
+    case note
+    /// Asks which parts of an earlier upload the store has.
+    case ask
+    /// Sends a part.
+    case part
+    /// Makes the parts an object.
+    case complete
+    /// Sends a small segment at once.
+    case put
+    /// Asks whether the object is there as it was sent.
+    case confirm
+    /// Reads a part back, and compares it.
+    case readBack
+    /// Puts the proof into the store.
+    case prove
+    /// Writes the proof beside the segment.
+    case record
+    /// Removes the note of the upload, and tells that the segment is stored.
+    case tell
+
+    // The removal of a local copy.
+    /// Asks the store whether it still has the segment as it was proven.
+    case recheck
+    /// Has the local copy removed.
+    case evict
+
+    // The removal from everywhere.
+    case deleteProof
+    case deleteObject
+    case abandonUpload
+    /// Has what is left on the disk removed.
+    case forget
+}
+
+/// The work ends here: the program is stopping.
+package struct UploadStop: Error, Hashable, Sendable {
+    package init() {}
+}
+
+/// Why an upload, or another work with the store, did not succeed.
+package enum UploadError: Error, Hashable, Sendable {
+    case store(ObjectStoreError)
+    case archive(ArchiveError)
+    case stopped
+    /// The file is not the one that was read before: it was retimed, or is still written. The work begins again.
+    case changedMeanwhile
+    /// There is nothing to upload: the file is gone, or still grows.
+    case nothing
+    /// The same work would fail again. One line: what is wrong with what, and what to do.
+    case setAside(String)
+}

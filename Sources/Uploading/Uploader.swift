@@ -1,0 +1,181 @@
+package import Archive
+import Dispatch
+import Media
+package import ObjectStore
+import Synchronization
+import Threads
+
+/// Brings an archive into an object store, in the background.
+///
+/// The files are the truth. It is told what has changed (``changed(_:)``), and it looks for itself at the start and when it was not told. What is
+/// in the store is known from the proofs beside the segments, so it can be stopped at any moment.
+package final class Uploader: Sendable {
+    /// Something that has happened to an archive.
+    package enum Change: Hashable, Sendable {
+        /// A segment is an ordinary MP4 now; its source's ledger may have grown.
+        case segmentFinished(SegmentKey)
+        /// A session's description has changed.
+        case described(session: String)
+        /// Files of a session have to be looked at.
+        case session(String)
+        /// Nothing is known of what has changed.
+        case everything
+        /// A segment is to leave the disk.
+        case evict(SegmentKey)
+        /// A segment is kept no longer.
+        case forget(ExpiredSegment)
+    }
+
+    private let place: UploadPlace
+    private let desk: UploadDesk
+    private let figures: UploadFigures
+    private let hooks: UploadHooks
+    private let isStopping = Atomic(false)
+    private let wake = DispatchSemaphore(value: 0)
+    private let threads: [JoinableThread]
+
+    /// How long an idle worker waits at least: what keeps it from work is then over.
+    private static let leastWaitNanoseconds: Int64 = 20_000_000
+    /// How long it waits at most: nobody tells it that another worker's work has made something ready.
+    private static let longestWaitNanoseconds: Int64 = 2_000_000_000
+
+    /// - Parameters:
+    ///   - mustGiveWay: whether recording needs the disk and the network now; asked before each step.
+    package convenience init(
+        _ layout: ArchiveLayout, to bucket: any ObjectBucket, settings: UploadSettings,
+        hooks: UploadHooks, mustGiveWay: @escaping @Sendable () -> Bool = { false }
+    ) {
+        self.init(
+            layout, to: bucket, settings: settings, hooks: hooks,
+            surroundings: .system(mustGiveWay: mustGiveWay))
+    }
+
+    /// - Parameter surroundings: its checkpoint is asked besides ``stop()``.
+    package init(
+        _ layout: ArchiveLayout, to bucket: any ObjectBucket, settings: UploadSettings,
+        hooks: UploadHooks, surroundings: UploadSurroundings
+    ) {
+        figures = UploadFigures()
+        desk = UploadDesk(UploadQueue(random: surroundings.random))
+        self.hooks = hooks
+        place = UploadPlace(
+            bucket, layout, settings: settings, surroundings: surroundings, figures: figures)
+        threads = (0..<max(1, settings.connections)).map { _ in JoinableThread() }
+    }
+
+    /// The present figures, and what waits.
+    package var status: UploadStatus {
+        var status = figures.current
+        let now = place.surroundings.utc().nanoseconds
+        desk.state.withLock { $0.queue.describe(&status, utcNanoseconds: now) }
+        return status
+    }
+
+    /// Starts its threads.
+    /// - Parameter looking: whether to begin with a look at the whole archive.
+    package func start(looking: Bool = true) {
+        if looking { changed(.everything) }
+        for thread in threads { thread.start("upload") { [self] in run() } }
+    }
+
+    /// Ends the threads, at the next step. What is not done is found at the next start.
+    package func stop() {
+        isStopping.store(true, ordering: .releasing)
+        for _ in threads { wake.signal() }
+        for thread in threads { thread.join() }
+    }
+
+    /// Waits until nothing is left to do, or the store cannot be used.
+    /// - Parameter isCancelled: whether to wait no longer.
+    package func drain(_ isCancelled: @Sendable () -> Bool) {
+        while !isCancelled(), !isStopping.load(ordering: .acquiring) {
+            let (isDone, hasTrouble) = desk.state.withLock { state in
+                var status = UploadStatus()
+                state.queue.describe(&status, utcNanoseconds: 0)
+                let isDone =
+                    state.surveys.isEmpty && state.surveying == 0 && !state.isCutShort
+                    && state.queue.isIdle
+                return (isDone, status.trouble != nil)
+            }
+            if isDone || hasTrouble { return }
+            place.surroundings.sleep(Self.leastWaitNanoseconds)
+        }
+    }
+
+    /// Takes note of a change. Never blocks.
+    package func changed(_ change: Change) {
+        let now = place.surroundings.now()
+        let stamp: FileStamp? =
+            if case .segmentFinished(let segment) = change {
+                FileStamp(place.layout.segment(segment))
+            } else {
+                nil
+            }
+        desk.state.withLock { state in
+            switch change {
+            case .segmentFinished(var segment):
+                segment.revision = 0
+                if !state.queue.hasRoom { state.isCutShort = true }
+                state.queue.add(
+                    .segment(segment), sizeBytes: stamp?.sizeBytes ?? 0,
+                    endedNanoseconds: stamp?.modifiedNanoseconds, now: now)
+                state.queue.add(.documents(session: segment.session), now: now)
+            case .described(let session):
+                state.queue.add(.documents(session: session), now: now)
+            case .session(let session): state.surveys.insert(session)
+            case .everything: state.surveys.insert(nil)
+            case .evict(var segment):
+                segment.revision = 0
+                state.queue.add(.evict(segment), now: now)
+            case .forget(let expired): state.queue.add(.forget(expired), now: now)
+            }
+        }
+        wake.signal()
+    }
+
+    private func run() {
+        var worker = UploadWorker(
+            place.stopping { [self] in isStopping.load(ordering: .acquiring) }, desk: desk,
+            figures: figures, hooks: hooks)
+        while !isStopping.load(ordering: .acquiring) {
+            switch worker.turn() {
+            case .worked: continue
+            case .stopped: return
+            case .idle(let until):
+                let now = place.surroundings.now()
+                let wait = min(
+                    max((until ?? .max / 2) - now, Self.leastWaitNanoseconds),
+                    Self.longestWaitNanoseconds)
+                _ = wake.wait(timeout: .now() + .nanoseconds(Int(wait)))
+            }
+        }
+    }
+}
+
+extension UploadSurroundings {
+    /// The system's clocks.
+    package static func system(
+        mustGiveWay: @escaping @Sendable () -> Bool = { false }
+    ) -> UploadSurroundings {
+        UploadSurroundings(
+            now: { SystemClock.monotonic.nowNanoseconds },
+            utc: { UTCTime(nanoseconds: SystemClock.utc.nowNanoseconds) },
+            sleep: { nanoseconds in
+                _ = DispatchSemaphore(value: 0).wait(
+                    timeout: .now() + .nanoseconds(Int(nanoseconds)))
+            }, random: { UInt64.random(in: 0 ... .max) }, mustGiveWay: mustGiveWay)
+    }
+}
+
+extension UploadPlace {
+    /// The same, where work also ends when `isStopping` says so.
+    fileprivate func stopping(_ isStopping: @escaping @Sendable () -> Bool) -> UploadPlace {
+        var place = self
+        let checkpoint = surroundings.checkpoint
+        place.surroundings.checkpoint = { step throws(UploadStop) in
+            if isStopping() { throw UploadStop() }
+            try checkpoint(step)
+        }
+        return place
+    }
+}

@@ -1,0 +1,78 @@
+import Archive
+import ArgumentParser
+import CollectorCore
+import Library
+import Terminal
+import Uploading
+
+/// How the archive goes into an object store, and how much of it stays on the disk then.
+struct UploadOptions: ParsableArguments {
+    @OptionGroup var place: StoreOptions
+
+    @Option(
+        help: ArgumentHelp(
+            "Maximum bytes per second that are uploaded, such as 10MB. (default: no limit)",
+            valueName: "bytes"))
+    var storeRate: ByteCount?
+
+    @Option(
+        help: """
+            Media that is read back from the store before a segment counts as stored: nothing, one part of each segment where the \
+            store tells no digests, or everything.
+            """)
+    var storeReadBack = UploadSettings.ReadBack.sample
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            Keep local copies of segments that the store has for this long, or up to this size: the oldest are removed, and the \
+            recordings stay in the archive. (default: all copies are kept)
+            """, valueName: "time|bytes"))
+    var keepLocal: LocalLimit?
+
+    func validate() throws {
+        if let storeRate, storeRate.bytes <= 0 {
+            throw ValidationError(
+                "--store-rate 0 would upload nothing: use at least 1kB, or leave it out")
+        }
+        guard place.store == nil else { return }
+        for (option, isGiven) in [
+            ("--keep-local", keepLocal != nil), ("--store-rate", storeRate != nil),
+        ] where isGiven {
+            throw ValidationError("\(option) needs an object store: add --store s3://BUCKET/PREFIX")
+        }
+    }
+
+    /// The store; nil: there is none.
+    func settings() throws -> StoreSettings? {
+        guard let bucket = try place.bucket() else { return nil }
+        var upload = UploadSettings()
+        upload.bytesPerSecond = storeRate?.bytes
+        upload.readBack = storeReadBack
+        return StoreSettings(bucket: bucket, upload: upload)
+    }
+
+    var localCache: LocalCachePolicy { keepLocal?.policy ?? LocalCachePolicy() }
+}
+
+/// How much stays on the disk: by age, or by size.
+struct LocalLimit: HintedArgument {
+    let policy: LocalCachePolicy
+
+    init?(argument: String) {
+        if let age = Age(argument: argument), argument != "0" {
+            policy = LocalCachePolicy(maximumAgeNanoseconds: age.span.nanoseconds)
+        } else if let size = ByteCount(argument: argument) {
+            policy = LocalCachePolicy(maximumBytes: UInt64(size.bytes))
+        } else {
+            return nil
+        }
+    }
+
+    static var valueHint: String { "an age such as 24h, or a size such as 500GB" }
+}
+
+extension UploadSettings.ReadBack: ExpressibleByArgument {
+    /// What can be written.
+    package static var allValueStrings: [String] { allCases.map(\.rawValue) }
+}

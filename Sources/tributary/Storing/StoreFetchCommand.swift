@@ -1,0 +1,66 @@
+import Archive
+import ArgumentParser
+import Library
+import Terminal
+import Uploading
+
+/// `tributary store fetch`: brings media back from the store to the disk.
+struct StoreFetchCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "fetch",
+        abstract: "Brings sessions back from the store to the disk.",
+        discussion: """
+            Each part is compared with its digest. Sessions that are not on the disk are named by their IDs. A collector with \
+            --keep-local may remove the copies again; 'tributary protect' keeps them. With --all, a new server gets everything that the \
+            store has. With --all --without-media, a collector on a new server continues where the old one ended: it knows \
+            what is recorded, and the agents send the rest.
+            """)
+
+    @OptionGroup var place: StoreArguments
+
+    @Argument(help: ArgumentHelp("Sessions.", valueName: "session"))
+    var sessions: [String] = []
+
+    @Flag(help: "Fetch all sessions of the store.")
+    var all = false
+
+    @Flag(help: "Fetch descriptions, ledgers and proofs only: the media stays in the store.")
+    var withoutMedia = false
+
+    func validate() throws {
+        guard all != !sessions.isEmpty else {
+            throw ValidationError("name sessions, or use --all")
+        }
+    }
+
+    func run() throws {
+        try withStoreErrors {
+            let fetch = StoredSessionFetch(
+                from: try place.place(), withMedia: !withoutMedia)
+            var problems = 0
+            for session in try all ? fetch.sessionNames() : sessions.map(name) {
+                let outcome = try fetch.run(session) { _ in }
+                print("\(session): \(outcome.segments) segments, \(ByteCount(outcome.bytes))")
+                for problem in outcome.problems { Program.complain(problem) }
+                problems += outcome.problems.count
+            }
+            guard problems == 0 else {
+                throw Failure("\(problems) segments were not fetched: see the lines above")
+            }
+        }
+    }
+
+    /// A session of the disk by ID, name or tag; otherwise the ID of one in the store.
+    private func name(_ text: String) throws -> String {
+        do {
+            return try place.archive.finder.session(named: text).name
+        } catch let error as LibraryError {
+            switch error {
+            case .noSession, .noArchive, .empty:
+                guard ArchiveLayout.isValidName(text) else { throw error }
+                return text
+            default: throw error
+            }
+        }
+    }
+}

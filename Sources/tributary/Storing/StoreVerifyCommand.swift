@@ -1,0 +1,67 @@
+import Archive
+import ArgumentParser
+import ObjectStore
+import Terminal
+import Uploading
+
+/// `tributary store verify`: whether the store has what the archive's proofs say.
+struct StoreVerifyCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "verify",
+        abstract: "Checks that the store has every segment as it was proven.",
+        discussion: """
+            Size and entity tag of each object are compared with its proof; with --read, all media is read back and its digests are \
+            compared. What a recording contains is checked by 'tributary verify'. Exit status 1 means that media that is in the store alone \
+            is missing or damaged there.
+            """)
+
+    @OptionGroup var place: StoreArguments
+
+    @Argument(help: ArgumentHelp("Sessions. (default: all)", valueName: "session"))
+    var sessions: [String] = []
+
+    @Flag(help: "Read all media back and compare it.")
+    var read = false
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    /// Everything that was checked.
+    private struct Report: Encodable {
+        var isIntact: Bool
+        var store: String
+        var sessions: [StoreInspection.Report]
+    }
+
+    func run() throws {
+        let report = try withStoreErrors { try check() }
+        if json {
+            try JSONOutput.print(report)
+        } else {
+            for session in report.sessions { show(session) }
+        }
+        if !report.isIntact { throw ExitCode(ExitStatus.failure) }
+    }
+
+    private func check() throws -> Report {
+        let upload = try place.place()
+        let inspection = StoreInspection(of: upload, readsBack: read)
+        var reports: [StoreInspection.Report] = []
+        for session in try place.sessions(sessions) { reports.append(try inspection.run(session)) }
+        return Report(
+            isIntact: reports.allSatisfy(\.isIntact), store: upload.bucket.name, sessions: reports)
+    }
+
+    private func show(_ report: StoreInspection.Report) {
+        var parts = [
+            "\(report.provenSegments) segments in the store, \(ByteCount(report.provenBytes))"
+        ]
+        if report.movedSegments > 0 { parts.append("\(report.movedSegments) of them there alone") }
+        if report.waitingSegments > 0 { parts.append("\(report.waitingSegments) not there yet") }
+        print("\(report.session): \(parts.joined(separator: ", "))")
+        for finding in report.findings {
+            let mark = finding.severity == .damage ? "damage" : "note"
+            print("  \(mark): \(oneLine("\(finding.path): \(finding.text)"))")
+        }
+    }
+}

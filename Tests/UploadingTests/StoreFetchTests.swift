@@ -1,0 +1,118 @@
+import Archive
+import TestRecordings
+import TestStores
+import Testing
+
+@testable import Uploading
+
+/// The way back: from the store to the disk.
+@Suite struct StoreFetchTests {
+    private func place(_ scene: UploadScene, _ layout: ArchiveLayout? = nil) -> UploadPlace {
+        UploadPlace(
+            scene.bucket, layout ?? scene.layout, settings: scene.settings,
+            surroundings: scene.surroundings, figures: UploadFigures())
+    }
+
+    /// A session whose media is in the store alone.
+    private func moved() throws -> (scene: UploadScene, files: [(SegmentKey, [UInt8])]) {
+        let scene = UploadScene()
+        try scene.archive.addSession("s", segments: 3)
+        try scene.archive.append(
+            Ledger.line(LedgerEntry(kind: .goodbye, at: SmallArchive.zero)), session: "s")
+        let files = try scene.segments("s").map {
+            ($0, try FileSystem.read(scene.layout.segment($0), limit: 1 << 20))
+        }
+        scene.live()
+        let outcome = try LocalCopies(of: place(scene)).remove(
+            "s", endedBefore: nil, isDryRun: false)
+        #expect(outcome.segments == 3 && outcome.problems.isEmpty)
+        #expect(try scene.segments("s").isEmpty)
+        return (scene, files)
+    }
+
+    @Test func `what was evicted comes back as it was, and need not be sent again`() throws {
+        let (scene, files) = try moved()
+        let outcome = try StoredSessionFetch(from: place(scene)).run("s") { _ in }
+        #expect(outcome.segments == 3 && outcome.problems.isEmpty)
+        for (segment, bytes) in files {
+            #expect(try FileSystem.read(scene.layout.segment(segment), limit: 1 << 20) == bytes)
+        }
+        let requests = scene.bucket.requests
+        scene.live()
+        #expect(scene.bucket.requests == requests)
+        let report = try SessionVerifier.verify("s", in: scene.layout)
+        #expect(report.isIntact && report.findings.isEmpty)
+    }
+
+    @Test func `a new server gets everything from the bucket alone`() throws {
+        let (scene, files) = try moved()
+        let directory = TemporaryDirectory()
+        let layout = ArchiveLayout(root: directory.path)
+        let fetch = StoredSessionFetch(from: place(scene, layout))
+        #expect(try fetch.sessionNames() == ["s"])
+        #expect(try fetch.run("s") { _ in }.segments == 3)
+        for (segment, bytes) in files {
+            #expect(try FileSystem.read(layout.segment(segment), limit: 1 << 20) == bytes)
+        }
+        #expect(try SessionVerifier.verify("s", in: layout).isIntact)
+    }
+
+    @Test func `without media, a new server knows what is recorded`() throws {
+        let (scene, _) = try moved()
+        let directory = TemporaryDirectory()
+        let layout = ArchiveLayout(root: directory.path)
+        let outcome = try StoredSessionFetch(from: place(scene, layout), withMedia: false)
+            .run("s") { _ in }
+        #expect(outcome.segments == 0)
+        #expect(try CatalogEntry("s", in: layout) == CatalogEntry("s", in: scene.layout))
+        #expect(try SessionVerifier.verify("s", in: layout).isIntact)
+    }
+
+    @Test func `damaged media does not get a name on the disk`() throws {
+        let (scene, files) = try moved()
+        scene.bucket.rot(files[1].0.description)
+        let outcome = try StoredSessionFetch(from: place(scene)).run("s") { _ in }
+        #expect(outcome.segments == 2 && outcome.problems.count == 1)
+        #expect(!FileSystem.exists(scene.layout.segment(files[1].0)))
+        let report = try StoreInspection(of: place(scene), readsBack: true).run("s")
+        #expect(!report.isIntact && report.provenSegments == 2)
+        #expect(try StoreInspection(of: place(scene), readsBack: false).run("s").isIntact)
+    }
+
+    @Test func `an inspection tells what is missing in the store, and what only waits`() throws {
+        let (scene, files) = try moved()
+        scene.bucket.lose(files[0].0.description)
+        scene.bucket.lose(files[1].0.description + SegmentProof.suffix)
+        try scene.archive.addSession("t", segments: 2)
+        let inspection = StoreInspection(of: place(scene), readsBack: false)
+        let report = try inspection.run("s")
+        #expect(!report.isIntact && report.provenSegments == 2 && report.movedSegments == 3)
+        #expect(report.findings.map(\.severity) == [.damage, .note])
+        let waiting = try inspection.run("t")
+        #expect(waiting.isIntact && waiting.waitingSegments == 2)
+    }
+
+    @Test func `a bucket that was copied has other tags, and the same content`() throws {
+        let (scene, files) = try moved()
+        let key = files[0].0.description
+        scene.bucket.replace(key, with: scene.bucket.objects[key]?.bytes ?? [])
+        let report = try StoreInspection(of: place(scene), readsBack: false).run("s")
+        #expect(report.isIntact && report.provenSegments == 3)
+        #expect(report.comparedBytes == Int64(files[0].1.count))
+    }
+
+    @Test func `copies are removed by age, and never those of a protected session`() throws {
+        let scene = UploadScene()
+        try scene.archive.addSession("s", segments: 2)
+        scene.live()
+        let copies = LocalCopies(of: place(scene))
+        let none = try copies.remove("s", endedBefore: 0, isDryRun: false)
+        #expect(none == LocalCopies.Outcome())
+        let dry = try copies.remove("s", endedBefore: nil, isDryRun: true)
+        #expect(dry.segments == 2)
+        #expect(try scene.segments("s").count == 2)
+        try FileSystem.replace(scene.layout.protection("s"), with: [])
+        let kept = try copies.remove("s", endedBefore: nil, isDryRun: false)
+        #expect(kept.segments == 0 && kept.problems.count == 1)
+    }
+}
