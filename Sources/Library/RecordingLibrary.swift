@@ -75,7 +75,8 @@ package struct RecordingLibrary: Sendable {
         hasBucket = bucket != nil
         if isLocal, let bucket {
             store = LayeredStore(
-                DirectoryStore(layout), over: bucket, interval: interval, complain: complain)
+                DirectoryStore(layout), over: bucket, isLenient: isReadOnly, interval: interval,
+                complain: complain)
         } else if let bucket {
             store = bucket
         } else {

@@ -18,11 +18,12 @@ import Testing
         func take(_ line: String) { lines.withLock { $0.append(line) } }
     }
 
-    private func library() throws -> RecordingLibrary {
+    private func library(isReadOnly: Bool = false) throws -> RecordingLibrary {
         try RecordingLibrary(
             ArchiveReference(
                 directory: archive.layout.root,
-                bucket: ObjectSegmentStore(bucket, cacheBytes: 1 << 20, pause: { _ in }))
+                bucket: ObjectSegmentStore(bucket, cacheBytes: 1 << 20, pause: { _ in })),
+            isReadOnly: isReadOnly
         ) { [complaints] in complaints.take($0) }
     }
 
@@ -57,14 +58,24 @@ import Testing
         #expect(library.labels("one").name == "here")
     }
 
-    @Test func `without the bucket the directory is all there is, and one line says so`() throws {
+    @Test func `without the bucket, viewers see the directory, and one line says so`() throws {
         try archive.addSession("one", segments: 2)
-        let library = try library()
+        let library = try library(isReadOnly: true)
         bucket.fail([ObjectStoreError.Kind](repeating: .unreachable, count: 1_000))
         #expect(try library.sessionNames() == ["one"])
         #expect(try library.segments(of: "one").count == 2)
-        _ = try library.verification(of: "one")
         #expect(complaints.all.count == 1)
         #expect(complaints.all.first?.contains("only what is in") == true)
+        // What cannot be asked for is not missing.
+        #expect(throws: ArchiveError.self) { try library.verification(of: "one") }
+    }
+
+    @Test func `without the bucket, commands fail instead of leaving something out`() throws {
+        try archive.addSession("one", segments: 2)
+        let library = try library()
+        bucket.fail([ObjectStoreError.Kind](repeating: .denied, count: 1_000))
+        #expect(throws: ArchiveError.self) { try library.recording("one") }
+        #expect(throws: ArchiveError.self) { try library.files(of: "one", to: "retime a session") }
+        #expect(complaints.all.isEmpty)
     }
 }

@@ -6,6 +6,8 @@ extension RecordingLibrary {
     /// - Throws: where folders cannot be listed, or a store cannot be asked: that is no damage.
     package func verification(of session: String) throws(ArchiveError) -> SessionReport {
         guard hasBucket else { return try SessionVerifier.verify(session, in: layout) }
+        // What cannot be asked for is not missing.
+        let store = (store as? LayeredStore)?.strict() ?? store
         guard try hasSession(session) else {
             throw .system(
                 operation: "open the session", path: store.path(.session(session)), errno: 2)

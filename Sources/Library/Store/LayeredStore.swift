@@ -4,24 +4,33 @@ import Synchronization
 
 /// An archive from which media has moved into a bucket: what is in its directory is read there, everything else in the bucket.
 ///
-/// Changes go to the directory alone: the collector brings them into the bucket. While the bucket cannot be asked, the directory is all
-/// there is, with a complaint.
+/// Changes go to the directory alone: the collector brings them into the bucket. While the bucket cannot be asked, listing is an error; or the
+/// directory is all there is, with a complaint, for who shows what there is to many.
 package final class LayeredStore: SegmentStore {
     private let directory: DirectoryStore
     private let bucket: any SegmentStore
+    private let isLenient: Bool
     private let interval: ComplaintInterval
     private let complain: @Sendable (String) -> Void
 
-    /// - Parameter interval: how often a bucket that is away is complained of.
+    /// - Parameters:
+    ///   - isLenient: whether a bucket that is away is complained of, and left out.
+    ///   - interval: how often that is complained of.
     package init(
-        _ directory: DirectoryStore, over bucket: any SegmentStore,
+        _ directory: DirectoryStore, over bucket: any SegmentStore, isLenient: Bool = false,
         interval: ComplaintInterval = ComplaintInterval(),
         complain: @escaping @Sendable (String) -> Void
     ) {
         self.directory = directory
         self.bucket = bucket
+        self.isLenient = isLenient
         self.interval = interval
         self.complain = complain
+    }
+
+    /// The same where a bucket that is away is an error.
+    package func strict() -> LayeredStore {
+        LayeredStore(directory, over: bucket, interval: interval, complain: complain)
     }
 
     package var name: String { directory.name }
@@ -63,14 +72,14 @@ package final class LayeredStore: SegmentStore {
         try directory.delete(file)
     }
 
-    /// What the bucket answers; nil, and a complaint, where it cannot be asked.
+    /// What the bucket answers; nil, and a complaint, where it cannot be asked and that is no error.
     private func asked<Answer>(
         _ question: () throws(ArchiveError) -> Answer
     ) throws(ArchiveError) -> Answer? {
         do throws(ArchiveError) {
             return try question()
         } catch {
-            guard error.isForStore else { throw error }
+            guard error.isForStore, isLenient else { throw error }
             if interval.isDue() { complain("\(error); only what is in \(name) is shown") }
             return nil
         }
