@@ -1,5 +1,5 @@
 package import ObjectStore
-package import Terminal
+import Terminal
 
 extension StoreOptions {
     /// The bucket that the options name; nil: they name none. The one place where a client of a store is made for who writes to it.
