@@ -196,7 +196,6 @@ let package = Package(
         library("FFmpegSupport", "CFFmpeg"),
         library("Media"),
         library("Messaging", "CZeroMQ"),
-        library("ObjectStore"),
         library("PostgreSQL", "CPostgreSQL"),
         library("Spooling", "CChecksum", "CLinux"),
         library("Threads", "CLinux"),
