@@ -29,7 +29,7 @@ import Testing
         aws_secret_access_key=one
         [other]
           aws_access_key_id=second
-          aws_secret_access_key = two = 2
+          aws_secret_access_key = two=2
           aws_session_token = three
         """
 
@@ -66,7 +66,7 @@ import Testing
         #expect(
             named
                 == StoreCredentials(
-                    accessKey: "second", secretKey: "two = 2", sessionToken: "three"))
+                    accessKey: "second", secretKey: "two=2", sessionToken: "three"))
     }
 
     @Test func `what is missing is said`() {
