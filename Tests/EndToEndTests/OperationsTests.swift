@@ -133,7 +133,8 @@ extension EndToEnd {
 
         /// Camera boxes carry nothing of HTTP; what reads archives in a store is a client and no server.
         @Test(arguments: [(Executable.agent, "NIOPosix"), (.archive, "Hummingbird")])
-        func `no other program has an HTTP server inside`(program: Executable, part: String) throws {
+        func `no other program has an HTTP server inside`(program: Executable, part: String) throws
+        {
             func holds(_ program: Executable) throws -> Bool {
                 let search = Process()
                 search.executableURL = URL(filePath: "/bin/grep")
