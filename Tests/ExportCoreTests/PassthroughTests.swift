@@ -43,6 +43,20 @@ import Testing
         #expect(abs(sounds[0].count - sounds[1].count) <= 2_048)
     }
 
+    @Test func `files that no descriptor leads to are exported as those of a disk`() throws {
+        let archive = try ImportedArchive()
+        try archive.export(try archive.range(), to: "near.mp4")
+        let distant = try RecordedSession(
+            archive.session.name, in: DistantStore(near: DirectoryStore(archive.layout)))
+        try archive.export(
+            ExportRange(source: try #require(distant.source("stage")), sessionZero: distant.zero),
+            to: "far.mp4")
+        let files = try ["near.mp4", "far.mp4"].map {
+            try Data(contentsOf: URL(filePath: archive.path($0)))
+        }
+        #expect(files[0] == files[1])
+    }
+
     @Test(arguments: [false, true], [false, true])
     func `an export verifies as what it is`(isQuickTime: Bool, isFastStart: Bool) throws {
         let archive = try ImportedArchive()
@@ -201,5 +215,41 @@ import Testing
         #expect(throws: ExportError.outputIsInput(input)) {
             _ = try OutputFile(input, overwrites: true, inputs: [input])
         }
+    }
+}
+
+/// A directory's files as an object store has them: they are read by asking, and have paths that no disk knows.
+private struct DistantStore: SegmentStore {
+    let near: DirectoryStore
+
+    var name: String { "s3://bucket" }
+
+    func path(_ file: StoredPath) -> String { "\(name)/\(file)" }
+
+    func list(_ folder: StoredPath) throws(ArchiveError) -> [StoredEntry] { try near.list(folder) }
+
+    func open(_ file: StoredPath) throws(ArchiveError) -> any StoredFile {
+        DistantFile(near: try near.open(file), path: path(file))
+    }
+
+    func put(_ bytes: [UInt8], at file: StoredPath) throws(ArchiveError) {
+        try near.put(bytes, at: file)
+    }
+
+    func delete(_ file: StoredPath) throws(ArchiveError) { try near.delete(file) }
+}
+
+private struct DistantFile: StoredFile {
+    let near: any StoredFile
+    let path: String
+
+    var isDistant: Bool { true }
+
+    func sizeBytes() throws(ArchiveError) -> Int64 { try near.sizeBytes() }
+
+    func read(
+        at offset: Int64, into buffer: UnsafeMutableRawBufferPointer
+    ) throws(ArchiveError) -> Int {
+        try near.read(at: offset, into: buffer)
     }
 }

@@ -1,5 +1,7 @@
+import Archive
 import CLinux
 import Glibc
+import Library
 
 /// A descriptor that is written from front to back, with a buffer of its own.
 ///
@@ -101,49 +103,44 @@ final class ByteFile {
     }
 
     /// Appends bytes of another file, within the kernel where that can do it.
-    ///
-    /// - Parameters:
-    ///   - source: of the other file.
-    ///   - name: the other file, for errors.
-    func copy(from source: Int32, named name: String, _ range: Range<Int64>) throws {
+    func copy(from source: any StoredFile, _ range: Range<Int64>) throws {
         try flush()
+        guard let descriptor = source.localDescriptor else {
+            return try copyThroughMemory(from: source, range)
+        }
         var offset = off_t(range.lowerBound)
         let end = off_t(range.upperBound)
         while offset < end {
-            let count = CLinux_copy_file_range(source, &offset, descriptor, Int(end - offset))
+            let count = CLinux_copy_file_range(
+                descriptor, &offset, self.descriptor, Int(end - offset))
             if count > 0 {
                 position += Int64(count)
                 continue
             }
-            if count == 0 { throw ExportError.damaged(path: name, reason: "it ends too early") }
+            if count == 0 {
+                throw ExportError.damaged(path: source.path, reason: "it ends too early")
+            }
             switch errno {
             case EINTR: continue
             case ENOSYS, EXDEV, EINVAL, EBADF, EPERM, EOPNOTSUPP, ETXTBSY:
-                try copyThroughMemory(from: source, named: name, Int64(offset)..<range.upperBound)
-                return
+                return try copyThroughMemory(from: source, Int64(offset)..<range.upperBound)
             default: throw failure("write", errno)
             }
         }
     }
 
-    /// For files on different disks, and for pipes.
-    private func copyThroughMemory(
-        from source: Int32, named name: String, _ range: Range<Int64>
-    ) throws {
+    /// For files on different disks, objects of a store, and pipes.
+    private func copyThroughMemory(from source: any StoredFile, _ range: Range<Int64>) throws {
         let memory = UnsafeMutableRawBufferPointer.allocate(
             byteCount: Self.bufferBytes, alignment: 4096)
         defer { memory.deallocate() }
         var offset = range.lowerBound
         while offset < range.upperBound {
             let wanted = Int(min(Int64(Self.bufferBytes), range.upperBound - offset))
-            let got = pread(source, memory.baseAddress, wanted, off_t(offset))
-            if got < 0, errno == EINTR { continue }
+            let got = try source.read(
+                at: offset, into: UnsafeMutableRawBufferPointer(rebasing: memory[..<wanted]))
             guard got > 0 else {
-                if got < 0 {
-                    throw ExportError.system(
-                        operation: "read", path: name, reason: reason(errno))
-                }
-                throw ExportError.damaged(path: name, reason: "it ends too early")
+                throw ExportError.damaged(path: source.path, reason: "it ends too early")
             }
             try writeAll(UnsafeRawBufferPointer(rebasing: memory[..<got]))
             offset += Int64(got)

@@ -1,8 +1,11 @@
 import Archive
 import Glibc
+import Library
 
 /// Which bytes of which files follow each other in an output, kept on disk: its length costs no memory.
 final class CopyList {
+    private typealias Reopening = @Sendable () throws(ArchiveError) -> any StoredFile
+
     /// One range of one file.
     private struct Entry {
         var file: UInt32
@@ -19,6 +22,7 @@ final class CopyList {
     /// Bytes of all ranges.
     private(set) var totalBytes: Int64 = 0
     private let scratch: ByteFile
+    private var files: [Reopening] = []
     private var paths: [String] = []
     private var last: Entry?
     private var count = 0
@@ -29,7 +33,8 @@ final class CopyList {
     }
 
     /// Adds a range behind those before; one that goes on where the last one ended becomes part of it.
-    func append(_ path: String, _ range: Range<Int64>) throws {
+    func append(_ file: RecordedFile, _ range: Range<Int64>) throws {
+        let path = file.path
         totalBytes += range.upperBound - range.lowerBound
         if var entry = last, paths[Int(entry.file)] == path, entry.end == range.lowerBound {
             entry.end = range.upperBound
@@ -39,7 +44,10 @@ final class CopyList {
         try store()
         // A source's files follow each other, with an overlap of two at most.
         let index = paths.suffix(8).lastIndex(of: path)
-        if index == nil { paths.append(path) }
+        if index == nil {
+            paths.append(path)
+            files.append(file.reopening())
+        }
         last = Entry(
             file: UInt32(index ?? paths.count - 1), start: range.lowerBound, end: range.upperBound)
     }
@@ -58,8 +66,7 @@ final class CopyList {
     /// Copies all ranges to the output's end.
     func copy(to output: ByteFile, control: WorkControl) throws {
         try store()
-        var open: (index: UInt32, descriptor: Int32)?
-        defer { if let open { close(open.descriptor) } }
+        var open: (index: UInt32, file: any StoredFile)?
         var done: Int64 = 0
         var next = 0
         while next < count {
@@ -68,17 +75,15 @@ final class CopyList {
                 at: Int64(next * Self.entryBytes), count: some * Self.entryBytes)
             for place in 0..<some {
                 let entry = Self.entry(bytes, at: place * Self.entryBytes)
-                let path = paths[Int(entry.file)]
                 if open?.index != entry.file {
-                    if let open { close(open.descriptor) }
-                    open = (entry.file, try Self.openFile(path))
+                    open = (entry.file, try files[Int(entry.file)]())
                 }
                 guard let open else { continue }
                 var start = entry.start
                 while start < entry.end {
                     try control.check()
                     let end = min(entry.end, start + Self.stepBytes)
-                    try output.copy(from: open.descriptor, named: path, start..<end)
+                    try output.copy(from: open.file, start..<end)
                     done += end - start
                     start = end
                 }
@@ -86,14 +91,6 @@ final class CopyList {
             }
             next += some
         }
-    }
-
-    private static func openFile(_ path: String) throws -> Int32 {
-        let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else {
-            throw ExportError.system(operation: "read", path: path, reason: reason(errno))
-        }
-        return descriptor
     }
 
     private static func entry(_ bytes: [UInt8], at place: Int) -> Entry {

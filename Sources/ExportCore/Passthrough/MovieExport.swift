@@ -72,7 +72,7 @@ private struct DiskMovieStorage: MovieStorage {
     var mediaBytes: Int64 { copies.totalBytes }
 
     func append(_ file: RecordedFile, _ range: Range<Int64>) throws {
-        try copies.append(file.path, range)
+        try copies.append(file, range)
     }
 
     func take(from track: inout FlatTrack, index: Int, all: Bool) throws {

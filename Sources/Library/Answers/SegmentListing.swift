@@ -98,7 +98,8 @@ extension RecordingLibrary {
 
     private func span(_ path: StoredPath) -> RecordedSpan? {
         do throws(ArchiveError) {
-            return try RecordedSpan(of: RecordedFile(store.open(path)))
+            return try RecordedSpan(
+                of: RecordedFile { [store] () throws(ArchiveError) in try store.open(path) })
         } catch {
             // It is listed nevertheless; `verify` says what is wrong with it.
             return nil

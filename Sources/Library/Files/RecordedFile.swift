@@ -22,16 +22,22 @@ package final class RecordedFile: Sendable {
     /// How its times were computed again, if they were.
     package let retiming: RetimingRecord?
     private let stored: any StoredFile
+    private let open: @Sendable () throws(ArchiveError) -> any StoredFile
 
     /// Opens a recording on a local disk.
     /// - Throws: also for what is no recording of ours, or one whose beginning is damaged.
     package convenience init(opening path: String) throws(ArchiveError) {
-        try self.init(LocalFile(opening: path))
+        try self.init { () throws(ArchiveError) in try LocalFile(opening: path) }
     }
 
     /// Reads the beginning of a recording.
+    /// - Parameter open: opens the file, now and for ``reopening()``.
     /// - Throws: also for what is no recording of ours, or one whose beginning is damaged.
-    package init(_ stored: any StoredFile) throws(ArchiveError) {
+    package init(
+        _ open: @escaping @Sendable () throws(ArchiveError) -> any StoredFile
+    ) throws(ArchiveError) {
+        self.open = open
+        let stored = try open()
         let beginning = try Beginning(stored)
         self.stored = stored
         layout = beginning.layout
@@ -61,6 +67,13 @@ package final class RecordedFile: Sendable {
 
     /// Whether each read may take the round trip of a network.
     package var isDistant: Bool { stored.isDistant }
+
+    /// What opens its bytes again later, without a descriptor in between: whoever reads thousands of files keeps this.
+    package func reopening() -> @Sendable () throws(ArchiveError) -> any StoredFile {
+        guard stored.isDistant else { return open }
+        // An open object costs nothing, and is certain to be the same one.
+        return { [stored] in stored }
+    }
 
     /// The file as it is now.
     package func source() throws(ArchiveError) -> StoredBytes { try StoredBytes(stored) }

@@ -37,7 +37,7 @@ package struct RecordedSource: Sendable {
         }
 
         /// Opens it.
-        package func opened() throws(ArchiveError) -> RecordedFile { try RecordedFile(open()) }
+        package func opened() throws(ArchiveError) -> RecordedFile { try RecordedFile(open) }
     }
 
     package let name: String

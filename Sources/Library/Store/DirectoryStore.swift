@@ -86,6 +86,8 @@ package final class LocalFile: StoredFile {
         if descriptor >= 0 { close(descriptor) }
     }
 
+    package var localDescriptor: Int32? { descriptor }
+
     package func sizeBytes() throws(ArchiveError) -> Int64 {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else {

@@ -10,6 +10,9 @@ package protocol StoredFile: Sendable {
     /// Whether each read may take the round trip of a network: who looks for something asks the index where it is.
     var isDistant: Bool { get }
 
+    /// To let the kernel copy from it; nil: it is not on a local disk. Valid as long as the file is referred to.
+    var localDescriptor: Int32? { get }
+
     /// Why the last read that failed has failed, where an errno cannot say it; nil: it can.
     var failure: ArchiveError? { get }
 
@@ -29,6 +32,7 @@ package protocol StoredFile: Sendable {
 
 extension StoredFile {
     package var isDistant: Bool { false }
+    package var localDescriptor: Int32? { nil }
     package var failure: ArchiveError? { nil }
 
     package func readCached(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) -> Int {

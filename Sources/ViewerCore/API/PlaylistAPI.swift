@@ -91,7 +91,8 @@ struct PlaylistAPI {
             throw Problem(.notFound, "there is no such file")
         }
         do throws(ArchiveError) {
-            return try RecordedFile(library.store.open(.segment(key)))
+            let store = library.store
+            return try RecordedFile { () throws(ArchiveError) in try store.open(.segment(key)) }
         } catch {
             // A growing playlist still names it, and may not change: a player goes on with what follows.
             guard error.isForAbsence,
