@@ -90,7 +90,7 @@ final class CollectorCommands: Sendable {
         guard let path, FileSystem.exists(path) else {
             return .failure(
                 Problem(
-                    .serviceUnavailable,
+                    .conflict,
                     "no collector takes commands here: start it with --group-commands"))
         }
         do {
