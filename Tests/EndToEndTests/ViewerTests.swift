@@ -163,6 +163,7 @@ extension EndToEnd {
                 let served = try await ServedArchive(on: stage)
                 let source = "/api/v1/sessions/\(session)/sources/stage"
                 let wishes = [
+                    ("/api/v1/nothing", 404), ("/nothing/at/all", 404),
                     ("/api/v1/sessions/nothing", 404),
                     ("/api/v1/sessions/\(session)/sources/nobody/media.mp4", 404),
                     ("/hls/\(session)/nobody/index.m3u8", 404),

@@ -114,6 +114,10 @@ struct AnswerHeaders: RouterMiddleware {
         var response: Response
         do {
             response = try await next(request, context)
+        } catch let error as HTTPError where error.status == .notFound {
+            // The router's own, which says nothing.
+            response = try Problem(.notFound, "there is nothing at this address for this method")
+                .response(from: request, context: context)
         } catch let error as any HTTPResponseError {
             response = try error.response(from: request, context: context)
         } catch is CancellationError {
