@@ -96,7 +96,7 @@ extension EndToEnd {
                 let path = "/api/v1/sessions/\(session)"
                 let served = try await ServedArchive(on: stage)
                 let refused = try await served.send("POST", "\(path)/stop")
-                #expect(refused.status == 503 && refused.text.contains("--group-commands"))
+                #expect(refused.status == 409 && refused.text.contains("--group-commands"))
                 let users = stage.directory.appending(path: "users").path
                 func token(_ name: String, _ options: String...) async throws -> String {
                     let words = ["users", "add", name, "--token", "--users", users] + options
