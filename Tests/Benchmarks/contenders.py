@@ -83,14 +83,18 @@ def product(with_keys=False, before=False, each=False):
         null_environment=lambda place: {"LD_PRELOAD": place.devnull})
 
 
-def floor(name, sink, acks=0, environment=None, batch=EACH):
+def floor(name, sink, acks=0, environment=None, batch=EACH, with_keys=False):
+    def key(place, number):
+        return [place.floor_keys[number]] if with_keys else []
+
     return Contender(
         name,
         receive=lambda place, load: [[
-            place.floor, "receive", FIRST_PORT, load.sources, place.output, sink, place.clip, acks]],
+            place.floor, "receive", FIRST_PORT, load.sources, place.output, sink, place.clip, acks,
+            *key(place, 1)]],
         send=lambda place, load: [[
             place.floor, "send", FIRST_PORT, load.sources, place.clip, load.seconds,
-            "paced" if load.paced else "fast", WINDOW * EACH // batch if acks else 0, batch]],
+            "paced" if load.paced else "fast", WINDOW * EACH // batch if acks else 0, batch, *key(place, 0)]],
         suffix=sink, environment=environment or {})
 
 
@@ -143,6 +147,9 @@ def configure_nginx(place):
 FLOOR_BEST = floor("floor: zmq + libavformat", "mp4", environment=KEEP_MEMORY)
 FLOOR_GATHERED = floor(
     "floor: zmq + libavformat, 500 ms", "mp4", environment=KEEP_MEMORY, batch=GATHERED)
+FLOOR_KEYS = floor(
+    "floor: zmq + libavformat, with keys", "mp4", environment=KEEP_MEMORY, with_keys=True)
+FLOOR_ACKS_KEYS = floor("floor: zmq + acks, with keys", "bytes", acks=ACKS_EVERY, with_keys=True)
 FLOOR_ACKS = floor("floor: zmq + acks", "bytes", acks=ACKS_EVERY)
 FLOOR_ACKS_GATHERED = floor(
     "floor: zmq + acks, 500 ms", "bytes", acks=ACKS_EVERY * EACH // GATHERED, batch=GATHERED)
@@ -155,11 +162,13 @@ def paced(place):
         return [product(), product(before=True)]
     peers = [nginx_rtmp()] if os.path.exists(place.rtmp_module) else []
     return [
-        product(), product(each=True), product(with_keys=True), FLOOR_BEST, FLOOR_GATHERED, *peers, ffmpeg()]
+        product(), product(each=True), product(with_keys=True), FLOOR_BEST, FLOOR_GATHERED, FLOOR_KEYS,
+        *peers, ffmpeg()]
 
 
 def unpaced(place):
     """Those that are compared as fast as they can."""
     if place.before:
         return [product(), product(before=True)]
-    return [product(), product(with_keys=True), FLOOR_ACKS, FLOOR_ACKS_GATHERED, FLOOR_ACKS_KEPT]
+    return [
+        product(), product(with_keys=True), FLOOR_ACKS, FLOOR_ACKS_GATHERED, FLOOR_ACKS_KEPT, FLOOR_ACKS_KEYS]

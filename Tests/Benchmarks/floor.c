@@ -1,14 +1,16 @@
 // The physical limit of "receive N sources over ZeroMQ and keep them", and the load that measures it.
 //
-//   floor receive PORT SOURCES DIR bytes|mp4 MEDIA ACK_EVERY
-//   floor send    PORT SOURCES MEDIA SECONDS paced|fast WINDOW BATCH_MS
+//   floor receive PORT SOURCES DIR bytes|mp4 MEDIA ACK_EVERY [SECRET]
+//   floor send    PORT SOURCES MEDIA SECONDS paced|fast WINDOW BATCH_MS [PUBLIC]
+//   floor keys                          prints PUBLIC and SECRET
 //
 // The sender holds MEDIA in memory and plays it round and round, BATCH_MS of samples to a message: each sample a
 // struct unit and its bytes. Sources send 100 ms spread over that time, and longer batches at instants 25 ms apart, where
 // several meet, as the product's agents do. The receiver writes each source to DIR/s<number>.<bytes|mp4>: the bytes as they are, or
 // through libavformat as fragmented MP4. With ACK_EVERY above 0 it answers every so many messages of a source, and
 // the sender keeps at most WINDOW messages of a source unanswered; both are 0 for a link without answers. An empty
-// message ends a source. Single-threaded at both ends, but for libzmq's I/O thread.
+// message ends a source. With keys, connections are encrypted (CURVE); every source has the same pair, and whoever
+// knows PUBLIC is admitted. Single-threaded at both ends, but for libzmq's I/O thread.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -110,12 +112,18 @@ static void take_answers(void *socket, int64_t *unanswered, int must_wait) {
     if (errno != EAGAIN) fail("receive an answer");
 }
 
+static void must_set(void *socket, int option, const void *value, size_t size) {
+    if (zmq_setsockopt(socket, option, value, size)) fail("set an option");
+}
+
 static void send_all(int port, int sources, const char *path, double seconds, int paced, int window,
-                     int64_t length) {
+                     int64_t length, const char *server_key) {
     struct batch *batches = NULL;
     int64_t round_length, unanswered[MAX_SOURCES] = {0}, end = seconds * 1e9, payload = 0;
     int count = load(path, length, &batches, &round_length);
     void *context = zmq_ctx_new(), *sockets[MAX_SOURCES];
+    char public[41], secret[41];
+    if (server_key && zmq_curve_keypair(public, secret)) fail("make keys");
     for (int32_t i = 0; i < sources; i++) {
         char endpoint[64];
         snprintf(endpoint, sizeof endpoint, "tcp://127.0.0.1:%d", port);
@@ -123,6 +131,11 @@ static void send_all(int port, int sources, const char *path, double seconds, in
         // ZeroMQ keeps identities that begin with a zero byte for itself.
         uint8_t identity[] = {1, i};
         zmq_setsockopt(sockets[i], ZMQ_ROUTING_ID, identity, sizeof identity);
+        if (server_key) {
+            must_set(sockets[i], ZMQ_CURVE_SERVERKEY, server_key, 41);
+            must_set(sockets[i], ZMQ_CURVE_PUBLICKEY, public, 41);
+            must_set(sockets[i], ZMQ_CURVE_SECRETKEY, secret, 41);
+        }
         if (zmq_connect(sockets[i], endpoint)) fail(endpoint);
     }
     int64_t start = now();
@@ -219,7 +232,8 @@ static int take(struct sink *sink, zmq_msg_t *message, AVFormatContext *media, A
     return 0;
 }
 
-static void receive_all(int port, int sources, const char *directory, int as_mp4, const char *path, int ack_every) {
+static void receive_all(int port, int sources, const char *directory, int as_mp4, const char *path, int ack_every,
+                        const char *secret) {
     static struct sink sinks[MAX_SOURCES];
     AVFormatContext *media = open_media(path);
     AVPacket *packet = av_packet_alloc();
@@ -227,6 +241,11 @@ static void receive_all(int port, int sources, const char *directory, int as_mp4
     void *context = zmq_ctx_new(), *socket = zmq_socket(context, ZMQ_ROUTER);
     char endpoint[64];
     snprintf(endpoint, sizeof endpoint, "tcp://127.0.0.1:%d", port);
+    if (secret) {
+        int is_server = 1;
+        must_set(socket, ZMQ_CURVE_SERVER, &is_server, sizeof is_server);
+        must_set(socket, ZMQ_CURVE_SECRETKEY, secret, 41);
+    }
     if (zmq_bind(socket, endpoint)) fail(endpoint);
     for (int ended = 0; ended < sources;) {
         zmq_msg_t identity, message;
@@ -250,12 +269,17 @@ static void receive_all(int port, int sources, const char *directory, int as_mp4
 }
 
 int main(int argc, char **argv) {
-    if (argc == 8 && !strcmp(argv[1], "receive"))
-        receive_all(atoi(argv[2]), atoi(argv[3]), argv[4], !strcmp(argv[5], "mp4"), argv[6], atoi(argv[7]));
-    else if (argc == 9 && !strcmp(argv[1], "send") && atoi(argv[8]) > 0)
+    if ((argc == 8 || argc == 9) && !strcmp(argv[1], "receive"))
+        receive_all(atoi(argv[2]), atoi(argv[3]), argv[4], !strcmp(argv[5], "mp4"), argv[6], atoi(argv[7]),
+                    argc == 9 ? argv[8] : NULL);
+    else if ((argc == 9 || argc == 10) && !strcmp(argv[1], "send") && atoi(argv[8]) > 0)
         send_all(atoi(argv[2]), atoi(argv[3]), argv[4], atof(argv[5]), !strcmp(argv[6], "paced"), atoi(argv[7]),
-                 atoi(argv[8]) * 1000000LL);
-    else {
+                 atoi(argv[8]) * 1000000LL, argc == 10 ? argv[9] : NULL);
+    else if (argc == 2 && !strcmp(argv[1], "keys")) {
+        char public[41], secret[41];
+        if (zmq_curve_keypair(public, secret)) fail("make keys");
+        printf("%s %s\n", public, secret);
+    } else {
         fprintf(stderr, "usage: see the top of floor.c\n");
         return 64;
     }

@@ -3,6 +3,8 @@
 import statistics
 
 PRODUCTS = {"tributary", "tributary-agent"}
+# What is encrypted is compared with what is encrypted.
+WITH_KEYS = ", with keys"
 
 
 class Results:
@@ -51,6 +53,8 @@ def columns(results, comparison, cell, contender, figure, scale):
     if not values:
         return " – | – |"
     product = next((name for name in results.contenders(comparison) if name in PRODUCTS), None)
+    if contender.startswith("floor") and contender.endswith(WITH_KEYS):
+        product += WITH_KEYS
     own = results.values(comparison, cell, product, figure)
     ratios = [own[number] / value for number, value in values.items() if number in own and value]
     share = f"{statistics.median(ratios):.2f}" if ratios and contender != product else ""

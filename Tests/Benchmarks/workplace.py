@@ -24,6 +24,7 @@ class Workplace:
         self.before = before
         self.output = f"{root}/output"
         self.floor = f"{root}/floor"
+        self.floor_keys = []  # public and secret
         self.devnull = f"{root}/devnull.so"
         self.nginx = f"{root}/nginx/usr/sbin/nginx"
         self.rtmp_module = f"{root}/nginx/usr/lib/nginx/modules/ngx_rtmp_module.so"
@@ -47,6 +48,7 @@ class Workplace:
     def compile(self):
         libraries = ["-lavformat", "-lavcodec", "-lavutil", "-lzmq"]
         call(["gcc", "-O2", "-o", self.floor, f"{HERE}/floor.c", *libraries])
+        self.floor_keys = subprocess.check_output([self.floor, "keys"], text=True).split()
         call(["gcc", "-O2", "-shared", "-fPIC", "-o", self.devnull, f"{HERE}/devnull.c"])
 
     def fetch_nginx(self):
