@@ -295,7 +295,7 @@ class Site:
         self.expect("No space left" in status, f"agent: {status.strip()}")
         doctor = self.box.do("tributary-agent doctor --config /etc/tributary/agent.yaml", accept=(1,))
         found = self.line(doctor, "PROBLEM  spool")
-        self.expect("make room" in found, f"the doctor: {found}")
+        self.expect("free some space" in found, f"the doctor: {found}")
         for target in (self.server, self.box):
             target.do("rm /filler; sync")
         self.say("with room again: " + self.wait_until_sent())
