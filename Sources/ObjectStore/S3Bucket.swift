@@ -143,20 +143,18 @@ package final class S3Bucket: ObjectBucket {
         return answer.body
     }
 
-    /// An address at which anybody can get an object until it expires, without credentials.
-    /// - Parameters:
-    ///   - validSeconds: 1 to 604,800.
     package func presignedAddress(
-        of key: String, validSeconds: Int
+        of key: String, validSeconds: Int, contentType: String
     ) throws(ObjectStoreError) -> String {
         let signer = RequestSigner(
             credentials: try credentials.credentials(), region: address.region)
         let target = address.target
         let path = try path(of: key)
         let query = signer.presignedQuery(
-            method: "GET", host: target.host, path: path, validSeconds: validSeconds,
+            method: "GET", host: target.host, path: path,
+            query: [("response-content-type", contentType)], validSeconds: validSeconds,
             at: RequestTime(nanoseconds: utcNow()))
-        return "\(target.isSecure ? "https" : "http")://\(target.host)\(path)?\(query)"
+        return "\(target.origin)\(path)?\(query)"
     }
 
     // MARK: - Writing
@@ -388,12 +386,11 @@ extension S3Bucket {
             method: call.method.rawValue, path: path, query: call.query, headers: headers,
             payloadDigest: digest, at: RequestTime(nanoseconds: utcNow()))
         let query = RequestSigner.canonicalQuery(call.query)
-        let scheme = target.isSecure ? "https" : "http"
         do throws(TransportFailure) {
             return try transport.exchange(
                 StoreRequest(
                     method: call.method,
-                    address: "\(scheme)://\(target.host)\(path)\(query.isEmpty ? "" : "?\(query)")",
+                    address: "\(target.origin)\(path)\(query.isEmpty ? "" : "?\(query)")",
                     headers: signed, body: call.body, maximumAnswerBytes: call.maximumAnswerBytes,
                     deadlineNanoseconds: call.deadlineNanoseconds))
         } catch {

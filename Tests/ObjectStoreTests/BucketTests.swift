@@ -296,11 +296,15 @@ extension StoreRequest {
 
     @Test func `an address for anybody has no headers to send`() throws {
         let bucket = try bucket(WrittenTransport([]))
-        let address = try bucket.presignedAddress(of: "s/a.mp4", validSeconds: 60)
+        let address = try bucket.presignedAddress(
+            of: "s/a.mp4", validSeconds: 60, contentType: "video/mp4")
         #expect(
             address.hasPrefix(
                 "http://store:8333/tributary/p/s/a.mp4?X-Amz-Algorithm=AWS4-HMAC-SHA256&"))
-        #expect(address.contains("&X-Amz-Expires=60&X-Amz-SignedHeaders=host&X-Amz-Signature="))
+        #expect(
+            address.contains(
+                "&X-Amz-Expires=60&X-Amz-SignedHeaders=host&response-content-type=video%2Fmp4&X-Amz-Signature="
+            ))
         #expect(!address.contains("hunter"))
     }
 
