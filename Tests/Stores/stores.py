@@ -69,13 +69,13 @@ def sign(request, stamp, scope, keys):
     return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
 
 
-def ask(port, method, path, body=b"", query="", **headers):
+def ask(port, method, path, body=b"", query="", keys=KEYS, **headers):
     """Sends a signed request. The answer's status, fields and body."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         host = f"127.0.0.1:{port}"
         connection.request(method, f"{path}?{query}" if query else path, body=body,
-                           headers=signed(method, path, host, body, query=query, **headers))
+                           headers=signed(method, path, host, body, keys, query, **headers))
         answer = connection.getresponse()
         return answer.status, answer.headers, answer.read()
     finally:
@@ -118,20 +118,24 @@ class Store:
 
     def make_bucket(self, bucket):
         """Creates a bucket; the store may still be starting."""
+        self.wait("PUT", f"/{bucket}", (200,))
+
+    def wait(self, method="GET", path="/healthz", wanted=(200, 403)):
+        """Asks again and again until the store answers as it should."""
         deadline = time.monotonic() + PATIENCE
         while True:
             for process in self.running:
                 if process.poll() not in (None, 0):
                     raise Absent(f"{self.name} has ended: {self.tail()}")
             try:
-                status, _, said = ask(self.port, "PUT", f"/{bucket}")
-                if status == 200:
+                status, _, said = ask(self.port, method, path)
+                if status in wanted:
                     return
                 reason = f"{status} {said[:300]}"
             except OSError as error:
                 reason = str(error)
             if time.monotonic() > deadline:
-                raise Absent(f"{self.name} makes no bucket: {reason}; {self.tail()}")
+                raise Absent(f"{self.name} does not do {method} {path}: {reason}; {self.tail()}")
             time.sleep(0.3)
 
     def tail(self):
@@ -181,20 +185,24 @@ class SeaweedFS(Store):
             raise Absent(f"{SEAWEED} brought no program 'weed'")
         return program
 
-    def start(self, scratch):
+    def start(self, scratch, identities=None):
+        """Without a file of identities, those that hold ``KEYS`` may do everything."""
         program = self.program(scratch)
-        configuration = os.path.join(self.directory, "s3.json")
-        with open(configuration, "w") as file:
-            json.dump({"identities": [{
-                "name": "test", "credentials": [{"accessKey": KEYS[0], "secretKey": KEYS[1]}],
-                "actions": ["Admin", "Read", "Write", "List"]}]}, file)
+        configuration = identities or os.path.join(self.directory, "s3.json")
+        if not identities:
+            with open(configuration, "w") as file:
+                json.dump({"identities": [{
+                    "name": "test", "credentials": [{"accessKey": KEYS[0], "secretKey": KEYS[1]}],
+                    "actions": ["Admin", "Read", "Write", "List"]}]}, file)
         data = os.path.join(self.directory, "data")
         os.makedirs(data)
-        ports = [f"-{role}.port={free_port()}" for role in ("master", "volume", "filer")]
-        grpc = [f"-{role}.port.grpc={free_port()}" for role in ("master", "volume", "filer", "s3")]
+        self.master, self.filer, self.master_grpc, self.filer_grpc = (free_port() for _ in range(4))
+        ports = [f"-master.port={self.master}", f"-filer.port={self.filer}", f"-volume.port={free_port()}",
+                 f"-master.port.grpc={self.master_grpc}", f"-filer.port.grpc={self.filer_grpc}",
+                 f"-volume.port.grpc={free_port()}", f"-s3.port.grpc={free_port()}"]
         self.spawn(program, "server", f"-dir={data}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1",
-                   f"-master.volumeSizeLimitMB={self.volume_megabytes}", f"-volume.max={self.volumes}", "-s3", f"-s3.port={self.port}",
-                   f"-s3.config={configuration}", "-s3.port.iceberg=0", "-s3.port.lance=0", *ports, *grpc)
+                   f"-master.volumeSizeLimitMB={self.volume_megabytes}", f"-volume.max={self.volumes}", "-s3",
+                   f"-s3.port={self.port}", f"-s3.config={configuration}", "-s3.port.iceberg=0", "-s3.port.lance=0", *ports)
         return self
 
 
