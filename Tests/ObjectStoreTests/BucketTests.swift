@@ -101,6 +101,30 @@ extension StoreRequest {
         #expect(request.header("authorization")?.contains("SignedHeaders=\(names),") == true)
     }
 
+    @Test func `a store that tells the digest that it has computed needs no other one`() throws {
+        let bytes = Array("Welcome to Amazon S3.".utf8)
+        let told = ["etag": "t", "x-amz-checksum-sha256": digest(bytes).base64]
+        let transport = WrittenTransport([
+            .answer(200, told), .answer(200, told), .answer(200, ["etag": "t"]),
+            .answer(200, told), .answer(200, told),
+        ])
+        let bucket = try bucket(transport)
+        func put() throws(ObjectStoreError) {
+            _ = try bucket.put(bytes, at: "a", digest: digest(bytes), condition: .none)
+        }
+        try put()
+        try put()
+        // Without a word of what the store has computed, nothing says that it has checked.
+        let error = #expect(throws: ObjectStoreError.self) { try put() }
+        #expect(error?.kind == .digest)
+        try put()
+        try put()
+        #expect(
+            transport.requests.map { $0.header("content-md5") != nil }
+                == [true, false, false, true, true])
+        #expect(transport.requests.allSatisfy { $0.header("x-amz-checksum-sha256") != nil })
+    }
+
     @Test func `a store that has computed another digest has other bytes`() throws {
         let other = digest([1]).base64
         let error = try failure([

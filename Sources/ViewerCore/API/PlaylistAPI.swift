@@ -95,7 +95,7 @@ struct PlaylistAPI {
         case .media(let name, let revision):
             // The store has a retimed file's fragments as they were recorded, and here they are sent as they are true now.
             if revision == 0, let redirectSeconds,
-                let address = try address(
+                let address = try Self.address(
                     name, of: source, validSeconds: redirectSeconds, library)
             {
                 return .elsewhere(address)
