@@ -113,7 +113,6 @@ def segments(bench):
     archive = bench.archive(SEGMENT)
     gigabytes = size_of(archive) / 1e9
     table = Table("uploading segments of ten minutes", {"own": "tributary", "other": "aws s3 cp"}, share=("own", "other"))
-    memory = []
     for _ in range(bench.options.runs):
         with Stage(bench) as store:
             warm(archive)
@@ -125,7 +124,6 @@ def segments(bench):
         table.add("CPU seconds per GB", 0.5, own=own.cpu / gigabytes, other=other.cpu / gigabytes)
         table.add("seconds per GB", own=own.seconds / gigabytes, other=other.seconds / gigabytes)
         table.add("greatest memory, MB", own=own.megabytes, other=other.megabytes)
-        memory.append(own.megabytes)
     table.notes.append(f"{gigabytes:.2f} GB in {len(archives.media_files(archive))} segments.")
     return table
 
@@ -209,7 +207,7 @@ def requests(bench):
 
 def by_kind(proxy, count):
     """Requests for each segment since the last time, by kind."""
-    kinds = dict.fromkeys(("put", "small", "post", "head", "get", "list"), 0)
+    kinds = dict.fromkeys(("put", "small", "post", "head", "get", "list", "delete"), 0)
     noted = proxy.noted()
     proxy.forget()
     for request in noted:
