@@ -359,8 +359,8 @@ let package = Package(
             "ViewerCore", .product(name: "Hummingbird", package: "hummingbird"),
             .product(name: "HTTPTypes", package: "swift-http-types"),
             .product(name: "NIOCore", package: "swift-nio"), logging, "Archive", "Containers",
-            "ExportCore", "Library", "Media", "MP4", "TestMetrics", "TestRecordings", "TestSpools",
-            "ViewerCore", "Wire"),
+            "ExportCore", "Library", "Media", "MP4", "ObjectStore", "TestMetrics",
+            "TestRecordings", "TestSpools", "TestStores", "ViewerCore", "Wire"),
         tests(
             "Uploading", "Archive", "Media", "ObjectStore", "TestRecordings", "TestSpools",
             "TestStores", "Uploading"),

@@ -11,6 +11,8 @@ package struct ArchiveReference: Sendable {
     package let layout: ArchiveLayout?
     /// Nil: all of it is in the directory.
     package let bucket: ObjectSegmentStore?
+    /// `https://HOST[:PORT]` of what the bucket signs addresses for; nil: not known, or there is no bucket.
+    package private(set) var storeOrigin: String?
     /// Whoever reads with it complains no more often of a bucket that is away.
     let interval = ComplaintInterval()
 
@@ -68,5 +70,6 @@ package struct ArchiveReference: Sendable {
         } else {
             self.init(directory: archive, bucket: store)
         }
+        storeOrigin = address.origin
     }
 }

@@ -19,6 +19,14 @@ package protocol ObjectBucket: Sendable {
     /// - Parameter tag: What ``properties(of:)`` said; an object that was replaced meanwhile is ``ObjectStoreError/Kind/changed``.
     func read(_ key: String, range: Range<Int64>, tag: String?) throws(ObjectStoreError) -> [UInt8]
 
+    /// An address at which everybody who has it can read an object until it expires, without credentials. The store is not asked.
+    /// - Parameters:
+    ///   - validSeconds: 1 to 604,800.
+    ///   - contentType: What the store says that the object is.
+    func presignedAddress(
+        of key: String, validSeconds: Int, contentType: String
+    ) throws(ObjectStoreError) -> String
+
     /// Writes a small object at once. The store checks the bytes against `digest` before it answers.
     /// - Parameter condition: What must be there before; otherwise ``ObjectStoreError/Kind/exists`` or `changed`.
     func put(

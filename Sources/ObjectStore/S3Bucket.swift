@@ -1,6 +1,7 @@
 import Crypto
 import Glibc
 import Media
+import Synchronization
 
 /// A bucket of an S3-compatible store, over HTTP.
 ///
@@ -33,6 +34,18 @@ package final class S3Bucket: ObjectBucket {
     private let credentials: CredentialsSource
     private let transport: any StoreTransport
     private let utcNow: @Sendable () -> Int64
+
+    /// What is known of the store's own digests of what is put.
+    private enum Telling {
+        /// Nothing was put yet.
+        case unknown
+        /// It has told the SHA-256 that it has computed: an MD5 would be one more digest of every byte, on both sides.
+        case tells
+        /// It has not always told.
+        case unreliable
+    }
+
+    private let telling = Mutex(Telling.unknown)
 
     /// A bucket with this process' credentials; `AWS_CA_BUNDLE` names a file of authorities that are trusted instead of the system's.
     package convenience init(
@@ -143,20 +156,18 @@ package final class S3Bucket: ObjectBucket {
         return answer.body
     }
 
-    /// An address at which anybody can get an object until it expires, without credentials.
-    /// - Parameters:
-    ///   - validSeconds: 1 to 604,800.
     package func presignedAddress(
-        of key: String, validSeconds: Int
+        of key: String, validSeconds: Int, contentType: String
     ) throws(ObjectStoreError) -> String {
         let signer = RequestSigner(
             credentials: try credentials.credentials(), region: address.region)
         let target = address.target
         let path = try path(of: key)
         let query = signer.presignedQuery(
-            method: "GET", host: target.host, path: path, validSeconds: validSeconds,
+            method: "GET", host: target.host, path: path,
+            query: [("response-content-type", contentType)], validSeconds: validSeconds,
             at: RequestTime(nanoseconds: utcNow()))
-        return "\(target.isSecure ? "https" : "http")://\(target.host)\(path)?\(query)"
+        return "\(target.origin)\(path)?\(query)"
     }
 
     // MARK: - Writing
@@ -165,12 +176,14 @@ package final class S3Bucket: ObjectBucket {
         _ bytes: [UInt8], at key: String, digest: ObjectDigest, condition: PutCondition
     ) throws(ObjectStoreError) -> ObjectProperties {
         let what = "put \(key)"
+        let isTold = tellsDigests
         let answer = try ask(
             Call(
-                .put, what, key: key, headers: Self.digestHeaders(bytes, digest), body: bytes,
+                .put, what, key: key, headers: digestHeaders(bytes, digest, isTold), body: bytes,
                 digest: digest, condition: condition, slowBytes: Int64(bytes.count)))
         return ObjectProperties(
-            sizeBytes: Int64(bytes.count), tag: try tag(answer, digest, what), digest: digest)
+            sizeBytes: Int64(bytes.count), tag: try tag(answer, digest, what, isTold),
+            digest: digest)
     }
 
     package func beginUpload(
@@ -197,14 +210,16 @@ package final class S3Bucket: ObjectBucket {
     ) throws(ObjectStoreError) -> UploadedPart {
         precondition((1...Limits.parts).contains(number))
         let what = "put part \(number) of \(key)"
+        let isTold = tellsDigests
         let answer = try ask(
             Call(
                 .put, what, key: key,
                 query: [("partNumber", "\(number)"), ("uploadId", upload)],
-                headers: Self.digestHeaders(bytes, digest), body: bytes, digest: digest,
+                headers: digestHeaders(bytes, digest, isTold), body: bytes, digest: digest,
                 slowBytes: Int64(bytes.count)))
         return UploadedPart(
-            number: number, sizeBytes: Int64(bytes.count), tag: try tag(answer, digest, what),
+            number: number, sizeBytes: Int64(bytes.count),
+            tag: try tag(answer, digest, what, isTold),
             digest: answer.headers["x-amz-checksum-sha256"].flatMap(ObjectDigest.init(base64:)))
     }
 
@@ -274,25 +289,45 @@ package final class S3Bucket: ObjectBucket {
         }
     }
 
-    private static func digestHeaders(
-        _ bytes: [UInt8], _ digest: ObjectDigest
+    /// Whether the store is known to tell the SHA-256 of what is put.
+    private var tellsDigests: Bool { telling.withLock { $0 == .tells } }
+
+    /// - Parameter isTold: whether the answer will have the store's own digest.
+    private func digestHeaders(
+        _ bytes: [UInt8], _ digest: ObjectDigest, _ isTold: Bool
     ) -> [RequestSigner.Header] {
-        [
-            ("Content-Type", "application/octet-stream"),
-            ("Content-MD5", ByteText.base64(Array(Insecure.MD5.hash(data: bytes)))),
-            ("x-amz-checksum-sha256", digest.base64),
+        var headers: [RequestSigner.Header] = [
+            ("Content-Type", "application/octet-stream"), ("x-amz-checksum-sha256", digest.base64),
         ]
+        if !isTold {
+            headers.append(
+                ("Content-MD5", ByteText.base64(Array(Insecure.MD5.hash(data: bytes)))))
+        }
+        return headers
     }
 
     /// The tag of what was put. A store that has computed another digest has other bytes.
+    /// - Parameter isTold: whether nothing but the store's own digest says that it has checked.
     private func tag(
-        _ answer: StoreAnswer, _ digest: ObjectDigest, _ what: String
+        _ answer: StoreAnswer, _ digest: ObjectDigest, _ what: String, _ isTold: Bool
     ) throws(ObjectStoreError) -> String {
-        if let told = answer.headers["x-amz-checksum-sha256"].flatMap(ObjectDigest.init(base64:)),
-            told != digest
-        {
+        let told = answer.headers["x-amz-checksum-sha256"].flatMap(ObjectDigest.init(base64:))
+        if let told, told != digest {
             throw ObjectStoreError(
                 .digest, "\(name): cannot \(what): the store has computed another digest")
+        }
+        telling.withLock { telling in
+            if told == nil {
+                telling = .unreliable
+            } else if telling == .unknown {
+                telling = .tells
+            }
+        }
+        if isTold, told == nil {
+            throw ObjectStoreError(
+                .digest,
+                "\(name): cannot \(what): the store does not tell the digest, as it has done before"
+            )
         }
         guard let tag = answer.headers["etag"], !tag.isEmpty else {
             throw broken("it tells no tag", what)
@@ -388,12 +423,11 @@ extension S3Bucket {
             method: call.method.rawValue, path: path, query: call.query, headers: headers,
             payloadDigest: digest, at: RequestTime(nanoseconds: utcNow()))
         let query = RequestSigner.canonicalQuery(call.query)
-        let scheme = target.isSecure ? "https" : "http"
         do throws(TransportFailure) {
             return try transport.exchange(
                 StoreRequest(
                     method: call.method,
-                    address: "\(scheme)://\(target.host)\(path)\(query.isEmpty ? "" : "?\(query)")",
+                    address: "\(target.origin)\(path)\(query.isEmpty ? "" : "?\(query)")",
                     headers: signed, body: call.body, maximumAnswerBytes: call.maximumAnswerBytes,
                     deadlineNanoseconds: call.deadlineNanoseconds))
         } catch {

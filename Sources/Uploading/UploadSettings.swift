@@ -19,8 +19,10 @@ package struct UploadSettings: Hashable, Sendable {
     /// Size of a part, unless the object would have more than 10,000. An object of one part is sent at once.
     package var partBytes: Int64 = 8 << 20
     package var readBack = ReadBack.sample
-    /// Uploads at the same time. Each holds one part in memory.
+    /// Uploads at the same time.
     package var connections = 2
+    /// Parts of one segment on their way at the same time, each over a connection of its own and all of them in memory.
+    package var partsAtOnce = 2
 
     package init() {}
 }

@@ -21,6 +21,9 @@ package struct ViewerSettings: Sendable {
     package var hostNames: [String] = []
     /// Answers come through a proxy that speaks TLS to browsers.
     package var isBehindProxy = false
+    /// How long addresses of the object store are valid that media is fetched from directly, seconds, 1 to 604,800; nil: the viewer sends
+    /// all media itself.
+    package var storeRedirectSeconds: Int?
     package var version = ""
 
     package init(archive: ArchiveReference, host: String, port: UInt16) {

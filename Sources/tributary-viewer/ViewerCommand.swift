@@ -40,6 +40,14 @@ struct ViewerCommand: RepeatingCommand {
 
     @OptionGroup(title: "Object store") var store: StoreOptions
 
+    @Option(
+        help: ArgumentHelp(
+            """
+            Let players and browsers fetch media that is in the object store alone from there: they are redirected to addresses \
+            that are valid for this long. They must be able to reach the store at its endpoint. (default: the viewer sends all media)
+            """, valueName: "time"))
+    var storeRedirect: TimeSpan?
+
     @OptionGroup var catalog: CatalogOptions
 
     @Option(
@@ -100,6 +108,12 @@ struct ViewerCommand: RepeatingCommand {
                 "--feed \(feed) is neither authenticated nor encrypted: forward the collector's socket to this machine with "
                     + "'ssh -N -L PATH:ARCHIVE/collector.feed SERVER', and use --feed ipc://PATH")
         }
+        if let storeRedirect,
+            !Self.redirectSeconds.contains(storeRedirect.nanoseconds / 1_000_000_000)
+        {
+            throw ValidationError(
+                "--store-redirect must be from 1s to 7d, as long as a store accepts an address")
+        }
         let isLocal = Endpoint.isLocal("tcp://\(listen)")
         if !isLocal, users == nil {
             throw ValidationError(
@@ -115,6 +129,9 @@ struct ViewerCommand: RepeatingCommand {
     /// Descriptors that are asked for: each viewer and each recorded file has one.
     private static let descriptors = 65_536
 
+    /// How long an address of a store can be valid (Amazon S3 User Guide, "Sharing objects with presigned URLs").
+    private static let redirectSeconds: ClosedRange<Int64> = 1...604_800
+
     /// Kept in memory of files in an object store: half a minute of sixteen sources.
     private static let cacheBytes = 256 << 20
 
@@ -127,15 +144,21 @@ struct ViewerCommand: RepeatingCommand {
         let logger = Logger(label: "viewer") { _ in
             HumanLogHandler(console: console, threshold: threshold)
         }
+        let reference = try ArchiveReference(archive, store, cacheBytes: Self.cacheBytes)
+        guard storeRedirect == nil || reference.bucket != nil else {
+            throw UsageError(
+                "--store-redirect needs an object store: add --store s3://BUCKET/PREFIX, or give it in --archive"
+            )
+        }
         var settings = ViewerSettings(
-            archive: try ArchiveReference(archive, store, cacheBytes: Self.cacheBytes),
-            host: listen.host, port: listen.port)
+            archive: reference, host: listen.host, port: listen.port)
         settings.catalog = try catalog.forReading(Self._commandName)
         settings.users = users
         settings.feed = feed
         settings.exports = exports
         settings.hostNames = hostName
         settings.isBehindProxy = behindProxy
+        settings.storeRedirectSeconds = storeRedirect.map { Int($0.nanoseconds / 1_000_000_000) }
         settings.version = Version.number
         if let tlsCertificate, let tlsKey {
             settings.certificate = CertificateFiles(chain: tlsCertificate, key: tlsKey)

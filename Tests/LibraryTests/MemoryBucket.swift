@@ -105,6 +105,12 @@ final class MemoryBucket: ObjectBucket {
         return Array(bytes[Int(range.lowerBound)..<Int(range.upperBound)])
     }
 
+    func presignedAddress(
+        of key: String, validSeconds: Int, contentType: String
+    ) throws(ObjectStoreError) -> String {
+        "https://store.test/\(key)?valid=\(validSeconds)&type=\(contentType)"
+    }
+
     func put(
         _ bytes: [UInt8], at key: String, digest: ObjectDigest, condition: PutCondition
     ) throws(ObjectStoreError) -> ObjectProperties {

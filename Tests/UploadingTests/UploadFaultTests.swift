@@ -61,6 +61,39 @@ import Testing
         }
     }
 
+    @Test func `parts that are on their way together are not lost or made twice by faults`() throws
+    {
+        for seed in UInt64(1)...30 {
+            var random = SeededGenerator(seed: seed)
+            let scene = UploadScene(
+                seed: seed, tellsDigests: seed % 2 == 0, partsAtOnce: 2 + Int(seed % 3))
+            try scene.archive.addSession("s", segments: 2)
+            scene.bucket.failAtRandom(seed, oneIn: 4, Self.transient)
+            for _ in 0..<4 { scene.live(steps: Int(random.next() % 30)) }
+            scene.bucket.failNoMore()
+            scene.live()
+            try scene.expectStored("s")
+            for segment in try scene.segments("s") {
+                #expect(scene.bucket.made[segment.description] == 1, "seed \(seed)")
+            }
+        }
+    }
+
+    @Test func `of two parts, the one behind a failed one is not sent again`() throws {
+        let scene = UploadScene(partsAtOnce: 2)
+        try scene.archive.addSession("s", segments: 1)
+        scene.live()
+        let parts = scene.bucket.sentParts
+        for number in 1...20 {
+            let other = UploadScene(partsAtOnce: 2)
+            try other.archive.addSession("s", segments: 1)
+            other.bucket.fail(.serverError, after: number)
+            other.live()
+            try other.expectStored("s")
+            #expect(other.bucket.sentParts == parts, "request \(number)")
+        }
+    }
+
     @Test(arguments: [
         SimulatedBucket.Fault.serverError, .cut, .full, .denied, .clock, .bucketGone,
     ])

@@ -44,13 +44,16 @@ final class UploadScene: Sendable {
 
     init(
         seed: UInt64 = 1, tellsDigests: Bool = true,
-        readBack: UploadSettings.ReadBack = .sample, partBytes: Int64 = UploadScene.partBytes
+        readBack: UploadSettings.ReadBack = .sample, partBytes: Int64 = UploadScene.partBytes,
+        partsAtOnce: Int = 1
     ) {
         bucket = SimulatedBucket(tellsDigests: tellsDigests)
         random = Mutex(SeededGenerator(seed: seed))
         var settings = UploadSettings()
         settings.partBytes = partBytes
         settings.readBack = readBack
+        // One request after the other, so that a test can say which of them fails.
+        settings.partsAtOnce = partsAtOnce
         self.settings = settings
     }
 

@@ -44,6 +44,17 @@ final class ObjectFile: StoredFile {
 
     var failure: ArchiveError? { state.withLock { $0.failure } }
 
+    func directAddress(
+        validSeconds: Int, contentType: String
+    ) throws(ArchiveError) -> String? {
+        do throws(ObjectStoreError) {
+            return try bucket.bucket.presignedAddress(
+                of: object.key, validSeconds: validSeconds, contentType: contentType)
+        } catch {
+            throw ArchiveError(error, "sign an address of", path)
+        }
+    }
+
     func sizeBytes() throws(ArchiveError) -> Int64 { size }
 
     func read(

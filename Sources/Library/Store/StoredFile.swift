@@ -16,6 +16,12 @@ package protocol StoredFile: Sendable {
     /// Why the last read that failed has failed, where an errno cannot say it; nil: it can.
     var failure: ArchiveError? { get }
 
+    /// An address from which everybody who has it can fetch the file, without passing this process, until it expires. Nil: there is none.
+    /// - Parameters:
+    ///   - validSeconds: 1 to 604,800.
+    ///   - contentType: what the answer says that the file is.
+    func directAddress(validSeconds: Int, contentType: String) throws(ArchiveError) -> String?
+
     /// Its size at this moment: a recording grows.
     func sizeBytes() throws(ArchiveError) -> Int64
 
@@ -34,6 +40,10 @@ extension StoredFile {
     package var isDistant: Bool { false }
     package var localDescriptor: Int32? { nil }
     package var failure: ArchiveError? { nil }
+
+    package func directAddress(
+        validSeconds: Int, contentType: String
+    ) throws(ArchiveError) -> String? { nil }
 
     package func readCached(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) -> Int {
         0

@@ -82,6 +82,9 @@ package struct StoreAddress: Hashable, Sendable, CustomStringConvertible {
             isSecure: endpoint.isSecure, host: endpoint.authority, path: "/\(bucket)")
     }
 
+    /// `https://HOST[:PORT]` of the addresses of its objects.
+    package var origin: String { target.origin }
+
     private static func isBucket(_ name: String) -> Bool {
         let bytes = Array(name.utf8)
         guard (3...63).contains(bytes.count), let first = bytes.first, let last = bytes.last,
@@ -115,4 +118,7 @@ struct RequestTarget: Hashable, Sendable {
     var host: String
     /// `/BUCKET` (path-style), or empty where the host names the bucket (virtual-hosted style).
     var path: String
+
+    /// `https://HOST`, as browsers name it (RFC 6454 §6.1).
+    var origin: String { "\(isSecure ? "https" : "http")://\(host)" }
 }

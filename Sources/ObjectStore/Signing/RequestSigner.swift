@@ -46,12 +46,15 @@ struct RequestSigner: Sendable {
     }
 
     /// The query of an address that anybody may get until it expires.
+    /// - Parameter query: names and values that the request has besides, not encoded.
     /// - Returns: encoded, sorted, with the signature.
     func presignedQuery(
-        method: String, host: String, path: String, validSeconds: Int, at time: RequestTime
+        method: String, host: String, path: String, query others: [(name: String, value: String)],
+        validSeconds: Int, at time: RequestTime
     ) -> String {
         precondition((1...Self.maximumValiditySeconds).contains(validSeconds))
-        var query: [(name: String, value: String)] = [
+        var query = others
+        query += [
             ("X-Amz-Algorithm", Self.algorithm),
             ("X-Amz-Credential", "\(credentials.accessKey)/\(scope(time))"),
             ("X-Amz-Date", time.basic),

@@ -27,7 +27,13 @@ struct StoredRemoval {
                 try bucket.properties(of: key + SegmentProof.suffix)
             )
         }
-        guard let object else { return "\(place.bucket.name) no longer has it" }
+        guard let object else {
+            // S3 answers a look without a reason: the same for a bucket that is gone, which is no doubt about this segment.
+            _ = try place.store { (bucket) throws(ObjectStoreError) in
+                try bucket.list(prefix: key, after: nil, folders: false)
+            }
+            return "\(place.bucket.name) no longer has it"
+        }
         guard object.sizeBytes == proof.sizeBytes, object.tag == proof.tag else {
             return "\(place.bucket.name) has another object in its place"
         }

@@ -4,7 +4,7 @@ import enum Crypto.Insecure
 import Glibc
 import ObjectStore
 
-/// A file that is read part by part: no more than one part is in memory, whatever the file's size.
+/// A file that is read part by part: no more than a part is in memory at a time, whatever the file's size.
 struct FileParts: ~Copyable {
     private let path: String
     private let descriptor: Int32
@@ -41,6 +41,21 @@ struct FileParts: ~Copyable {
         // It is read once: recordings that are watched need the memory more.
         posix_fadvise(descriptor, off_t(range.lowerBound), off_t(range.count), POSIX_FADV_DONTNEED)
         return bytes
+    }
+}
+
+extension FileParts {
+    /// Reads a range of the file that had this size and time.
+    static func read(
+        _ range: Range<Int64>, of path: String, _ stamp: FileStamp
+    ) throws(UploadError) -> [UInt8] {
+        do throws(ArchiveError) {
+            return try FileParts(path).read(range)
+        } catch {
+            // Removed, or shortened, since its size was read.
+            if FileStamp(path) != stamp { throw .changedMeanwhile }
+            throw .archive(error)
+        }
     }
 }
 

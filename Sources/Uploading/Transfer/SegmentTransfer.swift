@@ -160,6 +160,9 @@ struct SegmentTransfer: Sendable {
             : .completing(upload: upload, condition)
     }
 
+    /// A part is in the store before one in front of it is.
+    mutating func sentAhead(_ part: UploadedPart) { parts[part.number] = part }
+
     /// The parts in order, for completing.
     var orderedParts: [UploadedPart] {
         digests.indices.compactMap { parts[$0 + 1] }

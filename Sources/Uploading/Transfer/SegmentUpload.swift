@@ -132,36 +132,31 @@ final class SegmentUpload {
         }
     }
 
+    /// Sends this part, and those behind it that may be on their way at the same time.
     private func send(_ part: Int, of upload: String) throws(UploadError) {
-        let bytes = try read(part)
-        let digest = Digest(of: bytes)
-        if let known = transfer.known(part), known.holds(bytes, digest: digest) {
-            transfer.sent(part, digest: digest, as: known)
-            return
+        let end = min(part + max(1, place.settings.partsAtOnce), transfer.digests.count)
+        let parts = (part..<end).map { index in
+            PartSending(
+                place: place, path: path, key: key, upload: upload, index: index,
+                range: transfer.range(ofPart: index), stamp: content.stamp,
+                known: transfer.known(index))
         }
-        try place.pace(bytes.count)
-        do throws(UploadError) {
-            let sent = try place.store { (bucket) throws(ObjectStoreError) in
-                try bucket.putPart(
-                    part + 1, of: upload, key: key, bytes: bytes, digest: ObjectDigest(digest))
+        var failure: UploadError?
+        for (part, outcome) in zip(parts, PartSending.run(parts)) {
+            switch outcome {
+            case .success(let sent) where failure == nil:
+                digestErrors = 0
+                transfer.sent(part.index, digest: sent.digest, as: sent.part)
+            // It is there when its turn comes.
+            case .success(let sent): transfer.sentAhead(sent.part)
+            case .failure(let error): failure = failure ?? error
             }
-            guard sent.number == part + 1, sent.sizeBytes == Int64(bytes.count),
-                sent.digest.map({ $0.sha256 == digest.bytes }) ?? true
-            else {
-                throw UploadError.store(
-                    ObjectStoreError(
-                        .digest,
-                        "\(place.bucket.name) has other bytes than were sent to it, of \(key)"))
-            }
-            digestErrors = 0
-            place.sent(bytes.count)
-            transfer.sent(part, digest: digest, as: sent)
-        } catch {
-            switch error.kind {
-            case .gone: transfer.uploadIsGone()
-            case .digest: try countDigestError(error)
-            default: throw error
-            }
+        }
+        guard let failure else { return }
+        switch failure.kind {
+        case .gone: transfer.uploadIsGone()
+        case .digest: try countDigestError(failure)
+        default: throw failure
         }
     }
 
@@ -275,13 +270,7 @@ final class SegmentUpload {
     // MARK: Parts of steps
 
     private func read(_ part: Int) throws(UploadError) -> [UInt8] {
-        do throws(ArchiveError) {
-            return try FileParts(path).read(transfer.range(ofPart: part))
-        } catch {
-            // Removed, or shortened, since its size was read.
-            if FileStamp(path) != content.stamp { throw .changedMeanwhile }
-            throw .archive(error)
-        }
+        try FileParts.read(transfer.range(ofPart: part), of: path, content.stamp)
     }
 
     /// Whether the file is still the one that is being sent.

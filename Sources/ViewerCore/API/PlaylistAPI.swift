@@ -52,47 +52,113 @@ struct PlaylistAPI {
         return Self.playlist(text)
     }
 
+    /// What a file is answered with.
+    enum Answer: Sendable {
+        case file(FileAnswer)
+        /// An address of the object store.
+        case elsewhere(String)
+    }
+
     /// A file that a playlist names.
     func file(_ request: Request, _ context: ViewerContext) async throws -> Response {
-        _ = try RequestQuery(request, [])
+        let query = try RequestQuery(request, ["redirect"])
         let session = try context.name("session")
         let source = SourceKey(session: session, source: try context.source())
         guard let resource = SegmentResource(context.parameters.get("file") ?? "") else {
             throw Problem(.notFound, "there is no such file")
         }
+        // An address is signed for one method.
+        let redirect = request.method == .get ? try self.redirectSeconds(query) : nil
         let retimed = site.retimed
-        let answer = try await site.read { library -> FileAnswer in
-            switch resource {
-            case .initialization(let name):
-                let bytes = try Self.open(name, of: source, library).initialization()
-                return FileAnswer(
+        let answer = try await site.read { library in
+            try Self.answer(
+                resource, of: source, redirectSeconds: redirect, retimed: retimed, library)
+        }
+        switch answer {
+        case .file(let file): return file.response(to: request, in: site.threads)
+        case .elsewhere(let address): return Self.redirect(to: address)
+        }
+    }
+
+    /// - Parameter redirectSeconds: how long an address of the store is valid; nil: the viewer sends all media.
+    static func answer(
+        _ resource: SegmentResource, of source: SourceKey, redirectSeconds: Int?,
+        retimed: RetimedFiles, _ library: RecordingLibrary
+    ) throws -> Answer {
+        switch resource {
+        case .initialization(let name):
+            let bytes = try open(name, of: source, library).initialization()
+            return .file(
+                FileAnswer(
                     file: MemoryFile(bytes: bytes), contentType: "video/mp4",
-                    tag: Digest(of: bytes).description, lifetimeSeconds: Self.mediaLifetimeSeconds)
-            case .media(let name, let revision):
-                let file = try Self.open(name, of: source, library)
-                guard revision == 0 || revision == file.revision else {
-                    throw Problem(.notFound, "the file was retimed: read the playlist again")
-                }
-                let bytes: any VirtualFile =
-                    revision == 0 ? try PlainBytes(file) : try retimed.bytes(of: file)
-                return FileAnswer(
+                    tag: Digest(of: bytes).description, lifetimeSeconds: mediaLifetimeSeconds))
+        case .media(let name, let revision):
+            // The store has a retimed file's fragments as they were recorded, and here they are sent as they are true now.
+            if revision == 0, let redirectSeconds,
+                let address = try Self.address(
+                    name, of: source, validSeconds: redirectSeconds, library)
+            {
+                return .elsewhere(address)
+            }
+            let file = try open(name, of: source, library)
+            guard revision == 0 || revision == file.revision else {
+                throw Problem(.notFound, "the file was retimed: read the playlist again")
+            }
+            let bytes: any VirtualFile =
+                revision == 0 ? try PlainBytes(file) : try retimed.bytes(of: file)
+            return .file(
+                FileAnswer(
                     file: bytes, contentType: "video/mp4",
                     tag: "\(name)-\(revision)-\(bytes.sizeBytes)",
-                    lifetimeSeconds: file.isFinished ? Self.mediaLifetimeSeconds : nil)
-            }
+                    lifetimeSeconds: file.isFinished ? mediaLifetimeSeconds : nil))
         }
-        return answer.response(to: request, in: site.threads)
+    }
+
+    /// How long an address of the store is valid; nil: the viewer sends the media itself.
+    private func redirectSeconds(_ query: RequestQuery) throws(Problem) -> Int? {
+        switch query["redirect"] {
+        case nil: return site.storeRedirectSeconds
+        case "no"?: return nil
+        case _?: throw Problem(.badRequest, "'redirect' must be 'no'")
+        }
+    }
+
+    /// Temporary, and kept by nobody: the next request is checked again, and gets another address.
+    static func redirect(to address: String) -> Response {
+        var headers = HTTPFields()
+        headers[.location] = address
+        headers[.cacheControl] = "private, no-store"
+        return Response(status: .temporaryRedirect, headers: headers)
+    }
+
+    /// An address from which a file can be fetched directly; nil: it is on the local disk.
+    private static func address(
+        _ name: String, of source: SourceKey, validSeconds: Int, _ library: RecordingLibrary
+    ) throws -> String? {
+        try found(name, of: source, library) { store, path throws(ArchiveError) in
+            try store.open(path).directAddress(
+                validSeconds: validSeconds, contentType: "video/mp4")
+        }
     }
 
     private static func open(
         _ name: String, of source: SourceKey, _ library: RecordingLibrary
     ) throws -> RecordedFile {
+        try found(name, of: source, library) { store, path throws(ArchiveError) in
+            try RecordedFile { () throws(ArchiveError) in try store.open(path) }
+        }
+    }
+
+    /// Opens a file of a source.
+    private static func found<Value>(
+        _ name: String, of source: SourceKey, _ library: RecordingLibrary,
+        _ open: (any SegmentStore, StoredPath) throws(ArchiveError) -> Value
+    ) throws -> Value {
         guard let key = SegmentKey(source, fileName: name + ArchiveLayout.segmentSuffix) else {
             throw Problem(.notFound, "there is no such file")
         }
         do throws(ArchiveError) {
-            let store = library.store
-            return try RecordedFile { () throws(ArchiveError) in try store.open(.segment(key)) }
+            return try open(library.store, .segment(key))
         } catch {
             // A growing playlist still names it, and may not change: a player goes on with what follows.
             guard error.isForAbsence,

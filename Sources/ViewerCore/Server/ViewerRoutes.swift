@@ -1,5 +1,6 @@
 import HTTPTypes
 import Hummingbird
+import Library
 import Logging
 import NIOCore
 
@@ -20,7 +21,10 @@ struct ViewerRoutes {
         router.add(middleware: AnswerCounting(counts: counts))
         router.add(
             middleware: AnswerHeaders(
-                isSecure: settings.certificate != nil, logger: site.logger))
+                isSecure: settings.certificate != nil,
+                mediaOrigin: settings.storeRedirectSeconds.flatMap { _ in
+                    settings.archive.storeOrigin
+                }, logger: site.logger))
         router.add(middleware: access)
         router.get("healthz") { _, _ in "well\n" }
         let metrics = MetricsAPI(
@@ -102,10 +106,22 @@ struct AnswerHeaders: RouterMiddleware {
 
     let isSecure: Bool
     let logger: Logger
+    private let policy: String
 
-    private static let policy =
-        "default-src 'self'; img-src 'self' blob: data:; media-src 'self' blob:; object-src 'none'; "
-        + "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    /// - Parameter mediaOrigin: where media may come from besides the viewer: `https://HOST[:PORT]`.
+    init(isSecure: Bool, mediaOrigin: String?, logger: Logger) {
+        self.isSecure = isSecure
+        self.logger = logger
+        policy = Self.policy(mediaOrigin: mediaOrigin)
+    }
+
+    /// Content Security Policy Level 3. A redirect is checked, too: by its origin.
+    static func policy(mediaOrigin: String?) -> String {
+        let other = mediaOrigin.map { " \($0)" } ?? ""
+        return "default-src 'self'; img-src 'self' blob: data:; media-src 'self' blob:\(other); "
+            + (mediaOrigin == nil ? "" : "connect-src 'self'\(other); ")
+            + "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    }
 
     func handle(
         _ request: Request, context: ViewerContext,
@@ -128,7 +144,7 @@ struct AnswerHeaders: RouterMiddleware {
             response = try Problem(.internalServerError, "the viewer failed: its log says why")
                 .response(from: request, context: context)
         }
-        response.headers[.contentSecurityPolicy] = Self.policy
+        response.headers[.contentSecurityPolicy] = policy
         response.headers[.xContentTypeOptions] = "nosniff"
         response.headers[values: Self.referrer] = ["same-origin"]
         if isSecure {

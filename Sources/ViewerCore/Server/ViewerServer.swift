@@ -49,7 +49,8 @@ package struct ViewerServer: Sendable {
         self.settings = settings
         self.logger = logger
         site = ViewerSite(
-            archive: settings.archive, catalog: settings.catalog, logger: logger,
+            archive: settings.archive, catalog: settings.catalog,
+            storeRedirectSeconds: settings.storeRedirectSeconds, logger: logger,
             threads: ReadingThreads())
         certificate = try settings.certificate.map { files throws(ViewerError) in
             try Certificate(files, logger: logger)

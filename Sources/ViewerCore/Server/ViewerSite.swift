@@ -17,13 +17,16 @@ final class ViewerSite: Sendable {
     let playlists = PlaylistStore()
     let retimed = RetimedFiles()
     let coverage = CoverageMemory()
+    /// ``ViewerSettings/storeRedirectSeconds``.
+    let storeRedirectSeconds: Int?
 
     init(
-        archive: ArchiveReference, catalog: CatalogReference = .sqlite, logger: Logger,
-        threads: ReadingThreads
+        archive: ArchiveReference, catalog: CatalogReference = .sqlite,
+        storeRedirectSeconds: Int? = nil, logger: Logger, threads: ReadingThreads
     ) {
         self.archive = archive
         self.catalog = catalog
+        self.storeRedirectSeconds = storeRedirectSeconds
         self.logger = logger
         self.threads = threads
     }

@@ -3,7 +3,7 @@
 //
 // The element's time is session time less `base`, for every source alike: a file's origin is its samples' `timestampOffset`.
 
-import { request } from './api.js';
+import { ApiError, request } from './api.js';
 import { readFragments, readInitialization } from './playback-boxes.js';
 import { SampleTable, segmentKey } from './playback-samples.js';
 
@@ -17,6 +17,30 @@ const usualBytes = 60e6;
 const totalBytes = 480e6;
 /** Pause after a failure, milliseconds. */
 const pause = 2000;
+
+/** Whether media may come from the object store, where the viewer redirects to it. */
+let isDirect = true;
+
+/**
+ * Fetches bytes of a recorded file. From a store that does not answer this browser, the viewer fetches them.
+ * @param {string} path
+ * @param {string} range
+ * @param {AbortSignal} signal
+ */
+async function fetchMedia(path, range, signal) {
+    const options = { headers: { range }, signal };
+    if (isDirect) {
+        try {
+            const response = await request(path, options);
+            return await response.arrayBuffer();
+        } catch (error) {
+            if (signal.aborted || (error instanceof ApiError && ![0, 403].includes(error.status))) throw error;
+        }
+    }
+    const response = await request(`${path}?redirect=no`, options);
+    isDirect = false;
+    return response.arrayBuffer();
+}
 
 export class TrackMedia {
     /**
@@ -186,7 +210,7 @@ export class TrackMedia {
         const range = `bytes=${segment.offset}-${segment.offset + segment.size - 1}`;
         const [track, response] = await Promise.all([
             this.#track(segment),
-            request(segment.media, { headers: { range }, signal: abort.signal }).then((response) => response.arrayBuffer()),
+            fetchMedia(segment.media, range, abort.signal),
         ]);
         this.loading = undefined;
         const key = segmentKey(segment);
