@@ -98,8 +98,13 @@ async def check(arguments):
         await page.until("!!document.querySelector('.jobs progress:not([hidden])')", 10)
         await page.press_text("Cancel", "document.querySelector('.jobs')")
         await page.until("!document.querySelector('.jobs li')", 10)
-        jobs = await page.run("fetch('/api/v1/exports').then((answer) => answer.json())")
-        checks("a running one is cancelled", not any(job["state"] in ("waiting", "running") for job in jobs), str([job["state"] for job in jobs]))
+        # The encoder ends after its picture.
+        for _ in range(50):
+            jobs = await page.run("fetch('/api/v1/exports').then((answer) => answer.json())")
+            if not any(job["state"] in ("waiting", "running") for job in jobs):
+                break
+            await asyncio.sleep(0.1)
+        checks("a running one is cancelled", all(job["state"] == "cancelled" for job in jobs), str([(job["state"], job.get("failure")) for job in jobs]))
 
         at = await page.run("tributary.state().at")
         reference = await page.run("document.querySelector('.tile .name[aria-pressed=true]').textContent")

@@ -68,4 +68,4 @@ class Tab:
                     self.taken.add(found[-1])
                     return found[-1]
             await asyncio.sleep(0.1)
-        raise TimeoutError(f"no file *{ending} within {seconds} s")
+        raise TimeoutError(f"no file *{ending} within {seconds} s: {[one.name for one in self.downloads.iterdir()]}")

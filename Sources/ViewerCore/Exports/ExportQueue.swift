@@ -206,7 +206,8 @@ final class ExportQueue: Sendable {
                 ended.sizeBytes = try make(job, control)
                 ended.state = .done
                 ended.fraction = 1
-            } catch ExportError.cancelled {
+            } catch where control.cancellation.isCancelled {
+                // Whatever it was that noticed first: the export, its encoder or its file.
                 let isFull = state.withLock(\.isFull)
                 ended.state = isFull ? .failed : .cancelled
                 if isFull { ended.failure = "there is no room for exports; remove old ones" }

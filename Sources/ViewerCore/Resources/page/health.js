@@ -116,7 +116,7 @@ class HealthPage {
         const items = found.map((finding) => element('li', { className: finding.isCritical ? 'notice bad' : 'notice' },
             element('span', { className: 'text' }, finding.text), ' ',
             button(finding.alert, () => this.#explain(finding.alert), { className: 'plain', title: 'What this alert means' })));
-        const well = isNew ? 'Waiting for the collector’s first word…' : 'Everything is well.';
+        const well = isNew ? 'Waiting for the collector’s status…' : 'Everything is well.';
         this.#list.replaceChildren(...(items.length ? items : [element('li', { className: isNew ? 'muted' : 'well' }, well)]));
     }
 

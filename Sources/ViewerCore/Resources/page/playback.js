@@ -6,7 +6,7 @@ import { missingText } from './causes.js';
 import { element, setText } from './element.js';
 import { listen } from './events.js';
 import { ExportPanel } from './export.js';
-import { bytes, counted, duration } from './format.js';
+import { bytes, counted, dateTime, duration, utc } from './format.js';
 import { showKeys, useKeys } from './keys.js';
 import { parseTime, PlaybackAddress, sessionOf } from './playback-address.js';
 import { chooseSources, mostSources } from './playback-choice.js';
@@ -208,8 +208,11 @@ class PlaybackPage {
 
     #showOverview() {
         const { overview } = this;
-        setText(this.title, overview.name || overview.session);
-        setTitle(overview.name || overview.session);
+        const zero = new Date(overview.zero);
+        const title = overview.name || `Session of ${dateTime(zero)}`;
+        setText(this.title, title);
+        this.title.title = utc(zero);
+        setTitle(title);
         const { start, end } = this.player.extent;
         const size = overview.sources.reduce((sum, source) => sum + source.sizeBytes, 0);
         const missing = missingText(this.player.lanes.flatMap((lane) => [...lane.missing, ...lane.unplaced]));
@@ -218,6 +221,8 @@ class PlaybackPage {
         setText(this.facts, [duration(end - start), counted(overview.sources.length, 'source'), bytes(size),
             missing,
             ...(this.player.isRecording ? ['recording now'] : []), ...overview.tags].join(' · '));
+        // Its own name, for the command line.
+        this.facts.title = overview.session;
     }
 
     /** Everything that follows the clock. */
