@@ -14,7 +14,7 @@ class Tab:
         """Waits until an expression is true."""
         for _ in range(int(seconds * 20)):
             try:
-                if await self.run(script):
+                if await self.run(f"!!({script})"):
                     return
             except RuntimeError:
                 # The page is being replaced.

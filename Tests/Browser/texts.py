@@ -63,7 +63,7 @@ async def check(arguments):
         try:
             await page.send("Page.addScriptToEvaluateOnNewDocument", source=HEAR)
             await page.open(f"{arguments.page}/sessions")
-            await page.until(f"document.querySelector('.session[data-session=\"{arguments.session}\"] .note')", 15)
+            await page.until(f"!!document.querySelector('.session[data-session=\"{arguments.session}\"] .note')", 15)
             await stays_text("the list of sessions", HOSTILE, TAG)
             await page.run(f"document.querySelector('.session[data-session=\"{arguments.session}\"] [data-act=edit]').click()")
             await page.until("!!document.querySelector('dialog[open] textarea')", 5)
