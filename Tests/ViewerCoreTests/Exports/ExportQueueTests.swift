@@ -81,7 +81,8 @@ extension ExportQueue {
     /// An encoded export notices in its file first.
     @Test func `a running export that is removed is cancelled, and has not failed`() async throws {
         for error in [ExportError.cancelled, ContainerError.cancelled] as [any Error] {
-            let queue = ExportScene().queue(cancelled: error)
+            let scene = ExportScene()
+            let queue = scene.queue(cancelled: error)
             defer { queue.stop() }
             let job = try #require(queue.add("anna"))
             try await queue.reaches(job.id, .running)
@@ -91,6 +92,7 @@ extension ExportQueue {
                 try await Task.sleep(for: .milliseconds(1))
             }
             #expect(queue.job(job.id)?.state == .cancelled, "\(error)")
+            #expect(scene.ended.hasHappened)
         }
     }
 
