@@ -115,7 +115,7 @@ async def check(arguments):
             checks("a source's name on the wall: text stays text", await page.run(MADE) == [0, 0]
                 and TAG in await page.run("[...document.querySelectorAll('.live-tile strong')].map((one) => one.textContent).join()"))
             await tell("sessionEnded", {"type": "sessionEnded", "session": HOSTILE})
-            await page.until("document.querySelector('.middle').textContent.includes('has ended')", 5)
+            await page.until("document.getElementById('said').textContent.includes('has ended')", 5)
             await stays_text("the end of a session", HOSTILE)
 
             # And if something were let in all the same, the browser would not run it.
