@@ -81,12 +81,48 @@ WEIGHT = """(() => [...performance.getEntriesByType('navigation'), ...performanc
     .filter((one) => one.entryType === 'navigation' || one.name.includes('/page/'))
     .reduce(([wire, text], one) => [wire + one.encodedBodySize, text + one.decodedBodySize], [0, 0]))()"""
 OUTLINE = "(() => { const node = document.activeElement, style = getComputedStyle(node); return node === document.body || style.outlineStyle !== 'none' || style.boxShadow !== 'none'; })()"
+# Where the focus is: in words, and its box.
+FOCUS = """(() => {
+    const node = document.activeElement, { left, top, right, bottom } = node.getBoundingClientRect();
+    return { name: `${node.tagName.toLowerCase()} ${node.getAttribute('aria-label') ?? node.textContent.trim().slice(0, 30)}`, isBody: node === document.body,
+        left: left + scrollX, top: top + scrollY, right: right + scrollX, bottom: bottom + scrollY };
+})()"""
+# What moves by itself or on the way to somewhere.
+MOVING = """[...document.getAnimations().map((one) => one.constructor.name), ...[...document.querySelectorAll('*')].filter((node) => {
+    const { transitionDuration, animationName, scrollBehavior } = getComputedStyle(node);
+    return transitionDuration.split(', ').some((one) => one !== '0s') || animationName !== 'none' || scrollBehavior !== 'auto';
+}).map((node) => node.tagName)]"""
+# Stops that are walked through on each place.
+STOPS = 60
 MOST_BYTES = 200_000
 MOST_SHIFT = 0.1
 
 
+async def walk(page, checks, name):
+    """Goes through the stops of the focus, which are in the order of reading."""
+    await page.run("document.querySelector('.skip').focus()")
+    await page.key("Enter")
+    checks(f"{name}: a link skips the header", await page.run("document.activeElement.id === 'page'"))
+    await page.run("(() => { history.replaceState(null, '', location.pathname + location.search); document.querySelector('.skip').focus(); })()")
+    stops = []
+    for _ in range(STOPS):
+        await page.key("Tab")
+        stop = await page.run(FOCUS)
+        # Round, to the beginning.
+        if stop["isBody"] or stop["name"].endswith("Skip to the page"):
+            break
+        stops.append(stop)
+    # Up and not to the right is against the direction of reading.
+    wrong = [f"{one['name']} → {other['name']}" for one, other in zip(stops, stops[1:])
+        if other["bottom"] <= one["top"] + 1 and other["left"] <= one["right"]]
+    checks(f"{name}: {len(stops)} stops of the focus, in the order of reading", len(stops) > 4 and not wrong, "; ".join(wrong))
+    jumping = await page.run("[...document.querySelectorAll('[tabindex]')].filter((node) => node.tabIndex > 0).length")
+    checks(f"{name}: no stop is before its turn", jumping == 0)
+
+
 async def check(arguments):
     checks = Checks()
+    titles = {"live": "Live", "sessions": "Sessions", "health": "Health"}
     places = {
         "live": ("/live", "Object.values(window.tributary?.state().sources ?? {}).some((one) => one.at !== null)"),
         "sessions": ("/sessions", "document.querySelectorAll('.session').length > 0"),
@@ -122,11 +158,27 @@ async def check(arguments):
             wire, text = await page.run(WEIGHT)
             await page.send("Network.setCacheDisabled", cacheDisabled=False)
             checks(f"{name}: light", wire <= MOST_BYTES, f"{wire / 1e3:.0f} kB on the wire, {text / 1e3:.0f} kB of text")
-            outlines = []
+            outlines, first = [], ""
             for _ in range(12):
                 await page.key("Tab")
+                first = first or await page.run("document.activeElement.className")
                 outlines.append(await page.run(OUTLINE))
+            checks(f"{name}: the first stop is the link that skips the header", first == "skip", first)
             checks(f"{name}: the focus is to be seen", all(outlines))
+            await walk(page, checks, name)
+            title = await page.run("document.title")
+            wanted = titles.get(name) or await page.run("document.querySelector('h1').textContent")
+            checks(f"{name}: the title says the place", title == f"{wanted} · Tributary", title)
+            checks(f"{name}: in English", await page.run("document.documentElement.lang") == "en")
+            await page.colours("light", motion="reduce")
+            moving = await page.run(MOVING)
+            checks(f"{name}: nothing moves where that is not wanted", not moving, str(moving[:5]))
+            if name == "playback":
+                slider = await page.run("""(() => { const s = document.querySelector('.timeline [role=slider]');
+                    return ['aria-label', 'aria-valuemin', 'aria-valuemax', 'aria-valuenow', 'aria-valuetext'].map((one) => s.getAttribute(one)); })()""")
+                checks("the timeline is a slider with a name and a value in words", all(slider), str(slider))
+                lanes = await page.run("[...document.querySelectorAll('.gaps li')].map((one) => one.textContent)")
+                checks("what its lanes show as missing is a list as well", all(": " in one for one in lanes), "; ".join(lanes[:3]))
         checks.console(page)
     return checks.failures == 0
 

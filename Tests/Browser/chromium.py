@@ -10,6 +10,8 @@ import tempfile
 
 import websockets
 
+from tab import Tab
+
 FLAGS = [
     "--headless=new", "--no-sandbox", "--disable-gpu", "--autoplay-policy=no-user-gesture-required", "--no-first-run",
     "--remote-debugging-port=0", "--mute-audio", "--hide-scrollbars",
@@ -18,7 +20,12 @@ FLAGS = [
 PATIENCE = 200
 
 
-class Chromium:
+# `windowsVirtualKeyCode` of keys that are neither letters nor digits.
+CODES = {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Home": 36, "End": 35, "Enter": 13, "Escape": 27, "Tab": 9, " ": 32,
+    ".": 190, "-": 189, "+": 187, "?": 191, ":": 186}
+
+
+class Chromium(Tab):
     """`async with Chromium() as page:` is one tab."""
 
     def __init__(self, width=1280, height=900):
@@ -26,9 +33,14 @@ class Chromium:
         self.number = 0
         self.waiting = {}
         self.problems = []
+        self.taken = set()
+        # Requests that `Fetch.enable` holds back.
+        self.stopped = []
 
     async def __aenter__(self):
         self.profile = pathlib.Path(tempfile.mkdtemp(prefix="chromium-"))
+        self.downloads = self.profile / "downloads"
+        self.downloads.mkdir()
         self.process = await asyncio.create_subprocess_exec(
             "chromium", *FLAGS, f"--user-data-dir={self.profile}", f"--window-size={self.size[0]},{self.size[1]}", "about:blank",
             stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL, start_new_session=True)
@@ -41,6 +53,7 @@ class Chromium:
         self.socket = await websockets.connect(f"ws://127.0.0.1:{port}{path}", max_size=1 << 26)
         self.listening = asyncio.create_task(self.listen())
         self.session = None
+        await self.send("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(self.downloads))
         targets = (await self.send("Target.getTargets"))["targetInfos"]
         target = next(one["targetId"] for one in targets if one["type"] == "page")
         self.session = (await self.send("Target.attachToTarget", targetId=target, flatten=True))["sessionId"]
@@ -65,6 +78,8 @@ class Chromium:
             message = json.loads(text)
             if "id" in message:
                 self.waiting.pop(message["id"]).set_result(message)
+            elif message["method"] == "Fetch.requestPaused":
+                self.stopped.append(message["params"]["requestId"])
             elif message["method"] == "Runtime.exceptionThrown":
                 details = message["params"]["exceptionDetails"]
                 self.problems.append(details.get("exception", {}).get("description") or details["text"])
@@ -92,8 +107,9 @@ class Chromium:
     async def resize(self, width, height, scale=1, mobile=False):
         await self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=mobile)
 
-    async def colours(self, scheme):
-        await self.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    async def colours(self, scheme, motion="no-preference"):
+        await self.send("Emulation.setEmulatedMedia", features=[
+            {"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": motion}])
 
     async def run(self, script):
         """The value of an expression; promises are waited for."""
@@ -103,24 +119,11 @@ class Chromium:
             raise RuntimeError(details.get("exception", {}).get("description") or details["text"])
         return answer["result"].get("value")
 
-    async def until(self, script, seconds=10):
-        """Waits until an expression is true."""
-        for _ in range(int(seconds * 20)):
-            try:
-                if await self.run(script):
-                    return
-            except RuntimeError:
-                # The page is being replaced.
-                pass
-            await asyncio.sleep(0.05)
-        raise TimeoutError(f"not within {seconds} s: {script}")
-
     async def key(self, key, code=None, number=0, shift=False):
         """Presses a key as a person does."""
         # Without its character, Enter neither presses a button nor sends a form.
         text = {"text": key} if len(key) == 1 else {"text": "\r"} if key == "Enter" else {}
-        number = number or (ord(key.upper()) if len(key) == 1 else {"ArrowLeft": 37, "ArrowRight": 39, "Home": 36, "End": 35, "Enter": 13,
-            "Escape": 27, "Tab": 9}.get(key, 0))
+        number = number or CODES.get(key) or (ord(key.upper()) if len(key) == 1 else 0)
         for kind in ("keyDown", "keyUp"):
             await self.send("Input.dispatchKeyEvent", type=kind, key=key, code=code or key, windowsVirtualKeyCode=number,
                 modifiers=8 if shift else 0, **(text if kind == "keyDown" else {}))
@@ -128,16 +131,11 @@ class Chromium:
     async def mouse(self, kind, x, y, **more):
         await self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
 
-    async def click(self, x, y):
+    async def click(self, x, y, times=1):
         await self.mouse("mouseMoved", x, y)
-        await self.mouse("mousePressed", x, y, button="left", clickCount=1)
-        await self.mouse("mouseReleased", x, y, button="left", clickCount=1)
-
-    async def press(self, selector):
-        """Clicks an element in its middle."""
-        place = await self.run(f"(() => {{ const e = document.querySelector({json.dumps(selector)}); e.scrollIntoView({{block: 'nearest'}});"
-            " const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()")
-        await self.click(*place)
+        for count in range(1, times + 1):
+            await self.mouse("mousePressed", x, y, button="left", clickCount=count)
+            await self.mouse("mouseReleased", x, y, button="left", clickCount=count)
 
     async def shoot(self, path, whole=False):
         shot = await self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole)

@@ -11,12 +11,18 @@ import tempfile
 
 import websockets
 
+from tab import Tab
+
 # Nothing of its own on the network, and videos without a click.
 PREFERENCES = {
     "app.update.enabled": False, "browser.shell.checkDefaultBrowser": False, "datareporting.policy.dataSubmissionEnabled": False,
     "media.autoplay.default": 0, "media.gmp-manager.updateEnabled": False, "network.captive-portal-service.enabled": False,
     "network.connectivity-service.enabled": False, "toolkit.telemetry.enabled": False, "services.settings.server": "",
+    "browser.download.folderList": 2, "browser.download.useDownloadDir": True, "browser.download.alwaysOpenPanel": False,
 }
+# Keys that are no characters (WebDriver, "keyboard actions").
+KEYS = {"Escape": "\ue00c", "End": "\ue010", "Home": "\ue011", "ArrowLeft": "\ue012", "ArrowUp": "\ue013", "ArrowRight": "\ue014",
+    "ArrowDown": "\ue015", "Enter": "\ue007", "Tab": "\ue004", "Shift": "\ue008"}
 # It says its port within so many seconds.
 PATIENCE = 40
 
@@ -33,7 +39,7 @@ def plain(value):
     return value.get("value")
 
 
-class Firefox:
+class Firefox(Tab):
     """`async with Firefox() as page:` is one tab, with what the checks use of `Chromium`."""
 
     def __init__(self, width=1280, height=900):
@@ -41,10 +47,14 @@ class Firefox:
         self.number = 0
         self.waiting = {}
         self.problems = []
+        self.taken = set()
 
     async def __aenter__(self):
         self.profile = pathlib.Path(tempfile.mkdtemp(prefix="firefox-"))
-        lines = [f"user_pref({json.dumps(name)}, {json.dumps(value)});" for name, value in PREFERENCES.items()]
+        self.downloads = self.profile / "downloads"
+        self.downloads.mkdir()
+        preferences = {**PREFERENCES, "browser.download.dir": str(self.downloads)}
+        lines = [f"user_pref({json.dumps(name)}, {json.dumps(value)});" for name, value in preferences.items()]
         (self.profile / "user.js").write_text("\n".join(lines))
         self.process = await asyncio.create_subprocess_exec(
             "firefox-esr", "--headless", "--no-remote", "--profile", str(self.profile), "--remote-debugging-port", "0",
@@ -110,17 +120,21 @@ class Firefox:
             raise RuntimeError(answer["exceptionDetails"]["text"])
         return plain(answer["result"])
 
-    async def until(self, script, seconds=10):
-        """Waits until an expression is true."""
-        for _ in range(int(seconds * 20)):
-            try:
-                if await self.run(script):
-                    return
-            except RuntimeError:
-                # The page is being replaced.
-                pass
-            await asyncio.sleep(0.05)
-        raise TimeoutError(f"not within {seconds} s: {script}")
+    async def act(self, *sources):
+        await self.send("input.performActions", context=self.context, actions=list(sources))
+
+    async def key(self, key, shift=False):
+        """Presses a key as a person does."""
+        value = KEYS.get(key, key)
+        kinds = [("keyDown", value), ("keyUp", value)]
+        if shift:
+            kinds = [("keyDown", KEYS["Shift"]), *kinds, ("keyUp", KEYS["Shift"])]
+        await self.act({"type": "key", "id": "keys", "actions": [{"type": kind, "value": one} for kind, one in kinds]})
+
+    async def click(self, x, y, times=1):
+        press = [{"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]
+        await self.act({"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"},
+            "actions": [{"type": "pointerMove", "x": round(x), "y": round(y)}, *press * times]})
 
     async def shoot(self, path):
         shot = await self.send("browsingContext.captureScreenshot", context=self.context)

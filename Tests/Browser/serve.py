@@ -14,7 +14,11 @@ import re
 import urllib.parse
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "Sources/ViewerCore/Resources/page"
-POLICY = "default-src 'self'; img-src 'self' blob: data:; media-src 'self' blob:; object-src 'none'"
+# As the viewer has it (ViewerRoutes.swift).
+POLICY = (
+    "default-src 'self'; img-src 'self' blob: data:; media-src 'self' blob:; object-src 'none'; base-uri 'none'; form-action 'self'; "
+    "frame-ancestors 'none'"
+)
 # Addresses that are answered with index.html.
 PLACES = re.compile(r"/(live|health|sessions(/[^/]+)?)/?")
 # What belongs to one connection, and not to the message (RFC 9110 §7.6.1).

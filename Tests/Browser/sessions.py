@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Names, tags, notes, protects and removes a session with the keyboard alone, and looks where the focus is afterwards.
+"""Names, tags, notes, protects and removes a session with the keyboard alone, and looks where the focus is afterwards; searches; ends what is recorded.
 
-The session is removed. Its collector has to take commands (`--group-commands`).
+The session is removed; what is recorded goes on in another session. Its collector has to take commands (`--group-commands`).
 
     Tests/Browser/sessions.py --page http://127.0.0.1:8080 --session 2026-11-20T22-40-00.000Z
 """
@@ -58,6 +58,8 @@ async def check(arguments):
         checks("the focus is at the session again", [await page.run(has_focus), await page.run(act)] == [arguments.session, "edit"],
             f"{await page.run(has_focus)} {await page.run(act)}")
 
+        await search(page, checks, arguments, listing())
+
         await press("edit")
         await page.until("!!document.querySelector('dialog[open]')", 5)
         await page.key("Tab")
@@ -97,8 +99,71 @@ async def check(arguments):
         await asyncio.sleep(0.3)
         checks("the focus is in the list, not lost", await page.run("document.activeElement !== document.body"),
             await page.run("document.activeElement.className"))
+        await end(page, checks)
         checks.console(page)
     return checks.failures == 0
+
+
+async def search(page, checks, arguments, listing):
+    """By words and by time; what is found opens at that time."""
+    found = "[...document.querySelectorAll('.session')].map((one) => one.dataset.session)"
+
+    async def look_for(text):
+        await page.run("document.querySelector('.search input').focus()")
+        await page.run("document.querySelector('.search input').select()")
+        await page.send("Input.insertText", text=text)
+        await page.key("Enter")
+        await page.until(f"new URLSearchParams(location.search).get('text') === {json.dumps(text)}", 5)
+        await page.until("!document.querySelector('.found').textContent.includes('Reading')", 10)
+        await asyncio.sleep(0.5)
+        return await page.run(found)
+
+    for kind, text in (("name", "test of NAMES"), ("tag", "first"), ("note", "line one"), ("name and tag", "names second")):
+        names = await look_for(text)
+        checks(f"a search by {kind} finds it", names == [arguments.session], str(names))
+    names = await look_for(listing["sources"][0])
+    checks("a search by source finds all that have it", arguments.session in names and len(names) >= 2, str(names))
+    names = await look_for("nothing is called so")
+    words = await page.run("document.querySelector('.found').textContent")
+    checks("where nothing fits, that is said", names == [] and "No session fits" in words, words)
+    await page.press_text("Clear")
+    await page.until("location.search === ''", 5)
+
+    date, time = arguments.session.rstrip("Z").split("T")
+    zero = f"Date.parse('{date}T{time.replace('-', ':')}Z')"
+    await page.run(f"""(() => {{
+        const local = (time) => new Date(time - new Date(time).getTimezoneOffset() * 60000).toISOString().slice(0, 19);
+        const [, from, until] = document.querySelectorAll('.search input');
+        from.value = local({zero} + 6000);
+        until.value = local({zero} + 9000);
+    }})()""")
+    await page.press_text("Search")
+    await page.until("location.search.includes('from=')", 5)
+    await page.until(f"document.querySelectorAll('.session').length === 1", 10)
+    checks("a search by time finds what was recorded then", await page.run(found) == [arguments.session])
+    await page.press(".session h3 a")
+    await page.until("Object.values(window.tributary?.state().sources ?? {}).some((one) => one.at !== null)", 20)
+    at = await page.run("tributary.state().at")
+    checks("and opens it at that time", 4.9 < at <= 6, f"{at}")
+    await page.run("history.go(-1)")
+    await page.until("document.querySelectorAll('.session').length === 1", 10)
+    await page.press_text("Clear")
+    await page.until("location.search === '' && document.querySelectorAll('.session').length > 1", 10)
+
+
+async def end(page, checks):
+    """Ends what is recorded now; its sources go on in another session."""
+    recording = "document.querySelector('.session:has(.badge.live)')?.dataset.session ?? ''"
+    await page.until(f"{recording} !== ''", 10)
+    before = await page.run(recording)
+    await page.run(f"document.querySelector('.session[data-session=\"{before}\"] [data-act=end]').focus()")
+    await page.key("Enter")
+    await page.until("!!document.querySelector('dialog[open]')", 5)
+    checks("ending asks first, and Cancel has the focus", await page.run("document.activeElement.textContent") == "Cancel")
+    await page.key("Tab")
+    await page.key("Enter")
+    await page.until(f"!['', {json.dumps(before)}].includes({recording})", 30)
+    checks("the session ends, and what its sources send goes on in another", True, f"{before} → {await page.run(recording)}")
 
 
 def main():

@@ -55,6 +55,11 @@ async def check(arguments):
             await page.mouse("mouseMoved", x, y)
             return x, y
 
+        await point(start + 1, number)
+        await page.until("(() => { const image = document.querySelector('.timeline .hover img'); return !image.hidden && image.naturalWidth > 0; })()", 5)
+        words = await page.run(HOVER)
+        checks("the pointer over what is recorded shows a small picture of it, both times and the bound", source in words and "±" in words
+            and words.count(":") >= 3, words.replace("\n", " / "))
         x, y = await point(middle, number)
         await page.until(f"{HOVER}.includes('missing')", 5)
         await asyncio.sleep(1)
@@ -72,6 +77,12 @@ async def check(arguments):
         await asyncio.sleep(0.6)
         zoomed = await page.run("document.querySelector('.timeline canvas').toDataURL()")
         checks("the wheel zooms", zoomed != before)
+        for _ in range(8):
+            await page.mouse("mouseWheel", x, y, deltaX=0, deltaY=-400)
+        await asyncio.sleep(0.6)
+        if arguments.shots:
+            await page.shoot(f"{arguments.shots}/zoomed.png")
+        zoomed = await page.run("document.querySelector('.timeline canvas').toDataURL()")
         await page.mouse("mousePressed", x, y, button="left", clickCount=1)
         for step in range(1, 6):
             await page.mouse("mouseMoved", x - 30 * step, y, button="left", buttons=1)

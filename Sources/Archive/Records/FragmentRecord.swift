@@ -32,6 +32,8 @@ package struct FragmentRecord: Hashable, Sendable {
         0xB5, 0xA7, 0xC5, 0xB4, 0x9E, 0x0E, 0x4C, 0x6B, 0x8F, 0x5D, 0x54, 0x52, 0x49, 0x42, 0x55,
         0xF1,
     ]
+    /// Where the clock's bound is in the payload: after the version, the spool, the epoch and the offset.
+    package static let boundOffset = 44
     package static let version: UInt8 = 2
     /// Maximum pieces of one record. Each piece is a `trun` of each track, and readers accept twice as many boxes; 16 bits can
     /// count more.

@@ -40,6 +40,12 @@ package struct RetimingRecord: Hashable, Sendable {
         package var startTicks: Int64
         /// At least one, in the order of time.
         package var knots: [Knot]
+
+        /// Maximum error of a time, nanoseconds; of one before the first knot, that knot's.
+        /// - Parameter ticks: decoding time as recorded, of the file's media timeline.
+        package func boundNanoseconds(at ticks: Int64) -> UInt64 {
+            (knots.last { $0.ticks <= ticks } ?? knots[0]).boundNanoseconds
+        }
     }
 
     /// The bounds of times, nanoseconds.

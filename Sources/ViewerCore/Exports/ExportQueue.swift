@@ -206,14 +206,17 @@ final class ExportQueue: Sendable {
                 ended.sizeBytes = try make(job, control)
                 ended.state = .done
                 ended.fraction = 1
-            } catch ExportError.cancelled {
-                let isFull = state.withLock(\.isFull)
-                ended.state = isFull ? .failed : .cancelled
-                if isFull { ended.failure = "there is no room for exports; remove old ones" }
             } catch {
-                ended.state = .failed
-                ended.failure = Self.text(error)
-                logger.warning("an export failed: \(error)")
+                // Whatever it was that noticed first: the export, its encoder or its file.
+                let isFull = state.withLock(\.isFull)
+                if control.cancellation.isCancelled {
+                    ended.state = isFull ? .failed : .cancelled
+                    if isFull { ended.failure = "there is no room for exports; remove old ones" }
+                } else {
+                    ended.state = .failed
+                    ended.failure = Self.text(error)
+                    logger.warning("an export failed: \(error)")
+                }
             }
             ended.sinceNanoseconds = SystemClock.monotonic.nowNanoseconds
             let isKept = state.withLock { state -> Bool in

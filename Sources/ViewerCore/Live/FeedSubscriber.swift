@@ -20,6 +20,7 @@ final class FeedSubscriber: Sendable {
     private let endpoint: String?
     private let hub: LiveHub
     private let log: EventLog
+    private let history: StatusHistory
     private let logger: Logger
     private let wakeUp: WakeUp
     private let thread = JoinableThread()
@@ -27,11 +28,12 @@ final class FeedSubscriber: Sendable {
 
     /// - Parameter endpoint: `ipc://…` or `tcp://…`; nil: there is no feed.
     init(
-        _ endpoint: String?, hub: LiveHub, log: EventLog, logger: Logger
+        _ endpoint: String?, hub: LiveHub, log: EventLog, history: StatusHistory, logger: Logger
     ) throws(MessagingError) {
         self.endpoint = endpoint
         self.hub = hub
         self.log = log
+        self.history = history
         self.logger = logger
         wakeUp = try WakeUp()
     }
@@ -82,9 +84,8 @@ final class FeedSubscriber: Sendable {
         var nextBeat = SystemClock.monotonic.nowNanoseconds
         while !isStopping.load(ordering: .acquiring) {
             if try poller.wait(milliseconds: 100), poller.isReadable(token) { _ = wakeUp.drain() }
-            // Events are kept for readers who come back. The status is only for those who are connected.
-            var wanted = hub.topics.union([FeedTopic.events])
-            if log.hasListeners { wanted.insert(FeedTopic.status) }
+            // Events are kept for readers who come back, and of the status an hour.
+            let wanted = hub.topics.union([FeedTopic.events, FeedTopic.status])
             for topic in wanted.subtracting(subscribed) { try socket.subscribe(topic) }
             for topic in subscribed.subtracting(wanted) {
                 try socket.subscribe(topic, isWanted: false)
@@ -112,7 +113,8 @@ final class FeedSubscriber: Sendable {
                 guard message.parts.count == Self.parts else { return }
                 hub.take(samples, media: message.parts[2].bytes, now: now)
             case .status(let json):
-                log.add(EventLog.status, json: EventLog.line(json))
+                history.take(status: json, now: now)
+                if log.hasListeners { log.add(EventLog.status, json: EventLog.line(json)) }
             case .event(let json): log.take(feed: json)
             case .unknown: return
             }

@@ -4,8 +4,8 @@ import MP4
 import Media
 import Synchronization
 
-/// A recorded file's fragments as they are true now: where the file was retimed, the decoding times in the fragments' heads are those of
-/// its retiming. All else, and every place, is as in the file.
+/// A recorded file's fragments as they are true now: where the file was retimed, the decoding times in the fragments' heads, and the error
+/// bounds in their records, are those of its retiming. All else, and every place, is as in the file.
 final class RetimedBytes: VirtualFile {
     /// Numbers in a fragment's head, as they have to be.
     private struct Patch: Sendable {
@@ -32,22 +32,58 @@ final class RetimedBytes: VirtualFile {
         var scanner = try FragmentScanner(source)
         var patches: [Patch] = []
         while var fragment = try scanner.next() {
+            let bound = Self.bound(of: fragment, retiming)
             mapping.apply(to: &fragment)
             let moof = try source.read(
                 at: fragment.moof.lowerBound,
                 count: Int(fragment.moof.upperBound - fragment.moof.lowerBound))
+            if let bound, let place = try Self.boundPlace(in: moof) {
+                patches.append(
+                    Patch(
+                        offset: fragment.moof.lowerBound + place,
+                        bytes: Self.bigEndian(bound, count: 8)))
+            }
             for place in try DecodeTimes(of: moof, at: fragment.moof.lowerBound).places {
                 guard let kind = movie.tracks.first(where: { $0.id == place.trackID })?.kind,
                     let first = fragment.runs.first(where: { $0.track == kind })?.samples.first
                 else { continue }
                 let ticks = UInt64(max(0, first.dts))
-                let bytes = (0..<place.sizeBytes).reversed().map {
-                    UInt8(truncatingIfNeeded: ticks >> UInt64(8 * $0))
-                }
-                patches.append(Patch(offset: place.offset, bytes: bytes))
+                patches.append(
+                    Patch(
+                        offset: place.offset, bytes: Self.bigEndian(ticks, count: place.sizeBytes)))
             }
         }
-        self.patches = patches
+        self.patches = patches.sorted { $0.offset < $1.offset }
+    }
+
+    private static func bigEndian(_ number: UInt64, count: Int) -> [UInt8] {
+        (0..<count).reversed().map { UInt8(truncatingIfNeeded: number >> UInt64(8 * $0)) }
+    }
+
+    /// The greatest bound of the first samples of a fragment's tracks, nanoseconds; nil: the retiming says nothing of them.
+    /// - Parameter fragment: as recorded.
+    private static func bound(of fragment: ScannedFragment, _ retiming: RetimingRecord) -> UInt64? {
+        fragment.runs.compactMap { run in
+            guard let first = run.samples.first else { return nil }
+            return retiming.track(run.track)?.boundNanoseconds(at: first.dts)
+        }.max()
+    }
+
+    /// Where a fragment's record has the bound of its clock; nil: it has no record.
+    /// - Parameter moof: the box, whole.
+    private static func boundPlace(in moof: [UInt8]) throws -> Int64? {
+        let source = MemorySource(moof)
+        var boxes = BoxReader(source)
+        guard let box = try boxes.next() else { return nil }
+        var children = BoxReader(source, in: box.payload)
+        while let child = try children.next() {
+            guard child.type == "uuid", child.headerSizeBytes >= 24,
+                child.payload.count >= FragmentRecord.boundOffset + 8,
+                try source.read(at: child.payloadOffset - 16, count: 16) == FragmentRecord.userType
+            else { continue }
+            return child.payloadOffset + Int64(FragmentRecord.boundOffset)
+        }
+        return nil
     }
 
     func read(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {

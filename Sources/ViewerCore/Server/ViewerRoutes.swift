@@ -11,6 +11,7 @@ struct ViewerRoutes {
     let access: AccessMiddleware
     let hub: LiveHub
     let log: EventLog
+    let history: StatusHistory
     let exports: ExportQueue
     let commands: CollectorCommands
     let streams: LiveStreams
@@ -65,6 +66,7 @@ struct ViewerRoutes {
         api.delete("exports/:export", use: jobs.remove)
         get(api, "exports/:export/file", jobs.file)
         get(api, "events", EventsAPI(log: log, access: access.access).listen)
+        get(api, "history", HistoryAPI(site: site, history: history).show)
         get(api, "sessions", sessions.list)
         get(api, "sessions/:session", sessions.show)
         get(api, "sessions/:session/segments", sessions.segments)

@@ -38,6 +38,7 @@ package struct ViewerServer: Sendable {
     private let certificate: Certificate?
     private let hub = LiveHub(lingeringNanoseconds: LiveHub.lingeringNanoseconds)
     private let log: EventLog
+    private let history = StatusHistory()
     private let exports: ExportQueue
     private let feed: FeedSubscriber
     private let commands: CollectorCommands
@@ -73,7 +74,8 @@ package struct ViewerServer: Sendable {
         }
         do throws(MessagingError) {
             let endpoint = settings.feed ?? settings.archive.layout.map { "ipc://\($0.feed)" }
-            feed = try FeedSubscriber(endpoint, hub: hub, log: log, logger: logger)
+            feed = try FeedSubscriber(
+                endpoint, hub: hub, log: log, history: history, logger: logger)
         } catch {
             throw .stopped(reason: "\(error)")
         }
@@ -97,8 +99,8 @@ package struct ViewerServer: Sendable {
     /// - Parameter ready: called with the port when it listens.
     package func run(ready: @escaping @Sendable (UInt16) -> Void) async throws {
         let router = ViewerRoutes(
-            site: site, settings: settings, access: access, hub: hub, log: log, exports: exports,
-            commands: commands, streams: LiveStreams(hub: hub)
+            site: site, settings: settings, access: access, hub: hub, log: log, history: history,
+            exports: exports, commands: commands, streams: LiveStreams(hub: hub)
         ).router()
         let application = Application(
             router: router, server: builder(),

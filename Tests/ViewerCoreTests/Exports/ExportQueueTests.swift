@@ -15,7 +15,8 @@ private final class ExportScene: Sendable {
 
     var directory: String { "\(place.directory)/exports" }
 
-    func queue() -> ExportQueue {
+    /// - Parameter error: what a cancelled export throws.
+    func queue(cancelled error: any Error = ExportError.cancelled) -> ExportQueue {
         let (begun, mayEnd, ended) = (begun, mayEnd, ended)
         return ExportQueue(
             directory: directory, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
@@ -28,7 +29,7 @@ private final class ExportScene: Sendable {
                         // It takes its time.
                         for _ in 0..<50 { usleep(1_000) }
                         ended.happens()
-                        throw ExportError.cancelled
+                        throw error
                     }
                     usleep(1_000)
                 }
@@ -75,6 +76,24 @@ extension ExportQueue {
         #expect(queue.add("anna") == nil)
         // Nothing runs any more.
         queue.stop()
+    }
+
+    /// An encoded export notices in its file first.
+    @Test func `a running export that is removed is cancelled, and has not failed`() async throws {
+        for error in [ExportError.cancelled, ContainerError.cancelled] as [any Error] {
+            let scene = ExportScene()
+            let queue = scene.queue(cancelled: error)
+            defer { queue.stop() }
+            let job = try #require(queue.add("anna"))
+            try await queue.reaches(job.id, .running)
+            let isKnown = queue.remove(job.id)
+            #expect(isKnown)
+            while queue.job(job.id)?.hasEnded == false {
+                try await Task.sleep(for: .milliseconds(1))
+            }
+            #expect(queue.job(job.id)?.state == .cancelled, "\(error)")
+            #expect(scene.ended.hasHappened)
+        }
     }
 
     @Test func `an account has four jobs that have not ended, and others have theirs`() {

@@ -24,7 +24,41 @@ import Testing
         return places
     }
 
-    @Test func `only the decoding times in the fragments' heads differ from the file`() throws {
+    /// What the records of a file's fragments say of their clock's error, nanoseconds, and where.
+    private func bounds(_ bytes: [UInt8]) throws -> [(place: Int, nanoseconds: UInt64)] {
+        var scanner = try FragmentScanner(MemorySource(bytes))
+        var found: [(place: Int, nanoseconds: UInt64)] = []
+        while let fragment = try scanner.next() {
+            let box = try #require(
+                fragment.userBoxes.first { $0.userType == FragmentRecord.userType })
+            let record = try FragmentRecord(parsing: box.payload)
+            let start = Int(fragment.moof.lowerBound)
+            let moof = bytes[start..<Int(fragment.moof.upperBound)]
+            let place = try #require(moof.firstRange(of: FragmentRecord.userType)).upperBound
+            found.append((place + FragmentRecord.boundOffset, record.clock.boundNanoseconds))
+        }
+        return found
+    }
+
+    @Test func `the records have the bounds of the retiming`() throws {
+        let session = try WrittenSession(error: WrittenSession.settling)
+        let before = try session.bytes().map { try bounds($0) }
+        try session.retime()
+        for (index, file) in try session.files().enumerated() {
+            let retiming = try #require(file.retiming)
+            let retimed = try RetimedBytes(file)
+            let served = try bounds(retimed.read(at: 0, count: Int(retimed.sizeBytes)))
+            let known = Set(retiming.tracks.flatMap(\.knots).map(\.boundNanoseconds))
+            #expect(served.allSatisfy { known.contains($0.nanoseconds) })
+            #expect(served.count == before[index].count && !served.isEmpty)
+            #expect(served.map(\.nanoseconds) != before[index].map(\.nanoseconds))
+            #expect(served.allSatisfy { $0.nanoseconds <= retiming.after.greatest })
+        }
+    }
+
+    @Test func `only decoding times and bounds in the fragments' heads differ from the file`()
+        throws
+    {
         let session = try WrittenSession(error: WrittenSession.settling)
         try session.retime()
         let stored = try session.bytes()
@@ -46,6 +80,7 @@ import Testing
                 #expect(Array(bytes[start - 8..<start]) == Array("tfdt".utf8) + [1, 0, 0, 0])
                 allowed.formUnion(start..<start + 8)
             }
+            for bound in try bounds(bytes) { allowed.formUnion(bound.place..<bound.place + 8) }
             let changed = bytes.indices.filter { bytes[$0] != served[$0] }
             #expect(!changed.isEmpty)
             #expect(changed.allSatisfy { allowed.contains($0) })

@@ -1,6 +1,7 @@
 // @ts-check
-// The last hour of a collector, second by second, kept in memory from when the page was opened.
+// The last hour of a collector, second by second: in steps as the viewer remembers it, and then as it is heard.
 
+import { get } from './api.js';
 import { listen } from './events.js';
 
 /** @typedef {import('./live-tile.js').SourceStatus} SourceStatus */
@@ -42,6 +43,17 @@ export class Series {
         }
         this.#values[second % capacity] = value ?? NaN;
         this.#last = second;
+    }
+
+    /**
+     * Tells what was, as far as it is not known.
+     * @param {number} second
+     * @param {number} value
+     */
+    fill(second, value) {
+        if (second < 0 || second <= this.#last - capacity) return;
+        if (second > this.#last) this.put(second, value);
+        else if (Number.isNaN(this.#values[second % capacity])) this.#values[second % capacity] = value;
     }
 
     /**
@@ -116,7 +128,31 @@ export class SourceHistory {
         this.lost.put(second, status.lostSamples);
         this.gaps.put(second, status.gaps.reduce((sum, gap) => sum + (gap.cause === 'command' ? 0 : gap.count), 0));
     }
+
+    /**
+     * Takes what the viewer remembers, where nothing else is known.
+     * @param {Remembered} source
+     * @param {number} last When the last step began.
+     * @param {number} step Its seconds.
+     * @param {number} now
+     */
+    fill(source, last, step, now) {
+        /** @type {[Series, (number | null)[]][]} */
+        const pairs = [[this.lag, source.lagSeconds], [this.rate, source.bitsPerSecond], [this.bound, source.clockBoundSeconds],
+            [this.spool, source.spoolBytes], [this.lost, source.lostSamples], [this.gaps, source.gaps]];
+        for (const [series, values] of pairs) {
+            values.forEach((value, index) => {
+                const start = last - (values.length - 1 - index) * step;
+                for (let second = start; second < Math.min(start + step, now); second += 1) if (value !== null) series.fill(second, value);
+            });
+        }
+    }
 }
+
+/**
+ * What the viewer remembers of a source, the oldest step first (proto/openapi.yaml, "History").
+ * @typedef {{ name: string } & Record<'lagSeconds' | 'bitsPerSecond' | 'clockBoundSeconds' | 'spoolBytes' | 'lostSamples' | 'gaps', (number | null)[]>} Remembered
+ */
 
 export class History {
     /** @type {Map<string, SourceHistory>} */
@@ -127,21 +163,55 @@ export class History {
     status;
     /** When the last status came, whole seconds of {@link now}. */
     second = -1;
-    #origin = performance.now();
+    /** An hour before the page was opened. */
+    #origin = performance.now() - capacity * 1000;
+    /** The oldest second of which something may be known. */
+    #first = capacity;
 
-    /** Whole seconds since the page was opened. */
+    /** Whole seconds, of which the first hour was before the page was opened. */
     get now() {
         return Math.floor((performance.now() - this.#origin) / 1000);
     }
 
+    /** Seconds since the page was opened. */
+    get openFor() {
+        return this.now - capacity;
+    }
+
     /** How much of the hour there is to draw, seconds. */
     get span() {
-        return [300, 900, 1800].find((span) => span >= this.now) ?? capacity;
+        return [300, 900, 1800].find((span) => span >= this.now - this.#first) ?? capacity;
     }
 
     /** Starts to listen; it never stops while the page is open. */
     constructor() {
         listen('status', (status) => this.#take(status));
+        void this.#remember();
+    }
+
+    /** Asks the viewer what was before. */
+    async #remember() {
+        try {
+            const { stepSeconds, lastStepAgeSeconds, sources } = await get('/api/v1/history');
+            const last = Math.round(this.now - lastStepAgeSeconds);
+            for (const source of /** @type {Remembered[]} */ (sources)) {
+                const own = this.#source(source.name);
+                const steps = source.lagSeconds.length;
+                this.#first = Math.max(0, Math.min(this.#first, last - (steps - 1) * stepSeconds));
+                own?.fill(source, last, stepSeconds, this.now);
+            }
+        } catch {
+            // Then it is kept from now on.
+        }
+    }
+
+    /** @param {string} name */
+    #source(name) {
+        const known = this.sources.get(name);
+        if (known || this.sources.size >= mostSources) return known;
+        const made = new SourceHistory();
+        this.sources.set(name, made);
+        return made;
     }
 
     /** @param {SiteStatus} status */
@@ -150,15 +220,7 @@ export class History {
         this.second = this.now;
         this.refused.put(this.second, status.refusedConnections);
         this.free.put(this.second, status.disk.freeBytes);
-        for (const source of status.sources) {
-            let own = this.sources.get(source.name);
-            if (!own) {
-                if (this.sources.size >= mostSources) continue;
-                own = new SourceHistory();
-                this.sources.set(source.name, own);
-            }
-            own.put(this.second, source);
-        }
+        for (const source of status.sources) this.#source(source.name)?.put(this.second, source);
     }
 }
 

@@ -48,7 +48,7 @@ class HealthPage {
             element('h1', {}, 'Health'),
             this.#list, this.#figures,
             this.#heading,
-            element('p', { className: 'muted' }, 'An hour is kept, from when the page was opened; the newest is at the right.'),
+            element('p', { className: 'muted' }, 'The newest is at the right. The viewer remembers an hour, from when it was started.'),
             this.#sources,
             element('details', {}, element('summary', {}, 'The same as a table'), this.#tableOf()),
             this.#meanings = element('details', {}, element('summary', {}, 'What the alerts mean'),
@@ -81,7 +81,8 @@ class HealthPage {
         this.#set('Full in', this.#fullIn(disk));
         this.#set('Making durable (fdatasync)', disk.fdatasyncSeconds === undefined ? 'nothing yet' : `${shortTime(disk.fdatasyncSeconds)} on average`);
         const refused = this.#history.refused.growth(this.#history.second, 3600);
-        this.#set('Refused connections', `${status.refusedConnections.toLocaleString()}, ${refused.toLocaleString()} in the last hour`);
+        const since = this.#history.openFor < 3600 ? 'since this page was opened' : 'in the last hour';
+        this.#set('Refused connections', `${status.refusedConnections.toLocaleString()}, ${refused.toLocaleString()} ${since}`);
         this.#set('Collector', `${status.version}${status.residentBytes ? `, ${bytes(status.residentBytes)} of memory` : ''}`);
         this.#drawSources(status);
     }
@@ -102,7 +103,7 @@ class HealthPage {
     }
 
     #drawFindings() {
-        const isNew = this.#history.second < 0 && this.#history.now < silence;
+        const isNew = this.#history.second < 0 && this.#history.openFor < silence;
         const found = isNew ? [] : findings(this.#history);
         const said = found.map((finding) => finding.alert + (finding.source ?? '')).join() + isNew;
         const texts = found.map((finding) => finding.text);
@@ -115,7 +116,7 @@ class HealthPage {
         const items = found.map((finding) => element('li', { className: finding.isCritical ? 'notice bad' : 'notice' },
             element('span', { className: 'text' }, finding.text), ' ',
             button(finding.alert, () => this.#explain(finding.alert), { className: 'plain', title: 'What this alert means' })));
-        const well = isNew ? 'Waiting for the collector’s first word…' : 'Everything is well.';
+        const well = isNew ? 'Waiting for the collector’s status…' : 'Everything is well.';
         this.#list.replaceChildren(...(items.length ? items : [element('li', { className: isNew ? 'muted' : 'well' }, well)]));
     }
 

@@ -5,11 +5,11 @@
 const lines = {
     sound: 'M3 9v6h4l5 4V5L7 9zM15 9c1.5 1.6 1.5 4.4 0 6M18 6.5c3 3 3 8 0 11',
     silent: 'M3 9v6h4l5 4V5L7 9zM16 9.5l5 5M21 9.5l-5 5',
-    menu: 'M5 12h.01M12 12h.01M19 12h.01',
 };
 
 /** Areas, in a box of 24 × 24. */
 const areas = {
+    menu: 'M3 12a2 2 0 1 0 4 0a2 2 0 1 0-4 0M10 12a2 2 0 1 0 4 0a2 2 0 1 0-4 0M17 12a2 2 0 1 0 4 0a2 2 0 1 0-4 0',
     play: 'M7 4v16l13-8z',
     pause: 'M6 4h4v16H6zM14 4h4v16h-4z',
     on: 'M8 5v14l9-7zM17 5h2v14h-2z',

@@ -52,11 +52,12 @@ export function useKeys(keys) {
  * @param {KeyboardEvent} event
  */
 function found(keys, event) {
-    const isNamed = event.key.length > 1;
-    const name = isNamed && event.shiftKey ? `Shift+${event.key}` : event.key;
-    return keys.find((one) => one.keys.includes(name))
-        // Caps lock is no shift.
-        ?? (isNamed || event.shiftKey ? undefined : keys.find((one) => one.keys.includes(name.toLowerCase())));
+    const { key, shiftKey } = event;
+    if (key.length > 1) return keys.find((one) => one.keys.includes(shiftKey ? `Shift+${key}` : key));
+    // Caps lock is no shift. Signs are what they are, with whatever keys they are made.
+    const isLetter = key.toLowerCase() !== key.toUpperCase();
+    const name = !isLetter ? key : shiftKey ? key.toUpperCase() : key.toLowerCase();
+    return keys.find((one) => one.keys.includes(name));
 }
 
 /**

@@ -99,8 +99,9 @@ export class SmoothDelay {
     /**
      * @param {number | null} wanted
      * @param {number} now
+     * @param {number} [hurry] As much shorter it becomes a second while it is much too long.
      */
-    follow(wanted, now) {
+    follow(wanted, now, hurry = slew) {
         const elapsed = Math.min(1, Math.max(0.001, now - this.#last));
         const step = slew * elapsed;
         const before = this.value;
@@ -109,7 +110,8 @@ export class SmoothDelay {
         if (wanted === null) return;
         if (this.value === null || Math.abs(wanted - this.value) > jump) this.value = wanted;
         else if (wanted > this.value) this.value = Math.min(wanted, this.value + step);
-        else if (wanted < this.value - slack) this.value = Math.max(wanted, this.value - (wanted < this.value - muchTooLong ? step : step / 2));
+        else if (wanted < this.value - muchTooLong) this.value = Math.max(wanted, this.value - hurry * elapsed);
+        else if (wanted < this.value - slack) this.value = Math.max(wanted, this.value - step / 2);
         if (before !== null && Math.abs(this.value - before) < jump) this.rate = 1 - (this.value - before) / elapsed;
     }
 }

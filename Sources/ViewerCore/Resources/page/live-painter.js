@@ -63,6 +63,11 @@ export class Painter {
      */
     at = null;
     /**
+     * Session time of the recorded picture that stands there until the first live one; null: there is none.
+     * @type {number | null}
+     */
+    recordedAt = null;
+    /**
      * End of what has been decoded, session time.
      * @type {number | null}
      */
@@ -95,7 +100,7 @@ export class Painter {
      * @param {Uint8Array} body Is changed.
      */
     begin(header, body) {
-        if (header.session !== this.#session) [this.at, this.end] = [null, null];
+        if (header.session !== this.#session) [this.at, this.end, this.recordedAt] = [null, null, null];
         this.#session = header.session ?? '';
         this.close();
         this.hasTrack = keepTracks(body, 'video').size > 0;
@@ -107,6 +112,7 @@ export class Painter {
     }
 
     #open() {
+        /** @type {VideoDecoder} */
         const decoder = new VideoDecoder({
             output: (frame) => (decoder === this.#decoder ? this.#take(frame) : frame.close()),
             error: (error) => {
@@ -141,6 +147,28 @@ export class Painter {
     /** Something is missing: what comes next begins with a keyframe. */
     skipped() {
         this.#needsKeyframe = true;
+    }
+
+    /**
+     * Shows what was recorded, as long as nothing live is there.
+     * @param {import('./live-recorded.js').RecordedPicture} picture
+     */
+    showRecorded({ image, at }) {
+        if (this.at === null) {
+            this.#draw(image, image.width, image.height);
+            this.recordedAt = at;
+        }
+        image.close();
+    }
+
+    /**
+     * @param {CanvasImageSource | VideoFrame} image
+     * @param {number} width
+     * @param {number} height
+     */
+    #draw(image, width, height) {
+        if (this.canvas.width !== width || this.canvas.height !== height) Object.assign(this.canvas, { width, height });
+        this.#context?.drawImage(image, 0, 0, width, height);
     }
 
     /** Decodes what is to be shown soon. */
@@ -222,10 +250,9 @@ export class Painter {
         for (const other of gone) other.close();
         this.dropped += gone.length;
         this.painted += 1;
-        const { displayWidth: width, displayHeight: height } = frame;
-        if (this.canvas.width !== width || this.canvas.height !== height) Object.assign(this.canvas, { width, height });
-        this.#context?.drawImage(frame, 0, 0, width, height);
+        this.#draw(frame, frame.displayWidth, frame.displayHeight);
         this.at = frame.timestamp / 1e6;
+        this.recordedAt = null;
         // A refresh and the length of the picture are no lateness.
         this.error = Math.min(0, this.at + (frame.duration ?? 0) / 1e6 - target);
         if (this.error < 0 && this.error > -0.5) this.#margin = Math.min(longestMargin, this.#margin + 0.01);

@@ -5,7 +5,8 @@ import { element } from './element.js';
 import { Follower } from './live-follower.js';
 
 export class LiveSound {
-    #media = element('audio');
+    /** Stands in the page, where it can be looked at; it has nothing to see. */
+    media = element('audio', { hidden: true });
     #follower;
     name;
 
@@ -16,14 +17,15 @@ export class LiveSound {
      */
     constructor(name, now, begin) {
         this.name = name;
-        this.#follower = new Follower(this.#media, 'audio', now);
+        this.#follower = new Follower(this.media, 'audio', now);
         if (begin) this.take(begin);
         // Within the click: later, some browsers would not let it be heard.
-        this.#media.play().catch(() => {});
+        this.media.play().catch(() => {});
     }
 
     close() {
         this.#follower.close();
+        this.media.remove();
     }
 
     /** Whether the source has sound. */

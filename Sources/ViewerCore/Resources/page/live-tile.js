@@ -7,6 +7,7 @@ import { icon } from './icons.js';
 import { Follower } from './live-follower.js';
 import { canPaint, Painter } from './live-painter.js';
 import { MissingNow } from './live-missing.js';
+import { recordedPicture } from './live-recorded.js';
 
 /** Later than this is late: as at `tributary top`. Seconds. */
 const late = 5;
@@ -64,6 +65,8 @@ export class LiveTile {
      */
     #shown = null;
     #quality = { shown: 0, dropped: 0 };
+    /** Ends the wish for a recorded picture. */
+    #wish = new AbortController();
     /**
      * When how many pictures had been shown.
      * @type {{ when: number, count: number }[]}
@@ -100,6 +103,7 @@ export class LiveTile {
     }
 
     close() {
+        this.#wish.abort();
         this.follower.close();
         this.root.remove();
     }
@@ -151,6 +155,20 @@ export class LiveTile {
         this.#count(performance.now(), this.follower.painted);
     }
 
+    /**
+     * Shows what was recorded until a live picture comes.
+     * @param {string} session
+     */
+    async #showRecorded(session) {
+        this.#wish.abort();
+        this.#wish = new AbortController();
+        const { follower } = this;
+        if (!(follower instanceof Painter) || !follower.hasTrack || follower.at !== null) return;
+        const { signal } = this.#wish;
+        const picture = await recordedPicture(session, this.name, signal);
+        if (picture) follower.showRecorded(picture);
+    }
+
     /** Stands still. */
     pause() {
         this.follower.skipped();
@@ -174,12 +192,14 @@ export class LiveTile {
                 this.#isGone = false;
                 this.#bounds = [];
                 this.follower.begin(header, body);
+                void this.#showRecorded(header.session ?? '');
                 break;
             case 'media':
                 this.#isGone = false;
                 this.#heard = Date.now();
                 this.#bounds.push({ at: header.atSeconds ?? 0, bound: header.boundSeconds ?? 0 });
                 if (this.#bounds.length > mostBounds) this.#bounds.splice(0, mostBounds / 2);
+                this.#wish.abort();
                 if (this.isSeen) this.follower.take(header, body);
                 break;
             case 'skipped':
@@ -200,7 +220,7 @@ export class LiveTile {
 
     /** Session time of the picture that is shown, seconds; null: none is. */
     get at() {
-        if (this.follower instanceof Painter) return this.follower.at;
+        if (this.follower instanceof Painter) return this.follower.at ?? this.follower.recordedAt;
         if (!this.video || this.video.readyState < 2) return null;
         const { currentTime } = this.video;
         return this.#shown ?? ('requestVideoFrameCallback' in this.video ? null : currentTime);
@@ -257,6 +277,7 @@ export class LiveTile {
         if (this.#isGone) return 'away';
         if (this.#hasBegun && !this.follower.hasTrack) return 'sound';
         if (this.at === null) return 'waiting';
+        if (this.follower instanceof Painter && this.follower.at === null) return 'recorded';
         return (this.lag ?? 0) > late ? 'late' : 'live';
     }
 
@@ -282,10 +303,11 @@ export class LiveTile {
         setText(this.words, this.#words);
         const [lag, bound, rate] = [this.lag, this.bound, this.#picturesPerSecond];
         const parts = [];
-        if (state === 'live' || state === 'late') {
+        if (state === 'live' || state === 'late' || state === 'recorded') {
             if (lag !== null) parts.push(state === 'late' ? `${shortTime(lag)} late` : `${lag.toFixed(2)} s ago`);
             if (bound !== null) parts.push(bound > 0 ? `±${shortTime(bound)}` : 'clock not measured');
-            if (this.follower.isThrifty) parts.push('keyframes only');
+            if (state === 'recorded') parts.push('recorded');
+            else if (this.follower.isThrifty) parts.push('keyframes only');
             else if (rate !== null) parts.push(`${rate.toFixed(rate < 9.95 ? 1 : 0)}/s`);
         }
         setText(this.figures, parts.join('  '));

@@ -14,6 +14,8 @@ const stepping = 100;
 const drawing = 500;
 /** Until something is known, seconds. */
 const firstDelay = 0.4;
+/** A delay that is much too long becomes shorter by so much a second, where nothing is heard. */
+const hurried = 0.2;
 
 /** @typedef {'step' | 'fastest'} Mode */
 
@@ -198,7 +200,7 @@ export class LiveWall {
         let most = null;
         let hasThrifty = false;
         for (const tile of this.tiles.values()) {
-            if (tile.state !== 'live' && tile.state !== 'waiting') continue;
+            if (!['live', 'waiting', 'recorded'].includes(tile.state)) continue;
             const { need, isThrifty } = tile.follower;
             // Keyframes alone come whenever they come: nobody waits for them.
             if (isThrifty) hasThrifty = true;
@@ -213,14 +215,16 @@ export class LiveWall {
         const now = this.now();
         if (now === null) return;
         const seconds = performance.now() / 1000;
-        this.#delay.follow(this.chosenDelay ?? this.#slowest, seconds);
+        // Sound cannot be hurried as much as pictures.
+        const hurry = this.#sound ? undefined : hurried;
+        this.#delay.follow(this.chosenDelay ?? this.#slowest, seconds, hurry);
         for (const tile of this.tiles.values()) {
             let { delay } = this;
             let { rate } = this.#delay;
             if (this.mode === 'fastest') {
                 const own = this.#delays.get(tile.name) ?? new SmoothDelay();
                 this.#delays.set(tile.name, own);
-                own.follow(this.#ownNeed(tile), seconds);
+                own.follow(this.#ownNeed(tile), seconds, hurry);
                 delay = own.value ?? firstDelay;
                 rate = own.rate;
             }
@@ -317,6 +321,7 @@ export class LiveWall {
         const before = this.#sound?.name;
         this.#sound?.close();
         this.#sound = before === name ? undefined : new LiveSound(name, this.now, this.#begins.get(name));
+        if (this.#sound) this.tiles.get(name)?.root.append(this.#sound.media);
         for (const tile of this.tiles.values()) tile.showSound(tile.name === this.#sound?.name);
         return this.#sound !== undefined;
     }

@@ -11,7 +11,6 @@ import { address, request } from './api.js';
  * @property {number} size
  * @property {number} start Session time, to a few milliseconds.
  * @property {number} end
- * @property {boolean} isRetimed Its file's times were computed again.
  */
 
 /** Times of a playlist are rounded to milliseconds. */
@@ -72,7 +71,7 @@ export class MediaIndex {
             } else if (line && !line.startsWith('#')) {
                 segments.push({
                     media: this.path + line, initialization: this.path + initialization, offset, size,
-                    start: next, end: next + length, isRetimed: /\.[0-9a-f]{8}\.mp4$/.test(line),
+                    start: next, end: next + length,
                 });
                 next += length;
             }

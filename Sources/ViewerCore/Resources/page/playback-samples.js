@@ -119,7 +119,7 @@ export class SampleTable {
     bound(time) {
         const number = this.index.at(time);
         const segment = this.index.segments[number];
-        const samples = segment && !segment.isRetimed ? this.known.get(segmentKey(segment)) : undefined;
+        const samples = segment && this.known.get(segmentKey(segment));
         if (!samples || samples.bounds.length === 0) return null;
         return samples.bounds[Math.max(0, SampleTable.count(samples.boundStarts, time) - 1)];
     }

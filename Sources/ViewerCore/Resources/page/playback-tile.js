@@ -153,7 +153,10 @@ export class PlaybackTile {
         this.element.dataset.state = isLoading && !isTold && hasPicture ? 'shown' : state;
         if (sample === null || this.media.isAbsent) this.at = null;
         const bound = this.bound;
-        setText(this.detail, this.at === null ? '' : bound === null ? '' : `± ${(bound * 1000).toFixed(bound < 0.00095 ? 2 : 1)} ms`);
+        // An import has no clock that was measured.
+        setText(this.detail, this.at === null || bound === null ? '' : bound === 0 ? 'clock not measured'
+            : `± ${(bound * 1000).toFixed(bound < 0.00095 ? 2 : 1)} ms`);
+        this.detail.title = bound ? 'Error bound of the time of this picture' : '';
     }
 
     /**

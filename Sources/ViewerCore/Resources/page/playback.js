@@ -3,15 +3,16 @@
 
 import { address, ApiError, get } from './api.js';
 import { missingText } from './causes.js';
-import { button, element, setText } from './element.js';
+import { element, setText } from './element.js';
 import { listen } from './events.js';
 import { ExportPanel } from './export.js';
-import { bytes, counted, duration } from './format.js';
+import { bytes, counted, dateTime, duration, utc } from './format.js';
 import { showKeys, useKeys } from './keys.js';
 import { parseTime, PlaybackAddress, sessionOf } from './playback-address.js';
 import { chooseSources, mostSources } from './playback-choice.js';
 import { PlaybackControls, speeds, speedText } from './playback-controls.js';
 import { beginning, isGrowing, readCoverage } from './playback-coverage.js';
+import { MissingPanel } from './playback-missing.js';
 import { PlaybackPlayer } from './playback-player.js';
 import { say, setTitle } from './shell.js';
 import { Timeline } from './timeline.js';
@@ -78,12 +79,13 @@ class PlaybackPage {
             sources: this.player.tiles.map((tile) => tile.name), reference: this.player.reference?.name ?? '',
             at: this.player.clock.now, markIn: this.player.markIn, markOut: this.player.markOut, extent: this.player.extent,
         }));
+        this.missing = new MissingPanel(session, (time) => this.player.seek(time));
         root.append(
             element('div', { className: 'heading' },
                 element('a', { href: '/sessions', className: 'up' }, 'Sessions'), this.title, this.facts,
                 element('div', { className: 'end' }, this.live, this.controls.more)),
             this.tiles, this.controls.element, this.timeline.element,
-            element('div', { className: 'below' }, this.exports.element), this.player.sound.audio);
+            element('div', { className: 'below' }, this.exports.element, this.missing.element), this.player.sound.audio);
         this.describedAt = NaN;
         this.heldAddress = '';
         /** What is recorded is being asked for. */
@@ -115,6 +117,7 @@ class PlaybackPage {
         this.timeline.close();
         this.dropKeys();
         this.exports.close();
+        this.missing.close();
         this.address.close();
     }
 
@@ -193,13 +196,23 @@ class PlaybackPage {
         this.timeline.reference = name;
         this.timeline.redraw();
         for (const tile of this.player.tiles) tile.choice.setAttribute('aria-pressed', String(tile.name === name));
+        this.#tellPart();
+    }
+
+    /** The part that is chosen, the sources, or what is known of them have changed. */
+    #tellPart() {
+        const { shownLanes: lanes, markIn, markOut, extent } = this.player;
         this.exports.update();
+        this.missing.update({ lanes, markIn, markOut, extent });
     }
 
     #showOverview() {
         const { overview } = this;
-        setText(this.title, overview.name || overview.session);
-        setTitle(overview.name || overview.session);
+        const zero = new Date(overview.zero);
+        const title = overview.name || `Session of ${dateTime(zero)}`;
+        setText(this.title, title);
+        this.title.title = utc(zero);
+        setTitle(title);
         const { start, end } = this.player.extent;
         const size = overview.sources.reduce((sum, source) => sum + source.sizeBytes, 0);
         const missing = missingText(this.player.lanes.flatMap((lane) => [...lane.missing, ...lane.unplaced]));
@@ -208,6 +221,8 @@ class PlaybackPage {
         setText(this.facts, [duration(end - start), counted(overview.sources.length, 'source'), bytes(size),
             missing,
             ...(this.player.isRecording ? ['recording now'] : []), ...overview.tags].join(' · '));
+        // Its own name, for the command line.
+        this.facts.title = overview.session;
     }
 
     /** Everything that follows the clock. */
@@ -248,7 +263,7 @@ class PlaybackPage {
             player.setLanes(lanes);
             this.timeline.setLanes(lanes);
             this.#showOverview();
-            this.exports.update();
+            this.#tellPart();
         } catch (error) {
             if (error instanceof ApiError) say(error.text);
         }
@@ -261,7 +276,7 @@ class PlaybackPage {
         timeline.markOut = player.markOut;
         if (player.markIn === null || player.markOut === null) player.isLooping = false;
         timeline.redraw();
-        this.exports.update();
+        this.#tellPart();
         player.beat();
     }
 
@@ -323,6 +338,15 @@ class PlaybackPage {
         say(speedText(rate));
     }
 
+    /**
+     * @param {number | null} mark
+     * @param {string} name
+     */
+    #toMark(mark, name) {
+        if (mark === null) say(`There is no ${name} point yet: key ${name[0].toUpperCase()} sets it.`);
+        else this.player.seek(mark);
+    }
+
     /** @returns {import('./keys.js').Key[]} */
     #keyList() {
         const actions = this.#actions();
@@ -344,6 +368,8 @@ class PlaybackPage {
             { keys: ['G'], shown: 'Shift G', text: 'To the previous gap', act: () => actions.gap(-1) },
             { keys: ['i'], shown: 'I', text: 'In point here', act: () => actions.markIn() },
             { keys: ['o'], shown: 'O', text: 'Out point here', act: () => actions.markOut() },
+            { keys: ['I'], shown: 'Shift I', text: 'To the in point', act: () => this.#toMark(this.player.markIn, 'in') },
+            { keys: ['O'], shown: 'Shift O', text: 'To the out point', act: () => this.#toMark(this.player.markOut, 'out') },
             { keys: ['p'], shown: 'P', text: 'Loop between in and out', act: () => actions.loop() },
             { keys: ['+', '='], shown: '+', text: 'Less of the timeline', act: () => actions.zoom(0.5) },
             { keys: ['-', '−'], shown: '−', text: 'More of the timeline', act: () => actions.zoom(2) },

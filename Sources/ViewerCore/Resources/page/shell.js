@@ -29,7 +29,7 @@ export async function showHeader() {
         list.append(element('li', {}, link));
     }
     markPlace(current);
-    const choice = element('select', { 'aria-label': 'Colours', onchange: () => {
+    const choice = element('select', { 'aria-label': 'Colours', title: 'Colours of the page', onchange: () => {
         setTheme(/** @type {import('./theme.js').Theme} */ (choice.value));
     } });
     for (const [value, text] of [['system', 'System'], ['light', 'Light'], ['dark', 'Dark']]) {

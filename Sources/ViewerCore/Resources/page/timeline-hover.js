@@ -158,12 +158,27 @@ export class TimelineHover {
  * @param {import('./playback-coverage.js').Missing} gap
  */
 export function gapWords(gap) {
-    const what = gap.samples > 0 ? `${counted(gap.samples, 'sample')} missing` : 'An unknown number of samples is missing';
-    const track = gap.track === 'video' ? ' (pictures)' : gap.track === 'audio' ? ' (sound)' : '';
-    const length = gap.endSeconds - gap.startSeconds;
-    const lines = gap.count > 1 ? `, in ${counted(gap.count, 'gap')}` : '';
-    return `${what}${track}${lines}: ${causeText(gap.cause)}. From ${sessionTime(gap.startSeconds)}`
-        + `${length > 0.0005 ? ` for ${length < 60 ? shortTime(length) : duration(length)}` : ''}.`;
+    const length = lengthWords(gap);
+    return `${whatWords(gap)}: ${causeText(gap.cause)}. From ${sessionTime(gap.startSeconds)}${length && ` for ${length}`}.`;
+}
+
+/**
+ * How much is missing, and of what.
+ * @param {{ samples: number, count: number, track?: string }} gap
+ */
+export function whatWords({ samples, count, track }) {
+    const what = samples > 0 ? `${counted(samples, 'sample')} missing` : 'An unknown number of samples is missing';
+    const kind = track === 'video' ? ' (pictures)' : track === 'audio' ? ' (sound)' : '';
+    return `${what}${kind}${count > 1 ? `, in ${counted(count, 'gap')}` : ''}`;
+}
+
+/**
+ * For how long; empty: for no time that could be told.
+ * @param {import('./playback-coverage.js').Missing} gap
+ */
+export function lengthWords({ startSeconds, endSeconds }) {
+    const length = endSeconds - startSeconds;
+    return length <= 0.0005 ? '' : length < 60 ? shortTime(length) : duration(length);
 }
 
 /**

@@ -1,0 +1,27 @@
+import Foundation
+import HTTPTypes
+import Hummingbird
+import Media
+import NIOCore
+
+/// The last hour of the collector, as JSON, for plots.
+struct HistoryAPI {
+    let site: ViewerSite
+    let history: StatusHistory
+
+    func show(_ request: Request, _ context: ViewerContext) async throws -> Response {
+        _ = try RequestQuery(request, [])
+        let (history, rights) = (history, context.rights)
+        // An hour of many sources is a hundred thousand numbers: not on the threads of all other answers, and without a line for each.
+        let json = try await site.run {
+            try JSONEncoder().encode(
+                history.answer(now: SystemClock.monotonic.nowNanoseconds, where: rights.mayRead))
+        }
+        var headers = HTTPFields()
+        headers[.contentType] = "application/json"
+        headers[.cacheControl] = "no-store"
+        return Response(
+            status: .ok, headers: headers,
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: json + [UInt8(ascii: "\n")])))
+    }
+}

@@ -1,0 +1,50 @@
+// @ts-check
+// The newest recorded picture of a source, shown until its first live one can be decoded: that comes with a keyframe, which may be seconds away.
+
+import { address, get, request } from './api.js';
+
+/** A live picture mostly comes at once, and then nothing is asked for. Milliseconds. */
+const patience = 120;
+/** A larger one would take the viewer longer than the keyframe. */
+const width = 640;
+/** What is recorded is asked for once for all tiles that begin together, milliseconds. */
+const together = 1000;
+
+/** @typedef {{ image: ImageBitmap, at: number }} RecordedPicture At: session time, seconds. */
+
+/** @type {{ session: string, when: number, answer: Promise<any> } | undefined} */
+let asked;
+
+/** @param {string} session */
+function overviewOf(session) {
+    const now = performance.now();
+    if (asked?.session !== session || now - asked.when > together) {
+        asked = { session, when: now, answer: get(address`/api/v1/sessions/${session}`) };
+    }
+    return asked.answer;
+}
+
+/**
+ * @param {string} session
+ * @param {string} source
+ * @param {AbortSignal} signal It is not wanted any more.
+ * @returns {Promise<RecordedPicture | undefined>} Undefined: there is none, or it is not wanted.
+ */
+export async function recordedPicture(session, source, signal) {
+    await new Promise((resolve) => setTimeout(resolve, patience));
+    if (signal.aborted) return undefined;
+    try {
+        const { sources } = await overviewOf(session);
+        const end = sources.find((/** @type {{ name: string }} */ one) => one.name === source)?.endSeconds;
+        if (end === undefined || signal.aborted) return undefined;
+        const path = address`/api/v1/sessions/${session}/sources/${source}/picture.jpg`;
+        const response = await request(`${path}?at=${(end - 0.001).toFixed(6)}&width=${width}`, { signal });
+        const at = Number(response.headers.get('X-Tributary-At') ?? NaN);
+        const image = await createImageBitmap(await response.blob());
+        if (!signal.aborted && Number.isFinite(at)) return { image, at };
+        image.close();
+    } catch {
+        // Nothing of it can be read yet, or the viewer is busy: the live picture comes all the same.
+    }
+    return undefined;
+}

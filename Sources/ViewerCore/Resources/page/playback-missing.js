@@ -1,0 +1,107 @@
+// @ts-check
+// What is missing, as a list: of the part between the in and out points, or of all. Who cannot see the timeline has the same in words.
+
+import { causeProperty, causeText, missingText } from './causes.js';
+import { button, element, setText } from './element.js';
+import { sessionTime } from './format.js';
+import { readCoverage } from './playback-coverage.js';
+import { lengthWords, whatWords } from './timeline-hover.js';
+
+/** Gaps that are listed; the timeline shows all. */
+const mostLines = 100;
+/** Of a part, coverage is asked for more finely when it has been still so long, milliseconds. */
+const settle = 300;
+
+/**
+ * @typedef {object} Part
+ * @property {import('./playback-coverage.js').Lane[]} lanes Of the sources that are shown.
+ * @property {number | null} markIn
+ * @property {number | null} markOut
+ * @property {{ start: number, end: number }} extent
+ */
+
+export class MissingPanel {
+    /**
+     * @param {string} session
+     * @param {(time: number) => void} seek
+     */
+    constructor(session, seek) {
+        this.session = session;
+        this.seek = seek;
+        this.words = element('p', { className: 'sum' });
+        this.list = element('ul', { className: 'gaps', 'aria-label': 'Gaps' });
+        this.element = element('section', { className: 'card', 'aria-label': 'What is missing' },
+            element('h2', {}, 'What is missing'), this.words, this.list);
+        this.listed = '';
+        this.settling = 0;
+    }
+
+    close() {
+        clearTimeout(this.settling);
+    }
+
+    /** @param {Part} part */
+    update(part) {
+        clearTimeout(this.settling);
+        this.#draw(part);
+        const { markIn, markOut, extent } = part;
+        if (markIn === null && markOut === null) return;
+        this.settling = setTimeout(async () => {
+            const waiting = this.settling;
+            const [from, until] = [markIn ?? extent.start, markOut ?? extent.end];
+            if (until <= from) return;
+            try {
+                // Of a long session, gaps beside each other were told as one.
+                const lanes = await readCoverage(this.session, { from, until });
+                const names = new Set(part.lanes.map((lane) => lane.source));
+                if (waiting === this.settling) this.#draw({ ...part, lanes: lanes.filter((lane) => names.has(lane.source)) });
+            } catch {
+                // What is there stays.
+            }
+        }, settle);
+    }
+
+    /** @param {Part} part */
+    #draw({ lanes, markIn, markOut }) {
+        const [from, until] = [markIn ?? -Infinity, markOut ?? Infinity];
+        const gaps = lanes.flatMap(({ source, missing }) => missing
+            .filter((gap) => gap.endSeconds >= from && gap.startSeconds <= until).map((gap) => ({ source, gap })))
+            .sort((one, other) => one.gap.startSeconds - other.gap.startSeconds);
+        // Of these nobody knows when they were: they may be in any part.
+        const unplaced = lanes.flatMap(({ source, unplaced }) => unplaced.map((gap) => ({ source, gap })));
+        const isPart = markIn !== null || markOut !== null;
+        const listed = JSON.stringify([isPart, markIn === null, markOut === null, gaps, unplaced]);
+        if (listed === this.listed) return;
+        this.listed = listed;
+        const part = !isPart ? 'In the whole session' : markIn === null ? 'Before the out point'
+            : markOut === null ? 'After the in point' : 'Between the in and out points';
+        const isCut = gaps.some(({ gap }) => gap.startSeconds < from || gap.endSeconds > until);
+        setText(this.words, `${part}: ${missingText([...gaps, ...unplaced].map(({ gap }) => gap))}.`
+            + (isCut ? ' A gap that reaches beyond it is counted whole.' : ''));
+        this.list.replaceChildren(
+            ...gaps.slice(0, mostLines).map(({ source, gap }) => this.#line(source, gap)),
+            ...unplaced.slice(0, mostLines).map(({ source, gap }) =>
+                line(gap.cause, `${source}: ${whatWords(gap)}, nobody knows when: ${causeText(gap.cause)}.`)),
+            ...(gaps.length > mostLines ? [element('li', {}, `${(gaps.length - mostLines).toLocaleString()} more are on the timeline.`)] : []));
+    }
+
+    /**
+     * @param {string} source
+     * @param {import('./playback-coverage.js').Missing} gap
+     */
+    #line(source, gap) {
+        const time = sessionTime(gap.startSeconds);
+        const length = lengthWords(gap);
+        return line(gap.cause,
+            button(time, () => this.seek(gap.startSeconds), { className: 'plain figures', title: 'Go there', 'aria-label': `Go to ${time}` }),
+            element('span', {}, `${source}: ${whatWords(gap)}${length && ` for ${length}`}: ${causeText(gap.cause)}.`));
+    }
+}
+
+/**
+ * @param {string} cause
+ * @param {...(Node | string)} content
+ */
+function line(cause, ...content) {
+    return element('li', { style: { borderLeftColor: `var(${causeProperty(cause)})` } }, ...content);
+}

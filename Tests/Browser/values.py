@@ -1,0 +1,171 @@
+#!/usr/bin/python3
+"""Asks the page's modules that are values without I/O: clocks, delays, giving way, grids, times, addresses, the timeline's scale, frames, the last hour.
+
+    Tests/Browser/values.py --page http://127.0.0.1:8080
+"""
+
+import argparse
+import asyncio
+import sys
+
+from checks import Checks
+from chromium import Chromium
+
+# Each: what is so, and a script whose answer is compared with what is wanted. `use(name)` is a module of the page.
+QUESTIONS = (
+    ("the session's clock goes by what came earliest", """(async () => {
+        const { SessionClock } = await use('live-clock'), clock = new SessionClock();
+        const before = clock.at(1);
+        clock.observe(10, 100); clock.observe(10.7, 101); clock.observe(12.1, 102);
+        return [before, clock.at(103), clock.at(140)];
+    })()""", [None, 13.1, 50.1]),
+    ("and forgets it when clocks may have drifted", """(async () => {
+        const { SessionClock } = await use('live-clock'), clock = new SessionClock();
+        clock.observe(10, 0); clock.observe(40, 31);
+        return clock.at(31);
+    })()""", 40),
+    ("a delay follows slowly, jumps over what is far, and hurries only down", """(async () => {
+        const { SmoothDelay } = await use('live-clock'), delay = new SmoothDelay(), found = [];
+        for (const [wanted, now, hurry] of [[0.5, 0], [0.6, 1], [0.6, 2], [0.3, 3, 0.2], [0.3, 4, 0.2], [0.34, 5, 0.2], [5, 6], [null, 7]]) {
+            delay.follow(wanted, now, hurry);
+            found.push(Math.round(delay.value * 1000) / 1000);
+        }
+        return found;
+    })()""", [0.5, 0.56, 0.6, 0.4, 0.37, 0.34, 5, 5]),
+    ("the rate goes with the delay", """(async () => {
+        const { SmoothDelay } = await use('live-clock'), delay = new SmoothDelay();
+        delay.follow(0.5, 0); delay.follow(0.6, 1);
+        return Math.round(delay.rate * 1000) / 1000;
+    })()""", 0.94),
+    ("what is needed leaves out one interruption", """(async () => {
+        const { NeedEstimate } = await use('live-clock'), need = new NeedEstimate();
+        let now = 0;
+        for (let batch = 0; batch < 60; batch += 1) need.observe(batch === 30 ? 1.5 : 0.2 + (batch % 2) * 0.05, now += 0.1, 3);
+        return [new NeedEstimate().value, need.value];
+    })()""", [None, 0.25]),
+    ("corrections are small and bounded", """(async () => {
+        const { correction } = await use('live-clock');
+        return [correction(0.001, 0.25, 1), correction(0.05, 0.25, 1), correction(-1, 0.25, 1), correction(1, 0.04, 1)];
+    })()""", [1, 0.9, 1.25, 0.96]),
+    ("gives way after three strained looks, and again after it has helped", """(async () => {
+        const { Thrift } = await use('live-thrift'), thrift = new Thrift(), levels = [];
+        const bad = { shown: 10, dropped: 8, isBehind: true }, good = { shown: 10, dropped: 0, isBehind: false };
+        for (let second = 1; second <= 12; second += 1) levels.push(thrift.look([bad, bad, good], second));
+        const watched = [0, 1].map((index) => thrift.isThrifty(index, true)), others = [0, 1].map((index) => thrift.isThrifty(index, false));
+        for (let second = 13; second < 400; second += 1) thrift.look([good, good, good], second);
+        return [levels, watched, others, thrift.level];
+    })()""", [[0, 0, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2], [False, False], [True, True], 0]),
+    ("one tile that is late alone changes nothing", """(async () => {
+        const { Thrift } = await use('live-thrift'), thrift = new Thrift();
+        const bad = { shown: 0, dropped: 0, isBehind: true }, good = { shown: 10, dropped: 0, isBehind: false };
+        for (let second = 1; second <= 20; second += 1) thrift.look([bad, good, good, good], second);
+        return thrift.level;
+    })()""", 0),
+    ("tiles fit the window, without one over another", """(async () => {
+        const { grid, spotlight } = await use('live-grid'), wrong = [];
+        for (const [width, height] of [[1280, 800], [390, 700], [3840, 2160], [1000, 200]]) for (let count = 1; count <= 16; count += 1) {
+            for (const { boxes } of [grid(count, width, height), spotlight(count, 0, width, height)]) {
+                const fits = boxes.length === count && boxes.every((one, index) => one.width > 0 && one.height > 0 && one.left >= 0
+                    && one.left + one.width <= width + 1 && boxes.every((other, number) => number === index || one.left + one.width <= other.left
+                    || other.left + other.width <= one.left || one.top + one.height <= other.top || other.top + other.height <= one.top));
+                if (!fits) wrong.push(`${count} in ${width} × ${height}`);
+            }
+        }
+        return wrong;
+    })()""", []),
+    ("an arrow goes to the tile in its direction", """(async () => {
+        const { grid, neighbour } = await use('live-grid'), { boxes } = grid(4, 1280, 800);
+        return ['ArrowRight', 'ArrowDown', 'ArrowLeft', 'ArrowUp'].map((key) => neighbour(boxes, 0, key));
+    })()""", [1, 2, 0, 0]),
+    ("times of addresses are read as people write them", """(async () => {
+        const { parseTime, timeText } = await use('playback-address'), zero = Date.parse('2026-11-20T15:00:00Z');
+        return [['83.5', '1:23.5', '1:02:03', '-0:01', '2026-11-20T15:00:10Z', 'later', '', null].map((text) => parseTime(text, zero)), timeText(83.1234567)];
+    })()""", [[83.5, 83.5, 3723, -1, 10, None, None, None], "83.123457"]),
+    ("and written back", """(async () => {
+        const { sessionTime, duration, shortTime, bytes } = await use('format');
+        return [sessionTime(59.9996), sessionTime(3725.5, 1), sessionTime(-1.5), duration(3725), duration(59.6), shortTime(0.00123), shortTime(89), bytes(999_600)];
+    })()""", ["1:00.000", "1:02:05.5", "−0:01.500", "1 h 02 min", "1 min 0 s", "1.2 ms", "89 s", "1.00 MB"]),
+    ("the timeline's scale goes from hours to single pictures, and stays within", """(async () => {
+        const { TimelineScale } = await use('timeline-scale'), scale = new TimelineScale();
+        scale.width = 1000;
+        scale.setWhole({ start: 0, end: 36000 });
+        const whole = scale.span, far = scale.marks(96).step;
+        for (let turn = 0; turn < 60; turn += 1) scale.zoom(0.5, 1234.5);
+        const near = [scale.span, Math.round(scale.time(scale.x(1234.5)) * 1e6) / 1e6, scale.marks(96).step];
+        scale.pan(1e9);
+        const end = scale.end;
+        scale.zoom(1e9, 5);
+        return [whole, far, near, end, scale.isWhole];
+    })()""", [36720, 3600, [0.4, 1234.5, 0.05], 36360, True]),
+    ("frames come out of pieces of any size", """(async () => {
+        const { FrameReader } = await use('live-frames'), text = new TextEncoder();
+        const frame = (header, body) => {
+            const head = text.encode(JSON.stringify(header)), bytes = new Uint8Array(8 + head.length + body.length), view = new DataView(bytes.buffer);
+            view.setUint32(0, head.length); view.setUint32(4, body.length);
+            bytes.set(head, 8); bytes.set(body, 8 + head.length);
+            return bytes;
+        };
+        const stream = [...frame({ type: 'beat' }, []), ...frame({ type: 'media', source: 'ä' }, new Array(300).fill(7)), ...frame({ type: 'gone' }, [])];
+        const wrong = [];
+        for (const size of [1, 2, 7, 8, 9, 64, 1000]) {
+            const reader = new FrameReader(), found = [];
+            for (let at = 0; at < stream.length; at += size) found.push(...reader.take(new Uint8Array(stream.slice(at, at + size))));
+            if (found.map(({ header, body }) => header.type + body.length).join() !== 'beat0,media300,gone0' || found[1].header.source !== 'ä') wrong.push(size);
+        }
+        return wrong;
+    })()""", []),
+    ("what is no frame is refused before it is kept", """(async () => {
+        const { FrameReader } = await use('live-frames');
+        try { return new FrameReader().take(new Uint8Array([255, 255, 255, 255, 0, 0, 0, 0])).length; } catch (error) { return error.message; }
+    })()""", "the live answer is damaged"),
+    ("the last hour: what is heard, what the viewer remembers, and nothing older", """(async () => {
+        const { Series } = await use('health-history'), series = new Series();
+        series.put(3600, 5); series.put(3605, 6);
+        for (const second of [10, 3590, 3600, 3603]) series.fill(second, 1);
+        const found = [10, 3590, 3600, 3601, 3603, 3605].map((second) => series.at(second));
+        series.put(7300, 2);
+        return [...found, series.at(3605), series.at(7300)].map((value) => (Number.isNaN(value) ? null : value));
+    })()""", [1, 1, 5, None, 1, 6, None, 2]),
+    ("growth begins again with the collector", """(async () => {
+        const { Series } = await use('health-history'), series = new Series();
+        [90, 95, 3, 5].forEach((value, second) => series.put(second, value));
+        return [series.growth(3, 3600), series.growth(1, 3600)];
+    })()""", [2, 5]),
+    ("causes have words and a colour, also those that are new", """(async () => {
+        const { causes, causeText, causeProperty, missingText } = await use('causes');
+        const known = causes.every((cause) => causeText(cause) !== cause && getComputedStyle(document.documentElement).getPropertyValue(causeProperty(cause)));
+        return [known, causeText('new thing'), causeProperty('url(x)'), missingText([{ samples: 0, count: 2 }]), missingText([])];
+    })()""", [True, "new thing", "--gap-unknown", "2 gaps", "nothing missing"]),
+)
+
+
+async def check(arguments):
+    checks = Checks()
+    async with Chromium() as page:
+        await page.open(f"{arguments.page}/sessions")
+        await page.until("document.readyState === 'complete' && !!window.tributary", 10)
+        await page.run("window.use = (name) => import(`/page/${name}.js`)")
+        for text, script, wanted in QUESTIONS:
+            found = await page.run(script)
+            checks(text, same(found, wanted), "" if same(found, wanted) else f"{found} instead of {wanted}")
+        checks.console(page)
+    return checks.failures == 0
+
+
+def same(found, wanted):
+    """Equal, but for the last bits of numbers."""
+    if isinstance(wanted, list):
+        return isinstance(found, list) and len(found) == len(wanted) and all(map(same, found, wanted))
+    if isinstance(wanted, float) or isinstance(found, float):
+        return found is not None and wanted is not None and abs(found - wanted) < 1e-9
+    return found == wanted
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--page", required=True, help="such as http://127.0.0.1:8080")
+    sys.exit(0 if asyncio.run(check(parser.parse_args())) else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+// What the page uses of WebCodecs: Debian's TypeScript is older than its declarations.
+
+interface VideoFrame {
+    readonly timestamp: number;
+    readonly duration: number | null;
+    readonly displayWidth: number;
+    readonly displayHeight: number;
+    close(): void;
+}
+
+interface EncodedVideoChunkInit {
+    type: 'key' | 'delta';
+    timestamp: number;
+    duration?: number;
+    data: BufferSource;
+}
+
+declare class EncodedVideoChunk {
+    constructor(init: EncodedVideoChunkInit);
+}
+
+interface VideoDecoderConfig {
+    codec: string;
+    description?: BufferSource;
+    optimizeForLatency?: boolean;
+}
+
+declare class VideoDecoder {
+    constructor(init: { output: (frame: VideoFrame) => void; error: (error: DOMException) => void });
+    readonly state: 'unconfigured' | 'configured' | 'closed';
+    readonly decodeQueueSize: number;
+    configure(config: VideoDecoderConfig): void;
+    decode(chunk: EncodedVideoChunk): void;
+    close(): void;
+}
+
+interface CanvasDrawImage {
+    drawImage(image: CanvasImageSource | VideoFrame, x: number, y: number, width: number, height: number): void;
+}
