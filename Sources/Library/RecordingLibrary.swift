@@ -153,6 +153,28 @@ package struct RecordingLibrary: Sendable {
         }
     }
 
+    /// The marks of a session; none, and a complaint, where they cannot be read.
+    package func marks(_ session: String) -> SessionMarks {
+        do throws(ArchiveError) {
+            return try storedMarks(of: session)
+        } catch {
+            complain("\(error)")
+            return SessionMarks()
+        }
+    }
+
+    /// The marks of a session; none where there is no file.
+    func storedMarks(of session: String) throws(ArchiveError) -> SessionMarks {
+        let path = StoredPath.session(session) / SessionMarks.fileName
+        do throws(ArchiveError) {
+            return try .parse(
+                store.contents(path, limit: SessionMarks.maximumBytes), path: store.path(path))
+        } catch {
+            if error.isForAbsence { return SessionMarks() }
+            throw error
+        }
+    }
+
     package func isProtected(_ session: String) -> Bool {
         guard !isLocal else { return SessionProtection.isProtected(session, in: layout) }
         do throws(ArchiveError) {
@@ -163,6 +185,14 @@ package struct RecordingLibrary: Sendable {
             complain("\(error)")
             return false
         }
+    }
+
+    /// The session that a collector records into the archive; nil: none.
+    package func sessionBeingRecorded() throws(ArchiveError) -> String? {
+        guard try isCollectorRunning(), let newest = try sessionNames().last,
+            try manifest(newest).state == .recording
+        else { return nil }
+        return newest
     }
 
     /// Whether a collector runs in the archive. Without one, nothing is recorded, whatever a session's description says.
@@ -195,6 +225,8 @@ package enum LibraryError: Error, Hashable, CustomStringConvertible {
     case unfinished(String)
     /// More tags than a session may have.
     case tooManyTags(String)
+    /// More marks than a session may have.
+    case tooManyMarks(String)
     /// A time range needs a catalog, and there is none.
     case noCatalog
     /// An object store's address where a session or file is wanted.
@@ -230,6 +262,8 @@ package enum LibraryError: Error, Hashable, CustomStringConvertible {
             "\(session) is not finished: end it with 'tributary stop', or start the collector to finish it after a crash"
         case .tooManyTags(let session):
             "\(session) would have more than \(SessionNotes.maximumTags) tags: remove some with --untag"
+        case .tooManyMarks(let session):
+            "\(session) would have more than \(SessionMarks.maximumMarks) marks: remove some first"
         case .address(let text):
             "'\(text)' is an object store: give it in --archive, and one of its sessions here"
         case .needsFiles(let archive, let what):

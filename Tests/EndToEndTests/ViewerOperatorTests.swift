@@ -38,6 +38,53 @@ extension EndToEnd {
                 #expect(try await served.send("PATCH", path, "{}").status == 400)
                 #expect(try await served.send("PATCH", path, "[]").status == 400)
 
+                struct Mark: Decodable {
+                    var id: String
+                    var atSeconds: Double
+                    var text: String
+                    var source: String?
+                }
+                struct MadeMark: Decodable {
+                    var session: String
+                    var mark: Mark
+                }
+                func marks() async throws -> [Mark] {
+                    let answer = try await served.get("\(path)/marks")
+                    return try JSONDecoder().decode([Mark].self, from: answer.body)
+                }
+                let live = try await served.send("POST", "/api/v1/marks", #"{"text": "goal"}"#)
+                #expect(live.status == 201, "\(live.text)")
+                let made = try JSONDecoder().decode(MadeMark.self, from: live.body)
+                #expect(made.session == session && made.mark.text == "goal")
+                #expect(made.mark.atSeconds > 0)
+                let early = try await served.send(
+                    "POST", "/api/v1/marks",
+                    #"{"session": "\#(session)", "at": 0.25, "text": "<b>", "source": "stage"}"#)
+                #expect(early.status == 201, "\(early.text)")
+                #expect(try await marks().map(\.text) == ["<b>", "goal"])
+                #expect(try await marks().first?.atSeconds == 0.25)
+                for (wrong, status) in [
+                    (#"{"at": 1}"#, 400), (#"{"text": "a\nb"}"#, 400),
+                    (#"{"text": "x", "at": 1e300}"#, 400), (#"{"text": "x", "at": "soon"}"#, 400),
+                    (#"{"text": "x", "session": ".."}"#, 400),
+                    (#"{"text": "x", "session": "nobody"}"#, 404),
+                    (#"{"text": "x", "source": "nobody"}"#, 404),
+                ] {
+                    let answer = try await served.send("POST", "/api/v1/marks", wrong)
+                    #expect(answer.status == status, "\(wrong): \(answer.text)")
+                }
+                let byHand = try await stage.start(
+                    .archive,
+                    ["mark", session, "by hand", "--at", "0.5", "--archive", stage.archive]
+                ).succeeds()
+                #expect(byHand.output.contains("0:00.250  [stage]  <b>"), "\(byHand.output)")
+                #expect(try await marks().map(\.text) == ["<b>", "by hand", "goal"])
+                #expect(
+                    try await served.send("DELETE", "\(path)/marks/\(made.mark.id)").status == 204)
+                #expect(
+                    try await served.send("DELETE", "\(path)/marks/\(made.mark.id)").status == 404)
+                #expect(try await marks().map(\.text) == ["<b>", "by hand"])
+
                 let commands = "/api/v1/sources/stage/commands"
                 func command(_ json: String) async throws -> ServedArchive.Answer {
                     try await served.send("POST", commands, json)
@@ -119,6 +166,7 @@ extension EndToEnd {
                 let commands = "/api/v1/sources/stage/commands"
                 #expect(try await status(guest, "POST", commands) == 403)
                 #expect(try await status(guest, "PATCH", path) == 403)
+                #expect(try await status(guest, "DELETE", "\(path)/marks/0000000000000000") == 403)
                 #expect(try await status(guest, "DELETE", path) == 403)
                 #expect(try await status(guest, "POST", "\(path)/stop") == 403)
                 #expect(try await status(other, "POST", commands) == 404)

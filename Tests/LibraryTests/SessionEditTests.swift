@@ -14,6 +14,23 @@ import Testing
         #expect(emptied.applied(to: before) == SessionNotes())
     }
 
+    @Test func `marks that cannot be one line of a session are not taken`() throws {
+        func mark(
+            id: String = "0123456789abcdef", at: Int64 = 1, text: String = "x",
+            source: String? = nil
+        ) -> SessionMarks.Mark {
+            SessionMarks.Mark(id: id, atNanoseconds: at, text: text, source: source)
+        }
+        #expect(try SessionEdit(addedMarks: [mark()]).addedMarks == [mark()])
+        for wrong in [
+            mark(id: "0123"), mark(id: "0123456789ABCDEF"), mark(at: .max), mark(text: "a\nb"),
+            mark(text: String(repeating: "x", count: 513)), mark(source: ".."),
+        ] {
+            #expect(throws: SessionEdit.Flaw.badMark) { try SessionEdit(addedMarks: [wrong]) }
+        }
+        #expect(throws: SessionEdit.Flaw.badMark) { try SessionEdit(removedMarks: ["../x"]) }
+    }
+
     @Test(
         arguments: [
             (String(repeating: "x", count: 4_097), nil, []), ("a\nb", nil, []),

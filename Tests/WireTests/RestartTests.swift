@@ -61,6 +61,11 @@ struct `A control message` {
         change.addedTags = ["a"]
         change.removedTags = ["b", "c"]
         change.isProtected = false
+        change.addedMarks = [
+            SessionChange.Mark(id: "a", atNanoseconds: -1, text: "x", source: nil),
+            SessionChange.Mark(id: "b", atNanoseconds: .max, text: "", source: "stage"),
+        ]
+        change.removedMarks = ["c"]
         var removal = SessionChange(of: change.session)
         removal.isRemoval = true
         let requests: [ControlRequest.Request] = [

@@ -53,6 +53,8 @@ package struct ArchiveLayout: Sendable {
     package static let manifestName = "session.json"
     package static let protectionName = ".protected"
     package static let ledgerName = "ledger.jsonl"
+    /// What people have said of a session, beside its description: labels, marks, protection.
+    package static let labelNames = [SessionNotes.fileName, SessionMarks.fileName, protectionName]
     package static let segmentSuffix = ".mp4"
 
     /// The lock file of the collector that records into the archive.

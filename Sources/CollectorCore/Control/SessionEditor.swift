@@ -52,7 +52,11 @@ final class SessionEditor: Sendable {
     private func apply(_ change: SessionChange) throws {
         let edit = try SessionEdit(
             name: change.name, note: change.note, addedTags: change.addedTags,
-            removedTags: change.removedTags, isProtected: change.isProtected)
+            removedTags: change.removedTags, isProtected: change.isProtected,
+            addedMarks: change.addedMarks.map {
+                SessionMarks.Mark(
+                    id: $0.id, atNanoseconds: $0.atNanoseconds, text: $0.text, source: $0.source)
+            }, removedMarks: change.removedMarks)
         let library = try RecordingLibrary(layout.root, catalog: catalog) { [logger] in
             logger.warning("\($0)")
         }

@@ -1,6 +1,6 @@
 package import Archive
 
-/// What is changed about a session's labels and protection.
+/// What is changed about a session's labels, marks and protection.
 package struct SessionEdit: Hashable, Sendable {
     package static let maximumTagBytes = 64
 
@@ -12,6 +12,8 @@ package struct SessionEdit: Hashable, Sendable {
         case badName(String)
         /// A tag that is empty, too long or of several lines.
         case badTag(String)
+        /// A mark whose text is too long or of several lines, or whose time, source or identity is none.
+        case badMark
 
         package var description: String {
             switch self {
@@ -21,6 +23,9 @@ package struct SessionEdit: Hashable, Sendable {
                 "the note is too long: use at most \(SessionNotes.maximumTextBytes) bytes"
             case .badName: "the name must be one line"
             case .badTag: "a tag must be one line of at most \(maximumTagBytes) bytes"
+            case .badMark:
+                "a mark must have one line of at most \(SessionMarks.maximumTextBytes) bytes, a time near its session, "
+                    + "and 16 hexadecimal digits as its id"
             }
         }
     }
@@ -30,12 +35,16 @@ package struct SessionEdit: Hashable, Sendable {
     package let note: String?
     package let addedTags: [String]
     package let removedTags: [String]
+    package let addedMarks: [SessionMarks.Mark]
+    /// Identities.
+    package let removedMarks: [String]
     /// Nil: it stays as it is.
     package let isProtected: Bool?
 
     package init(
         name: String? = nil, note: String? = nil, addedTags: [String] = [],
-        removedTags: [String] = [], isProtected: Bool? = nil
+        removedTags: [String] = [], isProtected: Bool? = nil,
+        addedMarks: [SessionMarks.Mark] = [], removedMarks: [String] = []
     ) throws(Flaw) {
         if let name {
             guard name.utf8.count <= SessionNotes.maximumTextBytes else { throw .longName }
@@ -47,11 +56,17 @@ package struct SessionEdit: Hashable, Sendable {
                 throw .badTag(tag)
             }
         }
+        for mark in addedMarks {
+            guard mark.isPossible, Self.isOneLine(mark.text) else { throw .badMark }
+        }
+        guard removedMarks.allSatisfy(SessionMarks.Mark.isIdentity) else { throw .badMark }
         self.name = name
         self.note = note
         self.addedTags = addedTags
         self.removedTags = removedTags
         self.isProtected = isProtected
+        self.addedMarks = addedMarks
+        self.removedMarks = removedMarks
     }
 
     /// The labels that are left when these were there.
@@ -86,7 +101,16 @@ extension RecordingLibrary {
             throw LibraryError.tooManyTags(session)
         }
         var hasChanged = labels != before
+        let marksBefore = try storedMarks(of: session)
+        let marks = marksBefore.changed(adding: edit.addedMarks, removing: edit.removedMarks)
+        guard marks.marks.count <= SessionMarks.maximumMarks else {
+            throw LibraryError.tooManyMarks(session)
+        }
         if hasChanged { try setLabels(labels, of: session) }
+        if marks != marksBefore {
+            try setMarks(marks, of: session)
+            hasChanged = true
+        }
         if let wanted = edit.isProtected, wanted != isProtected(session) {
             try setProtected(wanted, session)
             hasChanged = true

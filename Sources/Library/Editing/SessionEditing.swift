@@ -16,6 +16,16 @@ extension RecordingLibrary {
         }
     }
 
+    /// Writes the marks of a session. The catalog does not have them.
+    func setMarks(_ marks: SessionMarks, of session: String) throws(ArchiveError) {
+        let file = StoredPath.session(session) / SessionMarks.fileName
+        if marks.marks.isEmpty {
+            try store.delete(file)
+        } else {
+            try store.put(marks.encoded(), at: file)
+        }
+    }
+
     /// Protects a session from retention and removal, or ends its protection.
     package func setProtected(_ isProtected: Bool, _ session: String) throws(ArchiveError) {
         let file = StoredPath.session(session) / ArchiveLayout.protectionName

@@ -47,7 +47,7 @@ package struct StoredSessionFetch {
         for object in objects where object.key != manifest {
             let parts = object.key.split(separator: "/").map(String.init)
             switch parts.count {
-            case 2 where [SessionNotes.fileName, ArchiveLayout.protectionName].contains(parts[1]):
+            case 2 where ArchiveLayout.labelNames.contains(parts[1]):
                 try document(object, at: "\(layout.session(session))/\(parts[1])")
             case 3 where ArchiveLayout.isValidName(parts[1]):
                 let owner = SourceKey(session: session, source: parts[1])

@@ -46,9 +46,7 @@ struct UploadSurvey {
         guard FileSystem.exists(layout.manifest(session)) else { return }
         do throws(ArchiveError) {
             let record = try StoredDocuments.read(layout.stored(session), store: store)
-            var names = [
-                ArchiveLayout.manifestName, SessionNotes.fileName, ArchiveLayout.protectionName,
-            ]
+            var names = [ArchiveLayout.manifestName] + ArchiveLayout.labelNames
             let known = segments.count
             for source in try layout.sourceNames(session) {
                 names.append("\(source)/\(ArchiveLayout.ledgerName)")

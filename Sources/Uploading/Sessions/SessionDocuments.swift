@@ -46,7 +46,7 @@ struct SessionDocuments {
     /// Names of the session's documents, in its folder: first the description, so that the others are a session's.
     private func documents() throws(UploadError) -> [String] {
         var names = [ArchiveLayout.manifestName]
-        for name in [SessionNotes.fileName, ArchiveLayout.protectionName]
+        for name in ArchiveLayout.labelNames
         where FileSystem.exists("\(layout.session(session))/\(name)") {
             names.append(name)
         }

@@ -81,10 +81,128 @@ struct OperatorAPI {
             Stopped(session: stopped.name, durationNanoseconds: stopped.durationNanoseconds))
     }
 
+    // MARK: Marks
+
+    /// A mark that somebody wants.
+    private struct MarkWish: Decodable {
+        /// Nil: the one that is being recorded.
+        var session: String?
+        /// Session time or UTC; nil: now.
+        var at: Moment?
+        var text: String
+        var source: String?
+    }
+
+    /// A time in a body: seconds of session time as a number, or what addresses take.
+    private enum Moment: Decodable {
+        /// More than thirty years of session time are no recording's.
+        private static let maximumSeconds = 1e9
+
+        case seconds(Double)
+        case text(String)
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.singleValueContainer()
+            do {
+                self = .seconds(try container.decode(Double.self))
+            } catch {
+                self = .text(try container.decode(String.self))
+            }
+        }
+
+        func sessionNanoseconds(zero: UTCTime) throws(Problem) -> Int64? {
+            switch self {
+            case .text(let text): return try RequestQuery.moment(text, "at", zero: zero)
+            case .seconds(let seconds):
+                guard seconds.magnitude <= Self.maximumSeconds else {
+                    throw Problem(.badRequest, "'at' is further away than any recording")
+                }
+                return Int64((seconds * 1e9).rounded())
+            }
+        }
+    }
+
+    func addMark(_ request: Request, _ context: ViewerContext) async throws -> Response {
+        _ = try RequestQuery(request, [])
+        let wish: MarkWish = try await request.decoded(limit: Self.maximumBodyBytes)
+        let rights = context.rights
+        if let name = wish.session, !ArchiveLayout.isValidName(name) {
+            throw Problem(.badRequest, "'session' must be a session's name")
+        }
+        let (session, mark, zero) = try await site.read { library in
+            let session = try wish.session ?? library.sessionBeingRecorded()
+            guard let session else {
+                throw Problem(.notFound, "no session is being recorded: give 'session' and 'at'")
+            }
+            let sources = try library.sources(of: session, for: rights)
+            if let source = wish.source, !sources.contains(source) {
+                throw Problem(.notFound, "no source '\(source)' in \(session)")
+            }
+            let manifest = try library.manifest(session)
+            let zero = manifest.zeroTime
+            let moment: Int64
+            if let at = try wish.at?.sessionNanoseconds(zero: zero) {
+                moment = at
+            } else if manifest.state == .recording {
+                moment = SystemClock.utc.nowNanoseconds.clampedSubtracting(zero.nanoseconds)
+            } else {
+                throw Problem(.badRequest, "the session is not being recorded: give 'at'")
+            }
+            let mark = SessionMarks.Mark(
+                id: SessionMarks.Mark.newIdentity(), atNanoseconds: moment, text: wish.text,
+                source: wish.source)
+            return (session, mark, zero)
+        }
+        try await checkOperates(session, rights)
+        do throws(SessionEdit.Flaw) {
+            _ = try SessionEdit(addedMarks: [mark])
+        } catch {
+            throw Problem(.badRequest, "\(error)")
+        }
+        var change = SessionChange(of: session)
+        change.addedMarks = [
+            SessionChange.Mark(
+                id: mark.id, atNanoseconds: mark.atNanoseconds, text: mark.text,
+                source: mark.source)
+        ]
+        try await ask(.changeSession(change), .session(session), "mark", context)
+        return try .json(
+            MadeMark(session: session, MarkListing(mark, zero: zero)), status: .created)
+    }
+
+    /// A mark that was made.
+    private struct MadeMark: Encodable {
+        var session: String
+        var mark: MarkListing
+
+        init(session: String, _ mark: MarkListing) {
+            self.session = session
+            self.mark = mark
+        }
+    }
+
+    func removeMark(_ request: Request, _ context: ViewerContext) async throws -> Response {
+        _ = try RequestQuery(request, [])
+        let session = try await operated(context)
+        let id = context.parameters.get("mark") ?? ""
+        let isThere = try await site.read { library in
+            library.marks(session).marks.contains { $0.id == id }
+        }
+        guard isThere else { throw Problem(.notFound, "no mark of that id") }
+        var change = SessionChange(of: session)
+        change.removedMarks = [id]
+        try await ask(.changeSession(change), .session(session), "remove a mark of", context)
+        return Response(status: .noContent)
+    }
+
     /// The session in the path, which this user may change: an operator of each of its sources.
     private func operated(_ context: ViewerContext) async throws -> String {
         let session = try context.name("session")
-        let rights = context.rights
+        try await checkOperates(session, context.rights)
+        return session
+    }
+
+    private func checkOperates(_ session: String, _ rights: Rights) async throws {
         let sources = try await site.read { library in
             let sources = try library.sources(of: session, for: rights)
             _ = try library.manifest(session)
@@ -92,7 +210,6 @@ struct OperatorAPI {
         }
         guard rights.mayOperateSite || !sources.isEmpty && sources.allSatisfy(rights.mayOperate)
         else { throw Problem(.forbidden, "only operators of all its sources may change a session") }
-        return session
     }
 
     // MARK: Agents

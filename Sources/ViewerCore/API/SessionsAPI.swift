@@ -107,6 +107,20 @@ struct SessionsAPI {
             })
     }
 
+    /// Marks of the sources that this user may see, and of none in particular.
+    func marks(_ request: Request, _ context: ViewerContext) async throws -> Response {
+        _ = try RequestQuery(request, [])
+        let name = try context.name("session")
+        let rights = context.rights
+        return try .json(
+            await site.read { library in
+                try library.sources(of: name, for: rights)
+                let zero = try library.manifest(name).zeroTime
+                return library.marks(name).marks.filter { $0.source.map(rights.mayRead) ?? true }
+                    .map { MarkListing($0, zero: zero) }
+            })
+    }
+
     func gaps(_ request: Request, _ context: ViewerContext) async throws -> Response {
         let query = try RequestQuery(request, ["from", "until"])
         let name = try context.name("session")

@@ -35,6 +35,15 @@ extension ControlRequest {
                 $0.removeTags = change.removedTags
                 if let isProtected = change.isProtected { $0.protected = isProtected }
                 $0.remove = change.isRemoval
+                $0.addMarks = change.addedMarks.map { mark in
+                    .with {
+                        $0.id = mark.id
+                        $0.at = mark.atNanoseconds
+                        $0.text = mark.text
+                        $0.source = mark.source ?? ""
+                    }
+                }
+                $0.removeMarks = change.removedMarks
             }
         case .status:
             message.readStatus = Tributary_V1_ReadStatus()
@@ -78,6 +87,12 @@ extension ControlRequest {
             change.addedTags = message.addTags
             change.removedTags = message.removeTags
             if message.hasProtected { change.isProtected = message.protected }
+            change.addedMarks = message.addMarks.map {
+                SessionChange.Mark(
+                    id: $0.id, atNanoseconds: $0.at, text: $0.text,
+                    source: $0.source.isEmpty ? nil : $0.source)
+            }
+            change.removedMarks = message.removeMarks
             if message.remove {
                 guard change == SessionChange(of: message.session) else {
                     throw ControlError(

@@ -64,6 +64,23 @@ package enum ControlFailure: Int, CaseIterable, Hashable, Sendable {
 
 /// What is changed about a session; nil: it stays as it is. The texts are a peer's: whoever applies the change checks them.
 package struct SessionChange: Hashable, Sendable {
+    /// An instant of the session that somebody wants to find again.
+    package struct Mark: Hashable, Sendable {
+        package var id: String
+        /// Session time.
+        package var atNanoseconds: Int64
+        package var text: String
+        /// Nil: it is about all sources.
+        package var source: String?
+
+        package init(id: String, atNanoseconds: Int64, text: String, source: String?) {
+            self.id = id
+            self.atNanoseconds = atNanoseconds
+            self.text = text
+            self.source = source
+        }
+    }
+
     /// The session.
     package var session: String
     /// What people call it; empty: nothing any more.
@@ -74,6 +91,10 @@ package struct SessionChange: Hashable, Sendable {
     package var removedTags: [String] = []
     /// Whether it is protected from retention and removal.
     package var isProtected: Bool?
+    /// A mark of an identity that is there replaces that one.
+    package var addedMarks: [Mark] = []
+    /// Identities.
+    package var removedMarks: [String] = []
     /// It is removed, with all its recordings.
     package var isRemoval = false
 

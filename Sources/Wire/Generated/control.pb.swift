@@ -253,6 +253,12 @@ nonisolated struct Tributary_V1_ChangeSession: Sendable {
   /// Removes the session with all its recordings, unless it is protected or not finished. Nothing else may be asked with it.
   var remove: Bool = false
 
+  /// Instants of the session that somebody wants to find again. A mark with the id of one that is there replaces it.
+  var addMarks: [Tributary_V1_Mark] = []
+
+  /// Their ids; one that is not there is removed already.
+  var removeMarks: [String] = []
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -260,6 +266,28 @@ nonisolated struct Tributary_V1_ChangeSession: Sendable {
   fileprivate var _name: String? = nil
   fileprivate var _note: String? = nil
   fileprivate var _protected: Bool? = nil
+}
+
+nonisolated struct Tributary_V1_Mark: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// 16 lower-case hexadecimal digits, drawn at random by who asks.
+  var id: String = String()
+
+  /// Session time, nanoseconds from the session's zero.
+  var at: Int64 = 0
+
+  /// One line of at most 512 bytes; may be empty.
+  var text: String = String()
+
+  /// The source that it is about; empty: all of them.
+  var source: String = String()
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
 }
 
 /// The change is done, and everything in the collector that listens to recordings has been told, and reads its files again.
@@ -807,7 +835,7 @@ nonisolated extension Tributary_V1_SessionChanged: SwiftProtobuf.Message, SwiftP
 
 nonisolated extension Tributary_V1_ChangeSession: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".ChangeSession"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}session\0\u{1}name\0\u{1}note\0\u{3}add_tags\0\u{3}remove_tags\0\u{1}protected\0\u{1}remove\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}session\0\u{1}name\0\u{1}note\0\u{3}add_tags\0\u{3}remove_tags\0\u{1}protected\0\u{1}remove\0\u{3}add_marks\0\u{3}remove_marks\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -822,6 +850,8 @@ nonisolated extension Tributary_V1_ChangeSession: SwiftProtobuf.Message, SwiftPr
       case 5: try { try decoder.decodeRepeatedStringField(value: &self.removeTags) }()
       case 6: try { try decoder.decodeSingularBoolField(value: &self._protected) }()
       case 7: try { try decoder.decodeSingularBoolField(value: &self.remove) }()
+      case 8: try { try decoder.decodeRepeatedMessageField(value: &self.addMarks) }()
+      case 9: try { try decoder.decodeRepeatedStringField(value: &self.removeMarks) }()
       default: break
       }
     }
@@ -853,6 +883,12 @@ nonisolated extension Tributary_V1_ChangeSession: SwiftProtobuf.Message, SwiftPr
     if self.remove != false {
       try visitor.visitSingularBoolField(value: self.remove, fieldNumber: 7)
     }
+    if !self.addMarks.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.addMarks, fieldNumber: 8)
+    }
+    if !self.removeMarks.isEmpty {
+      try visitor.visitRepeatedStringField(value: self.removeMarks, fieldNumber: 9)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -864,6 +900,53 @@ nonisolated extension Tributary_V1_ChangeSession: SwiftProtobuf.Message, SwiftPr
     if lhs.removeTags != rhs.removeTags {return false}
     if lhs._protected != rhs._protected {return false}
     if lhs.remove != rhs.remove {return false}
+    if lhs.addMarks != rhs.addMarks {return false}
+    if lhs.removeMarks != rhs.removeMarks {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Tributary_V1_Mark: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".Mark"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{1}at\0\u{1}text\0\u{1}source\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.id) }()
+      case 2: try { try decoder.decodeSingularSInt64Field(value: &self.at) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.text) }()
+      case 4: try { try decoder.decodeSingularStringField(value: &self.source) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.id.isEmpty {
+      try visitor.visitSingularStringField(value: self.id, fieldNumber: 1)
+    }
+    if self.at != 0 {
+      try visitor.visitSingularSInt64Field(value: self.at, fieldNumber: 2)
+    }
+    if !self.text.isEmpty {
+      try visitor.visitSingularStringField(value: self.text, fieldNumber: 3)
+    }
+    if !self.source.isEmpty {
+      try visitor.visitSingularStringField(value: self.source, fieldNumber: 4)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: Tributary_V1_Mark, rhs: Tributary_V1_Mark) -> Bool {
+    if lhs.id != rhs.id {return false}
+    if lhs.at != rhs.at {return false}
+    if lhs.text != rhs.text {return false}
+    if lhs.source != rhs.source {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -1,0 +1,22 @@
+package import Archive
+
+/// A mark as it is listed: what `tributary mark --json` and the viewer print.
+package struct MarkListing: Codable, Hashable, Sendable {
+    package var id: String
+    /// Session time.
+    package var atNanoseconds: Int64
+    /// The same instant in UTC.
+    package var time: String
+    package var text: String
+    /// The source that it is about; nil: all of them.
+    package var source: String?
+
+    /// - Parameter zero: the session's.
+    package init(_ mark: SessionMarks.Mark, zero: UTCTime) {
+        id = mark.id
+        atNanoseconds = mark.atNanoseconds
+        time = zero.advanced(by: mark.atNanoseconds).description
+        text = mark.text
+        source = mark.source
+    }
+}
