@@ -18,6 +18,7 @@ export const speedText = (rate) =>
  * @property {() => void} toggle
  * @property {(direction: 1 | -1) => void} step
  * @property {(direction: 1 | -1) => void} gap
+ * @property {(direction: 1 | -1) => void} mark
  * @property {(rate: number) => void} rate
  * @property {(time: number) => void} seek
  * @property {(name: string) => void} sound
@@ -79,6 +80,9 @@ export class PlaybackControls {
             element('div', { className: 'group' },
                 button('‹ Gap', () => actions.gap(-1), { title: 'Previous gap (shift G)', 'aria-label': 'Previous gap' }),
                 button('Gap ›', () => actions.gap(1), { title: 'Next gap (G)', 'aria-label': 'Next gap' })),
+            element('div', { className: 'group' },
+                button('‹ Mark', () => actions.mark(-1), { title: 'Previous mark (shift N)', 'aria-label': 'Previous mark' }),
+                button('Mark ›', () => actions.mark(1), { title: 'Next mark (N)', 'aria-label': 'Next mark' })),
             element('div', { className: 'group' }, this.markIn, this.markOut, this.clear, this.loop),
             element('div', { className: 'group' }, this.sound),
             element('div', { className: 'group' },

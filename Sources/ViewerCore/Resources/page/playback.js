@@ -12,6 +12,7 @@ import { parseTime, PlaybackAddress, sessionOf } from './playback-address.js';
 import { chooseSources, mostSources } from './playback-choice.js';
 import { PlaybackControls, speeds, speedText } from './playback-controls.js';
 import { beginning, isGrowing, readCoverage } from './playback-coverage.js';
+import { MarkPanel, markWords } from './playback-marks.js';
 import { MissingPanel } from './playback-missing.js';
 import { PlaybackPlayer } from './playback-player.js';
 import { say, setTitle } from './shell.js';
@@ -80,12 +81,16 @@ class PlaybackPage {
             at: this.player.clock.now, markIn: this.player.markIn, markOut: this.player.markOut, extent: this.player.extent,
         }));
         this.missing = new MissingPanel(session, (time) => this.player.seek(time));
+        this.marks = new MarkPanel(session, (time) => this.player.seek(time), () => {
+            this.timeline.marks = this.marks.marks;
+            this.timeline.redraw();
+        });
         root.append(
             element('div', { className: 'heading' },
                 element('a', { href: '/sessions', className: 'up' }, 'Sessions'), this.title, this.facts,
                 element('div', { className: 'end' }, this.live, this.controls.more)),
             this.tiles, this.controls.element, this.timeline.element,
-            element('div', { className: 'below' }, this.exports.element, this.missing.element), this.player.sound.audio);
+            element('div', { className: 'below' }, this.exports.element, this.missing.element, this.marks.element), this.player.sound.audio);
         this.describedAt = NaN;
         this.heldAddress = '';
         /** What is recorded is being asked for. */
@@ -103,7 +108,9 @@ class PlaybackPage {
         this.describing = setInterval(() => this.#describe(), 500);
         this.growing = setInterval(() => void this.#grow(), period);
         this.stopListening = ['sessionChanged', 'sessionEnded'].map((name) => listen(name, (event) => {
-            if (event.session === session) void this.#grow(true);
+            if (event.session !== session) return;
+            void this.#grow(true);
+            void this.marks.read();
         }));
         this.player.beat();
     }
@@ -289,6 +296,13 @@ class PlaybackPage {
                 const found = this.player.toGap(direction);
                 say(found ? `${found.source}: ${gapWords(found.gap)}` : direction > 0 ? 'No gap after this.' : 'No gap before this.');
             },
+            mark: (direction) => {
+                const found = this.marks.next(this.player.clock.now, direction);
+                if (!found) return say(direction > 0 ? 'No mark after this.' : 'No mark before this.');
+                this.player.play(false);
+                this.player.seek(found.atSeconds);
+                say(markWords(found));
+            },
             rate: (rate) => this.player.setRate(rate),
             seek: (time) => this.player.seek(time),
             sound: (name) => this.player.setSound(name),
@@ -366,6 +380,12 @@ class PlaybackPage {
             { keys: ['End'], shown: 'End', text: 'To the end', act: () => this.player.seek(Infinity) },
             { keys: ['g'], shown: 'G', text: 'To the next gap', act: () => actions.gap(1) },
             { keys: ['G'], shown: 'Shift G', text: 'To the previous gap', act: () => actions.gap(-1) },
+            { keys: ['n'], shown: 'N', text: 'To the next mark', act: () => actions.mark(1) },
+            { keys: ['N'], shown: 'Shift N', text: 'To the previous mark', act: () => actions.mark(-1) },
+            { keys: ['m'], shown: 'M', text: 'Mark the picture that is shown', act: () => {
+                this.player.play(false);
+                this.marks.add(this.player.clock.now);
+            } },
             { keys: ['i'], shown: 'I', text: 'In point here', act: () => actions.markIn() },
             { keys: ['o'], shown: 'O', text: 'Out point here', act: () => actions.markOut() },
             { keys: ['I'], shown: 'Shift I', text: 'To the in point', act: () => this.#toMark(this.player.markIn, 'in') },

@@ -2,8 +2,8 @@
 // What operators do to a session: rename, tag, note, protect, end, remove.
 
 import { address, ApiError, patch, post, remove } from './api.js';
-import { openDialog } from './dialog.js';
-import { button, element, setText } from './element.js';
+import { element, setText } from './element.js';
+import { askForm, wordsOf } from './form-dialog.js';
 import { bytes, counted, duration } from './format.js';
 import { readDetails } from './sessions-details.js';
 import { say } from './shell.js';
@@ -15,39 +15,6 @@ const longestTag = 64;
 
 /** @param {Listing} listing */
 const titleOf = (listing) => listing.name || listing.session;
-
-/** @param {unknown} error */
-const wordsOf = (error) => (error instanceof ApiError ? error.text : String(error));
-
-/**
- * A dialog with a form; an error is said in it.
- * @param {string} title
- * @param {(Node | string)[]} content
- * @param {{ text: string, doing: string, className: string, act: () => Promise<void> }} action
- */
-function ask(title, content, action) {
-    const wrong = element('p', { className: 'wrong', role: 'alert' });
-    const take = element('button', { type: 'submit', className: action.className }, action.text);
-    const isDanger = action.className === 'danger';
-    const dialog = openDialog('edit', title,
-        element('form', { onsubmit: async (/** @type {Event} */ event) => {
-            event.preventDefault();
-            if (take.disabled) return;
-            take.disabled = true;
-            setText(wrong, '');
-            setText(take, action.doing);
-            try {
-                await action.act();
-                dialog.close();
-            } catch (error) {
-                setText(wrong, wordsOf(error));
-            }
-            setText(take, action.text);
-            take.disabled = false;
-        } }, ...content, wrong,
-        // What cannot be taken back does not have the focus at first.
-        element('div', { className: 'buttons' }, button('Cancel', () => dialog.close(), { autofocus: isDanger }), take)));
-}
 
 /** @param {string} text */
 function tagsOf(text) {
@@ -62,7 +29,7 @@ export function editSession(listing, done) {
     const name = element('input', { value: listing.name ?? '', maxLength: 200, autocomplete: 'off', autofocus: true });
     const tags = element('input', { value: listing.tags.join(', '), autocomplete: 'off', placeholder: 'separated by commas' });
     const note = element('textarea', { value: listing.note ?? '', rows: 4 });
-    ask('Name, tags and note', [
+    askForm('Name, tags and note', [
         element('label', {}, 'Name', name), element('label', {}, 'Tags', tags), element('label', {}, 'Note', note),
     ], { text: 'Save', doing: 'Saving…', className: 'main', act: async () => {
         const wanted = tagsOf(tags.value);
@@ -102,7 +69,7 @@ export async function protectSession(listing, done) {
  * @param {() => void} done
  */
 export function endSession(listing, done) {
-    ask(`End the recording ${titleOf(listing)}?`, [
+    askForm(`End the recording ${titleOf(listing)}?`, [
         element('p', {}, 'The session ends now and is kept. A source that goes on sending begins another session.'),
     ], { text: 'End it', doing: 'Ending…', className: 'danger', act: async () => {
         await post(address`/api/v1/sessions/${listing.session}/stop`);
@@ -123,7 +90,7 @@ export function removeSession(listing, details, done) {
     const tell = (/** @type {{ start: number, end: number }} */ { start, end }) => setText(length, duration(end - start));
     if (details) tell(details);
     else readDetails(listing.session).then(tell, () => setText(length, 'not known'));
-    ask(`Remove ${titleOf(listing)}?`, [
+    askForm(`Remove ${titleOf(listing)}?`, [
         element('dl', { className: 'goes' },
             element('dt', {}, 'Session'), element('dd', {}, listing.session), element('dt', {}, 'Length'), length,
             element('dt', {}, 'Size'), element('dd', {}, bytes(listing.sizeBytes)),

@@ -16,6 +16,9 @@ const pictureWidth = 8;
 /** A longer part says the days, seconds: three quarters of one. */
 const longestWithoutDay = 64_800;
 
+/** The flag of a mark, CSS pixels. */
+const flag = 10;
+
 /** The end that grows, CSS pixels. */
 const growingWidth = 14;
 
@@ -28,6 +31,7 @@ const growingWidth = 14;
  * @property {number | null} markIn
  * @property {number | null} markOut
  * @property {number | null} pointer X.
+ * @property {import('./playback-marks.js').Mark[]} marks
  * @property {string} reference The source whose pictures are stepped by.
  * @property {(source: string) => import('./playback-samples.js').SampleTable | undefined} samples
  */
@@ -68,6 +72,7 @@ export function draw(context, view, width, height) {
     view.lanes.forEach((lane, index) => drawLane(context, view, lane, laneTop(index, count), laneSizes(count).lane));
     drawBounds(context, view, laneTop(count, count) + 4);
     drawRange(context, view, height);
+    drawMarks(context, view, height);
     context.restore();
     drawNames(context, view);
     drawPointer(context, view, height);
@@ -209,6 +214,41 @@ function drawRange(context, view, height) {
     for (const [mark, x] of [[markIn, left], [markOut, right]]) {
         if (mark !== null && x !== null) context.fillRect(x - 1, 0, 2, height);
     }
+}
+
+/**
+ * A flag at each mark, with its text where there is room.
+ * @param {CanvasRenderingContext2D} context
+ * @param {View} view
+ * @param {number} height
+ */
+function drawMarks(context, view, height) {
+    const { scale, marks } = view;
+    const right = scale.left + scale.width;
+    marks.forEach(({ atSeconds, text }, index) => {
+        const x = scale.x(atSeconds);
+        if (x < scale.left || x > right) return;
+        line(context, Math.round(x) + 0.5, sizes.axis - flag, Math.round(x) + 0.5, height, colour('--accent'));
+        context.fillStyle = colour('--accent');
+        context.beginPath();
+        context.moveTo(x, sizes.axis - flag);
+        context.lineTo(x + flag, sizes.axis - flag / 2);
+        context.lineTo(x, sizes.axis);
+        context.fill();
+        const next = marks[index + 1];
+        const room = (next ? Math.min(right, scale.x(next.atSeconds)) : right) - x - flag - 8;
+        if (!text || room < 24) return;
+        context.font = font(11);
+        context.textAlign = 'left';
+        context.textBaseline = 'middle';
+        const words = fitted(context, text, room);
+        const width = context.measureText(words).width;
+        // It is read over whatever is below it.
+        context.fillStyle = colour('--surface');
+        context.fillRect(x + flag + 1, sizes.axis - flag - 2, width + 6, flag + 4);
+        context.fillStyle = colour('--text');
+        context.fillText(words, x + flag + 4, sizes.axis - flag / 2);
+    });
 }
 
 /**

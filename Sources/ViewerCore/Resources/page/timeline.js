@@ -38,6 +38,8 @@ export class Timeline {
         this.markIn = null;
         /** @type {number | null} */
         this.markOut = null;
+        /** @type {import('./playback-marks.js').Mark[]} */
+        this.marks = [];
         this.reference = '';
         /** @type {(source: string) => import('./playback-samples.js').SampleTable | undefined} */
         this.samples = () => undefined;
@@ -160,7 +162,7 @@ export class Timeline {
         context.setTransform(ratio, 0, 0, ratio, 0, 0);
         draw(context, {
             scale, lanes: this.shownLanes, zero: this.zero, at: this.at, markIn: this.markIn, markOut: this.markOut,
-            pointer: this.pointer, reference: this.reference, samples: this.samples,
+            pointer: this.pointer, reference: this.reference, samples: this.samples, marks: this.marks,
         }, width, height);
     }
 

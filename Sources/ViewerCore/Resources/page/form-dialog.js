@@ -1,0 +1,38 @@
+// @ts-check
+// A dialog with a form: an error of what it does is said in it, and it stays.
+
+import { ApiError } from './api.js';
+import { openDialog } from './dialog.js';
+import { button, element, setText } from './element.js';
+
+/** @param {unknown} error */
+export const wordsOf = (error) => (error instanceof ApiError ? error.text : String(error));
+
+/**
+ * @param {string} title
+ * @param {(Node | string)[]} content
+ * @param {{ text: string, doing: string, className: string, act: () => Promise<void> }} action
+ */
+export function askForm(title, content, action) {
+    const wrong = element('p', { className: 'wrong', role: 'alert' });
+    const take = element('button', { type: 'submit', className: action.className }, action.text);
+    const isDanger = action.className === 'danger';
+    const dialog = openDialog('edit', title,
+        element('form', { onsubmit: async (/** @type {Event} */ event) => {
+            event.preventDefault();
+            if (take.disabled) return;
+            take.disabled = true;
+            setText(wrong, '');
+            setText(take, action.doing);
+            try {
+                await action.act();
+                dialog.close();
+            } catch (error) {
+                setText(wrong, wordsOf(error));
+            }
+            setText(take, action.text);
+            take.disabled = false;
+        } }, ...content, wrong,
+        // What cannot be taken back does not have the focus at first.
+        element('div', { className: 'buttons' }, button('Cancel', () => dialog.close(), { autofocus: isDanger }), take)));
+}
