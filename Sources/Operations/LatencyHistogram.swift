@@ -16,7 +16,7 @@ package struct LatencyHistogram: Hashable, Sendable {
     package private(set) var count: UInt64 = 0
     package private(set) var sumSeconds = 0.0
 
-    package init(bounds: [Double] = ofDisks) {
+    package init(bounds: [Double] = LatencyHistogram.ofDisks) {
         self.bounds = bounds
         counts = [UInt64](repeating: 0, count: bounds.count)
     }

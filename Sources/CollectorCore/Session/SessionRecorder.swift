@@ -322,7 +322,8 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
             actions += start(at: now)
         }
         // Of a thousand sources, few have waited for anything: only those are put in order.
-        let due = sources.lazy.filter { $0.value.value.isTickDue(at: now) }.map(\.key).sorted()
+        let due = sources.lazy.filter { $0.value.value.isTickDue(at: now) }.map { $0.key }
+            .sorted()
         for name in due { actions += sources[name]?.value.tick(clocks: clocks, at: now) ?? [] }
         return actions + letGoOfLosses(now: now.monotonic) + watchSession(at: now)
     }
