@@ -115,7 +115,7 @@ struct LoadCommand: ParsableCommand {
                     isReady[Int(number)] = true
                 } else if Self.takeLine() {
                     print(report.take(boxes))
-                    fflush(stdout)
+                    fflush(nil)
                 } else {
                     ready.remove(STDIN_FILENO)
                 }

@@ -195,7 +195,8 @@ final class LoadSource {
             if case .connecting = phase { return }
             // What the collector said last, perhaps that everything is on disk, came before the end.
             try readMessages()
-            guard connection != nil, !isFinished else { return }
+            if case .pausing = phase { return }
+            guard !isFinished else { return }
             try perform(link.disconnected(now: now()))
         case .handshakeFailed(_, let failure):
             guard all.returns else {
