@@ -161,7 +161,7 @@ final class LoadSource {
             to: all.endpoint, security: security, asksForTime: true, in: all.context,
             wakeUp: all.wakeUp)
         for descriptor in new.stateDescriptors { try all.ready.add(descriptor, number: number) }
-        connection = new
+        connection = consume new
         phase = .connecting(since: now())
     }
 
