@@ -282,8 +282,8 @@ let package = Package(
         .executableTarget(
             name: "bench-load",
             dependencies: [
-                "Devices", "Encoding", "Media", "Messaging", "Operations", "Terminal", "Trust",
-                "Wire",
+                "CLinux", "CollectorClient", "Devices", "Encoding", "Media", "Messaging",
+                "Operations", "Terminal", "Trust", "Wire",
                 argumentParser, crypto,
             ],
             path: "Tests/Benchmarks/Load", swiftSettings: settings),

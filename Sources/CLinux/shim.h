@@ -9,6 +9,8 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <stdint.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/timex.h>
@@ -45,6 +47,30 @@ static inline ssize_t CLinux_copy_file_range(int from, off_t *offset, int to, si
 static inline ssize_t CLinux_read_cached(int fd, void *bytes, size_t count, off_t offset) {
     struct iovec piece = {bytes, count};
     return preadv2(fd, &piece, 1, offset, 8);
+}
+
+// A set of descriptors to wait for (epoll(7)).
+static inline int CLinux_epoll_create(void) {
+    return epoll_create1(EPOLL_CLOEXEC);
+}
+
+// Adds a descriptor; `number` is what a wait says of it. One that is there already, or whose number was another file's, is replaced.
+static inline int CLinux_epoll_add(int set, int fd, uint32_t number) {
+    struct epoll_event event = {.events = EPOLLIN, .data = {.u32 = number}};
+    if (epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) == 0) return 0;
+    return errno == EEXIST ? epoll_ctl(set, EPOLL_CTL_MOD, fd, &event) : -1;
+}
+
+static inline int CLinux_epoll_remove(int set, int fd) {
+    return epoll_ctl(set, EPOLL_CTL_DEL, fd, 0);
+}
+
+// The numbers of readable descriptors, at most `most` and at most 256; like epoll_wait(2).
+static inline int CLinux_epoll_wait(int set, uint32_t *numbers, int most, int milliseconds) {
+    struct epoll_event events[256];
+    int count = epoll_wait(set, events, most < 256 ? most : 256, milliseconds);
+    for (int i = 0; i < count; i++) numbers[i] = events[i].data.u32;
+    return count;
 }
 
 // Keeps freed memory instead of giving it back to the system, for programs that allocate and free large messages all day:

@@ -91,6 +91,17 @@ package struct LinkConnection: ~Copyable {
         _ = poller.add(monitor)
     }
 
+    /// Become readable when there may be a message or an event, for a program with so many connections that a ``Poller`` would take
+    /// too long. Everything has to be read after any of them was readable, and after sending. ``renewClock(in:)`` changes them.
+    package var stateDescriptors: [Int32] {
+        var descriptors = [data.stateDescriptor, monitor.stateDescriptor]
+        switch clock {
+        case let clock?: descriptors.append(clock.stateDescriptor)
+        case nil: break
+        }
+        return descriptors
+    }
+
     /// Blocks until there is a message or an event, or the time is over.
     package mutating func wait(milliseconds: Int) throws(MessagingError) {
         _ = try poller.wait(milliseconds: milliseconds)

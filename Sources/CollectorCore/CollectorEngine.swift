@@ -1,5 +1,6 @@
 import Archive
 import Media
+import Operations
 import Wire
 
 /// What a collector decides: the protocol and the session in one value, without sockets, files, clocks and threads.
@@ -45,6 +46,8 @@ struct CollectorEngine<Payload: MediaPayload> {
     /// For monitoring.
     private(set) var sourceCounters = SourceCounters()
     private(set) var counts = Counts()
+    /// From the capture of a fragment's oldest sample until it was durable.
+    private(set) var captureToDurable = LatencyHistogram(bounds: LatencyHistogram.ofRecording)
 
     /// Counters since the start.
     struct Counts: Hashable, Sendable {
@@ -237,6 +240,10 @@ extension CollectorEngine {
             link.released(amount, source: source)
             sourceCounters.wrote(amount.sizeBytes, of: source)
         case .persisted(let records):
+            if let captured = records.capturedNanoseconds {
+                captureToDurable.add(
+                    .nanoseconds(max(0, now.monotonic.clampedSubtracting(captured))))
+            }
             persisted(records)
         case .ended(let session):
             log(.info, "session \(session) is finished")

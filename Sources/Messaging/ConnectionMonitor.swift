@@ -41,6 +41,8 @@ package struct ConnectionMonitor: ~Copyable {
 
     /// For the poller.
     var handle: UnsafeMutableRawPointer { socket.handle }
+    /// Becomes readable when events may have occurred (``Socket/stateDescriptor``).
+    package var stateDescriptor: Int32 { socket.stateDescriptor }
 
     /// Starts monitoring; create it before the socket binds or connects. The socket stays open as long as this object exists.
     package init(of monitored: borrowing Socket, in context: Context) throws(MessagingError) {

@@ -105,6 +105,15 @@ package struct Socket: ~Copyable {
         }
     }
 
+    /// Becomes readable when messages may have arrived (ZMQ_FD). Sending and receiving reset it: read everything after either.
+    package var stateDescriptor: Int32 {
+        var descriptor: Int32 = -1
+        var size = MemoryLayout<Int32>.size
+        let result = zmq_getsockopt(handle, ZMQ_FD, &descriptor, &size)
+        precondition(result == 0, "a socket that is open has a descriptor")
+        return descriptor
+    }
+
     /// The endpoint on which it listens, with the actual port.
     package func lastEndpoint() throws(MessagingError) -> String {
         var size = 1_024

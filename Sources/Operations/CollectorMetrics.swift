@@ -26,6 +26,10 @@ package enum CollectorMetrics {
         add(sessionsOf: status, to: &text)
         add(status.disk, to: &text)
         add(connectionsOf: status, to: &text)
+        text.histogram(
+            "tributary_capture_to_durable_seconds",
+            "From the capture of a fragment's oldest sample until it was durable here.",
+            status.captureToDurable)
         status.cost.add(to: &text)
         status.store?.add(to: &text)
         SourceMetrics.add(status.sources, to: &text)

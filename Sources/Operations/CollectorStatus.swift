@@ -25,6 +25,8 @@ package struct CollectorStatus: Hashable, Sendable {
     package var removedSegments: UInt64 = 0
     /// Whether the archive's index is in step with its files.
     package var hasCatalog = true
+    /// From the capture of a fragment's oldest sample until it was durable.
+    package var captureToDurable = LatencyHistogram(bounds: LatencyHistogram.ofRecording)
     package var cost = RecordingCost()
     /// Nil: there is no object store.
     package var store: StoreStatus?

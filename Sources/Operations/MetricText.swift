@@ -50,7 +50,7 @@ package struct MetricText {
     package mutating func histogram(_ name: String, _ help: String, _ histogram: LatencyHistogram) {
         begin(name, .histogram, help)
         var below: UInt64 = 0
-        for (bound, count) in zip(LatencyHistogram.bounds, histogram.counts) {
+        for (bound, count) in zip(histogram.bounds, histogram.counts) {
             below += count
             add("\(name)_bucket", [("le", Self.written(bound))], below)
         }

@@ -13,10 +13,10 @@ LONGEST_RUN = 240  # seconds after which a process is taken to hang
 class Process:
     """A child whose CPU time can be read at any moment, to the nanosecond, ended threads included."""
 
-    def __init__(self, command, environment=None, output=subprocess.DEVNULL, errors=None):
+    def __init__(self, command, environment=None, output=subprocess.DEVNULL, errors=None, input=subprocess.DEVNULL):
         self.command = [str(word) for word in command]
         self.child = subprocess.Popen(
-            self.command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors,
+            self.command, stdin=input, stdout=output, stderr=errors,
             env={**os.environ, **(environment or {})})
         self.peak_bytes = 0
         self.usage = None

@@ -112,12 +112,14 @@ def report(results, sources):
     ]:
         if results.cells(comparison):
             parts += [f"### {title}", table(results, comparison, figure, unit)]
-    for comparison, title in [
-        ("paced, files", "Peak memory at real-time pace, into files"),
-        ("agent", "Peak memory of the camera's side"),
+    for comparison, figure, title in [
+        ("paced, null", "peak_bytes", "Peak memory at real-time pace, into /dev/null"),
+        ("paced, files", "peak_bytes", "Peak memory at real-time pace, into files"),
+        ("agent", "peak_bytes", "Peak memory of the camera's side"),
+        ("agent", "own_bytes", "… of which written to, and not shared"),
     ]:
         if results.cells(comparison):
-            parts += [f"### {title}", table(results, comparison, "peak_bytes", "MB", scale=1e6)]
+            parts += [f"### {title}", table(results, comparison, figure, "MB", scale=1e6)]
     grown = memory_per_source(results, "paced, files", 1, max(sources))
     if grown:
         lines = [f"{name} {size / 1e6:.2f} MB" for name, size in grown.items()]

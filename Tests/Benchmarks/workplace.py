@@ -29,6 +29,7 @@ class Workplace:
         self.nginx = f"{root}/nginx/usr/sbin/nginx"
         self.rtmp_module = f"{root}/nginx/usr/lib/nginx/modules/ngx_rtmp_module.so"
         self.clip = f"{root}/clip.mp4"
+        self.small_clip = f"{root}/small.mp4"
         self.raw = f"{root}/raw.nut"
         self.server_keys, self.box_keys = f"{root}/keys/server", f"{root}/keys/box"
         os.makedirs(root, exist_ok=True)
@@ -91,6 +92,16 @@ class Workplace:
             "-sc_threshold", "0", "-b:v", "4M", "-maxrate", "4M", "-bufsize", "4M",
             "-c:a", "aac", "-b:a", "128k"]
         self.make(self.clip, [*PICTURE, *SOUND, "-t", CLIP_SECONDS, *encoders, "-f", "mp4"])
+
+    def make_small_clip(self):
+        """A minute of 200 kbit/s, as of a camera that watches a door."""
+        encoders = [
+            "-pix_fmt", "yuv420p", "-c:v", "libx264", "-preset", "veryfast", "-bf", "0", "-g", "30",
+            "-sc_threshold", "0", "-b:v", "168k", "-maxrate", "168k", "-bufsize", "168k",
+            "-c:a", "aac", "-b:a", "32k"]
+        picture = ["-f", "lavfi", "-i", "testsrc2=size=320x180:rate=15"]
+        sound = ["-f", "lavfi", "-i", "sine=frequency=440:sample_rate=24000", "-ac", "1"]
+        self.make(self.small_clip, [*picture, *sound, "-t", CLIP_SECONDS, *encoders, "-f", "mp4"])
 
     def make_raw(self):
         """Ten seconds that were not: 416 MB."""

@@ -74,6 +74,28 @@ private let second: Int64 = 1_000_000_000
         }
     }
 
+    @Test func `how long samples took from their capture until they are durable is counted`() {
+        var engine = engine()
+        func persist(_ capturedNanoseconds: Int64?, at time: Int64) {
+            engine.follow(
+                .persisted(
+                    PersistedRecords(
+                        source: "camera", spool: DiskScene.spool, sequences: [1...1],
+                        capturedNanoseconds: capturedNanoseconds)),
+                at: SessionHarness.instant(time))
+        }
+        persist(2 * second, at: 3 * second + second / 4)
+        persist(2 * second, at: 4 * second)
+        // A line of a ledger has no capture time, and no clock is exact.
+        persist(nil, at: 9 * second)
+        persist(10 * second, at: 9 * second)
+        let found = engine.captureToDurable
+        #expect(found.count == 3)
+        #expect(found.sumSeconds == 3.25)
+        let classes = Dictionary(uniqueKeysWithValues: zip(found.bounds, found.counts))
+        #expect(classes[0.25] == 1 && classes[1.5] == 1 && classes[2] == 1)
+    }
+
     @Test func `a subscription reaches the agent with the next tick, and so does its end`() throws {
         var engine = engine()
         engine.tick(at: now)

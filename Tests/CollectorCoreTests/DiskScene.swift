@@ -89,18 +89,25 @@ final class DiskScene {
 
     /// A fragment of a picture for each record.
     func append(
-        _ records: ClosedRange<UInt64>, to number: Int, of source: String, bytesEach: Int = 8
+        _ records: ClosedRange<UInt64>, to number: Int, of source: String, bytesEach: Int = 8,
+        capturedNanoseconds: (UInt64) -> Int64 = { _ in 0 }
     ) {
-        append(records, to: id(number, source), bytesEach: bytesEach)
+        append(
+            records, to: id(number, source), bytesEach: bytesEach,
+            capturedNanoseconds: capturedNanoseconds)
     }
 
-    func append(_ records: ClosedRange<UInt64>, to id: SegmentKey, bytesEach: Int = 8) {
+    func append(
+        _ records: ClosedRange<UInt64>, to id: SegmentKey, bytesEach: Int = 8,
+        capturedNanoseconds: (UInt64) -> Int64 = { _ in 0 }
+    ) {
         let samples = records.map { record in
             PlannedSample(
                 sizeBytes: UInt32(bytesEach), dts: Int64(record) * 3_000,
                 pts: Int64(record) * 3_000,
-                duration: 3_000, flags: .keyframe, agentDTSNanoseconds: 0,
-                appliedOffsetNanoseconds: 0)
+                duration: 3_000, flags: .keyframe,
+                agentDTSNanoseconds: capturedNanoseconds(record) - 10,
+                appliedOffsetNanoseconds: 10)
         }
         let payload = TestPayload(count: bytesEach * records.count)
         let length = withUnsafeBytes(of: UInt32(bytesEach - 4).bigEndian) { Array($0) }

@@ -39,6 +39,16 @@ import Testing
         #expect(scene.stuckPaths.isEmpty)
     }
 
+    @Test func `what has become durable says when its oldest sample was captured`() throws {
+        let scene = try DiskScene()
+        scene.append(3...5, to: 1, of: "one", capturedNanoseconds: { 1_000 + Int64($0) })
+        scene.worker.commit()
+        let captured = scene.worker.takeEvents().compactMap { event -> Int64? in
+            if case .persisted(let records) = event { records.capturedNanoseconds } else { nil }
+        }
+        #expect(captured == [1_003])
+    }
+
     @Test func `a directory that cannot be made durable holds up its own source alone`() throws {
         let scene = try DiskScene()
         let directory = scene.layout.source("session", "one")

@@ -1,5 +1,6 @@
 import Devices
 import Encoding
+import Glibc
 import Media
 
 /// Looks whether a box can do what is asked of it, before it has to: the same sources, encoders and connections are tried as in
@@ -68,6 +69,9 @@ package struct Doctor: Sendable {
 
     // MARK: The encoder
 
+    /// Those that are running.
+    private var processors: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
+
     private func encoderSpeed(_ pipelines: [any CapturePipeline]) -> Diagnosis? {
         guard let pipeline = pipelines.first(where: { $0.encoder != nil }),
             let encoder = pipeline.encoder,
@@ -81,7 +85,7 @@ package struct Doctor: Sendable {
         do {
             let plan = try settings.testPicturePlan()
             let speed = try EncoderSpeed.measure(plan)
-            return EncoderSpeed.judge(speed, plan)
+            return EncoderSpeed.judge(speed, plan, processors: processors)
         } catch let error as CaptureError {
             return Diagnosis("encoder", .problem, error.description)
         } catch {

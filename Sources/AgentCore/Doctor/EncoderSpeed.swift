@@ -39,10 +39,18 @@ enum EncoderSpeed {
         return Double(measured * interval) / Double(max(1, spent))
     }
 
-    static func judge(_ speed: Double, _ plan: VideoEncoderSettings) -> Diagnosis {
-        let tenths = (speed * 10).rounded() / 10
+    /// Says what the box can carry.
+    /// - Parameters:
+    ///   - speed: how many times faster than pictures come, measured with one encoder of `plan`.
+    ///   - processors: how many the box has: an encoder with fewer threads leaves the others to further cameras.
+    static func judge(
+        _ speed: Double, _ plan: VideoEncoderSettings, processors: Int
+    ) -> Diagnosis {
+        let sharers =
+            plan.threads == 0 ? 1 : max(1, Double(processors) / Double(plan.threads))
         let what =
-            "\(plan.encoder) encodes \(plan.size) at \(plan.frameRate) fps at \(tenths) times real time"
+            "\(plan.encoder) encodes \(plan.size) at \(plan.frameRate) fps at \(tenths(speed)) times real time: "
+            + "this box can encode about \(tenths(speed * sharers)) such cameras at once"
         let advice = "choose a smaller --size, a lower --fps or --encoder-preset ultrafast"
         if speed < 1 {
             return Diagnosis(
@@ -54,4 +62,6 @@ enum EncoderSpeed {
         }
         return Diagnosis("encoder", .ok, what)
     }
+
+    private static func tenths(_ value: Double) -> Double { (value * 10).rounded() / 10 }
 }

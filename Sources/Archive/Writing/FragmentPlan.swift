@@ -153,6 +153,15 @@ package struct FragmentPlan<Payload: Sendable>: Sendable {
     /// Its memory use.
     package var amount: MediaAmount { pieces.amount() }
 
+    /// When the first of its samples was captured, on the collector's monotonic clock; nil: it has none.
+    package var capturedNanoseconds: Int64? {
+        pieces.lazy.flatMap(\.runs).compactMap { run in
+            run.samples.first.map {
+                $0.agentDTSNanoseconds.clampedAdding($0.appliedOffsetNanoseconds)
+            }
+        }.min()
+    }
+
     /// Its sequence numbers.
     package var sequences: [ClosedRange<UInt64>] {
         pieces.flatMap { $0.runs }.filter { !$0.samples.isEmpty }.map {

@@ -266,8 +266,23 @@ package struct Segmenter<Payload: Sendable>: Sendable {
         for piece in pieces { append(piece, now: now) }
     }
 
+    /// When ``tick(now:)`` has something to do, if nothing else happens before; nil: not at all. On the caller's clock.
+    package var dueNanoseconds: Int64? {
+        var due: Int64?
+        func add(_ since: Int64?, _ patience: Int64) {
+            guard let end = since?.clampedAdding(patience) else { return }
+            due = min(due ?? end, end)
+        }
+        add(pending.sinceNanoseconds, settings.idleNanoseconds)
+        add(closing?.sinceNanoseconds, settings.soundPatienceNanoseconds)
+        add(aside?.sinceNanoseconds, settings.stragglerNanoseconds)
+        add(waiting?.sinceNanoseconds, settings.videoPatienceNanoseconds)
+        return due
+    }
+
     /// Closes what has waited too long: an agent that has stopped sending must not leave a second of media in memory.
     package mutating func tick(now: Int64) -> [Action] {
+        guard let dueNanoseconds, now >= dueNanoseconds else { return [] }
         var actions: [Action] = []
         if let closing, now - closing.sinceNanoseconds >= settings.soundPatienceNanoseconds {
             actions.append(.finish(segment: closing.number))

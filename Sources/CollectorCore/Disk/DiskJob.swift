@@ -60,6 +60,8 @@ struct PersistedRecords: Hashable, Sendable {
     var source: String
     var spool: SpoolID
     var sequences: [ClosedRange<UInt64>]
+    /// When the oldest of their samples was captured, on the collector's monotonic clock; nil: they are no samples.
+    var capturedNanoseconds: Int64? = nil
 }
 
 /// A source with a failed file, and the records of it that are on disk.

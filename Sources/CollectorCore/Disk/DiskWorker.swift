@@ -405,8 +405,9 @@ struct DiskWorker<Payload: MediaPayload> {
             events.append(.written(source: id.source, fragment.amount))
             segments[id]?.unsynchronised.append(
                 PersistedRecords(
-                    source: id.source, spool: fragment.context.spool, sequences: fragment.sequences)
-            )
+                    source: id.source, spool: fragment.context.spool,
+                    sequences: fragment.sequences,
+                    capturedNanoseconds: fragment.capturedNanoseconds))
             dirty.insert(id)
         case .finish(let id):
             guard let segment = segments[id] else { return }

@@ -387,6 +387,12 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         ledgerAtOnce(.resumed, at: now) { $0.text = text }
     }
 
+    /// Whether ``tick(clocks:at:)`` has something to do.
+    func isTickDue(at now: Instant) -> Bool {
+        guard hasJoined else { return false }
+        return fold.isWaiting || segmenter.dueNanoseconds.map { now.monotonic >= $0 } ?? false
+    }
+
     /// Writes pending data that has waited too long.
     mutating func tick(clocks: AgentClocks, at now: Instant) -> [Action] {
         guard hasJoined else { return [] }

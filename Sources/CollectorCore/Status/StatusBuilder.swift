@@ -53,6 +53,7 @@ struct StatusBuilder {
         status.failedFiles = engine.counts.failedFiles
         status.removedSegments = engine.counts.removedSegments
         status.hasCatalog = engine.counts.hasCatalog
+        status.captureToDurable = engine.captureToDurable
         status.disk = disk(of: engine, surroundings, now: now)
         return status
     }

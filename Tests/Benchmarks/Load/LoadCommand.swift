@@ -1,4 +1,5 @@
 import ArgumentParser
+import Glibc
 import Messaging
 import Operations
 import Terminal
@@ -12,12 +13,11 @@ struct LoadCommand: ParsableCommand {
         abstract: "Sends one clip as many sources to a collector, over the protocol of the agent.",
         discussion: """
             Ends when the collector has everything on disk. All sources share the clip's memory, and one thread. Prints \
-            the payload's bytes as JSON.
+            the payload's bytes as JSON, and how long samples took from their capture until the collector said that they \
+            are durable, in milliseconds. For each line that it reads from the standard input, it prints the same since \
+            the line before.
             """,
         version: Version.number)
-
-    /// Two sockets, each with a connection, a mailbox, and what is left of one that has just been closed.
-    private static let descriptorsPerSource = 8
 
     @Option(help: "Where the collector listens.")
     var collector = "tcp://127.0.0.1:5550"
@@ -37,6 +37,12 @@ struct LoadCommand: ParsableCommand {
     @Option(help: "Directory of the key that all sources share.")
     var keys: String?
 
+    @Option(
+        help:
+            "The collector's own directory of keys: instead of sharing one, each source has a key that is authorised there."
+    )
+    var authorizeIn: String?
+
     @Flag(help: "As fast as the collector takes it, as agents do after an outage.")
     var fast = false
 
@@ -49,6 +55,9 @@ struct LoadCommand: ParsableCommand {
     )
     var unfinishable = false
 
+    @Flag(help: "Come back to a collector that went away, as agents do.")
+    var returning = false
+
     func validate() throws {
         guard (1...4_096).contains(sources) else {
             throw ValidationError("--sources must be from 1 to 4096")
@@ -56,58 +65,89 @@ struct LoadCommand: ParsableCommand {
         guard (1...86_400).contains(seconds) else {
             throw ValidationError("--seconds must be from 1 to 86400")
         }
+        if authorizeIn != nil {
+            guard keys == nil else { throw ValidationError("give --keys or --authorize-in") }
+            guard collectorKey != nil else {
+                throw ValidationError("--authorize-in needs --collector-key")
+            }
+        }
     }
 
     func run() throws {
         do {
-            let loaded = try play()
-            print(#"{"bytes": \#(loaded)}"#)
+            print(try play())
         } catch {
             throw Failure("\(error)")
         }
     }
 
-    /// Sends everything; returns the payload's bytes.
-    private func play() throws -> Int {
+    /// Sends everything; returns what is to be printed.
+    private func play() throws -> String {
         let clip = try Clip(path: media)
-        let context = try Context(maximumSockets: Int32(LoadSource.sockets * sources + 8))
-        DescriptorLimit.raise(to: Self.descriptorsPerSource * sources + 64)
-        let security = try chooseSecurity()
+        DescriptorLimit.raise(to: LoadSource.descriptors * sources + 64)
+        let ready = try ReadySet()
+        let surroundings = LoadSource.Surroundings(
+            clip: clip, endpoint: collector, seconds: seconds, gathers: !each,
+            unfinishable: unfinishable, returns: returning,
+            context: try Context(maximumSockets: Int32(LoadSource.sockets * sources + 8)),
+            ready: ready, wakeUp: try WakeUp())
+        let securities = try chooseSecurities()
         let start = now()
-        var poller = Poller()
-        var boxes: [LoadSource] = []
-        for number in 0..<sources {
+        let boxes = (0..<sources).map { number in
             // Boxes do not speak all at the same moment. What is sent fast has been captured before.
             let phase = Clip.batchNanoseconds * Int64(number) / Int64(sources)
             let origin = fast ? start - Int64(seconds) * 1_000_000_000 : start + phase
-            let box = try LoadSource(
-                number: number, clip: clip, endpoint: collector, security: security, origin: origin,
-                seconds: seconds, gathers: !each, unfinishable: unfinishable, context: context)
-            box.watch(with: &poller)
-            boxes.append(box)
+            return LoadSource(
+                number: number, origin: origin, security: securities[number], in: surroundings)
         }
-        for box in boxes { try box.start() }
+        var report = LoadReport(since: start)
+        try ready.add(STDIN_FILENO, number: sources)
+        var isReady = [Bool](repeating: true, count: sources)
         while true {
-            for box in boxes where !box.isFinished { try box.turn() }
+            for (number, box) in boxes.enumerated() where !box.isFinished {
+                guard isReady[number] || box.nextTurn <= now() else { continue }
+                isReady[number] = false
+                try box.turn()
+            }
             if boxes.allSatisfy(\.isFinished) { break }
-            _ = try poller.wait(milliseconds: millisecondsToWait(for: boxes))
+            for number in try ready.wait(milliseconds: millisecondsToWait(for: boxes)) {
+                if number < sources {
+                    isReady[Int(number)] = true
+                } else if Self.takeLine() {
+                    print(report.take(boxes))
+                    fflush(nil)
+                } else {
+                    ready.remove(STDIN_FILENO)
+                }
+            }
         }
-        return boxes.reduce(0) { $0 + $1.sentBytes }
+        return report.finish(boxes)
     }
 
-    private func chooseSecurity() throws -> SocketSecurity {
+    /// Reads what is on the standard input; false at its end.
+    private static func takeLine() -> Bool {
+        withUnsafeTemporaryAllocation(byteCount: 256, alignment: 1) {
+            read(STDIN_FILENO, $0.baseAddress, $0.count) > 0
+        }
+    }
+
+    private func chooseSecurities() throws -> [SocketSecurity] {
+        if let authorizeIn, let collectorKey {
+            return try SourceKeys.make(
+                sources, in: authorizeIn, of: try PublicKey(text: collectorKey))
+        }
         let chosen = try LinkSecurity.ofAgent(
             LinkSecurity.Wish(
                 endpoint: collector, isLocal: Endpoint.isLocal(collector), isInsecure: false,
                 directory: keys, collectorKey: collectorKey))
-        return chosen.map { .client($0.key, server: $0.collectorKey) } ?? .plain
+        let security = chosen.map { SocketSecurity.client($0.key, server: $0.collectorKey) }
+        return [SocketSecurity](repeating: security ?? .plain, count: sources)
     }
 
-    /// Until the next batch is due; what waits for credit waits for a message.
+    /// Until something is due, rounded up: a load that turned without pause would take the collector's processor.
     private func millisecondsToWait(for boxes: [LoadSource]) -> Int {
-        let now = now()
-        let due = boxes.compactMap(\.dueNanoseconds).filter { $0 > now }.min()
-        return Int(min(20, max(0, ((due ?? .max / 2) - now) / 1_000_000)))
+        let due = boxes.lazy.filter { !$0.isFinished }.map(\.nextTurn).min() ?? 0
+        return Int((min(20_000_000, max(0, due - now())) + 999_999) / 1_000_000)
     }
 
     static func main() {

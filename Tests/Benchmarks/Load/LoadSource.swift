@@ -1,5 +1,6 @@
-import Media
+import CollectorClient
 import Glibc
+import Media
 import Messaging
 import Terminal
 import Wire
@@ -8,107 +9,120 @@ import Wire
 ///
 /// Belongs to one thread. The box's boot, its spool and its clock exchanges are its own, as if there were as many machines.
 final class LoadSource {
-    /// How often the collector's clock is asked for, after the first few times at once.
-    private static let probeNanoseconds: Int64 = 1_000_000_000
-    private static let probesAtOnce = 8
-    /// Of each source: one for samples, one for the clock.
-    static let sockets = 2
+    /// How often the collector's clock is asked for, as an agent does once it knows the clocks' rates; and at the start.
+    private static let probeNanoseconds: Int64 = 2_000_000_000
+    private static let firstProbesNanoseconds: Int64 = 2_000_000
+    private static let firstProbes = 8
+    /// ZeroMQ sockets: for samples, for the clock, and a pair for the monitor; twice, while those of a lost connection are closed.
+    static let sockets = 8
+    /// Of those, each has a descriptor, and two have a connection.
+    static let descriptors = 12
     /// How long the first answers may take.
     private static let patienceNanoseconds: Int64 = 5_000_000_000
+    /// Heartbeats and silence are looked at so often.
+    private static let tickNanoseconds: Int64 = 200_000_000
     /// What is handed to the link ahead of the credit: enough that the credit is always the limit.
     private static let keptBytes = 2 * Int(WireLimits.creditWindowBytes)
 
+    /// What all sources of a load have in common.
+    struct Surroundings {
+        var clip: Clip
+        var endpoint: String
+        /// How much is sent.
+        var seconds: Int
+        /// Whether samples wait for others, as with an agent's `--batch auto`.
+        var gathers: Bool
+        /// Whether a collector that goes away at the goodbye has taken everything: it cannot finish its files.
+        var unfinishable: Bool
+        /// Whether a source comes back to a collector that went away.
+        var returns: Bool
+        var context: Context
+        /// Where its sockets are waited for.
+        var ready: ReadySet
+        /// Nothing signals it: a connection wants one.
+        var wakeUp: WakeUp
+    }
+
+    private enum Phase {
+        /// No connection until then.
+        case pausing(until: Int64)
+        /// The sockets wait for the collector.
+        case connecting(since: Int64)
+        /// The collector's clock is asked a few times.
+        case probing(since: Int64)
+        case greeted
+    }
+
+    private let number: Int
     private let name: String
-    private let clip: Clip
-    private let endpoint: String
-    private let media: Socket
-    private let clock: Socket
+    private let all: Surroundings
+    private let security: SocketSecurity
+    private var phase = Phase.pausing(until: 0)
+    private var connection: LinkConnection?
     private var link: AgentLink<SharedBytes>
     /// The agent's clock when the clip's first sample was captured.
     private let origin: Int64
     private let endNanoseconds: Int64
-    /// Whether a collector that goes away at the goodbye has taken everything: it cannot finish its files.
-    private let unfinishable: Bool
     private var nextBatch = 0
     private var round: Int64 = 0
-    private var nextProbe: Int64
+    private var nextProbe: Int64 = 0
+    private var answers = 0
     private var hasSaidGoodbye = false
     private(set) var isFinished = false
     private(set) var sentBytes = 0
+    private(set) var sentSamples = 0
+    private(set) var connections = 0
     private var outgoing: [(header: [UInt8], payload: SharedBytes?)] = []
+    /// Batches that are not durable: their last numbers, and when they were captured.
+    private var unpersisted: [(through: UInt64, batch: Int, origin: Int64)] = []
+    private var firstUnpersisted = 0
+    /// From capture until the collector says that it is durable, of each sample since they were taken last.
+    private var delays = Delays()
+    /// When ``turn()`` should be called, on the monotonic clock, if nothing becomes readable before.
+    private(set) var nextTurn: Int64 = 0
 
     /// - Parameters:
+    ///   - number: of the source; its sockets' number in the set of descriptors.
     ///   - origin: where the clip's zero is on the machine's monotonic clock.
-    ///   - seconds: how much is sent.
-    ///   - gathers: whether samples wait for others, as with an agent's `--batch auto`.
-    ///   - unfinishable: whether the collector may go away at the goodbye.
-    init(
-        number: Int, clip: Clip, endpoint: String, security: SocketSecurity, origin: Int64,
-        seconds: Int, gathers: Bool, unfinishable: Bool, context: Context
-    ) throws {
+    init(number: Int, origin: Int64, security: SocketSecurity, in surroundings: Surroundings) {
+        self.number = number
+        self.security = security
         name = "source\(number)"
-        self.clip = clip
+        all = surroundings
         self.origin = origin
-        self.unfinishable = unfinishable
-        endNanoseconds = Int64(seconds) * 1_000_000_000
-        nextProbe = 0
-        var options = SocketOptions()
-        options.security = security
-        media = try Socket(.dealer, in: context, options: options)
-        clock = try Socket(.dealer, in: context, options: options)
-        self.endpoint = endpoint
+        endNanoseconds = Int64(surroundings.seconds) * 1_000_000_000
         var settings = AgentLinkSettings(
-            endpoint: endpoint, software: Version.software("bench-load"), agent: "box\(number)",
-            spool: .random(), epochs: [Epoch(number: 1, identity: .random())])
+            endpoint: surroundings.endpoint, software: Version.software("bench-load"),
+            agent: "box\(number)", spool: .random(),
+            epochs: [Epoch(number: 1, identity: .random())])
         settings.memoryLimitBytes = 2 * Self.keptBytes
-        settings.gathers = gathers
+        settings.gathers = surroundings.gathers
         link = AgentLink(settings: settings)
-        _ = link.addSource(name, formats: clip.formats)
+        _ = link.addSource(name, formats: surroundings.clip.formats)
     }
 
-    /// Connects, measures the collector's clock a few times, then greets.
-    func start() throws {
-        try media.connect(endpoint)
-        try clock.connect(endpoint)
-        for _ in 0..<Self.probesAtOnce {
-            try probe()
-            while try !takeClockReplies() {
-                guard now() < nextProbe + Self.patienceNanoseconds else {
-                    throw LoadError.ended(source: name, reason: "no collector answers")
-                }
-                usleep(100)
-            }
-        }
-        try perform(link.connected(now: now()))
-        try send()
+    var isFlowing: Bool { link.isFlowing }
+
+    func takeDelays() -> Delays {
+        defer { delays = Delays() }
+        return delays
     }
 
-    func watch(with poller: inout Poller) {
-        _ = poller.add(media)
-        _ = poller.add(clock)
-    }
+    private var batch: Clip.Batch { all.clip.batches[nextBatch] }
+    private var batchOrigin: Int64 { round * all.clip.lengthNanoseconds }
 
-    /// When there is something to be done next; nil when it waits for credit and not for time.
-    var dueNanoseconds: Int64? {
-        [captureNanoseconds, link.sendDueNanoseconds].compactMap(\.self).min()
-    }
-
-    /// When the next batch has been captured; nil when there is none.
+    /// When the next batch has been captured; nil when it waits for credit and not for time, and when there is none.
     private var captureNanoseconds: Int64? {
-        hasSaidGoodbye ? nil : origin + batchOrigin + batch.endNanoseconds
+        hasSaidGoodbye || link.keptBytes >= Self.keptBytes
+            ? nil : origin + batchOrigin + batch.endNanoseconds
     }
 
-    private var batch: Clip.Batch { clip.batches[nextBatch] }
-    private var batchOrigin: Int64 { round * clip.lengthNanoseconds }
-
-    /// Does what has become due: answers, clock, samples.
+    /// Does what has become due: connection, answers, clock, samples.
     func turn() throws {
-        while let message = try media.receive(maximumParts: 1) {
-            try perform(link.received(message.parts[0].bytes, now: now()))
-        }
-        _ = try takeClockReplies()
+        if case .pausing(let until) = phase, now() >= until { try connect() }
+        try read()
         try perform(link.tick(now: now()))
-        if now() >= nextProbe { try probe() }
+        try probe()
         while !hasSaidGoodbye, link.keptBytes < Self.keptBytes {
             if batchOrigin + batch.endNanoseconds >= endNanoseconds {
                 hasSaidGoodbye = true
@@ -119,37 +133,115 @@ final class LoadSource {
                 break
             }
         }
-        try send()
+        // Sending takes libzmq's signals away: what has come meanwhile is read now.
+        while try send() { try read() }
+        nextTurn = dueNanoseconds
     }
 
-    /// Sends what is to be sent at this moment, several records in one message.
-    private func send() throws {
-        let sizes = outgoing.lazy.map { (header: $0.header, payloadBytes: $0.payload?.count) }
-        for group in RecordGroups.of(sizes, takesSeveral: link.takesSeveralRecords) {
-            var parts: [OutgoingPart] = []
-            for (header, payload) in outgoing[group] {
-                parts.append(.bytes(header))
-                if let payload { parts.append(.shared(payload)) }
+    private var dueNanoseconds: Int64 {
+        let now = now()
+        let due: [Int64?] = [
+            captureNanoseconds, link.sendDueNanoseconds, now + Self.tickNanoseconds,
+        ]
+        let connection: Int64? =
+            switch phase {
+            case .pausing(let until): until
+            case .connecting: nil
+            case .probing, .greeted: nextProbe
             }
-            guard try media.send(parts) == .sent else {
-                throw LoadError.ended(source: name, reason: "no room to send")
-            }
+        return (due + [connection]).compactMap(\.self).min() ?? now
+    }
+
+    // MARK: The connection
+
+    private func connect() throws {
+        // The old sockets are closed first.
+        connection = nil
+        let new = try LinkConnection(
+            to: all.endpoint, security: security, asksForTime: true, in: all.context,
+            wakeUp: all.wakeUp)
+        for descriptor in new.stateDescriptors { try all.ready.add(descriptor, number: number) }
+        connection = consume new
+        phase = .connecting(since: now())
+    }
+
+    /// Takes in events, messages and answers.
+    private func read() throws {
+        while let event = try connection?.nextEvent() { try follow(event) }
+        try readMessages()
+        while let message = try connection?.nextClockMessage() {
+            let t4 = now()
+            guard case .clockReply(let reply) = try WireMessage(decoding: message) else { continue }
+            answers += 1
+            link.add(ReportedExchange(t1: reply.t1, t2: reply.t2, t3: reply.t3, t4: t4, epoch: 1))
         }
+    }
+
+    private func readMessages() throws {
+        while let message = try connection?.nextMessage() {
+            try perform(link.received(message, now: now()))
+            notePersisted()
+        }
+    }
+
+    private func follow(_ event: ConnectionEvent) throws {
+        switch event {
+        case .ready:
+            phase = .probing(since: now())
+            answers = 0
+            nextProbe = 0
+        case .disconnected:
+            // Before the first success libzmq tries again by itself.
+            if case .connecting = phase { return }
+            // What the collector said last, perhaps that everything is on disk, came before the end.
+            try readMessages()
+            if case .pausing = phase { return }
+            guard !isFinished else { return }
+            try perform(link.disconnected(now: now()))
+        case .handshakeFailed(_, let failure):
+            guard all.returns else {
+                throw LoadError.ended(source: name, reason: "the handshake failed: \(failure)")
+            }
+            // libzmq does not try again after a refusal.
+            try perform(link.notAdmitted("the handshake failed: \(failure)", now: now()))
+        case .connected, .accepted, .retrying, .other:
+            break
+        }
+    }
+
+    /// Asks for the time; greets when it is known well enough.
+    private func probe() throws {
+        let now = now()
+        switch phase {
+        case .pausing:
+            return
+        case .connecting(let since):
+            guard all.returns || now < since + Self.patienceNanoseconds else {
+                throw LoadError.ended(source: name, reason: "no collector answers")
+            }
+            return
+        case .probing(let since):
+            if answers >= Self.firstProbes || now >= since + Self.patienceNanoseconds {
+                phase = .greeted
+                connections += 1
+                try perform(link.connected(now: now))
+            }
+        case .greeted:
+            break
+        }
+        guard now >= nextProbe else { return }
+        let isFirst = if case .probing = phase { true } else { false }
+        nextProbe = now + (isFirst ? Self.firstProbesNanoseconds : Self.probeNanoseconds)
+        _ = try connection?.sendProbe(WireMessage.clockProbe(ClockProbe(t1: now)).encoded())
+    }
+
+    /// Sends what is to be sent at this moment.
+    /// - Returns: whether there was anything.
+    private func send() throws -> Bool {
+        guard !outgoing.isEmpty else { return false }
+        try connection?.send(outgoing, takesSeveral: link.takesSeveralRecords)
         outgoing.removeAll(keepingCapacity: true)
-    }
-
-    private func offer() throws {
-        let batch = batch
-        sentBytes += batch.payload.count
-        try perform(
-            link.add(
-                runs: batch.runs(from: origin + batchOrigin), digest: batch.digest,
-                payload: batch.payload, to: 0, now: now()))
-        nextBatch += 1
-        if nextBatch == clip.batches.count {
-            nextBatch = 0
-            round += 1
-        }
+        return true
     }
 
     private func perform(_ actions: [AgentAction<SharedBytes>]) throws {
@@ -161,36 +253,60 @@ final class LoadSource {
                 isFinished = true
             case .fetch: preconditionFailure("everything is in memory")
             case .command: continue
-            case .reconnect where unfinishable && hasSaidGoodbye:
+            case .reconnect where all.unfinishable && hasSaidGoodbye:
                 isFinished = true
-            case .reconnect:
-                throw LoadError.ended(source: name, reason: "the collector went away")
+            case .reconnect(let milliseconds):
+                guard all.returns else {
+                    throw LoadError.ended(source: name, reason: "the collector went away")
+                }
+                outgoing.removeAll()
+                connection = nil
+                phase = .pausing(until: now() + milliseconds * 1_000_000)
             case .failed(let line):
                 throw LoadError.ended(source: name, reason: line)
             case .log(let line):
-                if line.level == .warning || line.level == .error { Program.complain(line.text) }
+                let isToldAnyway = line.level == .error || line.level == .warning && !all.returns
+                if isToldAnyway { Program.complain(line.text) }
             }
         }
     }
 
-    private func probe() throws {
-        let now = now()
-        nextProbe = now + Self.probeNanoseconds
-        _ = try clock.send(.bytes(WireMessage.clockProbe(ClockProbe(t1: now)).encoded()))
+    // MARK: Samples
+
+    private func offer() throws {
+        let batch = batch
+        sentBytes += batch.payload.count
+        sentSamples += batch.runs.reduce(0) { $0 + $1.count }
+        try perform(
+            link.add(
+                runs: batch.runs(from: origin + batchOrigin), digest: batch.digest,
+                payload: batch.payload, to: 0, now: now()))
+        unpersisted.append((link.nextSequence(of: 0) - 1, nextBatch, origin + batchOrigin))
+        nextBatch += 1
+        if nextBatch == all.clip.batches.count {
+            nextBatch = 0
+            round += 1
+        }
     }
 
-    /// Whether there was one.
-    private func takeClockReplies() throws -> Bool {
-        var hasReplied = false
-        while let message = try clock.receive(maximumParts: 1) {
-            let t4 = now()
-            guard case .clockReply(let reply) = try WireMessage(decoding: message.parts[0].bytes)
-            else { continue }
-            hasReplied = true
-            link.add(
-                ReportedExchange(t1: reply.t1, t2: reply.t2, t3: reply.t3, t4: t4, epoch: 1))
+    /// Counts how long what has become durable took.
+    private func notePersisted() {
+        let persisted = link.persisted(of: 0)
+        let now = now()
+        while firstUnpersisted < unpersisted.count,
+            unpersisted[firstUnpersisted].through <= persisted
+        {
+            let (_, batch, origin) = unpersisted[firstUnpersisted]
+            for run in all.clip.batches[batch].runs {
+                for captured in run.dtsNanoseconds {
+                    delays.add(nanoseconds: now - (captured + origin))
+                }
+            }
+            firstUnpersisted += 1
         }
-        return hasReplied
+        guard firstUnpersisted >= 256 else { return }
+        unpersisted.removeFirst(firstUnpersisted)
+        firstUnpersisted = 0
     }
 }
 

@@ -1,0 +1,36 @@
+import Encoding
+import Media
+import Testing
+
+@testable import AgentCore
+
+struct `What a box can encode` {
+    private func settings(threads: Int) -> VideoEncoderSettings {
+        var settings = VideoEncoderSettings(
+            size: PictureSize(width: 1_280, height: 720), frameRate: FrameRate(30))
+        settings.threads = threads
+        return settings
+    }
+
+    @Test func `an encoder that takes all processors encodes as many cameras as its speed says`() {
+        let finding = EncoderSpeed.judge(3.14, settings(threads: 0), processors: 4)
+        #expect(finding.verdict == .ok)
+        #expect(finding.text.hasSuffix("about 3.1 such cameras at once"))
+    }
+
+    @Test func `an encoder of one thread leaves the other processors to further cameras`() {
+        let finding = EncoderSpeed.judge(1.6, settings(threads: 1), processors: 4)
+        #expect(finding.verdict == .ok)
+        #expect(finding.text.contains("at 1.6 times real time"))
+        #expect(finding.text.hasSuffix("about 6.4 such cameras at once"))
+        let crowded = EncoderSpeed.judge(1.6, settings(threads: 8), processors: 4)
+        #expect(crowded.text.hasSuffix("about 1.6 such cameras at once"))
+    }
+
+    @Test func `one camera that is too slow is a problem, whatever the others could do`() {
+        let finding = EncoderSpeed.judge(0.7, settings(threads: 1), processors: 4)
+        #expect(finding.verdict == .problem)
+        #expect(
+            finding.text.contains("about 2.8 such cameras at once, so pictures would be dropped"))
+    }
+}
