@@ -4,7 +4,11 @@ import Media
 import Messaging
 import Synchronization
 import Threads
+import Trust
 import Wire
+
+/// A collector has not admitted this viewer.
+private struct Refused: Error {}
 
 /// Reads a collector's feed on a thread of its own, as far as somebody watches. A collector that is away, or comes back, is waited for.
 final class FeedSubscriber: Sendable {
@@ -18,18 +22,24 @@ final class FeedSubscriber: Sendable {
     private static let queuedMessages: Int32 = 2_000
 
     private let endpoint: String?
+    private let security: SocketSecurity
     private let hub: LiveHub
     private let log: EventLog
     private let logger: Logger
     private let wakeUp: WakeUp
     private let thread = JoinableThread()
     private let isStopping = Atomic(false)
+    /// What was logged last of a failed handshake.
+    private let refusal = Mutex<String?>(nil)
 
-    /// - Parameter endpoint: `ipc://…` or `tcp://…`; nil: there is no feed.
+    /// - Parameters:
+    ///   - endpoint: `ipc://…` or `tcp://…`; nil: there is no feed.
+    ///   - security: with which keys to connect.
     init(
-        _ endpoint: String?, hub: LiveHub, log: EventLog, logger: Logger
+        _ endpoint: String?, security: SocketSecurity, hub: LiveHub, log: EventLog, logger: Logger
     ) throws(MessagingError) {
         self.endpoint = endpoint
+        self.security = security
         self.hub = hub
         self.log = log
         self.logger = logger
@@ -43,15 +53,15 @@ final class FeedSubscriber: Sendable {
             while !isStopping.load(ordering: .acquiring) {
                 do {
                     try run()
+                } catch is Refused {
+                    pause()
                 } catch {
-                    // Logged once for each reason. Readers of live streams still get their beats.
+                    // Logged once for each reason.
                     if complaint != "\(error)" {
                         logger.error("live pictures cannot be received: \(error)")
                     }
                     complaint = "\(error)"
-                    hub.tick(now: SystemClock.monotonic.nowNanoseconds)
-                    log.add(EventLog.beat, json: "")
-                    usleep(Self.pauseMicroseconds)
+                    pause()
                 }
             }
         }
@@ -63,6 +73,13 @@ final class FeedSubscriber: Sendable {
         thread.join()
     }
 
+    /// Until the next try. Readers of live streams still get their beats.
+    private func pause() {
+        hub.tick(now: SystemClock.monotonic.nowNanoseconds)
+        log.add(EventLog.beat, json: "")
+        usleep(Self.pauseMicroseconds)
+    }
+
     private func run() throws {
         var options = SocketOptions()
         options.receiveQueue = Self.queuedMessages
@@ -72,11 +89,15 @@ final class FeedSubscriber: Sendable {
         options.heartbeatMilliseconds = Self.heartbeatMilliseconds
         options.heartbeatTimeoutMilliseconds = 5 * Self.heartbeatMilliseconds
         options.heartbeatLifetimeMilliseconds = 5 * Self.heartbeatMilliseconds
-        let socket = try Socket(.subscriber, in: Context(), options: options)
+        options.security = security
+        let context = try Context()
+        let socket = try Socket(.subscriber, in: context, options: options)
+        let monitor = try ConnectionMonitor(of: socket, in: context)
         // Without a feed there are still readers who wait for beats.
         if let endpoint { try socket.connect(endpoint) }
         var poller = Poller()
         _ = poller.add(socket)
+        _ = poller.add(monitor)
         let token = poller.add(descriptor: wakeUp.descriptor)
         var subscribed: Set<[UInt8]> = []
         var nextBeat = SystemClock.monotonic.nowNanoseconds
@@ -90,6 +111,7 @@ final class FeedSubscriber: Sendable {
                 try socket.subscribe(topic, isWanted: false)
             }
             subscribed = wanted
+            try tell(of: monitor)
             let now = SystemClock.monotonic.nowNanoseconds
             // During a flood of messages, other work gets its turn.
             for _ in 0..<Self.messagesPerTurn {
@@ -100,6 +122,29 @@ final class FeedSubscriber: Sendable {
                 nextBeat = now + Self.beatNanoseconds
                 hub.tick(now: now)
                 log.add(EventLog.beat, json: "")
+            }
+        }
+    }
+
+    /// Says why the collector does not admit this viewer: once, until it does or the reason is another.
+    /// - Throws: ``Refused`` when libzmq does not try again by itself.
+    private func tell(of monitor: borrowing ConnectionMonitor) throws {
+        while let event = try monitor.nextEvent() {
+            switch event {
+            case .ready: refusal.withLock { $0 = nil }
+            // Without keys, the collector has just ended.
+            case .handshakeFailed(_, .brokenOff) where security == .plain: continue
+            case .handshakeFailed(let endpoint, let failure):
+                let line = HandshakeAdvice.line(
+                    failure, endpoint: endpoint, name: "viewer", watches: true, security: security)
+                let isNew = refusal.withLock { refusal in
+                    defer { refusal = line }
+                    return refusal != line
+                }
+                if isNew { logger.error("live pictures cannot be received: \(line)") }
+                if case .brokenOff = failure { continue }
+                throw Refused()
+            case .connected, .accepted, .retrying, .disconnected, .other: continue
             }
         }
     }
