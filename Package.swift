@@ -27,6 +27,7 @@ let viewerServer: [Target.Dependency] = [
     .product(name: "HTTPTypes", package: "swift-http-types"),
     .product(name: "CryptoExtras", package: "swift-crypto"),
     .product(name: "NIOCore", package: "swift-nio"),
+    .product(name: "NIOHTTP1", package: "swift-nio"),
     .product(name: "NIOPosix", package: "swift-nio"),
     .product(name: "NIOSSL", package: "swift-nio-ssl"),
     .product(name: "NIOTLS", package: "swift-nio"),
@@ -276,7 +277,9 @@ let package = Package(
             "Encoding", "ExportCore", "Library", "Media", "Messaging", "MP4", "ObjectStore",
             "Operations", "ReplayCore", "SyncCheck", "Trust", "Uploading", "Wire"),
 
-        program("tributary-viewer", "CLinux", "Library", "Operations", "ViewerCore"),
+        program(
+            "tributary-viewer", "CLinux", "Library", "Messaging", "Operations", "Trust",
+            "ViewerCore"),
 
         // The benchmarks' load: many sources from one file, over the real protocol.
         .executableTarget(

@@ -81,7 +81,7 @@ package final class Collector: Sendable {
         }
         // Before other threads make files: while a socket is bound, the process has another file mode mask.
         let spine = Spine()
-        var feed = openFeed(layout, spine)
+        let localFeed = openFeed(layout)
         let commands = try openCommands(layout)
         let editor = SessionEditor(
             layout: layout, catalog: settings.catalog, spine: spine, logger: logger)
@@ -104,6 +104,10 @@ package final class Collector: Sendable {
         let context = try makeContext()
         let authenticator = try openAuthenticator(in: context, counters: refusals)
         defer { authenticator?.close() }
+        let (remoteFeed, feedKeys) = try openRemoteFeed()
+        defer { feedKeys?.close() }
+        var feed = Feed(
+            [localFeed, remoteFeed].compactMap { $0 }, spine: spine, logger: logger)
         let wireRecorder = try settings.wireRecording.map { path throws(CollectorError) in
             try WireRecorder(path: path, logger: logger)
         }
@@ -220,13 +224,39 @@ package final class Collector: Sendable {
     }
 
     /// Opens the feed for those who watch live; without it, recording goes on.
-    private func openFeed(_ layout: ArchiveLayout, _ spine: Spine) -> Feed {
+    private func openFeed(_ layout: ArchiveLayout) -> FeedPublisher? {
         do throws(MessagingError) {
-            return Feed(
-                try FeedPublisher(path: layout.feed, in: Context()), spine: spine, logger: logger)
+            return try FeedPublisher(path: layout.feed, in: Context())
         } catch {
-            logger.warning("nobody can watch live: \(error)")
-            return Feed(nil, spine: spine, logger: logger)
+            logger.warning("viewers on this machine cannot watch live: \(error)")
+            return nil
+        }
+    }
+
+    /// Opens the feed for viewers on other machines, where it is wanted.
+    ///
+    /// It has a context of its own: its I/O thread encrypts, and its authenticator admits viewers, not agents.
+    private func openRemoteFeed() throws(CollectorError) -> (FeedPublisher?, KeyAuthenticator?) {
+        guard let remote = settings.remoteFeed else { return (nil, nil) }
+        var opened: KeyAuthenticator?
+        do {
+            let context = try Context()
+            let authenticator = try remote.keys.map { keys in
+                try KeyAuthenticator(
+                    keys: keys, for: .watching, counters: refusals, logger: logger, changed: {})
+            }
+            try authenticator?.open(in: context)
+            opened = authenticator
+            let publisher = try FeedPublisher(
+                endpoint: remote.endpoint,
+                security: remote.keys.map { .server($0.key) } ?? .plain,
+                authenticator: authenticator, in: context, counters: refusals, logger: logger)
+            let protection = remote.keys == nil ? ", without keys" : ""
+            logger.info("the feed is at \(try publisher.endpoint())\(protection)")
+            return (publisher, authenticator)
+        } catch {
+            opened?.close()
+            throw .cannotPublish(endpoint: remote.endpoint, reason: "\(error)")
         }
     }
 

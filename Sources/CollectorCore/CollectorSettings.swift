@@ -31,6 +31,21 @@ package struct CollectorSettings: Sendable {
     package var wireRecording: String?
     /// The keys that agents must authenticate with; nil: no authentication.
     package var keys: LinkSecurity.Collector?
+    /// Where viewers on other machines receive the feed; nil: they cannot.
+    package var remoteFeed: RemoteFeed?
+
+    /// The feed over TCP.
+    package struct RemoteFeed: Sendable {
+        /// ZeroMQ endpoint to listen on, such as `tcp://0.0.0.0:5560`.
+        package var endpoint: String
+        /// The keys that viewers must authenticate with; nil: no authentication.
+        package var keys: LinkSecurity.Collector?
+
+        package init(endpoint: String, keys: LinkSecurity.Collector?) {
+            self.endpoint = endpoint
+            self.keys = keys
+        }
+    }
 
     package init(
         endpoint: String, archive: String, segmentNanoseconds: Int64,
@@ -74,6 +89,7 @@ package struct ChangeableSettings: Hashable, Sendable {
 /// Why a collector cannot start.
 package enum CollectorError: Error, Hashable, CustomStringConvertible {
     case cannotListen(endpoint: String, reason: String)
+    case cannotPublish(endpoint: String, reason: String)
     /// No agent could be admitted.
     case cannotAdmit(reason: String)
     /// The authenticator has ended; every file is finished.
@@ -90,6 +106,8 @@ package enum CollectorError: Error, Hashable, CustomStringConvertible {
         switch self {
         case .cannotListen(let endpoint, let reason):
             "cannot listen on \(endpoint): \(reason)"
+        case .cannotPublish(let endpoint, let reason):
+            "cannot publish the feed at \(endpoint): \(reason); choose another address with --feed"
         case .cannotAdmit(let reason):
             "cannot admit agents: \(reason)"
         case .cannotAdmitAnyMore(let reason):

@@ -32,6 +32,8 @@ package struct SocketOptions: Hashable, Sendable {
     package var reportsUnreachablePeers = false
     /// ROUTER: whether a peer that uses another's routing identity replaces it; it is refused otherwise.
     package var handsOverIdentities = false
+    /// Publisher: whether each subscription is reported, also to what somebody else has subscribed to already.
+    package var reportsEverySubscription = false
     /// Authentication and encryption.
     package var security = SocketSecurity.plain
 
@@ -73,7 +75,11 @@ package struct SocketOptions: Hashable, Sendable {
             try Self.set(
                 ZMQ_ROUTER_HANDOVER, to: handsOverIdentities ? Int32(1) : 0,
                 named: "identity handover", on: handle)
-        case .dealer, .pair, .reply, .publisher, .subscriber: break
+        case .publisher:
+            try Self.set(
+                ZMQ_XPUB_VERBOSE, to: reportsEverySubscription ? Int32(1) : 0,
+                named: "reports of subscriptions", on: handle)
+        case .dealer, .pair, .reply, .subscriber: break
         }
         try security.apply(to: handle)
     }

@@ -1,6 +1,11 @@
 import NIOCore
 import NIOTLS
 
+/// An outbound event: the peer has taken a part of an answer that was not written through the pipeline.
+package struct AnswerProgress: Sendable {
+    package init() {}
+}
+
 /// Applies ``ConnectionDeadlines`` to one connection. Used on the connection's event loop.
 final class DeadlineHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = NIOAny
@@ -65,6 +70,16 @@ final class DeadlineHandler: ChannelDuplexHandler, RemovableChannelHandler {
         context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?
     ) {
         context.write(data, promise: place?.answers(with: promise) ?? promise)
+    }
+
+    func triggerUserOutboundEvent(
+        context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?
+    ) {
+        guard position == .behindDecoder, event is AnswerProgress else {
+            return context.triggerUserOutboundEvent(event, promise: promise)
+        }
+        place?.answered()
+        promise?.succeed()
     }
 
     private func begin(_ context: ChannelHandlerContext) {

@@ -43,20 +43,24 @@ extension KeyDirectory {
     /// Lets an agent write sources, or changes which.
     /// - Parameters:
     ///   - key: nil: the one that the name has.
-    ///   - sources: nil: those that the name has, or else the source of its own name.
+    ///   - sources: nil: those that the name has, or else the source of its own name; none for a new name that may watch.
+    ///   - mayWatch: whether it may watch live; nil: what the name may.
     ///   - expires: nil: the key is the box's own, or what it was. Otherwise it is a one-time key until then, seconds since 1970.
     @discardableResult
     package func authorize(
-        name: String, key given: PublicKey?, sources: [SourcePattern]?, expires: Int64? = nil
+        name: String, key given: PublicKey?, sources: [SourcePattern]?, mayWatch: Bool? = nil,
+        expires: Int64? = nil
     ) throws(TrustError) -> Authorization {
         if given == nil { _ = try known(name) }
         return try withLock { () throws(TrustError) in
-            try authorizeAlone(name: name, key: given, sources: sources, expires: expires)
+            try authorizeAlone(
+                name: name, key: given, sources: sources, mayWatch: mayWatch, expires: expires)
         }
     }
 
     private func authorizeAlone(
-        name: String, key given: PublicKey?, sources: [SourcePattern]?, expires: Int64?
+        name: String, key given: PublicKey?, sources: [SourcePattern]?, mayWatch: Bool?,
+        expires: Int64?
     ) throws(TrustError) -> Authorization {
         let known = try agents().authorizations
         let before = known.first { $0.name == name }
@@ -77,10 +81,11 @@ extension KeyDirectory {
         }
         // What a one-time key was to allow, the key that comes in its place may as well, also where that was carried by hand.
         let isKept = before?.key == key || expires != nil || before?.expires != nil
-        let kept = isKept ? before?.sources : nil
-        let own = SourcePattern(name).map { [$0] } ?? []
+        let kept = isKept ? before : nil
+        let own = mayWatch == true ? [] : SourcePattern(name).map { [$0] } ?? []
         let authorization = try Authorization(
-            name: name, key: key, sources: sources ?? kept ?? own,
+            name: name, key: key, sources: sources ?? kept?.sources ?? own,
+            mayWatch: mayWatch ?? kept?.mayWatch ?? false,
             expires: given == nil || given == before?.key ? before?.expires : expires)
         try save(authorization)
         return authorization

@@ -33,8 +33,19 @@ package struct AgentRegister: Hashable, Sendable {
         return now < expires ? .enrolling(found) : .expired(name: found.name)
     }
 
+    /// Whether a key may receive the feed. A one-time key may not, whatever its successor may.
+    package func mayWatch(_ key: PublicKey, now: Int64) -> Bool {
+        guard case .authorized(let found) = standing(of: key, now: now) else { return false }
+        return found.mayWatch
+    }
+
     /// How many may send.
     package var authorizedCount: Int {
-        byKey.values.count { !$0.isRevoked && $0.expires == nil }
+        byKey.values.count { !$0.isRevoked && $0.expires == nil && !$0.isViewer }
+    }
+
+    /// How many may receive the feed.
+    package var watchingCount: Int {
+        byKey.values.count { !$0.isRevoked && $0.expires == nil && $0.mayWatch }
     }
 }

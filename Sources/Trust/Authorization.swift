@@ -8,6 +8,8 @@ package struct Authorization: Hashable, Sendable {
     package var key: PublicKey
     /// The sources that it may write.
     package var sources: [SourcePattern]
+    /// Whether it may watch live: receive the feed of all sources. A viewer's key has this right and no sources.
+    package var mayWatch: Bool
     /// Whether it has been shut out.
     package var isRevoked: Bool
     /// Nil: this is the box's own key. Otherwise it is a one-time key for enrolling the box, until then: seconds since 1970.
@@ -15,16 +17,20 @@ package struct Authorization: Hashable, Sendable {
 
     /// - Throws: when the name cannot be one.
     package init(
-        name: String, key: PublicKey, sources: [SourcePattern], isRevoked: Bool = false,
-        expires: Int64? = nil
+        name: String, key: PublicKey, sources: [SourcePattern], mayWatch: Bool = false,
+        isRevoked: Bool = false, expires: Int64? = nil
     ) throws(TrustError) {
         guard SourceName.isValid(name) else { throw .notAName(name) }
         self.name = name
         self.key = key
         self.sources = sources
+        self.mayWatch = mayWatch
         self.isRevoked = isRevoked
         self.expires = expires
     }
+
+    /// It is a viewer's: no agent connects with it.
+    package var isViewer: Bool { mayWatch && sources.isEmpty }
 
     /// What its connections may do.
     package var right: WritingRight {
@@ -48,12 +54,13 @@ package struct Authorization: Hashable, Sendable {
 extension Authorization {
     private static let keyName = "key"
     private static let sourcesName = "sources"
+    private static let watchName = "watch"
     private static let revokedName = "revoked"
     private static let expiresName = "enrols-until"
 
     init(name: String, file text: String, path: String) throws(TrustError) {
         let names: Set = [
-            Self.keyName, Self.sourcesName, Self.revokedName, Self.expiresName,
+            Self.keyName, Self.sourcesName, Self.watchName, Self.revokedName, Self.expiresName,
         ]
         let file = try FieldFile(text, names: names, path: path)
         let key: PublicKey
@@ -68,20 +75,27 @@ extension Authorization {
         } catch {
             throw file.flaw(in: Self.sourcesName, "\(error)")
         }
-        let isRevoked: Bool
-        switch file.optional(Self.revokedName) {
-        case nil, "no": isRevoked = false
-        case "yes": isRevoked = true
-        case .some: throw file.flaw(in: Self.revokedName, "revoked must be yes or no")
-        }
+        let mayWatch = try Self.decision(Self.watchName, in: file)
+        let isRevoked = try Self.decision(Self.revokedName, in: file)
         let expires = file.optional(Self.expiresName).map(ExpiryTime.seconds)
         if case .some(.none) = expires {
             throw file.flaw(
                 in: Self.expiresName, "write the time as \(ExpiryTime.text(1_795_254_000))")
         }
         try self.init(
-            name: name, key: key, sources: sources, isRevoked: isRevoked,
+            name: name, key: key, sources: sources, mayWatch: mayWatch, isRevoked: isRevoked,
             expires: expires.flatMap { $0 })
+    }
+
+    /// `yes` or `no`; a line that is missing is no.
+    private static func decision(
+        _ name: String, in file: FieldFile
+    ) throws(TrustError) -> Bool {
+        switch file.optional(name) {
+        case nil, "no": return false
+        case "yes": return true
+        case .some: throw file.flaw(in: name, "\(name) must be yes or no")
+        }
     }
 
     var fileText: String {
@@ -91,11 +105,12 @@ extension Authorization {
                     + "\(Self.expiresName) = \(ExpiryTime.text($0))\n"
             } ?? ""
         return """
-            # An agent's public key, and the sources that it may write: names, or beginnings of names with '*'. A running
-            # collector follows changes of this file; 'revoked = yes', or no file at all, shuts the agent out.
+            # An agent's or a viewer's public key, and the sources that it may write: names, or beginnings of names with '*'.
+            # 'watch = yes' lets it receive the feed of all sources. A running collector follows changes of this file;
+            # 'revoked = yes', or no file at all, shuts it out.
             \(Self.keyName) = \(key.text)
             \(Self.sourcesName) = \(sources.map(\.description).joined(separator: ", "))
-            \(remark)\(isRevoked ? "\(Self.revokedName) = yes\n" : "")
+            \(mayWatch ? "\(Self.watchName) = yes\n" : "")\(remark)\(isRevoked ? "\(Self.revokedName) = yes\n" : "")
             """
     }
 }

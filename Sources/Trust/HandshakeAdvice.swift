@@ -6,16 +6,18 @@ package enum HandshakeAdvice {
     /// - Parameters:
     ///   - endpoint: where the collector listens.
     ///   - name: what the key would be authorised as.
+    ///   - watches: whether we receive the feed, and do not send.
     ///   - security: how we connect.
     package static func line(
-        _ failure: HandshakeFailure, endpoint: String, name: String, security: SocketSecurity
+        _ failure: HandshakeFailure, endpoint: String, name: String, watches: Bool = false,
+        security: SocketSecurity
     ) -> String {
         let collector = "the collector at \(endpoint)"
         switch (failure, security) {
         case (.refused, .client(let key, _)):
             return
-                "\(collector) does not admit this box's key: run on the server 'tributary keys authorize "
-                + "\(name) \(key.publicKey.text)'"
+                "\(collector) does not admit this \(watches ? "viewer" : "box")'s key: run on the server 'tributary keys authorize "
+                + "\(name) \(key.publicKey.text)\(watches ? " --watch" : "")'"
         case (.securityMismatch, .client):
             return
                 "\(collector) uses no keys: start it without --insecure, or add --insecure here on a trusted "

@@ -1,5 +1,6 @@
 package import Archive
 package import Library
+package import Messaging
 
 /// Where and how a viewer answers.
 package struct ViewerSettings: Sendable {
@@ -12,6 +13,8 @@ package struct ViewerSettings: Sendable {
     package var port: UInt16
     /// Where a collector publishes what it takes in; nil: at its place in the archive's directory. An archive in a bucket has none.
     package var feed: String?
+    /// With which keys the feed is received.
+    package var feedSecurity = SocketSecurity.plain
     /// Where exports are made; nil: a directory of its own among the temporary files.
     package var exports: String?
     /// Who may look; nil: everybody who reaches it.

@@ -28,6 +28,13 @@ struct CollectorCommand: ParsableCommand {
     @Option(help: "Endpoint to listen on for agents: tcp://ADDRESS:PORT or ipc://PATH.")
     var listen = "tcp://127.0.0.1:5550"
 
+    @Option(
+        help: ArgumentHelp(
+            """
+            Also publish live samples for viewers on other machines, at tcp://ADDRESS:PORT. A viewer needs a key with the             right to watch ('tributary keys authorize NAME KEY --watch'). Viewers on this machine use the archive's socket.
+            """, valueName: "endpoint"))
+    var feed: String?
+
     @Option(help: ArgumentHelp("Directory of the recordings.", valueName: "dir"))
     var archive = "./recordings"
 
@@ -115,6 +122,14 @@ struct CollectorCommand: ParsableCommand {
                 "--idle-timeout \(idleTimeout) is too short: use at least 5s, or 0s for never")
         }
         if let flaw = Endpoint.flaw(listen) { throw ValidationError("--listen: \(flaw)") }
+        if let feed {
+            if let flaw = Endpoint.flaw(feed) { throw ValidationError("--feed: \(flaw)") }
+            guard feed.hasPrefix("tcp://") else {
+                throw ValidationError(
+                    "--feed \(feed) is not for other machines: use a TCP endpoint, such as tcp://0.0.0.0:5560"
+                )
+            }
+        }
         guard keys == nil || !insecure else {
             throw ValidationError("--keys and --insecure cannot be combined: leave one out")
         }
@@ -132,7 +147,11 @@ struct CollectorCommand: ParsableCommand {
             endsWithSession: once, changeable: changeable,
             software: Version.software("tributary-collector"))
         settings.catalog = try catalog.forWriting(Self._commandName)
-        settings.keys = try chooseKeys()
+        settings.keys = try chooseKeys(for: listen, option: "listen")
+        settings.remoteFeed = try feed.map {
+            CollectorSettings.RemoteFeed(
+                endpoint: $0, keys: try chooseKeys(for: $0, option: "feed"))
+        }
         settings.store = try upload.settings()
         settings.wireRecording = recordWire
         settings.version = Version.number
@@ -210,17 +229,19 @@ struct CollectorCommand: ParsableCommand {
         }
     }
 
-    private func chooseKeys() throws -> LinkSecurity.Collector? {
+    private func chooseKeys(
+        for endpoint: String, option: String
+    ) throws -> LinkSecurity.Collector? {
         do throws(TrustError) {
             return try LinkSecurity.ofCollector(
                 LinkSecurity.Wish(
-                    endpoint: listen, isLocal: Endpoint.isLocal(listen), isInsecure: insecure,
+                    endpoint: endpoint, isLocal: Endpoint.isLocal(endpoint), isInsecure: insecure,
                     directory: keys))
         } catch {
             guard case .noOwnKey = error else { throw Failure("\(error)") }
             throw UsageError(
                 keys == nil
-                    ? "\(listen) is open to other machines, and \(error), listen on tcp://127.0.0.1:PORT, or "
+                    ? "\(endpoint) is open to other machines, and \(error), use --\(option) tcp://127.0.0.1:PORT, or "
                         + "add --insecure on a trusted network" : "\(error)")
         }
     }

@@ -4,9 +4,11 @@ import Dispatch
 import Glibc
 import Library
 import Logging
+import Messaging
 import Operations
 import Synchronization
 import Terminal
+import Trust
 import ViewerCore
 
 /// The viewer's command line.
@@ -57,9 +59,28 @@ struct ViewerCommand: RepeatingCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Endpoint on this machine at which a collector publishes live pictures. (default: its socket in the archive)",
+            """
+            Endpoint at which a collector publishes live pictures: tcp://ADDRESS:PORT or ipc://PATH. An endpoint on another \
+            machine needs keys, or --insecure. (default: the collector's socket in the archive)
+            """,
             valueName: "endpoint"))
     var feed: String?
+
+    @Option(
+        help: """
+            Public key of the collector behind --feed, as printed by 'tributary keys list' on its server. (default: the key stored by \
+            'tributary keys trust')
+            """)
+    var collectorKey: String?
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            Key directory for --feed. If it holds no key for this machine, one is generated; the server must let it watch \
+            ('tributary keys authorize NAME KEY --watch'). (default: /etc/tributary/keys for root and for users with read access \
+            to it, otherwise ~/.config/tributary/keys)
+            """, valueName: "dir"))
+    var keys: String?
 
     @Option(
         help: ArgumentHelp(
@@ -90,7 +111,11 @@ struct ViewerCommand: RepeatingCommand {
         help: "A proxy in front of the viewer speaks TLS to browsers and forwards the host's name.")
     var behindProxy = false
 
-    @Flag(help: "Answer other machines without TLS: passwords and pictures can be read on the way.")
+    @Flag(
+        help: """
+            Answer other machines without TLS, and receive a feed of another machine without keys unless --keys or \
+            --collector-key is given: passwords and pictures can be read on the way.
+            """)
     var insecure = false
 
     @OptionGroup(title: "Configuration") var configuration: ConfigurationOptions
@@ -103,10 +128,8 @@ struct ViewerCommand: RepeatingCommand {
             throw ValidationError("--tls-certificate and --tls-key belong together: give both")
         }
         if let feed, let flaw = Endpoint.flaw(feed) { throw ValidationError("--feed: \(flaw)") }
-        if let feed, !Endpoint.isLocal(feed) {
-            throw ValidationError(
-                "--feed \(feed) is neither authenticated nor encrypted: forward the collector's socket to this machine with "
-                    + "'ssh -N -L PATH:ARCHIVE/collector.feed SERVER', and use --feed ipc://PATH")
+        if feed == nil, keys != nil || collectorKey != nil {
+            throw ValidationError("--keys and --collector-key are for --feed: give it, too")
         }
         if let storeRedirect,
             !Self.redirectSeconds.contains(storeRedirect.nanoseconds / 1_000_000_000)
@@ -155,6 +178,10 @@ struct ViewerCommand: RepeatingCommand {
         settings.catalog = try catalog.forReading(Self._commandName)
         settings.users = users
         settings.feed = feed
+        // Whoever only checks options makes no key.
+        if let feed, !configuration.checks {
+            settings.feedSecurity = try security(for: feed, logger)
+        }
         settings.exports = exports
         settings.hostNames = hostName
         settings.isBehindProxy = behindProxy
@@ -173,6 +200,31 @@ struct ViewerCommand: RepeatingCommand {
         } catch {
             throw Failure("\(error)")
         }
+    }
+
+    /// How to connect to the feed; makes this machine's key where that is missing, and says what to do with it.
+    private func security(for feed: String, _ logger: Logger) throws -> SocketSecurity {
+        let isNamed = keys != nil || collectorKey != nil
+        let chosen: LinkSecurity.Agent?
+        do throws(TrustError) {
+            chosen = try LinkSecurity.ofAgent(
+                LinkSecurity.Wish(
+                    endpoint: feed, isLocal: Endpoint.isLocal(feed),
+                    isInsecure: insecure && !isNamed, directory: keys, collectorKey: collectorKey))
+        } catch {
+            switch error {
+            case .noCollectorKey, .notAPublicKey, .isASecretKey: throw UsageError("\(error)")
+            default: throw Failure("\(error)")
+            }
+        }
+        guard let chosen else { return .plain }
+        if chosen.isNewKey {
+            logger.notice("generated a key for this machine: \(chosen.directory.ownKeyPath)")
+            logger.notice(
+                "run on the server: tributary keys authorize viewer \(chosen.key.publicKey.text) --watch"
+            )
+        }
+        return .client(chosen.key, server: chosen.collectorKey)
     }
 
     /// Answers until it is told to stop.

@@ -44,11 +44,11 @@ class Stage(contextlib.ExitStack):
         wait_for_file(f"{archive}/in", process)
         return process, endpoint
 
-    def load(self, endpoint, sources, seconds):
+    def load(self, endpoint, sources, seconds, each=False):
         """Sends the clip as so many sources source0, source1, …"""
         return self.start([
             self.place.product("bench-load"), "--collector", endpoint, "--media", self.place.clip,
-            "--sources", sources, "--seconds", seconds, "--unfinishable"])
+            "--sources", sources, "--seconds", seconds, "--unfinishable", *(["--each"] if each else [])])
 
     def nginx(self, program, modules, blocks, ports):
         """One process that is master and worker."""

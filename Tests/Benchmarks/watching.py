@@ -14,7 +14,8 @@ from shares import Table, percentile
 SOURCE = "source0"  # as bench-load calls its first
 WATCHERS = (0, 50, 200)
 COLLECTOR_WATCHERS = 50
-RECORDED = (1, 16)
+# Sources, and whether each 100 ms is a message also while nobody watches.
+RECORDED = ((1, False), (16, False), (16, True))
 COLLECTOR_SHARE = 1.05
 # Until everybody has had the group of pictures that is kept, and goes at the pace of the source.
 SETTLE_SECONDS = 2
@@ -121,41 +122,54 @@ def delivered(bench, server, sockets, least_bytes):
 
 
 def collector(bench, devnull):
-    """CPU of a collector with a source that is watched, and at the same time of an equal one that nobody watches."""
+    """CPU of a collector with a source that is watched, and at the same time of equal ones that one viewer or nobody watches."""
     table = Table("CPU of the collector, ms/s", {"watched": f"{COLLECTOR_WATCHERS} viewers of one source",
-                                                 "unwatched": "unwatched"}, share=("watched", "unwatched"))
-    for sources in RECORDED:
+                                                 "one": "one viewer", "unwatched": "unwatched"},
+                  share=("watched", "unwatched"))
+    counts = {"watched": COLLECTOR_WATCHERS, "one": 1, "unwatched": 0}
+    for sources, each in RECORDED:
         for run in range(bench.options.runs):
             with servers.Stage(bench.place, bench.directory) as stage:
-                sites = [recorded(bench, stage, f"{sources}-{run}-{name}", sources, devnull) for name in "ab"]
+                sites = [recorded(bench, stage, f"{sources}-{each}-{run}-{name}", sources, each, devnull)
+                         for name in counts]
                 time.sleep(SETTLE_SECONDS + sources // 8)
-                found = {"watched": 0.0, "unwatched": 0.0}
-                # Two programs are not equally lucky with what they share the machine with: they change places.
-                for watched, unwatched in (sites, reversed(sites)):
-                    with readers.Readers([
-                            readers.live_reader(watched[1], SOURCE) for _ in range(COLLECTOR_WATCHERS)]) as crowd:
-                        time.sleep(SETTLE_SECONDS)
-                        before, instant = [site[0].cpu() for site in (watched, unwatched)], time.monotonic()
-                        time.sleep(bench.options.seconds)
-                        after, elapsed = [site[0].cpu() for site in (watched, unwatched)], time.monotonic() - instant
-                        flaws = crowd.flaws(1)
-                    if flaws:
-                        raise RuntimeError(f"the collector's viewers: {', '.join(flaws)}")
-                    for name, start, stop in zip(found, before, after):
-                        found[name] += 1000 * (stop - start) / elapsed / 2
-                table.add(f"{sources} recorded", COLLECTOR_SHARE, **found)
-    table.notes.append("Two equal collectors record at the same time, each with a viewer; one of them is watched.")
+                found = dict.fromkeys(counts, 0.0)
+                # Programs are not equally lucky with what they share the machine with: they change places.
+                for turn in range(len(sites)):
+                    turned = dict(zip(counts, sites[turn:] + sites[:turn]))
+                    for name, spent in watched_by(bench, turned, counts).items():
+                        found[name] += spent / len(sites)
+                batches = ", each 100 ms by itself" if each else ""
+                table.add(f"{sources} recorded{batches}", COLLECTOR_SHARE, **found)
+    table.notes.append("Equal collectors record at the same time, each with a viewer of its own program.")
     return table
 
 
-def recorded(bench, stage, name, sources, devnull):
-    """A collector that records so many sources, and the port of its viewer."""
+def watched_by(bench, sites, counts):
+    """CPU milliseconds per second of collectors, by name, while so many watch the first source of each."""
+    with servers.Stage(bench.place, bench.directory) as stage:
+        # Viewers of their own: one hears a source for minutes after its last watcher.
+        ports = {name: stage.viewer(archive)[1] for name, (_, archive) in sites.items()}
+        crowds = [stage.enter_context(readers.Readers([readers.live_reader(ports[name], SOURCE) for _ in range(count)]))
+                  for name, count in counts.items() if count]
+        time.sleep(SETTLE_SECONDS)
+        before, instant = {name: site[0].cpu() for name, site in sites.items()}, time.monotonic()
+        time.sleep(bench.options.seconds)
+        after, elapsed = {name: site[0].cpu() for name, site in sites.items()}, time.monotonic() - instant
+        flaws = [flaw for crowd in crowds for flaw in crowd.flaws(1)]
+    if flaws:
+        raise RuntimeError(f"the collectors' viewers: {', '.join(flaws)}")
+    return {name: 1000 * (after[name] - before[name]) / elapsed for name in sites}
+
+
+def recorded(bench, stage, name, sources, each, devnull):
+    """A collector that records so many sources, and its archive."""
     archive = f"{bench.directory}/collector-{name}"
     process, endpoint = stage.collector(archive, devnull)
-    stage.load(endpoint, sources, 240)
-    _, port = stage.viewer(archive)
-    wait_for_live(port, SOURCE)
-    return process, port
+    stage.load(endpoint, sources, 240, each)
+    with servers.Stage(bench.place, bench.directory) as first:
+        wait_for_live(first.viewer(archive)[1], SOURCE)
+    return process, archive
 
 
 def lag(bench):

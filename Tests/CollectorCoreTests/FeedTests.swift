@@ -1,7 +1,9 @@
 import Archive
 import Foundation
+import Logging
 import Media
 import Messaging
+import Operations
 import Testing
 import Wire
 
@@ -62,6 +64,58 @@ import Wire
             #expect(FeedTopic.wish(of: Array(odd.utf8)) == nil)
         }
         #expect(FeedTopic.wish(of: Array("@batch/99999999999/stage\0".utf8)) == nil)
+    }
+
+    @Test func `who watches in two places is heard in both`() {
+        var here = WatchedSources()
+        var elsewhere = WatchedSources()
+        #expect(here.union(elsewhere) == WatchedSources())
+        for topic in [FeedTopic.source("stage"), FeedTopic.wish(50, for: "stage")] {
+            _ = here.take([1] + topic)
+        }
+        #expect(elsewhere.union(here) == here && here.union(elsewhere) == here)
+        let others = [
+            FeedTopic.source("door"), FeedTopic.wish(33, for: "stage"),
+            FeedTopic.wish(50, for: "stage"),
+        ]
+        for topic in others { _ = elsewhere.take([1] + topic) }
+        let both = here.union(elsewhere)
+        #expect(both.includes("stage") && both.includes("door"))
+        #expect(both.wishMilliseconds(of: "stage") == 33)
+        _ = elsewhere.take([0] + FeedTopic.wish(33, for: "stage"))
+        #expect(here.union(elsewhere).wishMilliseconds(of: "stage") == 50)
+    }
+
+    @Test func `a connection over TCP that sends something else is closed, and others are not`()
+        throws
+    {
+        let context = try Context()
+        let counters = RefusalCounters()
+        let publisher = try FeedPublisher(
+            endpoint: "tcp://127.0.0.1:*", security: .plain, authenticator: nil, in: context,
+            counters: counters, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        let endpoint = try publisher.endpoint()
+        let viewer = try Socket(.subscriber, in: context)
+        try viewer.subscribe(FeedTopic.source("camera"))
+        try viewer.connect(endpoint)
+        let deadline = ContinuousClock.now + .seconds(30)
+        while try !publisher.followSubscriptions(), ContinuousClock.now < deadline {}
+        #expect(publisher.watched.includes("camera"))
+        // No source has a name of that length.
+        let hostile = try Socket(.subscriber, in: context)
+        try hostile.subscribe(Array(repeating: 65, count: 500))
+        try hostile.connect(endpoint)
+        while counters.counts[.flood] == nil, ContinuousClock.now < deadline {
+            _ = try publisher.followSubscriptions()
+        }
+        #expect(counters.counts == [.flood: 1])
+        #expect(publisher.watched.topics == [FeedTopic.source("camera")])
+        try publisher.publish(placed("camera", try received([1, 2, 3]), 0..<3, pts: 1))
+        var message: ReceivedMessage?
+        while message == nil, ContinuousClock.now < deadline {
+            message = try viewer.receive(maximumParts: 3)
+        }
+        #expect(message?.parts.last?.bytes == [1, 2, 3])
     }
 
     @Test func `samples are told of when their source is watched, and only then`() throws {

@@ -55,6 +55,7 @@ extension EndToEnd {
                     case "keys", "tls-certificate", "tls-key": ""
                     // For other machines it would want a key.
                     case "listen" where program != .viewer: "listen: tcp://127.0.0.1:5550"
+                    case "feed" where program == .collector: "feed: tcp://127.0.0.1:5560"
                     case "users": "users: \(users.path)"
                     default: "\(option): \(value)"
                     }

@@ -28,7 +28,7 @@ struct Site {
             ] + arguments)
         try await collector.says("listening on")
         let endpoint = try #require(
-            collector.complaints.firstMatch(of: /tcp:\/\/127\.0\.0\.1:\d+/)?.output)
+            collector.complaints.firstMatch(of: /listening on (tcp:\/\/127\.0\.0\.1:\d+)/)?.1)
         return Site(
             stage: stage, collector: collector, endpoint: String(endpoint),
             key: made.output.trimmingCharacters(in: .whitespacesAndNewlines))

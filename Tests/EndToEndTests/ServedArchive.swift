@@ -11,13 +11,15 @@ struct ServedArchive: Sendable {
         var text: String { String(decoding: body, as: UTF8.self) }
     }
 
+    /// The program.
+    let viewer: Running
     /// `http://127.0.0.1:PORT`
     let address: String
     private let stage: Stage
 
     /// Starts a viewer, at any port that is free.
     init(on stage: Stage, _ arguments: String...) async throws {
-        let viewer = try stage.start(
+        viewer = try stage.start(
             .viewer, ["--archive", stage.archive, "--listen", "127.0.0.1:0"] + arguments)
         try await viewer.says("watch at ")
         let line = try viewer.complaints.firstMatch(

@@ -82,6 +82,8 @@ extension EndToEnd {
             Wish(.collector, "--listen 5550", 64, "'5550' is not an endpoint"),
             Wish(.collector, "--listen tcp://0.0.0.0:5550 --keys /nowhere", 64, "keys generate"),
             Wish(.collector, "--keys /nowhere --insecure", 64, "cannot be combined"),
+            Wish(.collector, "--feed ipc:///nowhere/feed", 64, "use a TCP endpoint"),
+            Wish(.collector, "--feed tcp://0.0.0.0:5560 --keys /nowhere", 64, "keys generate"),
             Wish(
                 .agent, "--video test --collector tcp://10.0.0.1:1 --keys /nowhere", 64,
                 "--collector-key"),

@@ -461,7 +461,11 @@ extension EndToEnd {
             ("--tls-key /nowhere/key.pem", 64, "belong together"),
             ("--listen nowhere", 64, "'nowhere'"),
             ("--feed nowhere", 64, "'nowhere' is not an endpoint"),
-            ("--feed tcp://192.0.2.1:5560", 64, "neither authenticated nor encrypted"),
+            (
+                "--feed tcp://192.0.2.1:5560 --keys /nowhere/keys", 64,
+                "the key of the collector at tcp://192.0.2.1:5560 is not known"
+            ),
+            ("--keys /nowhere/keys", 64, "--keys and --collector-key are for --feed"),
             ("--colour red", 64, "Unknown option '--colour'"),
             ("watch", 64, "no command 'watch'"),
             ("users ad", 64, "did you mean 'add'?"),

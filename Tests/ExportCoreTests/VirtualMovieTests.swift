@@ -36,6 +36,24 @@ import Testing
             }
             #expect(filled <= min(count, file.count - start))
             #expect(cached.prefix(filled) == file[start..<start + filled], "\(start) \(count)")
+            // As the kernel would send it.
+            let end = min(file.count, start + count)
+            guard let extents = movie.extents(Int64(start)..<Int64(end)) else { continue }
+            let sent = try extents.flatMap { try bytes(of: $0) }
+            #expect(sent == Array(file[start..<end]), "\(start) \(count)")
+        }
+        #expect(movie.extents(0..<1) == nil, "the index is in memory")
+        let last = try #require(movie.extents(movie.sizeBytes - 1..<movie.sizeBytes)?.first)
+        #expect(try bytes(of: last) == file.suffix(1))
+        #expect(movie.extents(movie.sizeBytes..<movie.sizeBytes + 1) == nil)
+    }
+
+    private func bytes(of extent: FileExtent) throws -> [UInt8] {
+        let count = extent.range.count
+        return try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            filled = pread(
+                extent.descriptor, buffer.baseAddress, count, off_t(extent.range.lowerBound))
+            try #require(filled == count)
         }
     }
 

@@ -96,6 +96,32 @@ struct `An agent's file` {
         #expect(place.mode(directory.agentPath("stage")) == 0o644)
     }
 
+    @Test func `gives the right to watch to whom it is given, and no source with it`() throws {
+        let (viewer, box) = (try key(), try key())
+        let first = try directory.authorize(
+            name: "viewer", key: viewer, sources: nil, mayWatch: true)
+        #expect(first.sources.isEmpty && first.mayWatch && first.isViewer)
+        #expect(try !directory.authorize(name: "stage", key: box, sources: nil).mayWatch)
+        var register = try directory.agents().register
+        #expect(register.mayWatch(viewer, now: 0) && !register.mayWatch(box, now: 0))
+        #expect(register.authorizedCount == 1 && register.watchingCount == 1)
+        // A box that may watch, too, keeps its source; and what nobody speaks of stays.
+        try directory.authorize(name: "stage", key: nil, sources: nil, mayWatch: true)
+        let both = try directory.authorize(name: "stage", key: box, sources: nil)
+        #expect(both.mayWatch && both.sources.map(\.description) == ["stage"] && !both.isViewer)
+        try directory.authorize(name: "viewer", key: nil, sources: nil, mayWatch: false)
+        try directory.revoke("stage")
+        register = try directory.agents().register
+        #expect(!register.mayWatch(viewer, now: 0) && !register.mayWatch(box, now: 0))
+        // Another key of the name begins without the right.
+        let other = try key()
+        #expect(try !directory.authorize(name: "stage", key: other, sources: nil).mayWatch)
+        // A one-time key does not watch, whatever its successor may.
+        let (_, token) = try directory.enrol(name: "hall", sources: nil, expires: 100)
+        try directory.authorize(name: "hall", key: nil, sources: nil, mayWatch: true)
+        #expect(try !directory.agents().register.mayWatch(token.publicKey, now: 0))
+    }
+
     @Test func `is revoked by name or key, and given back`() throws {
         let (one, other) = (try key(), try key())
         try directory.authorize(name: "one", key: one, sources: nil)
@@ -165,6 +191,7 @@ struct `An agent's file` {
         ("key = KEY\nkey = KEY\nsources = a", "line 2: key is given twice"),
         ("key = KEY\nsource = a", "line 2: 'source' is not a known name"),
         ("key = KEY\nsources = a\nrevoked = maybe", "line 3: revoked must be yes or no"),
+        ("key = KEY\nsources =\nwatch = all", "line 3: watch must be yes or no"),
     ])
     func `with a mistake says where it is`(text: String, flaw: String) throws {
         try place.write(

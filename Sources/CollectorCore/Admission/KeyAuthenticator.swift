@@ -14,6 +14,14 @@ final class KeyAuthenticator: Sendable {
     /// How often the key files are checked.
     private static let lookMilliseconds = 1_000
 
+    /// What the connections are for that it is asked about.
+    enum Purpose: Hashable {
+        /// Agents send to the collector. Without this authenticator, the collector ends.
+        case writing
+        /// Viewers on other machines receive the feed. Recording goes on without it.
+        case watching
+    }
+
     private struct State {
         var register = AgentRegister()
         /// Whether the register has changed since it was last fetched.
@@ -35,6 +43,7 @@ final class KeyAuthenticator: Sendable {
     }
 
     private let keys: LinkSecurity.Collector
+    private let purpose: Purpose
     private let counters: RefusalCounters
     private let logger: Logger
     /// Called when the register has changed.
@@ -46,10 +55,12 @@ final class KeyAuthenticator: Sendable {
     private let thread = JoinableThread()
 
     init(
-        keys: LinkSecurity.Collector, counters: RefusalCounters, logger: Logger,
+        keys: LinkSecurity.Collector, for purpose: Purpose = .writing, counters: RefusalCounters,
+        logger: Logger,
         changed: @escaping @Sendable () -> Void
     ) throws(MessagingError) {
         self.keys = keys
+        self.purpose = purpose
         self.counters = counters
         self.logger = logger
         self.changed = changed
@@ -66,18 +77,35 @@ final class KeyAuthenticator: Sendable {
             throw .cannotAdmit(reason: "\(error)")
         }
         let watching = watch
-        thread.start("authenticator") { [self] in
+        thread.start(purpose == .writing ? "authenticator" : "feed keys") { [self] in
             run(in: context, watching)
-            // Whatever ended the thread: without it no agent is admitted.
-            if !isClosing.load(ordering: .acquiring) { counters.shut("its thread has ended") }
+            // Whatever ended the thread: without it nobody is admitted.
+            if !isClosing.load(ordering: .acquiring) { shut("its thread has ended") }
             changed()
         }
         opened.wait()
         let opening = state.withLock { $0.opening }
         if case .failure(let error)? = opening { throw .cannotAdmit(reason: "\(error)") }
-        let count = state.withLock { $0.register.authorizedCount }
         let own = keys.key.publicKey.text
-        logger.info("this collector's key is \(own); \(count) agents are authorised")
+        logger.info("this collector's key is \(own); \(authorised)")
+    }
+
+    /// For the log: how many keys the register admits here.
+    private var authorised: String {
+        let register = state.withLock { $0.register }
+        return switch purpose {
+        case .writing: "\(register.authorizedCount) agents are authorised"
+        case .watching: "\(register.watchingCount) keys may watch live"
+        }
+    }
+
+    /// Nobody is admitted any more.
+    private func shut(_ reason: String) {
+        switch purpose {
+        case .writing: counters.shut(reason)
+        case .watching:
+            logger.error("viewers on other machines are not admitted any more: \(reason)")
+        }
     }
 
     /// Ends the thread. The sockets that use it must be closed already.
@@ -105,6 +133,19 @@ final class KeyAuthenticator: Sendable {
     /// The present standing of a key.
     func standing(of key: PublicKey) -> AgentRegister.Standing {
         state.withLock { $0.register.standing(of: key, now: Self.now()) }
+    }
+
+    /// Whether the register has changed since it was last asked for.
+    func hasChanged() -> Bool { takeChange() != nil }
+
+    /// Whether the key that a connection was admitted with may receive the feed.
+    func mayWatch(_ userID: String) -> Bool {
+        do throws(TrustError) {
+            let key = try PublicKey(text: userID)
+            return state.withLock { $0.register.mayWatch(key, now: Self.now()) }
+        } catch {
+            return false
+        }
     }
 
     /// Exchanges a one-time key for a box's own key; the result is fetched with ``takeEnrolled()``.
@@ -157,7 +198,7 @@ final class KeyAuthenticator: Sendable {
             }
         } catch {
             // No agent is admitted from here on: the collector ends, so that its supervisor restarts it.
-            counters.shut("\(error)")
+            shut("\(error)")
         }
     }
 
@@ -173,8 +214,17 @@ final class KeyAuthenticator: Sendable {
         // A key that has a name is logged apart from whatever else its address tries.
         var subject = request.address
         switch standing {
-        case .authorized, .enrolling:
+        case .authorized(let found) where purpose == .writing ? !found.isViewer : found.mayWatch:
             return .admitted(userID: key.text)
+        case .enrolling where purpose == .writing:
+            return .admitted(userID: key.text)
+        case .authorized(let found), .enrolling(let found):
+            counters.add(.unknownKey)
+            subject = found.name
+            reason =
+                purpose == .writing
+                ? "the key of \(found.name) may watch, and write no source"
+                : "the key of \(found.name) may not watch (use 'tributary keys authorize \(found.name) --watch')"
         case .expired(let name):
             subject = name
             reason = "the enrolment of \(name) has expired"
@@ -184,7 +234,8 @@ final class KeyAuthenticator: Sendable {
             reason = "the key of \(name) is revoked"
         case .unknown:
             counters.add(.unknownKey)
-            reason = "its key is not authorised (use 'tributary keys authorize')"
+            let option = purpose == .writing ? "" : " NAME KEY --watch"
+            reason = "its key is not authorised (use 'tributary keys authorize\(option)')"
         }
         if let before = gate.pass(subject, now: Instant.now().monotonic) {
             let more = before > 0 ? " (and \(before) refusals before)" : ""
@@ -234,8 +285,7 @@ final class KeyAuthenticator: Sendable {
         do throws(TrustError) {
             guard let agents = try watch.changes() else { return }
             use(agents)
-            let count = agents.register.authorizedCount
-            logger.info("the key files have changed: \(count) agents are authorised")
+            logger.info("the key files have changed: \(authorised)")
             changed()
         } catch {
             logger.error("cannot read the key files, the last known keys remain in force: \(error)")
@@ -243,7 +293,7 @@ final class KeyAuthenticator: Sendable {
     }
 
     private func use(_ agents: KeyDirectory.Agents) {
-        for flaw in agents.flaws { logger.error("\(flaw); this agent is not admitted") }
+        for flaw in agents.flaws { logger.error("\(flaw); this key is not admitted") }
         state.withLock { state in
             state.register = agents.register
             state.isChanged = true

@@ -7,7 +7,8 @@ import Wire
 struct Feed {
     private static let statusNanoseconds: Int64 = 1_000_000_000
 
-    private var publisher: FeedPublisher?
+    /// For viewers on this machine, and for those on others.
+    private var publishers: [FeedPublisher]
     private let logger: Logger
     private var nextStatus: Int64 = .min
     private let spine: Spine
@@ -16,33 +17,32 @@ struct Feed {
     private static let queuedEvents = 1_024
 
     /// - Parameters:
-    ///   - publisher: nil: nobody can watch.
+    ///   - publishers: none: nobody can watch.
     ///   - spine: says what happens to recordings.
-    init(_ publisher: FeedPublisher?, spine: Spine, logger: Logger) {
-        self.publisher = publisher
+    init(_ publishers: [FeedPublisher], spine: Spine, logger: Logger) {
+        self.publishers = publishers
         self.spine = spine
         self.logger = logger
     }
 
-    var watched: WatchedSources { publisher?.watched ?? WatchedSources() }
-    /// Somebody has subscribed to anything.
-    var isWatched: Bool { publisher?.isWatched ?? false }
+    /// What anybody watches.
+    var watched: WatchedSources {
+        publishers.reduce(WatchedSources()) { $0.union($1.watched) }
+    }
+    /// Somebody has subscribed to media.
+    var isWatched: Bool { publishers.contains(where: \.isWatched) }
 
     /// Takes in who has come and gone; ten times a second. Publishes the status once a second.
     mutating func tick(board: StatusBoard, now: Int64) {
-        do {
-            _ = try publisher?.followSubscriptions()
-            try publishEvents()
-            try publisher?.tellOfLostEvents()
-            guard now >= nextStatus else { return }
-            nextStatus = now + Self.statusNanoseconds
-            try publisher?.publish { try board.view.encoded() }
-        } catch {
-            give(up: error)
-        }
+        each { _ = try $0.followSubscriptions() }
+        publishEvents()
+        each { try $0.tellOfLostEvents() }
+        guard now >= nextStatus else { return }
+        nextStatus = now + Self.statusNanoseconds
+        each { try $0.publish { try board.view.encoded() } }
     }
 
-    private mutating func publishEvents() throws {
+    private mutating func publishEvents() {
         guard watched.wants(FeedTopic.events) else {
             if let events { spine.remove(events) }
             events = nil
@@ -57,27 +57,35 @@ struct Feed {
         }
         let heard = events.take()
         for event in heard.events {
-            if let document = EventDocument(event) { try publisher?.publish(document) }
+            if let document = EventDocument(event) { each { try $0.publish(document) } }
         }
         switch heard.lost {
         case .nothing: break
         case .sessions(let sessions):
-            for session in sessions.sorted() { try publisher?.publish(.lost(session)) }
-        case .everything: try publisher?.publish(.lost(""))
+            for session in sessions.sorted() { each { try $0.publish(.lost(session)) } }
+        case .everything: each { try $0.publish(.lost("")) }
         }
     }
 
     /// Publishes samples of watched sources.
     mutating func publish(_ placed: [PlacedSamples<ReceivedPart>]) {
-        do throws(MessagingError) {
-            for samples in placed { try publisher?.publish(samples) }
-        } catch {
-            give(up: error)
+        guard !placed.isEmpty else { return }
+        each { publisher in
+            for samples in placed { try publisher.publish(samples) }
         }
     }
 
-    private mutating func give(up error: any Error) {
-        logger.error("nobody can watch live any more: \(error)")
-        publisher = nil
+    /// Does something with each publisher. One that fails is given up.
+    private mutating func each(_ body: (FeedPublisher) throws -> Void) {
+        let logger = logger
+        publishers.removeAll { publisher in
+            do {
+                try body(publisher)
+                return false
+            } catch {
+                logger.error("\(publisher.audience) cannot watch live any more: \(error)")
+                return true
+            }
+        }
     }
 }

@@ -1,5 +1,6 @@
 import Archive
 import Glibc
+import Logging
 import Media
 import Messaging
 import Wire
@@ -8,7 +9,8 @@ import Wire
 /// receiving thread.
 ///
 /// Sending never waits. A subscriber that does not keep up loses messages, and sees it by their numbers. What waits for all of them is
-/// bounded by ``FeedBudget``: past that, samples are left out for all.
+/// bounded by ``FeedBudget``: past that, samples are left out for all. Viewers on other machines have a publisher of their own, so that
+/// their networks delay nobody on this one.
 final class FeedPublisher {
     /// Messages that wait for one subscriber: three seconds of 64 sources.
     private static let queuedMessages: Int32 = 2_000
@@ -16,8 +18,12 @@ final class FeedPublisher {
     private static let maximumTopicBytes = 128
     /// Subscriptions in one turn: a subscriber that asks without end takes nobody else's time.
     private static let subscriptionsPerTurn = 64
+    /// CURVE's largest command of a handshake is INITIATE, of 300 bytes (RFC 26 of ZeroMQ).
+    private static let maximumHandshakeBytes = 1_024
 
     private let socket: Socket
+    /// Of viewers on other machines; nil: the socket is a file.
+    private let entrance: FeedEntrance?
     private(set) var watched = WatchedSources()
     /// Of the last message of each source.
     private var numbers: [String: UInt64] = [:]
@@ -44,6 +50,41 @@ final class FeedPublisher {
         defer { umask(mask) }
         try socket.bind("ipc://\(path)")
         self.socket = socket
+        entrance = nil
+    }
+
+    /// A publisher for viewers on other machines.
+    /// - Parameters:
+    ///   - security: `.server` with the collector's key, or `.plain`.
+    ///   - context: with `.server`, one in which `authenticator` is open.
+    init(
+        endpoint: String, security: SocketSecurity, authenticator: KeyAuthenticator?,
+        in context: Context, counters: RefusalCounters, logger: Logger
+    ) throws(MessagingError) {
+        budget = FeedBudget()
+        var options = SocketOptions()
+        options.sendQueue = Self.queuedMessages
+        options.maximumPartBytes = Int64(Self.maximumHandshakeBytes)
+        options.handshakeMilliseconds = 5_000
+        options.probesIdleConnections = true
+        options.reportsEverySubscription = true
+        options.security = security
+        let socket = try Socket(.publisher, in: context, options: options)
+        entrance = try FeedEntrance(
+            of: socket, in: context, authenticator: authenticator, counters: counters,
+            logger: logger)
+        try socket.bind(endpoint)
+        self.socket = socket
+    }
+
+    /// The endpoint that it listens on, with the actual port.
+    func endpoint() throws(MessagingError) -> String {
+        PeerAddress.withoutMapping(try socket.lastEndpoint())
+    }
+
+    /// Who receives it, for the log.
+    var audience: String {
+        entrance == nil ? "viewers on this machine" : "viewers on other machines"
     }
 
     /// What waits for subscribers, and is kept in memory for them.
@@ -52,20 +93,27 @@ final class FeedPublisher {
     /// Somebody has subscribed to media, which is not to wait.
     var isWatched: Bool { watched.wantsMedia }
 
-    /// Takes in who wants what.
+    /// Takes in who wants what, and closes connections that exceed their limits.
     /// - Returns: whether anything has changed.
     func followSubscriptions() throws(MessagingError) -> Bool {
         let before = watched
+        var heard: [(part: ReceivedPart, isSubscription: Bool)] = []
         for _ in 0..<Self.subscriptionsPerTurn {
             guard let message = try socket.receive(maximumParts: 1) else { break }
-            if let part = message.parts.first { _ = watched.take(part.bytes) }
+            guard let part = message.parts.first else { continue }
+            let isShort = part.count <= Self.maximumTopicBytes && message.droppedParts == 0
+            heard.append((part, isShort && watched.take(part.bytes)))
         }
+        // After the messages: each of their connections has been announced before.
+        try entrance?.follow(heard)
         return watched != before
     }
 
     /// Publishes samples.
     func publish(_ placed: PlacedSamples<ReceivedPart>) throws(MessagingError) {
         let source = placed.source.source
+        // Those on this machine may watch what nobody elsewhere watches, and the other way round.
+        guard entrance == nil || watched.includes(source) else { return }
         let number = numbers[source, default: 0] + 1
         numbers[source] = number
         let samples = FeedSamples(

@@ -56,6 +56,15 @@ struct WatchedSources: Hashable, Sendable {
         wishes[source] = counts.isEmpty ? nil : counts
     }
 
+    /// What those want who watch in two places.
+    func union(_ other: WatchedSources) -> WatchedSources {
+        if other.topics.isEmpty { return self }
+        var both = self
+        both.topics.formUnion(other.topics)
+        both.wishes.merge(other.wishes) { $0.merging($1, uniquingKeysWith: +) }
+        return both
+    }
+
     /// Whether anybody wants media of any source.
     var wantsMedia: Bool { topics.contains { $0.first != UInt8(ascii: "@") } }
 

@@ -1,5 +1,5 @@
 package import Archive
-import Library
+package import Library
 import MP4
 import Media
 
@@ -129,6 +129,26 @@ package struct VirtualMovie: Sendable {
             index += 1
         }
         return filled
+    }
+
+    /// Where the bytes of a range lie on a local disk, in their order; nil: some are in memory, or in an object store.
+    package func extents(_ range: Range<Int64>) -> [FileExtent]? {
+        guard range.lowerBound >= Int64(front.count), range.upperBound <= sizeBytes else {
+            return nil
+        }
+        var extents: [FileExtent] = []
+        var index = firstPiece(endingAfter: range.lowerBound)
+        while index < pieces.count, pieces[index].start < range.upperBound {
+            let piece = pieces[index]
+            let length = piece.range.upperBound - piece.range.lowerBound
+            let begin = max(0, range.lowerBound - piece.start)
+            let end = min(length, range.upperBound - piece.start)
+            let first = piece.range.lowerBound
+            guard let extent = piece.file.extent(first + begin..<first + end) else { return nil }
+            extents.append(extent)
+            index += 1
+        }
+        return extents
     }
 
     private func firstPiece(endingAfter offset: Int64) -> Int {

@@ -75,6 +75,13 @@ package final class RecordedFile: Sendable {
         return { [stored] in stored }
     }
 
+    /// Bytes of it for the kernel to send; nil: it is not on a local disk, or it still grows. Valid as long as the file is referred to.
+    package func extent(_ range: Range<Int64>) -> FileExtent? {
+        // The torn end of a growing file may be cut after a crash. Whoever sends what is not there any more tries for ever.
+        guard isFinished else { return nil }
+        return stored.localDescriptor.map { FileExtent(descriptor: $0, range: range) }
+    }
+
     /// The file as it is now.
     package func source() throws(ArchiveError) -> StoredBytes { try StoredBytes(stored) }
 

@@ -163,4 +163,8 @@ private struct StoredExport: VirtualFile {
     func readCached(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) -> Int {
         file.readCached(at: offset, into: buffer)
     }
+
+    func extents(_ range: Range<Int64>) -> [FileExtent]? {
+        file.localDescriptor.map { [FileExtent(descriptor: $0, range: range)] }
+    }
 }

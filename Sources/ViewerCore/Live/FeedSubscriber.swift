@@ -4,6 +4,7 @@ import Media
 import Messaging
 import Synchronization
 import Threads
+import Trust
 import Wire
 
 /// Reads a collector's feed on a thread of its own, as far as somebody watches. A collector that is away, or comes back, is waited for.
@@ -18,6 +19,7 @@ final class FeedSubscriber: Sendable {
     private static let queuedMessages: Int32 = 2_000
 
     private let endpoint: String?
+    private let security: SocketSecurity
     private let hub: LiveHub
     private let log: EventLog
     private let history: StatusHistory
@@ -25,12 +27,18 @@ final class FeedSubscriber: Sendable {
     private let wakeUp: WakeUp
     private let thread = JoinableThread()
     private let isStopping = Atomic(false)
+    /// What was logged last of a failed handshake.
+    private let refusal = Mutex<String?>(nil)
 
-    /// - Parameter endpoint: `ipc://…` or `tcp://…`; nil: there is no feed.
+    /// - Parameters:
+    ///   - endpoint: `ipc://…` or `tcp://…`; nil: there is no feed.
+    ///   - security: with which keys to connect.
     init(
-        _ endpoint: String?, hub: LiveHub, log: EventLog, history: StatusHistory, logger: Logger
+        _ endpoint: String?, security: SocketSecurity, hub: LiveHub, log: EventLog,
+        history: StatusHistory, logger: Logger
     ) throws(MessagingError) {
         self.endpoint = endpoint
+        self.security = security
         self.hub = hub
         self.log = log
         self.history = history
@@ -74,11 +82,15 @@ final class FeedSubscriber: Sendable {
         options.heartbeatMilliseconds = Self.heartbeatMilliseconds
         options.heartbeatTimeoutMilliseconds = 5 * Self.heartbeatMilliseconds
         options.heartbeatLifetimeMilliseconds = 5 * Self.heartbeatMilliseconds
-        let socket = try Socket(.subscriber, in: Context(), options: options)
+        options.security = security
+        let context = try Context()
+        let socket = try Socket(.subscriber, in: context, options: options)
+        let monitor = try ConnectionMonitor(of: socket, in: context)
         // Without a feed there are still readers who wait for beats.
         if let endpoint { try socket.connect(endpoint) }
         var poller = Poller()
         _ = poller.add(socket)
+        _ = poller.add(monitor)
         let token = poller.add(descriptor: wakeUp.descriptor)
         var subscribed: Set<[UInt8]> = []
         var nextBeat = SystemClock.monotonic.nowNanoseconds
@@ -91,6 +103,7 @@ final class FeedSubscriber: Sendable {
                 try socket.subscribe(topic, isWanted: false)
             }
             subscribed = wanted
+            try tell(of: monitor)
             let now = SystemClock.monotonic.nowNanoseconds
             // During a flood of messages, other work gets its turn.
             for _ in 0..<Self.messagesPerTurn {
@@ -101,6 +114,24 @@ final class FeedSubscriber: Sendable {
                 nextBeat = now + Self.beatNanoseconds
                 hub.tick(now: now)
                 log.add(EventLog.beat, json: "")
+            }
+        }
+    }
+
+    /// Says why the collector does not admit this viewer: once, until it does or the reason is another.
+    private func tell(of monitor: borrowing ConnectionMonitor) throws(MessagingError) {
+        while let event = try monitor.nextEvent() {
+            switch event {
+            case .ready: refusal.withLock { $0 = nil }
+            case .handshakeFailed(let endpoint, let failure):
+                let line = HandshakeAdvice.line(
+                    failure, endpoint: endpoint, name: "viewer", watches: true, security: security)
+                let isNew = refusal.withLock { refusal in
+                    defer { refusal = line }
+                    return refusal != line
+                }
+                if isNew { logger.error("live pictures cannot be received: \(line)") }
+            case .connected, .accepted, .retrying, .disconnected, .other: continue
             }
         }
     }

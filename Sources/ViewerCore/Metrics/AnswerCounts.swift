@@ -1,5 +1,6 @@
 import HTTPTypes
 import Hummingbird
+import Library
 import NIOCore
 import Synchronization
 
@@ -29,6 +30,8 @@ struct AnswerCounting: RouterMiddleware {
     private static let shortBytes = 64 << 10
 
     let counts: AnswerCounts
+    /// Whether connections are HTTP/1.1 without TLS, which the kernel can send files over.
+    let sendsExtents: Bool
 
     func handle(
         _ request: Request, context: ViewerContext,
@@ -41,17 +44,29 @@ struct AnswerCounting: RouterMiddleware {
             return response
         }
         let body = response.body
+        let isFramed = body.contentLength == nil
+        let sender = sendsExtents && !isFramed ? ExtentSender(context.channel) : nil
         response.body = ResponseBody(contentLength: body.contentLength) { [counts] writer in
-            try await body.write(CountingWriter(parent: writer, counts: counts))
+            try await body.write(
+                CountingWriter(parent: writer, counts: counts, extents: sender))
         }
         return response
     }
 }
 
 /// Counts the bytes that the client has taken.
-private struct CountingWriter: ResponseBodyWriter {
+private struct CountingWriter: ResponseBodyWriter, ExtentWriter {
     var parent: any ResponseBodyWriter
     let counts: AnswerCounts
+    let extents: ExtentSender?
+
+    var sendExtents: (@Sendable ([FileExtent]) async throws -> Void)? {
+        guard let extents else { return nil }
+        return { [counts] sent in
+            try await extents.send(sent)
+            counts.sent(sent.reduce(0) { $0 + Int($1.range.upperBound - $1.range.lowerBound) })
+        }
+    }
 
     mutating func write(_ buffer: ByteBuffer) async throws {
         let bytes = buffer.readableBytes

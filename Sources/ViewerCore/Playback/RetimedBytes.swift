@@ -132,6 +132,8 @@ struct PlainBytes: VirtualFile {
     func readCached(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) -> Int {
         file.readCached(at: offset, into: inside(buffer, at: offset))
     }
+
+    func extents(_ range: Range<Int64>) -> [FileExtent]? { file.extent(range).map { [$0] } }
 }
 
 extension VirtualFile {

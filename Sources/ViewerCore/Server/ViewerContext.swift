@@ -1,10 +1,13 @@
 import Archive
 import Hummingbird
 import Logging
+import NIOCore
 
 /// The state of a request while it is answered.
 struct ViewerContext: RequestContext {
     var coreContext: CoreRequestContextStorage
+    /// The connection; of HTTP/2, the stream.
+    let channel: any Channel
     /// Of the peer: an IP address without its port.
     var remoteAddress: String
     /// Set by ``AccessMiddleware``.
@@ -15,6 +18,7 @@ struct ViewerContext: RequestContext {
 
     init(source: ApplicationRequestContextSource) {
         coreContext = CoreRequestContextStorage(source: source)
+        channel = source.channel
         remoteAddress = source.channel.remoteAddress?.ipAddress ?? "local"
         credentials = Credentials(remoteAddress: remoteAddress)
     }

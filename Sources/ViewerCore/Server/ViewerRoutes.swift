@@ -19,7 +19,9 @@ struct ViewerRoutes {
     func router() -> Router<ViewerContext> {
         let router = Router(context: ViewerContext.self)
         let counts = AnswerCounts()
-        router.add(middleware: AnswerCounting(counts: counts))
+        router.add(
+            middleware: AnswerCounting(
+                counts: counts, sendsExtents: settings.certificate == nil))
         router.add(
             middleware: AnswerHeaders(
                 isSecure: settings.certificate != nil,

@@ -75,7 +75,8 @@ package struct ViewerServer: Sendable {
         do throws(MessagingError) {
             let endpoint = settings.feed ?? settings.archive.layout.map { "ipc://\($0.feed)" }
             feed = try FeedSubscriber(
-                endpoint, hub: hub, log: log, history: history, logger: logger)
+                endpoint, security: settings.feedSecurity, hub: hub, log: log, history: history,
+                logger: logger)
         } catch {
             throw .stopped(reason: "\(error)")
         }

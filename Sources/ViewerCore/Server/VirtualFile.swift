@@ -1,6 +1,7 @@
 import Archive
 import HTTPTypes
 import Hummingbird
+import Library
 import NIOCore
 
 /// Bytes that can be read at any place, and are never held whole.
@@ -14,12 +15,29 @@ protocol VirtualFile: Sendable {
     /// Fills `buffer` with the bytes from `offset` on, as far as they are in memory. Does not block.
     /// - Returns: how many there were. The rest, and what is wrong, is for ``read(at:into:)``.
     func readCached(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) -> Int
+
+    /// Where the bytes of a range lie on a local disk, in their order; nil: they have to be read.
+    func extents(_ range: Range<Int64>) -> [FileExtent]?
+}
+
+extension VirtualFile {
+    func extents(_ range: Range<Int64>) -> [FileExtent]? { nil }
+}
+
+/// Writes a body that may lie in files.
+protocol ExtentWriter {
+    /// Sends bytes of files without reading them; nil: the connection can only be given bytes.
+    var sendExtents: (@Sendable ([FileExtent]) async throws -> Void)? { get }
 }
 
 /// Answers with a virtual file, or the part of it that is asked for (RFC 9110 §14).
 struct FileAnswer {
     /// Read and sent at once: a slow reader holds so much, and no more.
     private static let chunkBytes = 256 << 10
+    /// Sent at once from the page cache, which takes no memory of the process.
+    private static let extentBytes: Int64 = 4 << 20
+    /// Whether a range is in the page cache is asked of one byte in so many: the kernel reads and drops more than that together.
+    private static let probeBytes: Int64 = 64 << 10
 
     var file: any VirtualFile
     let contentType: String
@@ -73,6 +91,19 @@ struct FileAnswer {
             }
     }
 
+    /// Where a range lies, if it lies in files and in memory: the threads of the network never wait for a disk.
+    private static func cachedExtents(
+        of file: any VirtualFile, _ range: Range<Int64>
+    ) -> [FileExtent]? {
+        guard let extents = file.extents(range) else { return nil }
+        let isCached = withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { byte in
+            stride(from: range.lowerBound, to: range.upperBound, by: Int(probeBytes)).allSatisfy {
+                file.readCached(at: $0, into: byte) == 1
+            } && file.readCached(at: range.upperBound - 1, into: byte) == 1
+        }
+        return isCached ? extents : nil
+    }
+
     private func body(
         _ range: Range<Int64>, _ request: Request, _ pool: ReadingThreads
     ) -> ResponseBody {
@@ -85,7 +116,14 @@ struct FileAnswer {
             // Two that take turns: while one is on its way to the client, the other is filled.
             var buffers = (ByteBuffer(), ByteBuffer())
             var offset = range.lowerBound
+            let send = (writer as? any ExtentWriter)?.sendExtents
             while offset < range.upperBound {
+                let batch = offset..<min(offset + Self.extentBytes, range.upperBound)
+                if let send, let extents = Self.cachedExtents(of: file, batch) {
+                    try await send(extents)
+                    offset = batch.upperBound
+                    continue
+                }
                 let count = Int(min(Int64(Self.chunkBytes), range.upperBound - offset))
                 buffers.0.clear(minimumCapacity: count)
                 var filled = buffers.0.writeWithUnsafeMutableBytes(minimumWritableBytes: count) {

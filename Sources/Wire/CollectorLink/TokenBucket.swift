@@ -23,7 +23,7 @@ package struct TokenBucket: Hashable, Sendable {
     package mutating func take(now: Int64) -> Bool { take(1, now: now) }
 
     /// Takes this many tokens if there is at least one, into debt if need be; false when there is none.
-    mutating func take(_ count: Int64, now: Int64) -> Bool {
+    package mutating func take(_ count: Int64, now: Int64) -> Bool {
         savedNanoseconds = min(
             capacityNanoseconds, savedNanoseconds + max(0, now - lastRefill))
         lastRefill = max(now, lastRefill)

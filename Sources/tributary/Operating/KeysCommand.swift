@@ -8,7 +8,8 @@ import Wire
 /// `tributary keys`: who may send to whom.
 struct KeysCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "keys", abstract: "Manages keys and the sources that each box may write.",
+        commandName: "keys",
+        abstract: "Manages keys: the sources that each box may write, and who may watch live.",
         discussion: """
             Every machine has its own key pair: a secret key, which stays in a file, and a public key of 56 letters and \
             digits. On the server, 'generate' creates the collector's key pair; each box needs the public key (tributary-agent \
@@ -99,14 +100,18 @@ struct TrustCollectorCommand: ParsableCommand {
 struct AuthorizeKeyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "authorize",
-        abstract: "On the server: authorises a box to write sources, or changes which.")
+        abstract: "On the server: authorises a box to write sources, or a viewer to watch live.",
+        discussion: """
+            With --watch, the key may receive the live feed of every source (tributary-collector --feed, tributary-viewer \
+            --feed). A new name with --watch is a viewer: it writes no source, unless --sources names some.
+            """)
 
     @OptionGroup var directory: KeyDirectoryOptions
 
-    @Argument(help: "Name for the box.")
+    @Argument(help: "Name for the box or the viewer.")
     var name: String
 
-    @Argument(help: "The box's public key; optional for a box that is already known.")
+    @Argument(help: "Its public key; optional for a name that is already known.")
     var key: String?
 
     @Option(
@@ -116,6 +121,11 @@ struct AuthorizeKeyCommand: ParsableCommand {
             """)
     var sources: String?
 
+    @Flag(
+        inversion: .prefixedNo,
+        help: "Whether it may watch every source live. (default: unchanged; no for a new name)")
+    var watch: Bool?
+
     func run() throws {
         try directory.with { directory in
             let patterns = try sources.map(Authorization.patterns)
@@ -123,10 +133,13 @@ struct AuthorizeKeyCommand: ParsableCommand {
                 throw UsageError("--sources is empty: give names such as stage,door-*")
             }
             let authorization = try directory.authorize(
-                name: name, key: key.map { try PublicKey(text: $0) }, sources: patterns)
-            let allowed = authorization.sources.map(\.description).joined(separator: ", ")
-            print(
-                "\(authorization.name) (\(authorization.key.shortText)) may write \(allowed)")
+                name: name, key: key.map { try PublicKey(text: $0) }, sources: patterns,
+                mayWatch: watch)
+            let sources = authorization.sources.map(\.description).joined(separator: ", ")
+            var rights = sources.isEmpty ? [] : ["write \(sources)"]
+            if authorization.mayWatch { rights.append("watch every source live") }
+            let allowed = rights.isEmpty ? "write nothing" : rights.joined(separator: ", and ")
+            print("\(authorization.name) (\(authorization.key.shortText)) may \(allowed)")
         }
     }
 }
@@ -145,7 +158,7 @@ struct RevokeKeyCommand: ParsableCommand {
         try directory.with { directory in
             let revoked = try directory.revoke(box)
             print(
-                "\(revoked.name) (\(revoked.key.shortText)) is revoked and may not write any source; "
+                "\(revoked.name) (\(revoked.key.shortText)) is revoked and may neither write nor watch any source; "
                     + "'tributary keys authorize \(revoked.name)' undoes this")
         }
     }
@@ -169,7 +182,7 @@ struct ForgetKeyCommand: ParsableCommand {
         try directory.with { directory in
             let forgotten = try directory.forget(box)
             print(
-                "\(forgotten.name) (\(forgotten.key.shortText)) is removed: it may not write any source, and its name can be used again"
+                "\(forgotten.name) (\(forgotten.key.shortText)) is removed: it may neither write nor watch any source, and its name can be used again"
             )
         }
     }
@@ -191,6 +204,8 @@ struct ListKeysCommand: ParsableCommand {
             var name: String
             var publicKey: String
             var sources: [String]
+            /// Whether it may watch every source live.
+            var mayWatch: Bool
             var isRevoked: Bool
             /// Nil: the key is the box's own.
             var enrolsUntil: String?
@@ -234,13 +249,14 @@ struct ListKeysCommand: ParsableCommand {
             agents: (agents?.authorizations ?? []).map {
                 Listing.Agent(
                     name: $0.name, publicKey: $0.key.text, sources: $0.sources.map(\.description),
-                    isRevoked: $0.isRevoked, enrolsUntil: $0.expires.map(ExpiryTime.text))
+                    mayWatch: $0.mayWatch, isRevoked: $0.isRevoked,
+                    enrolsUntil: $0.expires.map(ExpiryTime.text))
             }, flaws: flaws)
     }
 
     private static func right(of agent: Listing.Agent) -> String {
         if agent.isRevoked { return "nothing: revoked" }
-        let sources = agent.sources.joined(separator: " ")
+        let sources = agent.sources.isEmpty ? "nothing" : agent.sources.joined(separator: " ")
         guard let until = agent.enrolsUntil, let seconds = ExpiryTime.seconds(until) else {
             return sources
         }
@@ -249,10 +265,11 @@ struct ListKeysCommand: ParsableCommand {
     }
 
     private func printAgents(_ agents: [Listing.Agent]) {
-        var table = Table(["BOX", "MAY WRITE", "PUBLIC KEY"])
+        var table = Table(["NAME", "MAY WRITE", "MAY WATCH", "PUBLIC KEY"])
         for agent in agents {
             table.add([
                 agent.name, Self.right(of: agent),
+                agent.mayWatch && !agent.isRevoked ? "every source" : "nothing",
                 agent.enrolsUntil == nil ? agent.publicKey : "one-time key",
             ])
         }

@@ -1,6 +1,8 @@
 import HTTPTypes
 import Hummingbird
+import Library
 import NIOCore
+import Synchronization
 import Testing
 
 @testable import ViewerCore
@@ -12,6 +14,9 @@ private struct CountedFile: VirtualFile {
     var presentBytes: Int64
     /// Most that can be had at a time without waiting.
     var cachedBytes = 0
+    /// Places that are not in memory.
+    var missing: Range<Int64> = 0..<0
+    var isLocal = false
 
     init(_ sizeBytes: Int64, present: Int64? = nil) {
         self.sizeBytes = sizeBytes
@@ -27,7 +32,40 @@ private struct CountedFile: VirtualFile {
     }
 
     func readCached(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) -> Int {
-        read(at: offset, into: .init(rebasing: buffer.prefix(cachedBytes)))
+        missing.contains(offset)
+            ? 0 : read(at: offset, into: .init(rebasing: buffer.prefix(cachedBytes)))
+    }
+
+    func extents(_ range: Range<Int64>) -> [FileExtent]? {
+        isLocal ? [FileExtent(descriptor: -1, range: range)] : nil
+    }
+}
+
+/// A connection that is given parts of a ``CountedFile``.
+private final class ExtentConnection: Sendable {
+    private let state = Mutex((bytes: [UInt8](), direct: 0))
+
+    var received: (bytes: [UInt8], direct: Int) { state.withLock { $0 } }
+
+    struct Writer: ResponseBodyWriter, ExtentWriter {
+        let connection: ExtentConnection
+
+        var sendExtents: (@Sendable ([FileExtent]) async throws -> Void)? {
+            { [connection] extents in
+                connection.state.withLock { state in
+                    for range in extents.map(\.range) {
+                        state.bytes += range.map { UInt8(truncatingIfNeeded: $0) }
+                        state.direct += range.count
+                    }
+                }
+            }
+        }
+
+        func write(_ buffer: ByteBuffer) async throws {
+            connection.state.withLock { $0.bytes += buffer.readableBytesView }
+        }
+
+        consuming func finish(_ trailingHeaders: HTTPFields?) async throws {}
     }
 }
 
@@ -48,6 +86,41 @@ private struct CountedFile: VirtualFile {
         var answer = FileAnswer(file: file, contentType: "video/mp4", tag: "abc")
         answer.lifetimeSeconds = lifetimeSeconds
         return answer.response(to: request, in: Self.threads)
+    }
+
+    /// A body's bytes over a connection that the kernel can send files over, and how many came that way.
+    private func sent(_ response: Response) async throws -> (bytes: [UInt8], direct: Int) {
+        let connection = ExtentConnection()
+        try await response.body.write(ExtentConnection.Writer(connection: connection))
+        return connection.received
+    }
+
+    @Test func `what is in the page cache is sent by the kernel, and what is not is read`()
+        async throws
+    {
+        let size: Int64 = 9 << 20
+        var file = CountedFile(size)
+        file.cachedBytes = .max
+        file.isLocal = true
+        let all = try await sent(answer(of: file))
+        #expect(all.bytes == (0..<Int(size)).map { UInt8(truncatingIfNeeded: $0) })
+        #expect(all.direct == Int(size))
+        let part = try await sent(answer([.range: "bytes=70000-6999999"], of: file))
+        #expect(part.bytes == (70_000..<7_000_000).map { UInt8(truncatingIfNeeded: $0) })
+        #expect(part.direct == part.bytes.count)
+        // A hole in the middle: what is around it goes by itself.
+        file.missing = 5_000_000..<5_200_000
+        let mixed = try await sent(answer(of: file))
+        #expect(mixed.bytes == all.bytes)
+        #expect(mixed.direct > 4 << 20 && mixed.direct < Int(size))
+        // What only bytes can be told of is told in bytes.
+        file.isLocal = false
+        #expect(try await sent(answer(of: file)).direct == 0)
+        // A file that has been cut is an error, not an answer that never ends.
+        file.isLocal = true
+        file.missing = 0..<0
+        file.presentBytes = 8 << 20
+        await #expect(throws: Problem.self) { try await sent(answer(of: file)) }
     }
 
     private func body(_ response: Response) async throws -> ReceivedBody {

@@ -1,0 +1,85 @@
+import Logging
+import Media
+import Messaging
+import Operations
+import Trust
+import Wire
+
+/// The connections of viewers on other machines: knows them from the moment they are accepted, and closes those that exceed the limits
+/// of ``WatcherConnections``. Owned by the receiving thread.
+final class FeedEntrance {
+    private let monitor: ConnectionMonitor
+    /// Nil: keys are not in use.
+    private let authenticator: KeyAuthenticator?
+    private var connections = WatcherConnections<PeerSocket>()
+    private var gate = LogRateLimit()
+    private let counters: RefusalCounters
+    private let logger: Logger
+
+    /// - Parameter socket: not bound yet.
+    init(
+        of socket: borrowing Socket, in context: Context, authenticator: KeyAuthenticator?,
+        counters: RefusalCounters, logger: Logger
+    ) throws(MessagingError) {
+        monitor = try ConnectionMonitor(of: socket, in: context)
+        self.authenticator = authenticator
+        self.counters = counters
+        self.logger = logger
+    }
+
+    /// Takes in what has happened since the last call; ten times a second.
+    /// - Parameter heard: what connections have sent, and whether it was a subscription or the end of one.
+    func follow(
+        _ heard: [(part: ReceivedPart, isSubscription: Bool)]
+    ) throws(MessagingError) {
+        let now = SystemClock.monotonic.nowNanoseconds
+        while let event = try monitor.nextEvent() { take(event, now: now) }
+        for (part, isSubscription) in heard {
+            // The end of a connection ends its subscriptions, too: that is told without a connection.
+            guard let descriptor = part.descriptor else { continue }
+            let key = authenticator == nil ? nil : part.metadata("User-Id") ?? ""
+            end(connections.sent(descriptor, key: key, isSubscription: isSubscription), now: now)
+        }
+        for (descriptor, _) in connections.connections {
+            guard let progress = TransportProgress(of: descriptor) else { continue }
+            end(connections.read(descriptor, total: progress.readBytes, now: now), now: now)
+        }
+        for ending in connections.overdue(now: now) { end(ending, now: now) }
+        followKeys(now: now)
+    }
+
+    private func take(_ event: ConnectionEvent, now: Int64) {
+        switch event {
+        case .accepted(_, let descriptor):
+            guard let socket = PeerSocket(descriptor: descriptor) else { return }
+            end(connections.accepted(descriptor, socket, now: now), now: now)
+        case .disconnected(_, let descriptor): connections.closed(descriptor)
+        case .handshakeFailed(_, .securityMismatch): counters.add(.securityMismatch)
+        case .handshakeFailed(_, .wrongKey): counters.add(.wrongCollectorKey)
+        case .handshakeFailed, .connected, .ready, .retrying, .other: return
+        }
+    }
+
+    /// Ends connections whose keys may not watch; a key may have lost the right between the handshake and the first message.
+    private func followKeys(now: Int64) {
+        guard let authenticator, connections.hasNewWatcher() || authenticator.hasChanged() else {
+            return
+        }
+        for ending in connections.disallowed(authenticator.mayWatch) { end(ending, now: now) }
+    }
+
+    private func end(_ ending: WatcherConnections<PeerSocket>.Ending?, now: Int64) {
+        guard let ending else { return }
+        ending.connection.abort()
+        switch ending.reason {
+        case .full, .connectionsOfKey: counters.add(.tooMany)
+        case .silent: counters.add(.silent)
+        case .notAllowed: counters.add(.revokedKey)
+        case .subscriptions, .notASubscription, .tooMuch: counters.add(.flood)
+        }
+        let address = ending.connection.address
+        guard let before = gate.pass(address, now: now) else { return }
+        let more = before > 0 ? " (and \(before) similar events before)" : ""
+        logger.warning("\(ending.reason)\(more)", metadata: ["address": "\(address)"])
+    }
+}

@@ -1,0 +1,70 @@
+import Library
+import NIOCore
+import NIOHTTP1
+import OperationsServer
+
+/// Sends bytes of files over a connection of HTTP/1.1 without TLS: from the page cache to the socket, without a copy in the process.
+///
+/// The bytes go to the connection behind the encoder of HTTP. That is right while an answer whose length was told is being sent: its
+/// body has no framing of its own (RFC 9112 §6.2).
+struct ExtentSender: Sendable {
+    /// Sent by one call. Each that a client has taken shows that it still reads (``ConnectionDeadlines``).
+    private static let callBytes: Int64 = 256 << 10
+
+    private let channel: any Channel
+
+    /// - Parameter channel: the connection, whose pipeline has an HTTP encoder and no TLS.
+    init(_ channel: any Channel) { self.channel = channel }
+
+    /// Returns when the connection has taken everything; closes it when the task is cancelled before.
+    /// - Parameter extents: of files that stay open until then. Pages that are not in memory are waited for by the connection's
+    ///   event loop.
+    func send(_ extents: [FileExtent]) async throws {
+        try await withTaskCancellationHandler {
+            try await channel.eventLoop.flatSubmit { Self.send(extents, to: channel) }.get()
+        } onCancel: {
+            // A viewer that ends does not wait for a client that reads slowly, or not at all.
+            channel.close(promise: nil)
+        }
+    }
+
+    private static func send(
+        _ extents: [FileExtent], to channel: any Channel
+    ) -> EventLoopFuture<Void> {
+        let eventLoop = channel.eventLoop
+        do {
+            let encoder = try channel.pipeline.syncOperations.context(
+                handlerType: HTTPResponseEncoder.self)
+            var last = eventLoop.makeSucceededVoidFuture()
+            for extent in extents {
+                let handle = NIOFileHandle(
+                    _deprecatedTakingOwnershipOfDescriptor: extent.descriptor)
+                var offset = extent.range.lowerBound
+                while offset < extent.range.upperBound {
+                    let end = min(extent.range.upperBound, offset + callBytes)
+                    let region = FileRegion(
+                        fileHandle: handle, readerIndex: Int(offset), endIndex: Int(end))
+                    let written = eventLoop.makePromise(of: Void.self)
+                    encoder.write(NIOAny(IOData.fileRegion(region)), promise: written)
+                    written.futureResult.whenSuccess {
+                        channel.triggerUserOutboundEvent(AnswerProgress(), promise: nil)
+                    }
+                    last = written.futureResult
+                    offset = end
+                }
+                // The descriptor is the file's: when the last of it is written, or given up, the handle lets go of it.
+                last.whenComplete { _ in
+                    do {
+                        _ = try handle.takeDescriptorOwnership()
+                    } catch {
+                        preconditionFailure("nobody else has the handle: \(error)")
+                    }
+                }
+            }
+            encoder.flush()
+            return last
+        } catch {
+            return eventLoop.makeFailedFuture(error)
+        }
+    }
+}
