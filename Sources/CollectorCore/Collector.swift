@@ -5,6 +5,7 @@ import Glibc
 package import Logging
 import Media
 import Messaging
+import ObjectStore
 package import Operations
 import CollectorClient
 import Synchronization
@@ -288,6 +289,11 @@ package final class Collector: Sendable {
     /// - Returns: whether to go on; not when the collector is to stop.
     private func takeOver(_ layout: ArchiveLayout) throws(CollectorError) -> Bool {
         guard settings.release == .stored, let store = settings.store else { return true }
+        do throws(ArchiveError) {
+            guard try ArchiveTakeOver.isNeeded(layout) else { return true }
+        } catch {
+            throw .cannotRecord(archive: settings.archive, reason: "\(error)")
+        }
         var said: String?
         var failures = 0
         defer { board.waiting(for: nil) }
@@ -296,14 +302,10 @@ package final class Collector: Sendable {
                 let place = UploadPlace(
                     store.bucket, layout, settings: store.upload, surroundings: .system(),
                     figures: UploadFigures())
-                guard
-                    try place.disk({ () throws(ArchiveError) in try ArchiveTakeOver.isNeeded(layout)
-                    })
-                else { return true }
-                var takeOver = ArchiveTakeOver(
+                var attempt = ArchiveTakeOver(
                     from: place, now: Instant.now().utc,
                     idleTimeoutNanoseconds: settings.changeable.idleTimeoutNanoseconds)
-                let outcome = try takeOver.run()
+                let outcome = try attempt.run()
                 for problem in outcome.problems { logger.warning("\(problem)") }
                 if outcome.sessions > 0 {
                     logger.notice(

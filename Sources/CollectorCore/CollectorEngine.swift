@@ -588,19 +588,6 @@ extension CollectorEngine {
     }
 }
 
-extension LinkLog {
-    /// What recovery found.
-    init(_ note: RecoveryNote) {
-        let level: Level =
-            switch note.level {
-            case .info: .info
-            case .warning: .warning
-            case .error: .error
-            }
-        self.init(level, note.text, metadata: note.source.map { ["source": $0] } ?? [:])
-    }
-}
-
 extension SourceIntroduction {
     init(_ source: OpenedSource) {
         self.init(

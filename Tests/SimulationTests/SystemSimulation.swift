@@ -466,10 +466,10 @@ extension SystemSimulation {
     private mutating func takeOver() throws -> Bool {
         guard let bucket, try ArchiveTakeOver.isNeeded(layout) else { return true }
         let place = SimulatedUploads.place(layout, bucket, time: time, seed: storeRandom.next())
-        var takeOver = ArchiveTakeOver(
+        var attempt = ArchiveTakeOver(
             from: place, now: instant.utc, idleTimeoutNanoseconds: 0, connections: 1)
         do throws(UploadError) {
-            let outcome = try takeOver.run()
+            let outcome = try attempt.run()
             for problem in outcome.problems { violate(problem) }
             if outcome.sessions > 0 { note("took over \(outcome)") }
             return true

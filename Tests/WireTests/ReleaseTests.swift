@@ -48,7 +48,8 @@ import Testing
         // The same collector.
         agent.perform(agent.link.disconnected(now: agent.now))
         agent.connect()
-        #expect(try hello(of: &agent).sources.map(\.firstSequence) == [3])
+        let back = try hello(of: &agent)
+        #expect(back.sources.map(\.firstSequence) == [3])
         agent.welcome(received: 6, persisted: 5, released: 2)
         #expect(agent.takeSequences() == [6...6])
         // Another one, with what the store has.
@@ -101,7 +102,8 @@ import Testing
     {
         var agent = AgentHarness(forgetsAtPersisted: true)
         agent.connect()
-        #expect(try hello(of: &agent).forgetsAtPersisted)
+        let greeting = try hello(of: &agent)
+        #expect(greeting.forgetsAtPersisted)
         agent.welcome(released: 0)
         agent.add(isKeyframe: true)
         agent.perform(agent.link.sayGoodbye("end", of: 0, now: agent.now))

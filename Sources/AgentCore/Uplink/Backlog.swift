@@ -498,9 +498,9 @@ extension Backlog {
 
     /// Lets the next sender connect, where of the connected one only releases are awaited.
     private mutating func setAsideIfPersisted(now: Int64) -> [Action] {
-        guard senders.count > 1, senders[0].link.isFlowing, senders[0].link.isPersisted else {
-            return []
-        }
+        guard senders.count > 1, senders[0].link.isFlowing, senders[0].link.isPersisted,
+            senders[0].link.unreleasedRecords > 0
+        else { return [] }
         var sender = senders.removeFirst()
         _ = sender.link.disconnected(now: now)
         setAside.append(sender)

@@ -154,11 +154,13 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         _ new: SourceIntroduction, durable: UInt64, at now: Instant
     ) -> [Action] {
         if new.spool != spool {
-            // An agent may come back to a spool, to hear what of it is in the store.
             var ends: [SessionManifest.SpoolEnd] = []
             for end in spoolEnds {
-                ends.removeAll {
-                    $0.spool == end.spool && $0.beyond == nil && $0.through <= end.through
+                // An agent may come back to a spool again and again, to hear what of it is in the store.
+                if settings.release == .stored {
+                    ends.removeAll {
+                        $0.spool == end.spool && $0.beyond == nil && $0.through <= end.through
+                    }
                 }
                 ends.append(end)
             }

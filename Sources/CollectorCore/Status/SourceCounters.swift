@@ -88,6 +88,7 @@ struct SourceCounters: Sendable {
     }
 
     mutating func took(_ samples: Samples, of name: String, at now: Int64) {
+        let countsUnreleased = countsUnreleased
         change(name, at: now) { counters in
             counters.receivedBytes += UInt64(samples.payloadSizeBytes)
             for run in samples.runs {

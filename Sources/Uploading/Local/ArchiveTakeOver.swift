@@ -56,7 +56,8 @@ package struct ArchiveTakeOver {
 
     /// Whether an archive has no session, or only what an interrupted run left.
     package static func isNeeded(_ layout: ArchiveLayout) throws(ArchiveError) -> Bool {
-        try FileSystem.exists(mark(layout)) || layout.sessionNames().isEmpty
+        if FileSystem.exists(mark(layout)) { return true }
+        return try layout.sessionNames().isEmpty
     }
 
     private static func mark(_ layout: ArchiveLayout) -> String { "\(layout.root)/\(markName)" }
@@ -100,6 +101,12 @@ package struct ArchiveTakeOver {
             return
         }
         manifest.session = session
+        // A crash came directly after the first step: nothing will ever follow.
+        guard objects.count > 1 || !manifest.sources.isEmpty || manifest.state == .finished else {
+            return try place.store { (bucket) throws(ObjectStoreError) in
+                try bucket.delete(description.key)
+            }
+        }
         let sources = try fetch(session, objects)
         if isIdle(objects), manifest.state == .recording, manifest.end == nil {
             manifest.end = SessionManifest.End(reason: .idle, at: now)

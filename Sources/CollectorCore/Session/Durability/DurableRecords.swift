@@ -110,6 +110,7 @@ struct DurableRecords: Sendable {
     /// has.
     /// - Returns: whether the agent may forget more than before.
     mutating func insertStored(_ records: SequenceSet, source: String, spool: SpoolID) -> Bool {
+        guard policy == .stored else { return false }
         var hasMoved = false
         change(source, spool) { own in
             let before = own.stored
