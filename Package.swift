@@ -357,7 +357,8 @@ let package = Package(
         tests("Repository"),
         tests(
             "Simulation", "AgentCore", "Archive", "CollectorClient", "CollectorCore", "Library",
-            "Media", "Messaging", "MP4", "Spooling", "TestDisks", "TestSpools", "Wire"),
+            "Media", "Messaging", "MP4", "ObjectStore", "Spooling", "TestDisks", "TestSpools",
+            "TestStores", "Uploading", "Wire"),
         tests("Spooling", "Spooling", "TestSpools"),
         tests("SyncCheck", "Media", "SyncCheck"),
         tests("Terminal", argumentParser, logging, "Terminal"),

@@ -5,9 +5,12 @@ import Glibc
 package import Logging
 import Media
 import Messaging
+import ObjectStore
 package import Operations
 import CollectorClient
 import Synchronization
+import Trust
+import Uploading
 import Wire
 
 /// The collector: receives from agents, records, acknowledges.
@@ -51,6 +54,7 @@ package final class Collector: Sendable {
     private static let eventsPerLook = 16
     private static let lockAttempts = 10
     private static let lockPauseMicroseconds: UInt32 = 50_000
+    private static let lookPauseMicroseconds: UInt32 = 100_000
 
     /// Makes the collector finish its files and end. Callable from any thread, also from a signal handler's queue.
     package func stop() {
@@ -72,6 +76,7 @@ package final class Collector: Sendable {
         }
         // Held until the end: two collectors would write into each other's files.
         let lock = try lock(layout)
+        guard try takeOver(layout) else { return CollectorOutcome(failures: []) }
         let recovered = try recover(layout)
         let sessionNames = try names(of: layout)
         let control = try openControl(layout)
@@ -125,7 +130,8 @@ package final class Collector: Sendable {
         disk.start()
         let uploads = settings.store.map { store in
             ArchiveUploads(
-                store, layout: layout, spine: spine, meter: meters.disk, logger: logger
+                store, layout: layout, countsRecords: settings.release == .stored, spine: spine,
+                meter: meters.disk, logger: logger
             ) { disk.submit([.remove($0)]) }
         }
         uploads?.start()
@@ -252,7 +258,8 @@ package final class Collector: Sendable {
                 security: remote.keys.map { .server($0.key) } ?? .plain,
                 authenticator: authenticator, in: context, counters: refusals, logger: logger)
             let protection = remote.keys == nil ? ", without keys" : ""
-            logger.info("the feed is at \(try publisher.endpoint())\(protection)")
+            let endpoint = try publisher.endpoint()
+            logger.info("the feed is at \(endpoint)\(protection)")
             return (publisher, authenticator)
         } catch {
             opened?.close()
@@ -308,6 +315,66 @@ package final class Collector: Sendable {
         }
     }
 
+    /// Where an archive has no session, and agents keep what is not in the store: goes on with what the store has.
+    ///
+    /// It waits for a store that is away. Without knowing what is there, the samples that agents send again would be recorded twice.
+    /// - Returns: whether to go on; not when the collector is to stop.
+    private func takeOver(_ layout: ArchiveLayout) throws(CollectorError) -> Bool {
+        guard settings.release == .stored, let store = settings.store else { return true }
+        do throws(ArchiveError) {
+            guard try ArchiveTakeOver.isNeeded(layout) else { return true }
+        } catch {
+            throw .cannotRecord(archive: settings.archive, reason: "\(error)")
+        }
+        var said: String?
+        var failures = 0
+        defer { board.waiting(for: nil) }
+        while !isStopping.load(ordering: .acquiring) {
+            do throws(UploadError) {
+                let place = UploadPlace(
+                    store.bucket, layout, settings: store.upload, surroundings: .system(),
+                    figures: UploadFigures())
+                var attempt = ArchiveTakeOver(
+                    from: place, now: Instant.now().utc,
+                    idleTimeoutNanoseconds: settings.changeable.idleTimeoutNanoseconds)
+                let outcome = try attempt.run()
+                for problem in outcome.problems { logger.warning("\(problem)") }
+                if outcome.sessions > 0 {
+                    logger.notice(
+                        "\(settings.archive) is empty: going on with \(outcome.sessions) sessions (\(outcome.segments) segments) that \(store.bucket.name) has"
+                    )
+                }
+                return true
+            } catch {
+                let reason: String
+                switch error {
+                case .store(let error): reason = error.message
+                case .archive(let error):
+                    throw .cannotRecord(archive: settings.archive, reason: "\(error)")
+                case .setAside(let text): reason = text
+                case .stopped, .nothing, .changedMeanwhile: reason = "the store changes meanwhile"
+                }
+                failures += 1
+                if said != reason {
+                    said = reason
+                    logger.error(
+                        "not recording yet: the archive is empty, and with --release stored it has to be known what \(store.bucket.name) has: \(reason); trying again"
+                    )
+                }
+                board.waiting(for: "waiting for \(store.bucket.name): \(reason)")
+                waitBeforeAttempt(failures)
+            }
+        }
+        return false
+    }
+
+    /// Pauses between attempts to reach the store: 1 s, up to 15 s; ends early when the collector is to stop.
+    private func waitBeforeAttempt(_ failures: Int) {
+        for _ in 0..<10 * min(failures, 15) where !isStopping.load(ordering: .acquiring) {
+            usleep(Self.lookPauseMicroseconds)
+        }
+    }
+
     /// Recovers what an earlier collector left in the archive.
     private func recover(_ layout: ArchiveLayout) throws(CollectorError) -> RecoveredArchive {
         let recovered: RecoveredArchive
@@ -352,6 +419,7 @@ package final class Collector: Sendable {
         loop.collectDiskEvents()
         loop.answerQuestions()
         loop.tick()
+        receiver.releaseSeconds = loop.releaseSeconds
         try deliver(&loop, &receiver)
         receiver.cutOff(now: now.monotonic)
     }

@@ -44,7 +44,7 @@ struct CollectorEngine<Payload: MediaPayload> {
     /// Sources whose agents were refused while they were sending, since the session began, each with a word for the reason.
     private var shutOut: [String: String] = [:]
     /// For monitoring.
-    private(set) var sourceCounters = SourceCounters()
+    private(set) var sourceCounters: SourceCounters
     private(set) var counts = Counts()
     /// From the capture of a fragment's oldest sample until it was durable.
     private(set) var captureToDurable = LatencyHistogram(bounds: LatencyHistogram.ofRecording)
@@ -90,6 +90,7 @@ struct CollectorEngine<Payload: MediaPayload> {
         linkSettings.budgets = settings.agentBudgets
         link = CollectorLink(settings: linkSettings)
         recorder = SessionRecorder(settings: settings, host: host)
+        sourceCounters = SourceCounters(countsUnreleased: settings.release == .stored)
         record(recorder.resume(recovered, at: now))
     }
 }
@@ -366,6 +367,19 @@ extension CollectorEngine {
         }
     }
 
+    /// The object store has more records than before.
+    /// - Returns: up to which record of each spool it now has everything.
+    mutating func stored(_ news: [StoredRecords.News]) -> [StoredRecords.Watermark] {
+        news.compactMap { records in
+            guard recorder.stored(records) else { return nil }
+            link.becameReleased(source: records.source, spool: records.spool)
+            let through = recorder.durable.stored(source: records.source, spool: records.spool)
+            sourceCounters.stored(records.source, spool: records.spool, upTo: through)
+            return StoredRecords.Watermark(
+                source: records.source, spool: records.spool, through: through)
+        }
+    }
+
     private mutating func persisted(_ records: PersistedRecords) {
         guard let watermark = recorder.persisted(records) else { return }
         durable(records.source, spool: records.spool, through: watermark)
@@ -515,6 +529,15 @@ extension CollectorEngine {
             case .durable(let source, let spool, let through):
                 durable(source, spool: spool, through: through)
             case .unrecorded(let records):
+                var nothing = SequenceSet()
+                for range in records.sequences { nothing.insert(range) }
+                // What is in no file and no ledger is not waited for.
+                if recorder.stored(
+                    StoredRecords.News(
+                        source: records.source, spool: records.spool, sequences: nothing))
+                {
+                    link.becameReleased(source: records.source, spool: records.spool)
+                }
                 persisted(records)
             case .released(let source, let amount):
                 link.released(amount, source: source)
@@ -569,19 +592,6 @@ extension CollectorEngine {
             if places.count > 1, let last = places.last { jobs.remove(at: last) }
         }
         jobs.append(job)
-    }
-}
-
-extension LinkLog {
-    /// What recovery found.
-    init(_ note: RecoveryNote) {
-        let level: Level =
-            switch note.level {
-            case .info: .info
-            case .warning: .warning
-            case .error: .error
-            }
-        self.init(level, note.text, metadata: note.source.map { ["source": $0] } ?? [:])
     }
 }
 

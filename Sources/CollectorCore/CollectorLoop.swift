@@ -46,6 +46,8 @@ struct CollectorLoop {
     private var nextTick: Int64 = 0
     private var nextReport: Int64 = 0
     private var isStopping = false
+    /// How long after its capture a sample is released, as expected, seconds; 0: when it is durable.
+    private(set) var releaseSeconds: UInt32 = 0
     private var sessionsEnded = 0
     /// Since the start: time of all connected sources together, and bytes copied.
     private var streamNanoseconds: Int64 = 0
@@ -90,14 +92,24 @@ struct CollectorLoop {
                 segmentNanoseconds: settings.segmentNanoseconds,
                 idleFragmentNanoseconds: Self.idleFragmentNanoseconds,
                 idleTimeoutNanoseconds: settings.changeable.idleTimeoutNanoseconds,
-                takenNames: sessionNames, software: settings.software), recovered: recovered,
+                takenNames: sessionNames, software: settings.software,
+                release: settings.release), recovered: recovered,
             host: .current(), at: .now())
         follow()
         submit()
     }
 
     /// Whether the collector's work is done.
-    var isDone: Bool { isStopping || (settings.endsWithSession && sessionsEnded > 0) }
+    var isDone: Bool {
+        isStopping || (settings.endsWithSession && sessionsEnded > 0 && !isReleasing)
+    }
+
+    /// Whether agents wait to hear that the object store has everything, and it can be used.
+    private var isReleasing: Bool {
+        guard let uploads, uploads.records != nil else { return false }
+        return engine.connectedSources > 0 && uploads.status.trouble == nil
+    }
+
     var hasOutgoing: Bool { engine.hasOutgoing }
     /// What could not be recorded.
     var failures: [String] { engine.failures }
@@ -190,6 +202,7 @@ extension CollectorLoop {
             Int64(engine.connectedSources) * max(0, now.monotonic - countedNanoseconds)
         countedNanoseconds = now.monotonic
         engine.idleTimeoutNanoseconds = changeable.current.idleTimeoutNanoseconds
+        takeStored(at: now)
         engine.tick(at: now, wallErrorNanoseconds: HostClock.wallError())
         follow()
         submit()
@@ -199,6 +212,19 @@ extension CollectorLoop {
             board.publish(status)
             report(status)
         }
+    }
+
+    /// Hears what the object store has, and what that means for the boxes.
+    private mutating func takeStored(at now: Instant) {
+        guard let records = uploads?.records else { return }
+        records.set(engine.stored(records.take()))
+        guard now.monotonic >= nextReport else { return }
+        // A sample waits for the end of its segment, then for its upload.
+        let segment =
+            engine.recorder.manifest?.segmentNanoseconds ?? settings.segmentNanoseconds
+        let seconds =
+            Double(segment) / 1e9 + max(records.lagSeconds, uploads?.status.oldestSeconds ?? 0)
+        releaseSeconds = UInt32(clamping: Int64(seconds.rounded(.up)))
     }
 
     private mutating func status(at now: Instant) -> CollectorStatus {

@@ -21,6 +21,8 @@ package struct CollectorSettings: Sendable {
     package var catalog = CatalogReference.sqlite
     /// Where the archive goes in the background; nil: nowhere.
     package var store: StoreSettings?
+    /// When agents may forget what they have sent.
+    package var release = ReleasePolicy.local
     /// Name and version, for peers and for `session.json`.
     package var software: String
     /// The version alone, for monitoring.

@@ -29,12 +29,14 @@ package struct HealthAnswer: Hashable, Sendable {
     }
 
     /// Whether it takes samples in.
+    /// - Parameter obstacle: why it does not listen yet; nil: unknown.
     static func readiness(
-        _ status: CollectorStatus?, ageSeconds: Double?, isStopping: Bool
+        _ status: CollectorStatus?, ageSeconds: Double?, isStopping: Bool, obstacle: String? = nil
     ) -> HealthAnswer {
         if isStopping { return HealthAnswer(isWell: false, text: "finishing files") }
         guard let status else {
-            return HealthAnswer(isWell: false, text: "starting: not listening yet")
+            return HealthAnswer(
+                isWell: false, text: "starting: \(obstacle ?? "not listening yet")")
         }
         let liveness = liveness(ageSeconds: ageSeconds, isStopping: isStopping)
         guard liveness.isWell else { return liveness }

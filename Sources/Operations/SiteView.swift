@@ -57,6 +57,9 @@ package struct SiteView: Hashable, Sendable, Codable {
         package var clockOffsetSeconds: Double?
         package var clockBoundSeconds: Double?
         package var persistedAgeSeconds: Double
+        /// Age of the oldest data that its box has to keep until the object store has it; 0: none. Nil: boxes do not wait for a store.
+        package var unreleasedAgeSeconds: Double?
+        package var unreleasedBytes: Double?
         package var lostSamples: Double
         /// Causes for which something is missing, the worst first.
         package var gaps: [Gap]
@@ -155,6 +158,8 @@ extension SiteView.Source {
         clockOffsetSeconds = source.clock.map { Double($0.offsetNanoseconds) / 1e9 }
         clockBoundSeconds = source.clock.map { Double($0.boundNanoseconds) / 1e9 }
         persistedAgeSeconds = source.persistedAgeSeconds
+        unreleasedAgeSeconds = source.unreleased?.ageSeconds
+        unreleasedBytes = source.unreleased.map { Double($0.bytes) }
         gaps = source.gaps.filter { $0.value.count > 0 }.map {
             SiteView.Gap(
                 cause: $0.key, count: Double($0.value.count), samples: Double($0.value.samples))

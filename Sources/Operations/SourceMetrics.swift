@@ -94,6 +94,14 @@ enum SourceMetrics {
                 "Age of the oldest received data that is not durable; 0: all data is durable."
             ) { $0.persistedAgeSeconds },
             gauge(
+                "tributary_source_unreleased_age_seconds",
+                "Age of the oldest received data that is not in the object store; with --release stored only."
+            ) { $0.unreleased?.ageSeconds },
+            gauge(
+                "tributary_source_unreleased_bytes",
+                "Received payload that is not in the object store; with --release stored only."
+            ) { $0.unreleased.map { Double($0.bytes) } },
+            gauge(
                 "tributary_source_spool_bytes",
                 "Bytes that the agent keeps because they are not durable here; 0: none."
             ) { $0.report.map { Double($0.keptBytes) } },

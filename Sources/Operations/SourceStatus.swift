@@ -31,6 +31,8 @@ package struct SourceStatus: Hashable, Sendable {
     package var gaps: [String: Gaps] = [:]
     /// For how long something has been here that is not durable, and has not become so; 0: everything is.
     package var persistedAgeSeconds = 0.0
+    /// What its agent has to keep until the object store has it; nil: agents forget what is durable here.
+    package var unreleased: Unreleased?
     /// What its agent said last; nil: nothing yet.
     package var report: Report?
     package var clock: Clock?
@@ -48,6 +50,19 @@ package struct SourceStatus: Hashable, Sendable {
         package init(count: UInt64 = 0, samples: UInt64 = 0) {
             self.count = count
             self.samples = samples
+        }
+    }
+
+    /// What has come and is not in the object store.
+    package struct Unreleased: Hashable, Sendable {
+        /// Payload.
+        package var bytes: UInt64
+        /// Of the oldest of it, since it came, seconds; 0: there is none.
+        package var ageSeconds: Double
+
+        package init(bytes: UInt64, ageSeconds: Double) {
+            self.bytes = bytes
+            self.ageSeconds = ageSeconds
         }
     }
 

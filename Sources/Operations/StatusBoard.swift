@@ -7,6 +7,8 @@ package final class StatusBoard: Sendable {
         var status: CollectorStatus?
         var publishedNanoseconds: Int64 = 0
         var isStopping = false
+        /// What is waited for before anything can be received.
+        var obstacle: String?
     }
 
     private let state = Mutex(State())
@@ -35,6 +37,9 @@ package final class StatusBoard: Sendable {
     /// The collector finishes its files, and ends.
     package func stopping() { state.withLock { $0.isStopping = true } }
 
+    /// Nothing is received yet, for this reason, in a few words; nil: nothing is in the way.
+    package func waiting(for obstacle: String?) { state.withLock { $0.obstacle = obstacle } }
+
     /// `/healthz`.
     package var liveness: HealthAnswer { liveness(moment) }
 
@@ -61,6 +66,7 @@ package final class StatusBoard: Sendable {
         var status: CollectorStatus?
         var ageSeconds: Double?
         var isStopping: Bool
+        var obstacle: String?
     }
 
     private var moment: Moment {
@@ -68,7 +74,7 @@ package final class StatusBoard: Sendable {
         let age = Double(now() - state.publishedNanoseconds) / 1e9
         return Moment(
             status: state.status, ageSeconds: state.status == nil ? nil : age,
-            isStopping: state.isStopping)
+            isStopping: state.isStopping, obstacle: state.obstacle)
     }
 
     private func liveness(_ moment: Moment) -> HealthAnswer {
@@ -77,7 +83,8 @@ package final class StatusBoard: Sendable {
 
     private func readiness(_ moment: Moment) -> HealthAnswer {
         .readiness(
-            moment.status, ageSeconds: moment.ageSeconds, isStopping: moment.isStopping)
+            moment.status, ageSeconds: moment.ageSeconds, isStopping: moment.isStopping,
+            obstacle: moment.obstacle)
     }
 
     /// `CLOCK_MONOTONIC`.

@@ -152,7 +152,10 @@ package struct TopScreen {
     }
 
     private func table(_ sources: [SiteView.Source], columns: Int?) -> [String] {
-        var shown = Self.columns
+        var shown = Self.columns.filter { column in
+            column.title != Self.unstoredTitle
+                || sources.contains { $0.unreleasedAgeSeconds != nil }
+        }
         while true {
             var table = Table(
                 shown.map(\.title),
@@ -175,6 +178,8 @@ package struct TopScreen {
     }
 
     private static let gapsTitle = "GAPS"
+    /// Only where boxes wait for an object store.
+    private static let unstoredTitle = "UNSTORED"
 
     private static func gaps(_ source: SiteView.Source) -> [String] {
         source.gaps.map {
@@ -212,6 +217,7 @@ package struct TopScreen {
             Column(title: "SPOOL", rank: 5) {
                 $0.spoolBytes.map { "\(ByteCount(whole($0)))" } ?? "-"
             },
+            Column(title: unstoredTitle, rank: 5) { $0.unreleasedAgeSeconds.map(short) ?? "-" },
             Column(title: "OFFSET", rank: 8) {
                 $0.isClockMeasured ? $0.clockOffsetSeconds.map(signed) ?? "-" : "-"
             },

@@ -54,6 +54,8 @@ final class ReplayLine {
             endpoint: settings.endpoint, software: settings.software,
             agent: settings.agentName, spool: .random(), epochs: [epoch])
         own.memoryLimitBytes = memoryLimitBytes
+        // A recording is its own copy: it need not wait until the collector's store has it too.
+        own.forgetsAtPersisted = true
         link = AgentLink(settings: own)
         for source in sources { _ = link.addSource(source.name, formats: source.formats) }
     }

@@ -69,6 +69,12 @@ package struct Spool: Hashable, Sendable {
         }
     }
 
+    /// The numbers of the oldest file that could be deleted without another one: not those of the newest, which holds the next number.
+    package var oldestReleasable: ClosedRange<UInt64>? {
+        guard files.count > 1, let numbers = files.first?.numbers else { return nil }
+        return numbers.lowerBound...max(numbers.lowerBound, numbers.upperBound - 1)
+    }
+
     var fileNames: [String] { files.map { SpoolName.file(generation, $0.number) } }
 
     /// The oldest group without a number before `number`.

@@ -18,6 +18,8 @@ package struct UploadHooks: Sendable {
     package var evict: @Sendable (SegmentKey) -> Void
     /// The store has nothing of a segment any more: what the disk has of it can be removed.
     package var forget: @Sendable (ExpiredSegment) -> Void
+    /// Is told which records the store has; nil: nobody wants to know.
+    package var records: (any StoredRecordsObserver)?
 
     package init(
         log: @escaping @Sendable (Level, String) -> Void,
@@ -114,7 +116,7 @@ struct UploadWorker {
     private func look(_ session: String?) {
         let survey = UploadSurvey(
             session, of: place.layout, store: place.bucket.name,
-            limit: UploadQueue.maximumSegments)
+            limit: UploadQueue.maximumSegments, records: hooks.records)
         var removed: [String] = []
         do throws(ArchiveError) {
             removed = try SessionRemoval.waiting(in: place.layout)
@@ -151,10 +153,13 @@ struct UploadWorker {
         switch work {
         case .documents(let session):
             let isKnown = desk.state.withLock { $0.queue.isKnown(session) }
-            try SessionDocuments(session, to: place).run(isKnown: isKnown)
+            try SessionDocuments(session, to: place).run(isKnown: isKnown) { source, sizeBytes in
+                hooks.records?.stored(ledger: source, sizeBytes: sizeBytes)
+            }
         case .segment(let segment):
             let proof = try upload(segment)
             figures.addSegment()
+            hooks.records?.proven(proof, isNew: true)
             hooks.stored(proof.key ?? segment, proof)
         case .evict(let segment):
             if let flaw = try StoredRemoval(in: place).recheck(segment) {
@@ -181,10 +186,13 @@ struct UploadWorker {
 
     private mutating func upload(_ segment: SegmentKey) throws(UploadError) -> SegmentProof {
         let upload: SegmentUpload
+        let records = hooks.records
         if let begun = interrupted.removeValue(forKey: segment) {
             upload = begun
         } else {
-            upload = try SegmentUpload(segment, to: place)
+            upload = try SegmentUpload(segment, to: place) { spool in
+                records?.storedThrough(segment.source, spool) ?? 0
+            }
         }
         do throws(UploadError) {
             return try upload.run()

@@ -7,11 +7,13 @@ package enum WireLimits {
     /// The protocol's major version; others are refused.
     package static let major: UInt32 = 1
     /// The protocol's minor version: additions that older peers ignore.
-    package static let minor: UInt32 = 5
+    package static let minor: UInt32 = 6
     /// The first minor version with support for commands.
     package static let commandMinor: UInt32 = 2
     /// The first minor version in which a collector says whether somebody watches, and takes several records in one message.
     package static let watchMinor: UInt32 = 5
+    /// The first minor version in which an agent keeps its records until they are released.
+    package static let releaseMinor: UInt32 = 6
 
     /// Bytes of a header part: twice the size of 4096 samples with all columns full.
     package static let headerBytes = 256 * 1024

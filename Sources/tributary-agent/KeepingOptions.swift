@@ -15,8 +15,10 @@ struct KeepingOptions: ParsableArguments {
     var spool: String?
 
     @Option(
-        help:
-            "Maximum size of the spool. When it is full, the oldest GOPs are dropped and recorded as gaps."
+        help: """
+            Maximum size of the spool. When it is full, samples that the collector has on its disk and wants kept until its \
+            store has them go first; then the oldest GOPs are dropped and recorded as gaps.
+            """
     )
     var spoolLimit = ByteCount(2_000_000_000)
 
@@ -27,8 +29,9 @@ struct KeepingOptions: ParsableArguments {
 
     @Option(
         help: """
-            How long to continue sending after Ctrl-C or SIGTERM, and how long to wait for an unreachable collector after the \
-            end of the source. Samples not sent by then stay in the spool.
+            How long to continue sending after Ctrl-C or SIGTERM, and how long to wait after the end of the source for an \
+            unreachable collector, or for the collector's store (--release stored there). Samples not sent or not released by \
+            then stay in the spool.
             """)
     var linger = TimeSpan(nanoseconds: UplinkSettings.defaultLinger.nanoseconds)
 

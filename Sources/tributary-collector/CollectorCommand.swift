@@ -40,8 +40,18 @@ struct CollectorCommand: ParsableCommand {
 
     @OptionGroup var catalog: CatalogOptions
 
-    @Option(help: "Segment length. All sources start a new file at the same instants.")
-    var segment = TimeSpan(nanoseconds: 600_000_000_000)
+    @Option(
+        help: ArgumentHelp(
+            """
+            Segment length. All sources start a new file at the same instants. (default: 10m; with --release stored 1m, because a \
+            sample is in the store when its segment is)
+            """, valueName: "segment"))
+    var segment: TimeSpan?
+
+    private var segmentLength: TimeSpan {
+        segment
+            ?? TimeSpan(nanoseconds: upload.release == .stored ? 60_000_000_000 : 600_000_000_000)
+    }
 
     @Option(help: "Event that defines the session's time zero.")
     var startAt = SessionManifest.StartPolicy.firstSample
@@ -108,6 +118,7 @@ struct CollectorCommand: ParsableCommand {
     var verbose = false
 
     func validate() throws {
+        let segment = segmentLength
         guard segment.nanoseconds >= 1_000_000_000 else {
             throw ValidationError("--segment \(segment) is too short: use at least 1s")
         }
@@ -142,7 +153,7 @@ struct CollectorCommand: ParsableCommand {
         let console = Console()
         let service = Service(console: console, endpoint: listen, isVerbose: verbose)
         var settings = CollectorSettings(
-            endpoint: listen, archive: archive, segmentNanoseconds: segment.nanoseconds,
+            endpoint: listen, archive: archive, segmentNanoseconds: segmentLength.nanoseconds,
             startAt: startAt, startWindowNanoseconds: startWindow.nanoseconds,
             endsWithSession: once, changeable: changeable,
             software: Version.software("tributary-collector"))
@@ -153,6 +164,7 @@ struct CollectorCommand: ParsableCommand {
                 endpoint: $0, keys: try chooseKeys(for: $0, option: "feed"))
         }
         settings.store = try upload.settings()
+        settings.release = upload.release
         settings.wireRecording = recordWire
         settings.version = Version.number
         settings.takesGroupCommands = groupCommands

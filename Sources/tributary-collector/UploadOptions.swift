@@ -30,6 +30,16 @@ struct UploadOptions: ParsableArguments {
             """, valueName: "time|bytes"))
     var keepLocal: LocalLimit?
 
+    @Option(
+        help: ArgumentHelp(
+            """
+            When agents may forget what they have sent. local: when it is durable on this collector's disk. stored: when the store \
+            has it too, so that even the loss of this machine with its disk loses nothing; a box then has to keep at least a \
+            segment and the time that its upload takes. A collector that starts with an empty archive goes on with what the \
+            store has.
+            """, valueName: "policy"))
+    var release = ReleasePolicy.local
+
     func validate() throws {
         if let storeRate, storeRate.bytes <= 0 {
             throw ValidationError(
@@ -38,6 +48,7 @@ struct UploadOptions: ParsableArguments {
         guard place.store == nil else { return }
         for (option, isGiven) in [
             ("--keep-local", keepLocal != nil), ("--store-rate", storeRate != nil),
+            ("--release stored", release == .stored),
         ] where isGiven {
             throw ValidationError("\(option) needs an object store: add --store s3://BUCKET/PREFIX")
         }
@@ -70,6 +81,11 @@ struct LocalLimit: HintedArgument {
     }
 
     static var valueHint: String { "an age such as 24h, or a size such as 500GB" }
+}
+
+extension ReleasePolicy: ExpressibleByArgument {
+    /// What can be written.
+    package static var allValueStrings: [String] { allCases.map(\.rawValue) }
 }
 
 extension UploadSettings.ReadBack: ExpressibleByArgument {

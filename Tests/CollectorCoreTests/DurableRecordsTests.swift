@@ -40,6 +40,48 @@ import Wire
         #expect(insert([1...3], &durable) == nil)
     }
 
+    @Test
+    func `an agent may forget what is durable and in the store, up to the first hole of either`() {
+        func released(_ durable: DurableRecords, keptFrom: UInt64 = 1) -> UInt64? {
+            durable.released(source: "camera", spool: spool, keptFrom: keptFrom)
+        }
+        func stored(_ ranges: ClosedRange<UInt64>..., in durable: inout DurableRecords) -> Bool {
+            var records = SequenceSet()
+            for range in ranges { records.insert(range) }
+            return durable.insertStored(records, source: "camera", spool: spool)
+        }
+        var durable = DurableRecords(policy: .stored)
+        #expect(released(durable) == 0)
+        // Of a spool that is not known here nothing is noted.
+        #expect(!stored(1...4, in: &durable))
+        #expect(insert([1...9], &durable) == 9)
+        #expect(released(durable) == 0)
+        #expect(stored(1...4, 7...8, in: &durable))
+        #expect(released(durable) == 4)
+        #expect(!stored(2...3, in: &durable))
+        #expect(stored(5...6, in: &durable))
+        #expect(released(durable) == 8)
+        // What the store has before it is durable here, after a rescue, waits.
+        #expect(stored(9...20, in: &durable))
+        #expect(released(durable) == 9)
+        #expect(durable.stored(source: "camera", spool: spool) == 20)
+        // Without a store, there is no second watermark.
+        #expect(DurableRecords().released(source: "camera", spool: spool, keptFrom: 1) == nil)
+    }
+
+    @Test func `holes in what the store has of records that no agent keeps hold up nothing`() {
+        let recorded = RecordedSpool(spool: spool, sequences: SequenceSet(upTo: 30))
+        var durable = DurableRecords(["camera": [recorded]], policy: .stored)
+        var stored = SequenceSet()
+        stored.insert(12...20)
+        _ = durable.insertStored(stored, source: "camera", spool: spool)
+        #expect(durable.released(source: "camera", spool: spool, keptFrom: 1) == 0)
+        #expect(durable.released(source: "camera", spool: spool, keptFrom: 12) == 20)
+        #expect(durable.released(source: "camera", spool: spool, keptFrom: 31) == 30)
+        // But it is not said to be there.
+        #expect(durable.stored(source: "camera", spool: spool) == 0)
+    }
+
     @Test func `the last spools are kept, and those of which agents may still send what is there`()
     {
         let recorded = RecordedSpool(spool: spool, sequences: SequenceSet(upTo: 5))

@@ -21,6 +21,9 @@ UPLOAD = "Sources/Uploading/Transfer/SegmentUpload.swift"
 TRANSFER = "Sources/Uploading/Transfer/SegmentTransfer.swift"
 DOCUMENTS = "Sources/Uploading/Sessions/SessionDocuments.swift"
 STORED = "Sources/Uploading/Local/StoredRemoval.swift"
+TAKEOVER = "Sources/Uploading/Local/ArchiveTakeOver.swift"
+BACKLOG = "Sources/AgentCore/Uplink/Backlog.swift"
+OUTBOX = "Sources/Wire/AgentLink/Outbox.swift"
 
 COLLECTOR = "CollectorCoreTests|SimulationTests.SystemSimulationTests"
 ARCHIVE = "ArchiveTests"
@@ -77,8 +80,8 @@ MUTANTS = [
            "        guard samples.firstSequence <= archived.sequences.highest else {",
            "        guard samples.firstSequence < 1 else {", COLLECTOR),
     Mutant("an agent hears of more than was taken in", LINK,
-           "return min(entry.received, durable.persisted(source, entry.spool))",
-           "return durable.persisted(source, entry.spool)", "WireTests|SystemSimulationTests"),
+           "let persisted = min(entry.received, durable.persisted(source, entry.spool))",
+           "let persisted = durable.persisted(source, entry.spool)", "WireTests|SystemSimulationTests"),
     Mutant("a fragment of another file goes on", SURVEY, "guard record.chain == chain else {",
            "guard record.chain == chain || true else {", ARCHIVE),
     Mutant("a damaged spool file is taken for another one's", SPOOL,
@@ -107,4 +110,21 @@ MUTANTS = [
            "if let known = transfer.known(part), known.holds(bytes, digest: digest) {",
            "if let known = transfer.known(part), known.number > 10_000 {", UPLOADING),
     Mutant("records of moved segments are forgotten", SOURCE, "        readMoved(moved)\n", "", ARCHIVE),
+    Mutant("agents forget what is durable and not in the store", RECORDS,
+           "guard policy == .stored else { return nil }", "guard policy == .stored, source.isEmpty else { return nil }",
+           "DurableRecordsTests"),
+    Mutant("an agent does not go back to what another collector lacks", OUTBOX,
+           "if start < persisted { goBack(to: start) }", "", "ReleaseTests"),
+    Mutant("a full spool makes gaps of what the collector has", BACKLOG,
+           "            if forgetOldest() { continue }\n", "", "AgentCoreTests"),
+    Mutant("what a destroyed disk had is believed", SOURCE, "return entries[first...]", "return entries[...]", UPLOADING),
+    Mutant("what earlier sessions had on a destroyed disk is believed", SOURCE,
+           "$0.offset >= ownEntries.startIndex || $0.element.kind != .earlier", "$0.offset >= 0", UPLOADING),
+    Mutant("a proof without its object is believed", TAKEOVER,
+           "sizes[place.key(of: segment)] == proof.sizeBytes", "proof.sizeBytes >= 0", UPLOADING),
+    Mutant("an interrupted take-over counts as done", TAKEOVER,
+           "        if FileSystem.exists(mark(layout)) { return true }\n", "", UPLOADING),
+    Mutant("a session that is incomplete in the bucket stays finished", TAKEOVER,
+           "if manifest.state == .finished, isIncomplete {", "if manifest.state == .finished, isIncomplete, !isNewest {",
+           UPLOADING),
 ]

@@ -127,6 +127,8 @@ struct ModuleMap {
             "one state machine: what is held for zero, who has a place and what has ended share their state",
         "Sources/AgentCore/Uplink/Backlog.swift":
             "all that befalls an agent's spools changes the same senders, which nobody else may",
+        "Tests/SimulationTests/SystemSimulation.swift":
+            "boxes, network, collector, store and what befalls them share one time and one chance",
         "Sources/Archive/Writing/Segmenter.swift":
             "every rule of where a file ends works on the same open, closing and waiting files",
     ]

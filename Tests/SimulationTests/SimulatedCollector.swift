@@ -17,6 +17,8 @@ enum Sabotage: String, CaseIterable {
     case countsNoFiles
     /// An agent may come and ask for as much as it likes.
     case countsNoGreetings
+    /// Agents are to keep what the store does not have, and are told to forget what is durable.
+    case releasesAtPersisted
 
     /// Those that honest agents alone are enough to find.
     static let careless: [Sabotage] = [
@@ -34,7 +36,8 @@ enum Sabotage: String, CaseIterable {
         case .countsNoFiles:
             budgets = .unlimited
             budgets.zeroReachNanoseconds = SourceBudgets().zeroReachNanoseconds
-        case .skipsSynchronization, .acknowledgesEarly, .forgetsWhatItHas, .countsNoGreetings:
+        case .skipsSynchronization, .acknowledgesEarly, .forgetsWhatItHas, .countsNoGreetings,
+            .releasesAtPersisted:
             break
         }
         return budgets
@@ -66,7 +69,7 @@ struct SimulatedCollector {
     init(
         layout: ArchiveLayout, space: FreeSpace, recovered: RecoveredArchive, host: HostClock,
         takenNames: Set<String>, sabotage: Sabotage?, segmentNanoseconds: Int64, keepsTime: Bool,
-        catalog: SimulatedCatalog?, at now: Instant
+        catalog: SimulatedCatalog?, release: ReleasePolicy = .local, at now: Instant
     ) {
         self.keepsTime = keepsTime
         self.layout = layout
@@ -85,6 +88,7 @@ struct SimulatedCollector {
             layout: layout, segmentNanoseconds: segmentNanoseconds,
             idleTimeoutNanoseconds: Self.idleNanoseconds, takenNames: takenNames,
             software: "collector")
+        settings.release = sabotage == .releasesAtPersisted ? .local : release
         if let sabotage { settings.budgets = sabotage.budgets }
         if sabotage == .countsNoGreetings { settings.agentBudgets = .unlimited }
         engine = CollectorEngine(
@@ -183,6 +187,9 @@ struct SimulatedCollector {
         for event in worker.takeEvents() { engine.follow(event, at: now) }
         follow(now)
     }
+
+    /// The receiving thread hears what the store has.
+    mutating func hear(_ records: StoredRecords) { records.set(engine.stored(records.take())) }
 
     mutating func takeOutgoing() -> [(peer: PeerID, header: [UInt8])] { engine.takeOutgoing() }
     mutating func takeDismissed() -> [PeerID] { engine.takeDismissed() }

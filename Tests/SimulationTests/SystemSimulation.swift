@@ -3,9 +3,11 @@ import Archive
 import Glibc
 import TestDisks
 import TestSpools
+import TestStores
 import Wire
 
 @testable import CollectorCore
+@testable import Uploading
 
 /// Some agents, one collector, everything that is on the way of a sample from the one to the other's files, and whatever may go wrong:
 /// all from one seed.
@@ -26,6 +28,10 @@ struct SystemSimulation {
         static let all = Trouble(rawValue: 127)
         /// Somebody ends the session while it is recorded; the next begins with the next sample.
         static let stops = Trouble(rawValue: 128)
+        /// The collector is lost with its whole disk, and another one begins with the bucket; only where there is a store.
+        static let destruction = Trouble(rawValue: 256)
+        /// The store answers late, or not at all; only where there is one.
+        static let faultyStore = Trouble(rawValue: 512)
     }
 
     /// How long the cameras run.
@@ -35,13 +41,13 @@ struct SystemSimulation {
     private static let segmentNanoseconds: Int64 = 2_000_000_000
     /// When a session has its zero, whoever comes first.
     private static let laterNanoseconds: Int64 = 1_800_000_000
-    private static let utc: Int64 = 1_800_000_000_000_000_000
+    static let utc: Int64 = 1_800_000_000_000_000_000
 
     let seed: UInt64
     let trouble: Trouble
     let sabotage: Sabotage?
-    let disk: FaultyDisk
-    let layout: ArchiveLayout
+    private(set) var disk: FaultyDisk
+    private(set) var layout: ArchiveLayout
     private var random: SeededGenerator
     private var stopRandom: SeededGenerator
     private(set) var now: Int64 = 5_000_000_000
@@ -77,6 +83,15 @@ struct SystemSimulation {
     /// Outlives collectors, as their files do; nil: none is kept.
     private let catalog: SimulatedCatalog?
     private var catalogRandom: SeededGenerator
+    /// The object store that agents wait for; nil: there is none.
+    private let bucket: SimulatedBucket?
+    private var uploads: SimulatedUploads?
+    private let time = SharedTime()
+    private var storeRandom: SeededGenerator
+    private(set) var destructions = 0
+    private let root: String
+    /// By agent and spool: what the collector has said that need not be kept.
+    private var released: [String: [SpoolID: UInt64]] = [:]
 
     /// Whether there is somebody hostile, and from when on.
     enum Company {
@@ -92,8 +107,12 @@ struct SystemSimulation {
     ///   - killAt: kills the collector once, within this change of its disk.
     init(
         seed: UInt64, trouble: Trouble, sabotage: Sabotage? = nil, killAt: Int? = nil,
-        company: Company = .honest, keepsCatalog: Bool = false, root: String
+        company: Company = .honest, keepsCatalog: Bool = false, hasStore: Bool = false,
+        root: String
     ) throws {
+        self.root = root
+        bucket = hasStore ? SimulatedBucket(tellsDigests: !seed.isMultiple(of: 3)) : nil
+        storeRandom = SeededGenerator(seed: seed ^ 0x570E)
         self.seed = seed
         self.trouble = trouble
         self.sabotage = sabotage
@@ -158,6 +177,7 @@ struct SystemSimulation {
         disk.setCapacity(nil)
         disk.setFaults(oneIn: nil)
         catalog?.makePeace()
+        bucket?.failNoMore()
         for index in agents.indices { agents[index].sayGoodbye(now: now) }
     }
 
@@ -185,8 +205,10 @@ extension SystemSimulation {
         now += .random(in: 1_000_000...40_000_000, using: &random)
         if !isPeaceful { try makeTrouble() }
         for index in agents.indices where !agents[index].isFinished { stepAgent(index) }
+        time.now = now
         if collector == nil, now >= startsAt { try startCollector() }
         try stepCollector()
+        try stepStore()
         for agent in agents {
             if let failure = agent.failure { violate("\(agent.name) gave up: \(failure)") }
         }
@@ -209,6 +231,9 @@ extension SystemSimulation {
             disk.setFaults(oneIn: chance(3) ? Int.random(in: 3...30, using: &random) : nil)
         }
         makeStops()
+        if trouble.contains(.destruction), Int.random(in: 0..<90, using: &storeRandom) == 0 {
+            return try destroy()
+        }
         guard killAt == nil else { return }
         if !trouble.isDisjoint(with: [.collectorKills, .collectorPowerCuts]), chance(70) {
             disk.stop(afterOperations: Int.random(in: 1...12, using: &random))
@@ -291,6 +316,30 @@ extension SystemSimulation {
         deliver()
     }
 
+    /// Uploads go on, and what is in the store is heard of.
+    private mutating func stepStore() throws {
+        guard let bucket, collector != nil else { return }
+        if trouble.contains(.faultyStore), !isPeaceful,
+            Int.random(in: 0..<30, using: &storeRandom) == 0
+        {
+            if Bool.random(using: &storeRandom) {
+                bucket.failAtRandom(
+                    storeRandom.next(), oneIn: .random(in: 2...12, using: &storeRandom),
+                    [.serverError, .slowDown, .cut, .lostAnswer, .wrongDigest, .uploadsGone])
+            } else {
+                bucket.failNoMore()
+            }
+        }
+        let most = isPeaceful ? 40 : Int.random(in: 0...5, using: &storeRandom)
+        uploads?.work(most, looks: Int.random(in: 0..<8, using: &storeRandom) == 0)
+        if disk.isDead { return try crash() }
+        if isPeaceful || Int.random(in: 0..<4, using: &storeRandom) > 0,
+            let records = uploads?.records
+        {
+            collector?.hear(records)
+        }
+    }
+
     private mutating func deliver() {
         let instant = instant
         while let messages = collector?.takeOutgoing(), !messages.isEmpty {
@@ -360,6 +409,8 @@ extension SystemSimulation {
             let name = agents[index].name
             acknowledged[name, default: [:]][spool] = max(
                 acknowledged[name]?[spool] ?? 0, state.persisted)
+            released[name, default: [:]][spool] = max(
+                released[name]?[spool] ?? 0, state.released ?? state.persisted)
         }
     }
 }
@@ -371,6 +422,7 @@ extension SystemSimulation {
     private mutating func crash() throws {
         crashes += 1
         collector = nil
+        uploads = nil
         byzantine?.lostCollector()
         for index in network.loseCollector() { agents[index].disconnected(now: now) }
         startsAt = now + .random(in: 0...1_500_000_000, using: &random)
@@ -391,6 +443,42 @@ extension SystemSimulation {
         }
     }
 
+    /// The collector's machine is gone, with everything on it; another one, with an empty disk and another clock, takes its place.
+    private mutating func destroy() throws {
+        destructions += 1
+        note("the collector's machine is destroyed")
+        collector = nil
+        uploads = nil
+        for index in network.loseCollector() { agents[index].disconnected(now: now) }
+        startsAt = now + .random(in: 0...1_500_000_000, using: &storeRandom)
+        let place = "\(root)/\(destructions)"
+        try FileSystem.makeDirectories(place)
+        disk = FaultyDisk(root: place, seed: storeRandom.next())
+        layout = ArchiveLayout(root: place, on: disk)
+        bootedAt = now - .random(in: 0...60_000_000_000, using: &storeRandom)
+        boots += 1
+        isTorn = false
+        acknowledged = released
+    }
+
+    /// What a collector with an empty disk does first.
+    /// - Returns: whether it may begin.
+    private mutating func takeOver() throws -> Bool {
+        guard let bucket, try ArchiveTakeOver.isNeeded(layout) else { return true }
+        let place = SimulatedUploads.place(layout, bucket, time: time, seed: storeRandom.next())
+        var attempt = ArchiveTakeOver(
+            from: place, now: instant.utc, idleTimeoutNanoseconds: 0, connections: 1)
+        do throws(UploadError) {
+            let outcome = try attempt.run()
+            for problem in outcome.problems { violate(problem) }
+            if outcome.sessions > 0 { note("took over \(outcome)") }
+            return true
+        } catch {
+            note("cannot take over: \(error)")
+            return false
+        }
+    }
+
     private mutating func startCollector() throws {
         disk.setFaults(oneIn: nil)
         // Within recovery, too.
@@ -402,6 +490,11 @@ extension SystemSimulation {
         let recovered: RecoveredArchive
         do {
             try FileSystem.makeDirectories(layout.sessions, on: disk)
+            guard try takeOver() else {
+                if disk.isDead { return try crash() }
+                startsAt = now + 300_000_000
+                return
+            }
             recovered = try ArchiveRecovery.run(layout, now: instant.utc, idleTimeoutNanoseconds: 0)
         } catch {
             if disk.isDead { return try crash() }
@@ -421,7 +514,11 @@ extension SystemSimulation {
             host: HostClock(boot: "boot \(boots)", wallErrorNanoseconds: 1_000_000),
             takenNames: Set(try layout.sessionNames()),
             sabotage: sabotage, segmentNanoseconds: Self.segmentNanoseconds,
-            keepsTime: isIsolated, catalog: catalog, at: instant)
+            keepsTime: isIsolated, catalog: catalog, release: bucket == nil ? .local : .stored,
+            at: instant)
+        if let bucket {
+            uploads = SimulatedUploads(layout, to: bucket, time: time, seed: storeRandom.next())
+        }
         isTorn = false
         try checkPlayable("after recovery")
     }
@@ -455,6 +552,7 @@ extension SystemSimulation {
 
     /// The end: every sample is in the files, once, and verification agrees.
     private mutating func conclude() throws {
+        try fetchAll()
         let honest = Set(agents.map(\.name))
         let inspection = try ArchiveInspection(
             layout, readsMedia: true, of: byzantine == nil ? nil : honest)
@@ -482,6 +580,24 @@ extension SystemSimulation {
             if report.state != "finished" { violate("\(session) is \(report.state ?? "nothing")") }
         }
         try checkCatalog()
+    }
+
+    /// Brings what is in the bucket alone to the disk, to be looked at.
+    private mutating func fetchAll() throws {
+        guard let bucket else { return }
+        let fetch = StoredSessionFetch(
+            from: SimulatedUploads.place(layout, bucket, time: time, seed: seed))
+        do throws(UploadError) {
+            for session in try fetch.sessionNames() {
+                let outcome = try fetch.run(session) { _ in }
+                // An upload that a destroyed collector did not complete is nobody's.
+                for problem in outcome.problems where !problem.contains("was not completed") {
+                    violate(problem)
+                }
+            }
+        } catch {
+            violate("\(error)")
+        }
     }
 
     /// How often the catalog would not be written.

@@ -77,6 +77,43 @@ private let seeds = SimulationRun.seeds(usually: 40)
         }
     }
 
+    /// Collectors that are lost with their disks: what they have said to be released is in the bucket, and agents have the rest.
+    @Test func `a collector may be lost with its disk, and every sample is recorded once`() throws {
+        var destructions = 0
+        for seed in seeds {
+            let result = try runWithStore(seed)
+            destructions += result.destructions
+            #expect(result.violations == [], "seed \(seed)")
+        }
+        #expect(destructions > seeds.count / 2, "the simulation has become harmless")
+    }
+
+    @Test func `agents that forget what is not in the store are found out`() throws {
+        var found = false
+        for seed in 0..<40 as Range<UInt64> where !found {
+            found = try !runWithStore(seed, sabotage: .releasesAtPersisted).violations.isEmpty
+        }
+        #expect(found)
+    }
+
+    private func runWithStore(
+        _ seed: UInt64, sabotage: Sabotage? = nil
+    ) throws -> (violations: [String], destructions: Int) {
+        try SimulationRun.inDirectory { root in
+            // Full and faulty disks have outcomes of their own; here disks are lost.
+            var trouble = SystemSimulation.trouble(of: seed)
+                .subtracting([.fullDisk, .faultyDisk]).union(.destruction)
+            if seed % 3 == 1 { trouble.insert(.faultyStore) }
+            var simulation = try SystemSimulation(
+                seed: seed, trouble: trouble, sabotage: sabotage, hasStore: true, root: root)
+            let violations = try simulation.run()
+            if !violations.isEmpty, sabotage == nil {
+                print((simulation.history + violations.prefix(5)).joined(separator: "\n"))
+            }
+            return (violations, simulation.destructions)
+        }
+    }
+
     @Test(arguments: Sabotage.careless)
     func `a broken promise is found within a hundred seeds`(sabotage: Sabotage) throws {
         var found: (seed: UInt64, violation: String)?

@@ -18,13 +18,14 @@ struct AgentHarness {
 
     init(
         memoryLimitBytes: Int = 1 << 20, formats: [TrackFormat] = [Fixtures.video, Fixtures.audio],
-        gathers: Bool = false
+        gathers: Bool = false, forgetsAtPersisted: Bool = false
     ) {
         var settings = AgentLinkSettings(
             endpoint: "tcp://collector:5550", software: "tributary-agent 1", agent: "box7",
             spool: Fixtures.identity(1), epochs: [Fixtures.epoch])
         settings.memoryLimitBytes = memoryLimitBytes
         settings.gathers = gathers
+        settings.forgetsAtPersisted = forgetsAtPersisted
         link = AgentLink(settings: settings)
         _ = link.addSource("camera1", formats: formats)
     }
@@ -73,7 +74,8 @@ struct AgentHarness {
     }
 
     mutating func welcome(
-        received: UInt64 = 0, persisted: UInt64 = 0, credit: UInt64 = 8 << 20
+        received: UInt64 = 0, persisted: UInt64 = 0, credit: UInt64 = 8 << 20,
+        released: UInt64? = nil
     ) {
         receive(
             .welcome(
@@ -82,13 +84,16 @@ struct AgentHarness {
                     sources: [
                         SourceState(
                             source: 0, received: received, persisted: persisted,
-                            creditLimitBytes: credit)
+                            creditLimitBytes: credit, released: released)
                     ])))
     }
 
-    mutating func acknowledge(received: UInt64, persisted: UInt64, credit: UInt64 = 8 << 20) {
+    mutating func acknowledge(
+        received: UInt64, persisted: UInt64, credit: UInt64 = 8 << 20, released: UInt64? = nil
+    ) {
         let state = SourceState(
-            source: 0, received: received, persisted: persisted, creditLimitBytes: credit)
+            source: 0, received: received, persisted: persisted, creditLimitBytes: credit,
+            released: released)
         receive(.acknowledgement(Acknowledgement(sources: [state], session: "")))
     }
 

@@ -12,7 +12,8 @@ enum CollectorCheck {
     private static let answerMilliseconds: Int64 = 2_000
     private static let probes = 8
 
-    static func look(_ settings: UplinkSettings) -> [Diagnosis] {
+    /// - Parameter bitrate: of what is to be captured, bits per second; nil: unknown.
+    static func look(_ settings: UplinkSettings, bitrate: Int?) -> [Diagnosis] {
         do throws(MessagingError) {
             let context = try Context()
             let wakeUp = try WakeUp()
@@ -21,7 +22,12 @@ enum CollectorCheck {
                 wakeUp: wakeUp)
             let findings = try connect(&connection, settings)
             guard findings.allSatisfy({ $0.verdict == .ok }) else { return findings }
-            return findings + [try clock(&connection, settings)]
+            let (finding, releaseSeconds) = try clock(&connection, settings)
+            return findings + [finding]
+                + [
+                    SpoolCheck.look(
+                        at: settings, releaseSeconds: releaseSeconds, bitrate: bitrate)
+                ].compactMap(\.self)
         } catch {
             return [
                 Diagnosis(
@@ -87,9 +93,10 @@ enum CollectorCheck {
 
     private static func clock(
         _ connection: inout LinkConnection, _ settings: UplinkSettings
-    ) throws(MessagingError) -> Diagnosis {
+    ) throws(MessagingError) -> (Diagnosis, releaseSeconds: UInt32) {
         let deadline = now() + answerMilliseconds * 1_000_000
         var quickest: Int64?
+        var releaseSeconds: UInt32 = 0
         var answers = 0
         while answers < probes, now() < deadline {
             let sent = now()
@@ -98,26 +105,33 @@ enum CollectorCheck {
                 try connection.wait(milliseconds: 20)
                 continue
             }
-            guard let roundTrip = try answer(to: sent, &connection, deadline) else { break }
+            guard let (roundTrip, release) = try answer(to: sent, &connection, deadline) else {
+                break
+            }
             answers += 1
+            releaseSeconds = release
             quickest = min(quickest ?? roundTrip, roundTrip)
         }
         guard let quickest else {
-            return Diagnosis(
-                "clock", .problem,
-                "the collector at \(settings.endpoint) does not answer clock probes: check that it is a collector of the same version"
+            return (
+                Diagnosis(
+                    "clock", .problem,
+                    "the collector at \(settings.endpoint) does not answer clock probes: check that it is a collector of the same version"
+                ), 0
             )
         }
         let microseconds = Double(quickest / 100) / 10
-        return Diagnosis(
-            "clock", .ok,
-            "the collector's clock answers within \(microseconds / 1000) ms: the error bound of timestamps is half of that"
+        return (
+            Diagnosis(
+                "clock", .ok,
+                "the collector's clock answers within \(microseconds / 1000) ms: the error bound of timestamps is half of that"
+            ), releaseSeconds
         )
     }
 
     private static func answer(
         to sent: Int64, _ connection: inout LinkConnection, _ deadline: Int64
-    ) throws(MessagingError) -> Int64? {
+    ) throws(MessagingError) -> (roundTrip: Int64, releaseSeconds: UInt32)? {
         while now() < deadline {
             try connection.wait(milliseconds: 50)
             while let message = try connection.nextClockMessage() {
@@ -126,7 +140,9 @@ enum CollectorCheck {
                     if case .clockReply(let reply) = try WireMessage(decoding: message),
                         reply.t1 == sent
                     {
-                        return received - sent - (reply.t3 - reply.t2)
+                        return (
+                            received - sent - (reply.t3 - reply.t2), reply.releaseSeconds
+                        )
                     }
                 } catch {
                     return nil

@@ -20,7 +20,14 @@ package struct Doctor: Sendable {
         let pipelines = openPipelines(found)
         if let finding = encoderSpeed(pipelines) { found(finding) }
         found(SpoolCheck.look(at: uplink.spool, memoryLimitBytes: uplink.memoryLimitBytes))
-        for finding in CollectorCheck.look(uplink) { found(finding) }
+        for finding in CollectorCheck.look(uplink, bitrate: bitrate) { found(finding) }
+    }
+
+    /// What is captured, bits per second; nil: that depends on what is copied.
+    private var bitrate: Int? {
+        guard capture.encoder != .copy else { return nil }
+        return (capture.video == .none ? 0 : capture.videoBitrate)
+            + (capture.audio == .none ? 0 : capture.audioBitrate)
     }
 
     // MARK: Devices

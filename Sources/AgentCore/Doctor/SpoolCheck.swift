@@ -38,6 +38,45 @@ enum SpoolCheck {
         return Diagnosis("spool", .ok, "\(room), for at most \(byteText(spool.limitBytes))")
     }
 
+    /// Rates vary, and a spool gives back whole files.
+    private static let margin = 1.25
+
+    /// Whether the spool holds what the collector wants to have kept until its store has it.
+    /// - Parameters:
+    ///   - releaseSeconds: how long that takes, as the collector expects; 0: it does not want it.
+    ///   - bitrate: of what is captured, bits per second; nil: unknown.
+    /// - Returns: nil: nothing is to be kept for longer than it takes to send it.
+    static func look(
+        at uplink: UplinkSettings, releaseSeconds: UInt32, bitrate: Int?
+    ) -> Diagnosis? {
+        guard releaseSeconds > 0 else { return nil }
+        let limit = uplink.spool?.limitBytes ?? uplink.memoryLimitBytes
+        let option = uplink.spool == nil ? "--memory-limit" : "--spool-limit"
+        let what =
+            "the collector wants samples kept until its store has them, about \(releaseSeconds) s"
+        guard let bitrate else {
+            return Diagnosis(
+                "release", .ok,
+                "\(what); \(option) (\(byteText(limit))) holds that up to \(rateText(limit, releaseSeconds))"
+            )
+        }
+        let needed = Int(Double(bitrate) / 8 * Double(releaseSeconds) * margin)
+        let sum = "\(what): \(byteText(needed)) at \(bitrate / 1000) kbit/s"
+        guard limit < needed else {
+            return Diagnosis("release", .ok, "\(sum); \(option) is \(byteText(limit))")
+        }
+        return Diagnosis(
+            "release", .problem,
+            "\(sum), more than \(option) (\(byteText(limit))): what the collector has on its disk alone would be "
+                + "forgotten; set \(option) to at least that, or shorten --segment at the collector"
+        )
+    }
+
+    /// The bitrate that a spool is large enough for.
+    private static func rateText(_ limitBytes: Int, _ seconds: UInt32) -> String {
+        "\(Int(Double(limitBytes) * 8 / Double(seconds) / margin) / 1000) kbit/s"
+    }
+
     /// The directory, or its nearest parent that exists: missing directories are created later.
     private static func existingPart(of path: String) -> String? {
         var path = path

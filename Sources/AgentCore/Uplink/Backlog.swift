@@ -3,7 +3,7 @@ import CollectorClient
 import Spooling
 import Wire
 
-/// One source's records, from when they are numbered until the collector has them on disk: the spool, and the links that send it.
+/// One source's records, from when they are numbered until the collector releases them: the spool, and the links that send it.
 ///
 /// A value without threads, sockets and clocks; its storage may be a simulated disk. The records of one boot of the box make
 /// one spool, with one identity and one clock. What earlier boots left is sent first, oldest first, each over connections of its
@@ -12,6 +12,11 @@ import Wire
 ///
 ///     senders:  spool of an earlier boot ─► spool of this boot        (the disk failed: ─► memory, then on the disk again)
 ///             connected                   written
+///
+/// A collector may want records to be kept although they are on its disk, until its store has them (`released`). New records do not
+/// wait for that: a sender of which everything is persisted is set aside, with its files, and the next one connects. With every new
+/// connection those set aside come first again, because another collector may have less of them; and at the end, to hear that
+/// they are released.
 ///
 /// A spool that was put back to an earlier state (a restored snapshot) would give numbers twice. The collector's greeting tells: it has
 /// records that nobody here has sent. What is new here goes on under another identity then.
@@ -49,6 +54,8 @@ struct Backlog<Storage: SpoolStorage, Payload: SpooledPayload>: Sendable {
     private var shelf: SpoolSet<Storage>?
     /// The first is connected, the last is written; never empty.
     private var senders: [Sender] = []
+    /// Senders of which everything is persisted and not all is released, oldest first.
+    private var setAside: [Sender] = []
     /// Formats in force for what comes next.
     private var formats: [TrackFormat]
     private var policy = SyncPolicy()
@@ -64,6 +71,8 @@ struct Backlog<Storage: SpoolStorage, Payload: SpooledPayload>: Sendable {
     private var changedFormats: [TrackFormat] = []
     /// Of what is on the disk.
     private var dropping: DropPolicy
+    /// Of what is on the disk only because it is not released.
+    private var forgetting: DropPolicy
     private var hasDeletionFailed = false
     private var retiredLostSamples: UInt64 = 0
     private var senderCount: UInt64 = 0
@@ -88,6 +97,7 @@ struct Backlog<Storage: SpoolStorage, Payload: SpooledPayload>: Sendable {
         self.shelf = shelf
         dropping = DropPolicy(
             limitBytes: settings.spool?.limitBytes ?? shelf?.limitBytes ?? .max)
+        forgetting = dropping
         self.formats = formats
         self.epoch = epoch
         self.makeIdentity = makeIdentity
@@ -111,7 +121,15 @@ struct Backlog<Storage: SpoolStorage, Payload: SpooledPayload>: Sendable {
         }
     }
     var keptSamples: UInt64 { senders.reduce(0) { $0 + $1.link.keptSamples } }
-    var lostSamples: UInt64 { senders.reduce(retiredLostSamples) { $0 + $1.link.lostSamples } }
+    var lostSamples: UInt64 {
+        (senders + setAside).reduce(retiredLostSamples) { $0 + $1.link.lostSamples }
+    }
+    /// Whether the source has ended and all of it is on the collector's disk: only releases are awaited.
+    var isPersisted: Bool { senders.allSatisfy(\.link.isPersisted) }
+    /// Records that are on the collector's disk and have to be kept until they are released.
+    var unreleasedRecords: UInt64 {
+        (senders + setAside).reduce(0) { $0 + $1.link.unreleasedRecords }
+    }
     /// When records that wait for others are to be sent; nil: none wait.
     var sendDueNanoseconds: Int64? { senders[0].link.sendDueNanoseconds }
     /// Whether the collector takes several records in one message.
@@ -119,7 +137,7 @@ struct Backlog<Storage: SpoolStorage, Payload: SpooledPayload>: Sendable {
     /// Within how much time those who watch the source live wish to have each sample; nil: nobody watches.
     var watchNanoseconds: Int64? { senders[0].link.watchNanoseconds(of: 0) }
     /// Whether what is kept outlives the process.
-    var isOnDisk: Bool { senders.allSatisfy { $0.generation != nil } }
+    var isOnDisk: Bool { (senders + setAside).allSatisfy { $0.generation != nil } }
     /// The spool's directory; nil while there is none.
     var storage: Storage? { shelf?.storage }
 
@@ -466,14 +484,34 @@ extension Backlog {
         senders.removeLast()
     }
 
-    /// The connected sender has nothing left to send.
+    /// The connected sender has nothing left to keep.
     private mutating func finishSender() -> [Action] {
         if let generation = senders[0].generation { delete(generation) }
-        guard senders.count > 1 else { return [.finished] }
+        guard senders.count > 1 || !setAside.isEmpty else { return [.finished] }
         retiredLostSamples += senders[0].link.lostSamples
         senders.removeFirst()
+        // The source has ended: what is left of it is to be released.
+        if senders.isEmpty { takeBack() }
         isBetweenSenders = true
         return [.reconnect(afterMilliseconds: 0)]
+    }
+
+    /// Lets the next sender connect, where of the connected one only releases are awaited.
+    private mutating func setAsideIfPersisted(now: Int64) -> [Action] {
+        guard senders.count > 1, senders[0].link.isFlowing, senders[0].link.isPersisted,
+            senders[0].link.unreleasedRecords > 0
+        else { return [] }
+        var sender = senders.removeFirst()
+        _ = sender.link.disconnected(now: now)
+        setAside.append(sender)
+        isBetweenSenders = true
+        return [.reconnect(afterMilliseconds: 0)]
+    }
+
+    /// What was set aside is to be connected again, first.
+    private mutating func takeBack() {
+        senders = setAside + senders
+        setAside = []
     }
 
     private mutating func delete(_ generation: UInt32) {
@@ -594,12 +632,15 @@ extension Backlog {
                 pending = more + pending
             case .finished:
                 return result + finishSender() + takeNotices()
-            case .send, .command, .reconnect, .failed, .log:
+            case .reconnect:
+                takeBack()
+                result.append(action)
+            case .send, .command, .failed, .log:
                 result.append(action)
             }
         }
         release()
-        return result + takeNotices()
+        return result + setAsideIfPersisted(now: now) + takeNotices()
     }
 
     private mutating func fetch(_ number: UInt64, now: Int64) -> [Action] {
@@ -612,15 +653,18 @@ extension Backlog {
             reading.records, formats: reading.formats ?? formats, of: 0, now: now)
     }
 
-    /// Deletes what is durable at the collector.
+    /// Deletes what the collector has released.
     private mutating func release() {
         guard let generation = senders[0].generation else { return }
         do throws(SpoolError) {
-            try shelf?.release(generation, through: senders[0].link.persisted(of: 0))
+            try shelf?.release(generation, through: senders[0].link.released(of: 0))
         } catch {
             deletionFailed(error)
         }
-        if let shelf { dropping.note(keptBytes: shelf.sizeBytes) }
+        if let shelf {
+            dropping.note(keptBytes: shelf.sizeBytes)
+            forgetting.note(keptBytes: shelf.sizeBytes)
+        }
     }
 }
 
@@ -759,9 +803,11 @@ extension Backlog {
 // MARK: - Too much
 
 extension Backlog {
-    /// Keeps within what the spool may take: the oldest groups that the collector cannot have give way to a gap.
+    /// Keeps within what the spool may take: first goes what is on the collector's disk and was to be kept until its store has it,
+    /// then the oldest groups that the collector cannot have give way to a gap.
     private mutating func makeRoom(now: Int64) {
         while let shelf, dropping.isExceeded(by: shelf.sizeBytes) {
+            if forgetOldest() { continue }
             guard let (place, group) = oldestGroup() else { return }
             do throws(SpoolError) {
                 try drop(group, of: place)
@@ -771,6 +817,37 @@ extension Backlog {
                 return
             }
         }
+    }
+
+    /// Deletes the oldest file whose records are all on the collector's disk. Nothing is missing by that, unless that disk is lost.
+    /// - Returns: whether there was one.
+    private mutating func forgetOldest() -> Bool {
+        for (place, sender) in (setAside + senders).enumerated() {
+            guard let generation = sender.generation,
+                let numbers = shelf?.spool(generation)?.oldestReleasable,
+                numbers.upperBound <= sender.link.lastForgettable(of: 0)
+            else { continue }
+            do throws(SpoolError) {
+                try shelf?.release(generation, through: numbers.upperBound)
+            } catch {
+                deletionFailed(error)
+                return false
+            }
+            if place < setAside.count {
+                setAside[place].link.forgot(through: numbers.upperBound, of: 0)
+            } else {
+                senders[place - setAside.count].link.forgot(through: numbers.upperBound, of: 0)
+            }
+            if let shelf, forgetting.reportsDrop() {
+                note(
+                    .warning,
+                    "the spool \(shelf.storage.path) (\(byteText(shelf.limitBytes))) is too small to keep samples until "
+                        + "the collector's store has them: from now on samples that are on the collector's disk alone are "
+                        + "forgotten. Enlarge --spool-limit")
+            }
+            return true
+        }
+        return false
     }
 
     private func oldestGroup() -> (sender: Int, group: Spool.Group)? {

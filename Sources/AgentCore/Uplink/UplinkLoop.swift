@@ -199,7 +199,8 @@ extension UplinkLoop {
     /// Finds out why the collector is not heard of.
     private mutating func lookForCollector(now: Int64) {
         guard !backlog.isFlowing else {
-            progressNanoseconds = now
+            // While only releases are awaited, nothing goes to the collector.
+            if !(hasSaidGoodbye && backlog.isPersisted) { progressNanoseconds = now }
             absence = nil
             absentSince = nil
             return backlog.setAbsence(nil)
@@ -231,6 +232,13 @@ extension UplinkLoop {
     private var isKept: Bool { backlog.isOnDisk && backlog.storage != nil }
 
     private var givenUp: String {
+        if backlog.isPersisted {
+            let place = isKept ? "stay in \(backlog.storage?.path ?? "")" : "are lost here"
+            return
+                "given up waiting for the collector's store: \(backlog.unreleasedRecords) records are on the "
+                + "collector's disk and not in its store yet; they \(place)"
+                + (isKept ? " until the next start" : "")
+        }
         let kept =
             isKept
             ? "; they stay in \(backlog.storage?.path ?? "") and are sent at the next start"

@@ -1,4 +1,5 @@
 import FoundationEssentials
+package import Media
 
 /// One line of `ledger.jsonl`: an event of a source that the media cannot express.
 package struct LedgerEntry: Codable, Hashable, Sendable {
@@ -80,6 +81,11 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
     /// Text for people.
     package var text: String?
 
+    /// The `cause` of a `resumed` line by which a collector without any files went on with what the store has. With `spool`, `after`
+    /// is what was in the store. Such lines of one moment belong together. Where earlier lines say that records were durable
+    /// (`after`), that was on the disk of another collector, which is gone.
+    package static let takenOver = "taken-over"
+
     package init(kind: Kind, at: UTCTime) {
         self.kind = kind
         self.at = at.description
@@ -95,6 +101,19 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
             sequences.append(range[0]...range[1])
         }
         return sequences
+    }
+}
+
+extension LedgerEntry {
+    /// Whether it says that records are in other sessions.
+    package var isAboutOtherSessions: Bool { kind == .earlier || kind == .later }
+
+    /// The records of a spool that the line accounts for: they are in no file, or (``Kind/earlier``) in those of an earlier session.
+    package var replacedRecords: [(spool: SpoolID, sequences: ClosedRange<UInt64>)] {
+        guard kind != .later, let spool = spool.flatMap(SpoolID.init(hexadecimal:)) else {
+            return []
+        }
+        return sequences.filter { $0.lowerBound > 0 }.map { (spool, $0) }
     }
 }
 

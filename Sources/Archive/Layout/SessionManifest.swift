@@ -88,7 +88,7 @@ package struct SessionManifest: Codable, Hashable, Sendable {
         }
 
         /// All records of the spool that are recorded or explained.
-        var sequences: SequenceSet {
+        package var sequences: SequenceSet {
             var all = SequenceSet(upTo: min(through, RecordLimits.sequence))
             for range in (beyond ?? []).prefix(RecordLimits.ranges)
             where range.count == 2 && 0 < range[0] && range[0] <= range[1]

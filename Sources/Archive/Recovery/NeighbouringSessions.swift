@@ -39,8 +39,11 @@ extension SourceRecovery {
 
     /// The lowest number of a spool that is recorded or explained here; 0 where there is none.
     private func lowestNumber(of spool: SpoolID) -> UInt64 {
-        let recorded = surveys.lazy.flatMap(\.fragments).filter { $0.spool == spool }
+        let onDisk = surveys.lazy.flatMap(\.fragments).filter { $0.spool == spool }
             .flatMap(\.runs).map(\.sequences.lowerBound).min()
+        let elsewhere = removing.lazy.filter { $0.spool == spool }.flatMap(\.ranges)
+            .map(\.lowerBound).min()
+        let recorded = [onDisk, elsewhere].compactMap(\.self).min()
         let explained = entries.lazy.flatMap(numbered).filter { $0.spool == spool }
             .map(\.sequences.lowerBound).min()
         return min(recorded ?? .max, explained ?? recorded ?? 0)

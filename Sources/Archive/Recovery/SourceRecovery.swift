@@ -41,7 +41,9 @@ package struct SourceRecovery {
     /// For spools with finished files that were not read: the number before which all records are on disk.
     private var settledBefore: [SpoolID: UInt64] = [:]
     /// Records in files whose removal was interrupted, and in segments whose media is in the store alone.
-    private var removing: [(spool: SpoolID, ranges: [ClosedRange<UInt64>])] = []
+    private(set) var removing: [(spool: SpoolID, ranges: [ClosedRange<UInt64>])] = []
+    /// How the source goes on after segments whose media is in the store alone, in the order of their names.
+    private var continuations: [SegmentContinuation] = []
     private var hasDamage = false
     /// Records of the source's spools in earlier sessions.
     var elsewhere: [RecordedSpool] = []
@@ -82,11 +84,17 @@ package struct SourceRecovery {
         let last = purpose == .goOn && !isComplete ? open.last : nil
         for segment in open where segment != last { try finish(segment) }
         source.open = last
+        goOn(after: continuations, &source)
+        let stored = source.ends
         for survey in inOrder(surveys) {
             if !survey.formats.isEmpty { source.formats = survey.formats }
             for run in survey.fragments.flatMap(\.runs) { source.ends[run.track] = run.end }
             source.spool = survey.fragments.last?.spool ?? source.spool
             source.clock = survey.fragments.last?.clock ?? source.clock
+        }
+        // Segments do not always go to the store in their order.
+        for (track, end) in stored where end.isBehind(source.ends[track]) {
+            source.ends[track] = end
         }
         source.entry.tracks =
             source.formats.isEmpty ? source.entry.tracks : source.formats.map(\.summary)
@@ -129,17 +137,49 @@ package struct SourceRecovery {
         return spools.contains { $0.spool == line.spool && $0.hasGoodbye }
     }
 
+    /// What is known of a source's end from proofs alone.
+    private func goOn(after continuations: [SegmentContinuation], _ source: inout RecoveredSource) {
+        for continuation in continuations {
+            for (_, run) in continuation.runsOnDisk where run.end.isBehind(source.ends[run.track]) {
+                source.ends[run.track] = run.end
+            }
+            source.spool = SpoolID(hexadecimal: continuation.spool) ?? source.spool
+            source.clock = continuation.recordedClock ?? source.clock
+            if source.entry.tracks.isEmpty { source.entry.tracks = continuation.tracks }
+        }
+    }
+
+    /// The lines since a collector went on with what the store has, if one did: before, other files were on another disk.
+    private var ownEntries: ArraySlice<LedgerEntry> {
+        guard let last = entries.last(where: { $0.cause == LedgerEntry.takenOver }),
+            let first = entries.firstIndex(where: {
+                $0.cause == LedgerEntry.takenOver && $0.at == last.at
+            })
+        else { return entries[...] }
+        return entries[first...]
+    }
+
     private func joinSpools() -> [RecordedSpool] {
         var found: [RecordedSpool] = []
-        let lines = entries.flatMap(numbered)
+        let ownEntries = ownEntries
+        // What another collector had in an earlier session may have been on its disk alone.
+        let lines = entries.enumerated().filter {
+            $0.offset >= ownEntries.startIndex || $0.element.kind != .earlier
+        }.map(\.element).flatMap(numbered)
         let fragments = surveys.flatMap(\.fragments)
-        for spool in Set(fragments.map(\.spool) + lines.map(\.spool) + removing.map(\.spool)) {
+        let known = Set(
+            fragments.map(\.spool) + lines.map(\.spool) + removing.map(\.spool)
+                + ownEntries.filter { $0.cause == LedgerEntry.takenOver }.compactMap {
+                    $0.spool.flatMap(SpoolID.init(hexadecimal:))
+                })
+        let moved = continuations.flatMap(\.runsOnDisk)
+        for spool in known {
             let own = fragments.filter { $0.spool == spool }.flatMap(\.runs)
             let explained = lines.filter { $0.spool == spool }
             let identity = spool.description
             // Records that were durable before the source began are not expected here. If the line that records this is missing,
             // a power cut destroyed it, and may have destroyed anything before the first record on disk: only the agent knows.
-            var base = entries.filter { $0.spool == identity }.compactMap(\.after).max() ?? 0
+            var base = ownEntries.filter { $0.spool == identity }.compactMap(\.after).max() ?? 0
             if let settled = settled(of: spool) { base = max(base, settled) }
             var recorded = RecordedSpool(spool: spool, sequences: SequenceSet(upTo: base))
             for run in own { recorded.sequences.insert(run.sequences) }
@@ -149,7 +189,9 @@ package struct SourceRecovery {
             for line in explained { recorded.sequences.insert(line.sequences) }
             recorded.goodbye = explained.last { $0.isGoodbye }?.sequences.upperBound
             // The times of a session that is not resumed are of no use to another session.
-            recorded.runs = purpose == .finish ? [] : own
+            recorded.runs =
+                purpose == .finish
+                ? [] : own + moved.filter { $0.spool == spool }.map(\.run)
             recorded.trim()
             found.append(recorded)
         }
@@ -166,10 +208,8 @@ extension SourceRecovery {
     }
 
     func numbered(_ entry: LedgerEntry) -> [Numbered] {
-        guard entry.kind != .later, let spool = entry.spool.flatMap(SpoolID.init(hexadecimal:))
-        else { return [] }
-        return entry.sequences.filter { $0.lowerBound > 0 }.map {
-            Numbered(spool: spool, sequences: $0, isGoodbye: entry.kind == .goodbye)
+        entry.replacedRecords.map {
+            Numbered(spool: $0.spool, sequences: $0.sequences, isGoodbye: entry.kind == .goodbye)
         }
     }
 
@@ -318,7 +358,9 @@ extension SourceRecovery {
     private mutating func readMoved(_ segments: [SegmentKey]) {
         for segment in segments {
             do throws(ArchiveError) {
-                removing += try SegmentProof.read(segment, in: layout)?.ranges ?? []
+                guard let proof = try SegmentProof.read(segment, in: layout) else { continue }
+                removing += proof.ranges
+                if let continuation = proof.continuation { continuations.append(continuation) }
             } catch {
                 notes.append(RecoveryNote(.error, source: name, "\(error)"))
             }

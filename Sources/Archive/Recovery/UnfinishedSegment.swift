@@ -40,4 +40,14 @@ package struct TrackEnd: Hashable, Sendable {
         self.durationTicks = durationTicks
         self.timescale = timescale
     }
+
+    /// Whether it is later than another one; nil is earlier than any.
+    func isBehind(_ other: TrackEnd?) -> Bool {
+        guard let other else { return true }
+        func seconds(_ end: TrackEnd) -> Double {
+            (Double(end.dtsTicks) + Double(end.durationTicks))
+                / Double(end.timescale.ticksPerSecond)
+        }
+        return seconds(self) > seconds(other)
+    }
 }

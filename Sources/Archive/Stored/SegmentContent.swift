@@ -32,6 +32,8 @@ package struct SegmentContent: Sendable {
     package var lengthNanoseconds: Int64?
     /// Records by spool: non-adjacent ranges, ascending.
     package var records: [(spool: SpoolID, ranges: [ClosedRange<UInt64>])]
+    /// What its source needs to go on after it; nil where the file does not tell.
+    package var continuation: SegmentContinuation?
 
     /// Reads a file. A damaged one counts as far as it can be read: its bytes are what there is.
     /// - Returns: nil for a file that is still growing, or left so by a crash.
@@ -55,6 +57,12 @@ package struct SegmentContent: Sendable {
             while let fragment = try scanner.next() { last = fragment.moof }
             chain = try last.map { range throws(MP4Error) in
                 Digest(of: try source.read(at: range.lowerBound, count: range.count))
+            }
+            do throws(MP4Error) {
+                continuation = SegmentContinuation(try SegmentSurvey(of: source))
+            } catch {
+                // Its numbers are known all the same.
+                continuation = nil
             }
         } catch {
             if case .unreadable(_, let code) = error {

@@ -50,6 +50,11 @@ package struct SegmentProof: Codable, Hashable, Sendable {
     /// Length of its presentation; nil for a file whose index cannot be read.
     package var lengthNanoseconds: Int64?
     package var records: [Records]
+    /// What the source needs to go on after the segment; none in proofs of early versions.
+    package var continuation: SegmentContinuation?
+    /// By spool, hexadecimal: when this was written, every record of the source up to this one was in the store, or never has to be.
+    /// So a collector that begins with the bucket alone knows of records in sessions that it does not read.
+    package var storedThrough: [String: UInt64]?
     /// The store, without the segment's name: `s3://BUCKET/PREFIX`.
     package var store: String
     /// The object's entity tag.
@@ -81,6 +86,7 @@ package struct SegmentProof: Codable, Hashable, Sendable {
             Records(
                 spool: spool.description, ranges: ranges.map { [$0.lowerBound, $0.upperBound] })
         }
+        continuation = content.continuation
         self.store = store
         self.tag = tag
         modifiedNanoseconds = content.stamp.modifiedNanoseconds
@@ -185,7 +191,8 @@ package struct SegmentProof: Codable, Hashable, Sendable {
             ArchiveLayout.isValidName(session), ArchiveLayout.isValidName(source), key != nil,
             lengthNanoseconds.map({ (0...Self.longestNanoseconds).contains($0) }) ?? true,
             modifiedNanoseconds.magnitude <= UTCTime.farthestNanoseconds,
-            records.count <= RecordLimits.ranges
+            records.count <= RecordLimits.ranges,
+            storedThrough?.values.allSatisfy({ $0 <= RecordLimits.sequence }) ?? true
         else { return false }
         let digests = parts.compactMap(Digest.init(hexadecimal:))
         guard digests.count == parts.count, Self.digest(of: digests).description == digest,

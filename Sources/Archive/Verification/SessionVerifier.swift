@@ -71,13 +71,20 @@ package struct SessionVerifier {
             }
         }
         let recorded = numbers.count
-        for entry in ledger.entries {
-            guard let spool = entry.spool else { continue }
+        let takenOver = ledger.entries.lastIndex { $0.cause == LedgerEntry.takenOver } ?? 0
+        for (place, entry) in ledger.entries.enumerated() {
+            guard let spool = entry.spool, place > takenOver || !entry.isAboutOtherSessions else {
+                continue
+            }
             for range in entry.sequences { numbers.insert(range, spool: spool) }
         }
         let directory = files.path(of: name)
         try noteRemovals(of: name, ledger, &numbers)
         try noteMoved(name, ledger, &numbers)
+        // Of what a collector said that is gone with its disk, some may have come again, into this session.
+        for entry in ledger.entries.prefix(takenOver) where entry.isAboutOtherSessions {
+            for range in entry.sequences { numbers.explain(range, spool: entry.spool ?? "") }
+        }
         for (spool, holes) in numbers.holes {
             for hole in holes {
                 let text =
@@ -173,6 +180,11 @@ private struct RecordNumbers {
         first[spool] = min(first[spool] ?? range.lowerBound, range.lowerBound)
         repeated.addClamped(known)
         count.addClamped((range.upperBound - range.lowerBound).clampedAdding(1) - known)
+    }
+
+    /// Numbers that may be recorded elsewhere, or here.
+    mutating func explain(_ range: ClosedRange<UInt64>, spool: String) {
+        for missing in sets[spool]?.missing(in: range) ?? [] { insert(missing, spool: spool) }
     }
 
     /// The missing numbers between the first and the last number of each spool.

@@ -35,11 +35,12 @@ struct AgentMessage {
     }
 
     /// The answer, if this is a clock probe.
-    func clockReply() -> [UInt8]? {
+    /// - Parameter releaseSeconds: ``ClockReply/releaseSeconds``.
+    func clockReply(releaseSeconds: UInt32) -> [UInt8]? {
         header.withUnsafeBytes { bytes in
-            ClockReply.bytes(answering: bytes, receivedAt: arrivedNanoseconds) {
-                SystemClock.monotonic.nowNanoseconds
-            }
+            ClockReply.bytes(
+                answering: bytes, receivedAt: arrivedNanoseconds, releaseSeconds: releaseSeconds
+            ) { SystemClock.monotonic.nowNanoseconds }
         }
     }
 }

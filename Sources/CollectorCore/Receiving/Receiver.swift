@@ -32,6 +32,8 @@ struct Receiver: ~Copyable {
     private let entranceToken: Poller.Token
     private let watch: IntakeWatch
     private var peers = Peers()
+    /// Told with the time: see ``ClockReply/releaseSeconds``.
+    var releaseSeconds: UInt32 = 0
     /// The endpoint that it actually listens on.
     let endpoint: String
 
@@ -92,7 +94,7 @@ struct Receiver: ~Copyable {
                 return
             }
             guard let message = try message(received, &inbox) else { continue }
-            if let reply = message.clockReply() {
+            if let reply = message.clockReply(releaseSeconds: releaseSeconds) {
                 wireRecorder?.take(message)
                 try answer(message, reply)
                 continue

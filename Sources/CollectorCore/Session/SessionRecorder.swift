@@ -89,7 +89,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     /// Whose samples are to be told of when they have been placed.
     var watched = WatchedSources()
     /// Durable records, which outlive sessions: the last acknowledgement of a source is due after its session has ended.
-    var durable = DurableRecords()
+    var durable: DurableRecords
     /// The last ended sessions, and how far each source had come: files may fail after their session's end.
     private(set) var endedSessions: [(name: String, spools: [String: [SessionManifest.SpoolEnd]])] =
         []
@@ -107,6 +107,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
 
     init(settings: SessionSettings, host: HostClock = HostClock()) {
         self.settings = settings
+        durable = DurableRecords(policy: settings.release)
         takenNames = settings.takenNames
         begunSessions = Allowance(
             burst: settings.budgets.sessionBurst,
@@ -117,7 +118,8 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     /// Takes over the state of an earlier collector: the records on disk, and the session to resume, if there is one.
     mutating func resume(_ archive: RecoveredArchive, at now: Instant) -> [Action] {
         precondition(sources.isEmpty, "what was left is taken over before anything else")
-        durable = DurableRecords(archive.spools, session: archive.session)
+        durable = DurableRecords(
+            archive.spools, session: archive.session, policy: settings.release)
         guard let session = archive.session else { return [] }
         var manifest = session.manifest
         let moved = manifest.findZero(host, at: now)
@@ -353,6 +355,12 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     /// - Returns: the source's watermark, if it moved.
     mutating func persisted(_ records: PersistedRecords) -> UInt64? {
         durable.insert(records)
+    }
+
+    /// The object store has records, or never needs to have them.
+    /// - Returns: whether their agent may forget more than before.
+    mutating func stored(_ records: StoredRecords.News) -> Bool {
+        durable.insertStored(records.sequences, source: records.source, spool: records.spool)
     }
 
     /// Ends the session now: every file is finished.

@@ -23,6 +23,8 @@ struct SessionSettings: Sendable {
     /// Names of existing sessions: a new session gets another name, even if it has the same zero.
     var takenNames: Set<String> = []
     var software: String
+    /// When agents may forget records.
+    var release = ReleasePolicy.local
     /// What one source may make the collector write.
     var budgets = SourceBudgets()
     /// What one agent may request.

@@ -22,6 +22,8 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
     private var hasSaidGoodbye = false
     /// It was part of the session before the collector was started.
     private var isResumed = false
+    /// The tracks that it had then, one line each: its formats are known when its agent is back.
+    private var recordedTracks: [String] = []
     /// Whether an agent is sending it.
     private(set) var isConnected = true
     /// The last record of the present spool that was taken in.
@@ -81,6 +83,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         progress.isComplete = isClosed
         isConnected = false
         isResumed = true
+        recordedTracks = source.entry.tracks
         for recorded in spools where source.spools.contains(recorded.spool) {
             if recorded.spool == present {
                 through = recorded.sequences.watermark
@@ -114,7 +117,9 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
     var manifestEntry: SessionManifest.Source {
         SessionManifest.Source(
             name: name, agent: introduction.agent, address: introduction.address,
-            tracks: segmenter.tracks.map(\.summary), isComplete: hasSaidGoodbye)
+            tracks: segmenter.tracks.isEmpty
+                ? recordedTracks : segmenter.tracks.map(\.summary),
+            isComplete: hasSaidGoodbye)
     }
 
     /// Its spools, and the progress of each.
@@ -149,7 +154,17 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         _ new: SourceIntroduction, durable: UInt64, at now: Instant
     ) -> [Action] {
         if new.spool != spool {
-            earlierSpools = spoolEnds.suffix(settings.budgets.spoolsPerSource)
+            var ends: [SessionManifest.SpoolEnd] = []
+            for end in spoolEnds {
+                // An agent may come back to a spool again and again, to hear what of it is in the store.
+                if settings.release == .stored {
+                    ends.removeAll {
+                        $0.spool == end.spool && $0.beyond == nil && $0.through <= end.through
+                    }
+                }
+                ends.append(end)
+            }
+            earlierSpools = ends.suffix(settings.budgets.spoolsPerSource)
             through = 0
         }
         introduction = new

@@ -33,6 +33,8 @@ struct SourceCounters: Sendable {
         fileprivate var newest: UInt64 = 0
         /// Since when records have been waiting to become durable, without any progress in the meantime.
         var unpersistedSinceNanoseconds: Int64?
+        /// What has come and is not in the object store, oldest first; nil: it does not matter.
+        var unreleased: UnreleasedArrivals?
     }
 
     /// All causes, so that each counter starts at zero and its first increase is visible.
@@ -40,11 +42,15 @@ struct SourceCounters: Sendable {
         uniqueKeysWithValues: (GapCause.allCases.map(\.description) + LostRecords.own)
             .map { (label($0), SourceStatus.Gaps()) })
 
+    /// Whether agents keep what is not in the object store.
+    private let countsUnreleased: Bool
     private var sourceCounters: [String: Tally] = [:]
     /// Total of all sources, including omitted ones.
     private(set) var writtenBytes: UInt64 = 0
     /// How often a source was omitted.
     private(set) var omitted: UInt64 = 0
+
+    init(countsUnreleased: Bool = false) { self.countsUnreleased = countsUnreleased }
 
     subscript(name: String) -> Tally? { sourceCounters[name] }
 
@@ -72,6 +78,7 @@ struct SourceCounters: Sendable {
                 $0.spool = source.spool
                 $0.newest = 0
                 $0.unpersistedSinceNanoseconds = nil
+                $0.unreleased = nil
             }
         }
     }
@@ -81,6 +88,7 @@ struct SourceCounters: Sendable {
     }
 
     mutating func took(_ samples: Samples, of name: String, at now: Int64) {
+        let countsUnreleased = countsUnreleased
         change(name, at: now) { counters in
             counters.receivedBytes += UInt64(samples.payloadSizeBytes)
             for run in samples.runs {
@@ -91,6 +99,11 @@ struct SourceCounters: Sendable {
             }
             counters.tookNanoseconds = now
             counters.newest = max(counters.newest, samples.lastSequence)
+            if countsUnreleased {
+                counters.unreleased = counters.unreleased ?? UnreleasedArrivals()
+                counters.unreleased?.add(
+                    through: samples.lastSequence, bytes: samples.payloadSizeBytes, at: now)
+            }
             if counters.unpersistedSinceNanoseconds == nil {
                 counters.unpersistedSinceNanoseconds = now
             }
@@ -127,6 +140,12 @@ struct SourceCounters: Sendable {
     mutating func persisted(_ name: String, spool: SpoolID, upTo sequence: UInt64, at now: Int64) {
         guard let counters = sourceCounters[name], counters.spool == spool else { return }
         sourceCounters[name]?.unpersistedSinceNanoseconds = sequence >= counters.newest ? nil : now
+    }
+
+    /// Everything up to a record is in the object store now.
+    mutating func stored(_ name: String, spool: SpoolID, upTo sequence: UInt64) {
+        guard sourceCounters[name]?.spool == spool else { return }
+        sourceCounters[name]?.unreleased?.remove(through: sequence)
     }
 
     mutating func segmentBegan(of name: String) { sourceCounters[name]?.segmentsBegun += 1 }

@@ -158,6 +158,11 @@ extension SourceStatus {
         gaps = counters.gaps
         persistedAgeSeconds =
             counters.unpersistedSinceNanoseconds.map { Double(now - $0) / 1e9 } ?? 0
+        unreleased = counters.unreleased.map { arrivals in
+            Unreleased(
+                bytes: UInt64(arrivals.bytes),
+                ageSeconds: arrivals.sinceNanoseconds.map { Double(now - $0) / 1e9 } ?? 0)
+        }
         report = counters.health.map { health in
             Report(
                 keptBytes: health.keptBytes, lostSamples: health.lostSamples,

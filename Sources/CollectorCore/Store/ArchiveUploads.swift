@@ -28,13 +28,16 @@ final class ArchiveUploads: Sendable {
     private let isStopping = Atomic(false)
     private let name: String
     private let logger: Logger
+    /// Which records the store has; nil: nobody wants to know.
+    let records: StoredRecords?
 
     /// - Parameters:
+    ///   - countsRecords: whether it is to be known which records the store has.
     ///   - meter: says how long the disk thread has been busy.
     ///   - remove: has the disk thread remove something; called on an uploading thread.
     init(
-        _ settings: StoreSettings, layout: ArchiveLayout, spine: Spine, meter: DiskStatistics,
-        logger: Logger, remove: @escaping @Sendable (Removal) -> Void
+        _ settings: StoreSettings, layout: ArchiveLayout, countsRecords: Bool, spine: Spine,
+        meter: DiskStatistics, logger: Logger, remove: @escaping @Sendable (Removal) -> Void
     ) {
         self.spine = spine
         self.logger = logger
@@ -44,7 +47,12 @@ final class ArchiveUploads: Sendable {
         listener = SpineListener([.sessions, .segments], capacity: Self.capacity) {
             work.signal()
         }
-        let hooks = UploadHooks(
+        records =
+            countsRecords
+            ? StoredRecords(layout, now: { SystemClock.utc.nowNanoseconds }) {
+                logger.warning("\($0)")
+            } : nil
+        var hooks = UploadHooks(
             log: { level, line in
                 switch level {
                 case .info: logger.notice("\(line)")
@@ -57,6 +65,7 @@ final class ArchiveUploads: Sendable {
                 ])
             },
             evict: { remove(.localCopy($0)) }, forget: { remove(.segment($0)) })
+        hooks.records = records
         uploader = Uploader(
             layout, to: settings.bucket, settings: settings.upload, hooks: hooks
         ) {

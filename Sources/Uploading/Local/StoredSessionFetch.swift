@@ -36,7 +36,7 @@ package struct StoredSessionFetch {
     ) throws(UploadError) -> Outcome {
         let layout = place.layout
         var outcome = Outcome()
-        let objects = try entries("\(session)/", folders: false)
+        let objects = try objects(of: session)
         let manifest = "\(session)/\(ArchiveLayout.manifestName)"
         let description = objects.first { $0.key == manifest }
         if !FileSystem.exists(layout.manifest(session)), description == nil {
@@ -94,6 +94,21 @@ package struct StoredSessionFetch {
         _ object: ObjectPage.Entry, at path: String
     ) throws(UploadError) {
         guard !FileSystem.exists(path) else { return }
+        let bytes = try read(object)
+        try place.disk { () throws(ArchiveError) in
+            let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+            try FileSystem.makeDirectories(directory, on: place.layout.disk)
+            try FileSystem.replace(path, with: bytes, on: place.layout.disk)
+        }
+    }
+
+    /// What the store has of a session.
+    func objects(of session: String) throws(UploadError) -> [ObjectPage.Entry] {
+        try entries("\(session)/", folders: false)
+    }
+
+    /// Reads a small object.
+    func read(_ object: ObjectPage.Entry) throws(UploadError) -> [UInt8] {
         guard object.sizeBytes <= Int64(Ledger.maximumBytes) else {
             throw .setAside("\(place.bucket.name)/\(object.key) is larger than such a file can be")
         }
@@ -106,11 +121,7 @@ package struct StoredSessionFetch {
                     object.key, range: begin..<min(begin + step, object.sizeBytes), tag: object.tag)
             }
         }
-        try place.disk { () throws(ArchiveError) in
-            let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
-            try FileSystem.makeDirectories(directory, on: place.layout.disk)
-            try FileSystem.replace(path, with: bytes, on: place.layout.disk)
-        }
+        return bytes
     }
 
     private func entries(

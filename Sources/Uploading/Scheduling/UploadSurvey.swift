@@ -23,11 +23,22 @@ struct UploadSurvey {
     private let layout: ArchiveLayout
     private let store: String
     private let limit: Int
+    private let records: (any StoredRecordsObserver)?
+    /// Proofs of segments that are in the store alone are read until so many in a row say nothing new: what is older was released long
+    /// ago.
+    private static let proofsWithoutNews = 8
+    /// At most so many of one source.
+    private static let movedProofs = 4_096
 
     /// - Parameters:
     ///   - session: only this one; nil: all.
     ///   - limit: how many segments are wanted.
-    init(_ session: String?, of layout: ArchiveLayout, store: String, limit: Int) {
+    ///   - records: is told which records the store has.
+    init(
+        _ session: String?, of layout: ArchiveLayout, store: String, limit: Int,
+        records: (any StoredRecordsObserver)? = nil
+    ) {
+        self.records = records
         self.layout = layout
         self.store = store
         self.limit = limit
@@ -49,8 +60,15 @@ struct UploadSurvey {
             var names = [ArchiveLayout.manifestName] + ArchiveLayout.labelNames
             let known = segments.count
             for source in try layout.sourceNames(session) {
-                names.append("\(source)/\(ArchiveLayout.ledgerName)")
-                try survey(SourceKey(session: session, source: source))
+                let ledger = "\(source)/\(ArchiveLayout.ledgerName)"
+                names.append(ledger)
+                let owner = SourceKey(session: session, source: source)
+                try survey(owner)
+                guard let records else { continue }
+                if let document = record?.documents[ledger] {
+                    records.stored(ledger: owner, sizeBytes: document.sizeBytes)
+                }
+                try readMoved(owner, records)
             }
             let isChanged = names.contains { name in
                 let stamp = FileStamp("\(layout.session(session))/\(name)")
@@ -61,6 +79,28 @@ struct UploadSurvey {
             if isChanged || segments.count > known { sessions.append(session) }
         } catch {
             problems.append("\(error)")
+        }
+    }
+
+    /// Tells of the segments that are in the store alone, the newest first.
+    private mutating func readMoved(
+        _ source: SourceKey, _ records: any StoredRecordsObserver
+    ) throws(ArchiveError) {
+        var withoutNews = 0
+        for segment in try layout.movedSegments(source).reversed().prefix(Self.movedProofs) {
+            do throws(ArchiveError) {
+                guard let proof = try SegmentProof.read(segment, in: layout), proof.store == store
+                else { continue }
+                let isNews = proof.ranges.contains { spool, ranges in
+                    ranges.last?.upperBound ?? 0 > records.storedThrough(source.source, spool)
+                }
+                withoutNews = isNews ? 0 : withoutNews + 1
+                records.proven(proof, isNew: false)
+                if withoutNews >= Self.proofsWithoutNews { return }
+            } catch {
+                guard case .malformed = error else { throw error }
+                problems.append("\(error)")
+            }
         }
     }
 
@@ -77,6 +117,7 @@ struct UploadSurvey {
                 if let proof = try SegmentProof.read(segment, in: layout), proof.store == store,
                     proof.describes(stamp)
                 {
+                    records?.proven(proof, isNew: false)
                     let note = layout.upload(segment)
                     if FileSystem.exists(note) { obsoleteNotes.append(note) }
                     continue

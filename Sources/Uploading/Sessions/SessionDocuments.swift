@@ -20,10 +20,14 @@ struct SessionDocuments {
     }
 
     /// Brings everything into the store that has changed since it did so last.
-    /// - Parameter isKnown: the store was asked before whose session it has.
+    /// - Parameters:
+    ///   - isKnown: the store was asked before whose session it has.
+    ///   - hasLedger: is told of each ledger how many of its bytes the store has.
     /// - Throws: ``UploadError/setAside(_:)`` where the store has another session of this name, ``UploadError/nothing`` where there is
     ///   no such session here.
-    func run(isKnown: Bool) throws(UploadError) {
+    func run(
+        isKnown: Bool, hasLedger: (SourceKey, Int64) -> Void = { _, _ in }
+    ) throws(UploadError) {
         guard FileSystem.exists(layout.manifest(session)) else { throw .nothing }
         let manifest = try place.disk { () throws(ArchiveError) in
             try SessionManifest.read(layout.manifest(session))
@@ -32,7 +36,13 @@ struct SessionDocuments {
         var record = try noted(identity)
         if !isKnown { try identify(identity) }
         let present = try documents()
-        for name in present { try bring(name, &record) }
+        for name in present {
+            try bring(name, &record)
+            guard let source = ledgerSource(name), let document = record.documents[name] else {
+                continue
+            }
+            hasLedger(source, document.sizeBytes)
+        }
         for name in record.documents.keys.sorted() where !present.contains(name) {
             try place.pass(.deleteDocument)
             try place.store { (bucket) throws(ObjectStoreError) in
@@ -41,6 +51,13 @@ struct SessionDocuments {
             record.documents[name] = nil
             try note(record)
         }
+    }
+
+    /// Whose ledger a document is; nil: it is none.
+    private func ledgerSource(_ name: String) -> SourceKey? {
+        let parts = name.split(separator: "/")
+        guard parts.count == 2, parts[1] == ArchiveLayout.ledgerName else { return nil }
+        return SourceKey(session: session, source: String(parts[0]))
     }
 
     /// Names of the session's documents, in its folder: first the description, so that the others are a session's.

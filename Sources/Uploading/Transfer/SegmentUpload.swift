@@ -18,6 +18,7 @@ final class SegmentUpload {
     private let place: UploadPlace
     private let content: SegmentContent
     private let path: String
+    private let storedThrough: (SpoolID) -> UInt64
     private var transfer: SegmentTransfer
     private var digestErrors = 0
     /// Once it is in the store: what is put there as the proof, and beside the file.
@@ -26,9 +27,14 @@ final class SegmentUpload {
     private var obsolete: String?
 
     /// Reads the segment's file.
+    /// - Parameter storedThrough: up to which record of a spool the store has everything; 0: unknown.
     /// - Throws: ``UploadError/nothing`` when there is nothing to upload.
-    init(_ segment: SegmentKey, to place: UploadPlace) throws(UploadError) {
+    init(
+        _ segment: SegmentKey, to place: UploadPlace,
+        storedThrough: @escaping (SpoolID) -> UInt64 = { _ in 0 }
+    ) throws(UploadError) {
         self.segment = segment
+        self.storedThrough = storedThrough
         self.place = place
         let path = place.layout.segment(segment)
         self.path = path
@@ -235,10 +241,15 @@ final class SegmentUpload {
 
     private func prove(_ tag: String) throws(UploadError) {
         try checkUnchanged()
-        let proof = SegmentProof(
+        var proof = SegmentProof(
             of: segment, content: content, partBytes: transfer.partBytes,
             parts: transfer.digests.compactMap { $0 }, store: place.bucket.name, tag: tag,
             at: place.surroundings.utc())
+        let through = content.records.map { ($0.spool.description, storedThrough($0.spool)) }
+            .filter { $0.1 > 0 }
+        if !through.isEmpty {
+            proof.storedThrough = Dictionary(through, uniquingKeysWith: { first, _ in first })
+        }
         let bytes = proof.encoded()
         // Without a condition: whose session it is was asked before anything of it was sent, and a proof of an earlier revision is replaced.
         _ = try place.store { (bucket) throws(ObjectStoreError) in

@@ -7,6 +7,9 @@ import Threads
 import Trust
 import Wire
 
+/// A collector has not admitted this viewer.
+private struct Refused: Error {}
+
 /// Reads a collector's feed on a thread of its own, as far as somebody watches. A collector that is away, or comes back, is waited for.
 final class FeedSubscriber: Sendable {
     private static let beatNanoseconds: Int64 = 1_000_000_000
@@ -53,15 +56,15 @@ final class FeedSubscriber: Sendable {
             while !isStopping.load(ordering: .acquiring) {
                 do {
                     try run()
+                } catch is Refused {
+                    pause()
                 } catch {
-                    // Logged once for each reason. Readers of live streams still get their beats.
+                    // Logged once for each reason.
                     if complaint != "\(error)" {
                         logger.error("live pictures cannot be received: \(error)")
                     }
                     complaint = "\(error)"
-                    hub.tick(now: SystemClock.monotonic.nowNanoseconds)
-                    log.add(EventLog.beat, json: "")
-                    usleep(Self.pauseMicroseconds)
+                    pause()
                 }
             }
         }
@@ -71,6 +74,13 @@ final class FeedSubscriber: Sendable {
         isStopping.store(true, ordering: .releasing)
         wakeUp.signal()
         thread.join()
+    }
+
+    /// Until the next try. Readers of live streams still get their beats.
+    private func pause() {
+        hub.tick(now: SystemClock.monotonic.nowNanoseconds)
+        log.add(EventLog.beat, json: "")
+        usleep(Self.pauseMicroseconds)
     }
 
     private func run() throws {
@@ -119,10 +129,13 @@ final class FeedSubscriber: Sendable {
     }
 
     /// Says why the collector does not admit this viewer: once, until it does or the reason is another.
-    private func tell(of monitor: borrowing ConnectionMonitor) throws(MessagingError) {
+    /// - Throws: ``Refused`` when libzmq does not try again by itself.
+    private func tell(of monitor: borrowing ConnectionMonitor) throws {
         while let event = try monitor.nextEvent() {
             switch event {
             case .ready: refusal.withLock { $0 = nil }
+            // Without keys, the collector has just ended.
+            case .handshakeFailed(_, .brokenOff) where security == .plain: continue
             case .handshakeFailed(let endpoint, let failure):
                 let line = HandshakeAdvice.line(
                     failure, endpoint: endpoint, name: "viewer", watches: true, security: security)
@@ -131,6 +144,8 @@ final class FeedSubscriber: Sendable {
                     return refusal != line
                 }
                 if isNew { logger.error("live pictures cannot be received: \(line)") }
+                if case .brokenOff = failure { continue }
+                throw Refused()
             case .connected, .accepted, .retrying, .disconnected, .other: continue
             }
         }

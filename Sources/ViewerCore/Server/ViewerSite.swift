@@ -86,7 +86,8 @@ final class ViewerSite: Sendable {
         case .noArchive: Problem(.serviceUnavailable, "there is no archive yet")
         case .noCatalog: Problem(.serviceUnavailable, "the catalog is being rebuilt")
         case .noSession, .empty, .ambiguous, .noFile, .neither, .file, .directory, .archive,
-            .protected, .unfinished, .tooManyTags, .address, .needsFiles, .hasMoved:
+            .protected, .unfinished, .tooManyTags, .tooManyMarks, .address, .needsFiles,
+            .hasMoved:
             noRecording
         }
     }

@@ -11,7 +11,7 @@ package enum AgentAction<Payload: Sendable>: Sendable {
     case reconnect(afterMilliseconds: Int64)
     /// Execute the collector's command, and answer with ``AgentLink/report(_:payload:now:)``.
     case command(Command)
-    /// Every source is complete, and durable at the collector.
+    /// Every source is complete, and nothing of it has to be kept.
     case finished
     /// The collector refuses the agent: one line with the reason and the remedy.
     case failed(String)
@@ -38,6 +38,8 @@ package struct AgentLinkSettings: Hashable, Sendable {
     /// Whether records of sources that nobody watches wait for others (``SendSchedule``); only where the collector says whether
     /// somebody watches. False: every record is sent as soon as it is there.
     package var gathers = false
+    /// Records are kept until they are on the collector's disk, even where it wants them kept longer: what is sent is a copy.
+    package var forgetsAtPersisted = false
 
     package init(
         endpoint: String, software: String, agent: String, spool: SpoolID, epochs: [Epoch]

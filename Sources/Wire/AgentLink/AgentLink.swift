@@ -3,11 +3,11 @@ import Spooling
 
 /// The agent's end of the protocol. A value: it owns no socket and no clock; time comes in with each call.
 ///
-/// It numbers the records of its sources, keeps them until the collector has them on disk, sends them within the credit, and
+/// It numbers the records of its sources, keeps them until the collector releases them, sends them within the credit, and
 /// after a lost connection starts again after the last durable record. The kept bytes are bounded: when the collector is away for
 /// too long, the oldest groups of pictures are replaced by a gap that explains their absence.
 ///
-///     offline ──connected──► greeting ──Welcome──► flowing ──all durable──► done
+///     offline ──connected──► greeting ──Welcome──► flowing ──all released─► done
 ///        ▲                       │                    │
 ///        └────lost, silent───────┴────────────────────┘        any ──Refusal──► failed
 package struct AgentLink<Payload: Sendable>: Sendable {
@@ -59,6 +59,8 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     /// A Hello was not answered.
     private var isUnanswered = false
     private var dropping: DropPolicy
+    /// Of what is only kept because it is not released.
+    private var forgetting: DropPolicy
     /// Where agents meet.
     private(set) var collectorClock: CollectorClock
     /// The minor version of the collector's protocol; 0: not connected.
@@ -72,6 +74,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
         collectorClock = CollectorClock(of: settings.spool)
         pauses = ReconnectPauses(of: settings.spool)
         dropping = DropPolicy(limitBytes: settings.memoryLimitBytes)
+        forgetting = DropPolicy(limitBytes: settings.memoryLimitBytes)
     }
 
     // MARK: Records of the sources
@@ -151,11 +154,12 @@ package struct AgentLink<Payload: Sendable>: Sendable {
         state = .greeting(since: now)
         announcedFormats = outboxes.map(\.baseFormats)
         let offers = outboxes.map {
-            SourceOffer(name: $0.name, tracks: $0.baseFormats, firstSequence: $0.firstSequence)
+            SourceOffer(name: $0.name, tracks: $0.baseFormats, firstSequence: $0.firstKept)
         }
-        let hello = Hello(
+        var hello = Hello(
             software: settings.software, agent: settings.agent, spool: settings.spool,
             epochs: settings.epochs, sources: offers, clockExchanges: exchanges.take())
+        hello.forgetsAtPersisted = settings.forgetsAtPersisted
         return [.send(header: WireMessage.hello(hello).encoded(), payload: nil)]
     }
 
@@ -286,6 +290,12 @@ extension AgentLink {
     package var memoryBytes: Int { outboxes.reduce(0) { $0 + $1.memoryBytes } }
     /// Samples that are not durable at the collector.
     package var keptSamples: UInt64 { outboxes.reduce(0) { $0 + $1.keptSamples } }
+    /// Whether nothing of any source is to come, and all of it is on the collector's disk: only releases are awaited.
+    package var isPersisted: Bool { outboxes.allSatisfy(\.isPersisted) }
+    /// Records of any kind that are on the collector's disk and have to be kept.
+    package var unreleasedRecords: UInt64 { outboxes.reduce(0) { $0 + $1.unreleasedRecords } }
+    /// The last record of a source that is not kept any more.
+    package func released(of source: Int) -> UInt64 { outboxes[source].released }
     /// The last record of a source that is durable at the collector.
     package func persisted(of source: Int) -> UInt64 { outboxes[source].persisted }
     /// The number after the last record of a source that is in memory: later records are only on its disk.
@@ -296,6 +306,12 @@ extension AgentLink {
     package func nextSequence(of source: Int) -> UInt64 { outboxes[source].nextSequence }
     /// The first number of a source that may be dropped from its disk: after all records that the collector may have.
     package func firstDroppable(of source: Int) -> UInt64 { outboxes[source].firstDroppable }
+    /// The last number of a source that may be deleted from its disk without a gap.
+    package func lastForgettable(of source: Int) -> UInt64 { outboxes[source].lastForgettable }
+    /// Records up to this one, all of them persisted, were deleted from a source's disk for lack of room.
+    package mutating func forgot(through sequence: UInt64, of source: Int) {
+        outboxes[source].forgot(through: sequence)
+    }
     /// Samples lost by the agent.
     package var lostSamples: UInt64 { outboxes.reduce(0) { $0 + $1.lostSamples } }
 
@@ -318,7 +334,7 @@ extension AgentLink {
             return [log(.warning, "the collector's Welcome lists other sources than the Hello")]
                 + retry(now: now)
         }
-        for source in welcome.sources { outboxes[source.source].resume(source) }
+        for source in welcome.sources { outboxes[source.source].resume(watermarks(source)) }
         // More is persisted than was known, including a change of format: the formats in the Hello are no longer valid.
         guard outboxes.map(\.baseFormats) == announcedFormats else { return connected(now: now) }
         heartbeatNanoseconds = Int64(welcome.heartbeatMilliseconds) * 1_000_000
@@ -343,10 +359,17 @@ extension AgentLink {
         guard case .flowing = state else { return [] }
         session = acknowledgement.session
         for source in acknowledgement.sources where outboxes.indices.contains(source.source) {
-            outboxes[source.source].acknowledge(source)
+            outboxes[source.source].acknowledge(watermarks(source))
         }
         for index in outboxes.indices { schedule(index) }
         return finishIfComplete() + pump(now: now)
+    }
+
+    /// The collector's state of a source, as it applies here.
+    private func watermarks(_ state: SourceState) -> SourceState {
+        var state = state
+        if settings.forgetsAtPersisted { state.released = nil }
+        return state
     }
 
     /// Decides how long records of a source wait for others.
@@ -502,8 +525,10 @@ extension AgentLink {
     mutating func makeRoom() -> [Action] {
         guard settings.window == nil, dropping.isExceeded(by: memoryBytes) else {
             dropping.note(keptBytes: memoryBytes)
+            forgetting.note(keptBytes: memoryBytes)
             return []
         }
+        let notice = forgetDurable()
         var dropped: UInt64 = 0
         while dropping.isExceeded(by: memoryBytes) {
             let fullestFirst = outboxes.indices.sorted {
@@ -521,12 +546,34 @@ extension AgentLink {
             // The rest is in flight, which the credit bounds.
             if isStuck { break }
         }
-        guard dropped > 0, dropping.reportsDrop() else { return [] }
-        return [
+        guard dropped > 0, dropping.reportsDrop() else { return notice }
+        return notice + [
             log(
                 .error,
                 "\(byteText(settings.memoryLimitBytes)) of samples are kept and not yet acknowledged: "
                     + "the oldest are dropped from now on")
+        ]
+    }
+
+    /// Forgets what the collector has on disk and has not released, before anything is dropped that it does not have.
+    private mutating func forgetDurable() -> [Action] {
+        var hasForgotten = false
+        while dropping.isExceeded(by: memoryBytes) {
+            let fullestFirst = outboxes.indices.sorted {
+                outboxes[$0].memoryBytes > outboxes[$1].memoryBytes
+            }
+            guard fullestFirst.contains(where: { outboxes[$0].forgetOldestDurable() }) else {
+                break
+            }
+            hasForgotten = true
+        }
+        guard hasForgotten, forgetting.reportsDrop() else { return [] }
+        return [
+            log(
+                .warning,
+                "\(byteText(settings.memoryLimitBytes)) of memory are not enough until the collector's store "
+                    + "has the samples: from now on those on the collector's disk alone are forgotten"
+            )
         ]
     }
 

@@ -1,7 +1,10 @@
 package import Media
 import Spooling
 
-/// The records of one source that the collector does not have on disk yet: numbered, ordered and bounded.
+/// The records of one source that the collector has not released yet: numbered, ordered and bounded.
+///
+/// Two watermarks. Records up to `persisted` are on the collector's disk: they are not sent, unless a later collector has less.
+/// Records up to `released` are not kept.
 struct Outbox<Payload: Sendable>: Sendable {
     typealias Record = KeptRecord<Payload>
 
@@ -10,12 +13,20 @@ struct Outbox<Payload: Sendable>: Sendable {
     /// How many of ``records`` have been sent over the present connection.
     var sentCount = 0
     var nextSequence: UInt64
-    var persisted: UInt64
-    /// Formats in force at the oldest kept record.
+    /// The last record on the collector's disk. Another collector may have less, but not less than ``released``.
+    private(set) var persisted: UInt64
+    /// The last record that is not kept any more: the collector has released it, or it was forgotten for lack of room.
+    private(set) var released: UInt64
+    /// Formats in force at the record that is sent first: the one after ``persisted``.
     var baseFormats: [TrackFormat]
+    /// Formats in force at the oldest of ``records``.
+    private(set) var oldestFormats: [TrackFormat]
     /// Formats in force at the next record.
     private var newestFormats: [TrackFormat]
-    private(set) var keptBytes = 0
+    /// Payload of ``records``.
+    private var payloadBytes = 0
+    /// How many of ``records`` are persisted and not released, and their payload. None with a window: they are on the disk.
+    private var durable = (count: 0, payloadBytes: 0)
     /// Memory of the records: payloads, headers and overhead.
     var memoryBytes = 0
     var lostSamples: UInt64 = 0
@@ -25,6 +36,8 @@ struct Outbox<Payload: Sendable>: Sendable {
     private var creditUsed: UInt64 = 0
     /// Records up to this one may be at the collector: they must not change.
     var fixedUpTo: UInt64 = 0
+    /// The last record that any collector has said to have.
+    private(set) var mostReceived: UInt64 = 0
     /// Payload bytes of the records that have been sent over the present connection and are not durable.
     private var inFlightBytes = 0
     /// Nil: ``records`` are all kept records. Otherwise they are a contiguous part, and the rest is on a disk.
@@ -54,28 +67,41 @@ struct Outbox<Payload: Sendable>: Sendable {
         self.name = name
         self.window = window
         baseFormats = formats
+        oldestFormats = formats
         newestFormats = kept?.newestFormats ?? formats
         hasVideo = formats.contains { $0.kind == .video }
         nextSequence = kept?.sequences.upperBound ?? 1
         windowEnd = kept?.sequences.lowerBound ?? 1
         persisted = windowEnd - 1
+        released = windowEnd - 1
         schedule = SendSchedule(newest: nextSequence - 1)
     }
 
-    /// The oldest kept record, or the next record.
+    /// The oldest record in memory, or the next one.
     var firstSequence: UInt64 { records.first?.sequences.lowerBound ?? windowEnd }
+    /// The oldest record that is kept, in memory or on the disk; or the next one.
+    var firstKept: UInt64 { min(firstSequence, released + 1) }
+    /// Payload in memory that is not on the collector's disk.
+    var keptBytes: Int { payloadBytes - durable.payloadBytes }
+    /// Whether no more records follow and none has to be kept.
+    var isComplete: Bool { hasReachedEnd(released) }
     /// Whether no more records follow and the collector has everything on disk.
-    var isComplete: Bool {
-        if let goodbye { return persisted >= goodbye }
-        return isRetired && persisted + 1 >= nextSequence
+    var isPersisted: Bool { hasReachedEnd(persisted) }
+
+    private func hasReachedEnd(_ watermark: UInt64) -> Bool {
+        if let goodbye { return watermark >= goodbye }
+        return isRetired && watermark + 1 >= nextSequence
     }
+
     /// Number of kept samples; with a disk, of records of any kind.
     var keptSamples: UInt64 {
         guard window == nil else { return nextSequence - 1 - min(persisted, nextSequence - 1) }
-        return records.reduce(0) { total, record in
+        return records[durable.count...].reduce(0) { total, record in
             record.isSamples ? total + record.sequences.count64 : total
         }
     }
+    /// Number of records of any kind that are on the collector's disk and have to be kept.
+    var unreleasedRecords: UInt64 { persisted - min(released, persisted) }
     /// Number of the newest record. If the agent's spool has forgotten its own numbers: at least what the collector has.
     var newestSequence: UInt64 { isRetired ? max(nextSequence - 1, fixedUpTo) : nextSequence - 1 }
 
@@ -107,11 +133,11 @@ struct Outbox<Payload: Sendable>: Sendable {
     /// Replaces records, and updates the byte counts.
     mutating func insert(_ new: [Record], at range: Range<Int>) {
         for record in records[range] {
-            keptBytes -= record.payloadBytes
+            payloadBytes -= record.payloadBytes
             memoryBytes -= record.memoryBytes
         }
         for record in new {
-            keptBytes += record.payloadBytes
+            payloadBytes += record.payloadBytes
             memoryBytes += record.memoryBytes
         }
         records.replaceSubrange(range, with: new)
@@ -119,19 +145,38 @@ struct Outbox<Payload: Sendable>: Sendable {
 
     // MARK: Sending
 
-    /// A connection has begun: everything that is not durable is sent again.
+    /// A connection has begun: everything that is not durable is sent again. It may be another collector than before, whose disk
+    /// has less.
     mutating func resume(_ state: SourceState) {
-        sentCount = 0
+        let start = max(min(state.persisted, nextSequence - 1), released)
+        if start < persisted { goBack(to: start) }
+        sentCount = durable.count
         inFlightBytes = 0
         creditUsed = 0
         creditLimit = state.creditLimitBytes
         // Records that were in flight and did not arrive were lost with the connection.
         fixedUpTo = state.received
+        mostReceived = max(mostReceived, state.received)
         watchMilliseconds = state.watchMilliseconds
         // What waited for the collector waits for nothing else.
         schedule.release(through: nextSequence - 1)
-        forget(upTo: state.persisted)
+        persist(through: start)
+        release(through: state.released ?? state.persisted)
         trimGaps()
+    }
+
+    /// The collector has less on its disk than an earlier one had: what is still kept is sent again.
+    private mutating func goBack(to start: UInt64) {
+        persisted = start
+        guard window == nil else {
+            // Read from the disk again; the formats come with them.
+            insert([], at: 0..<records.count)
+            windowEnd = start + 1
+            return
+        }
+        durable = (0, 0)
+        baseFormats = oldestFormats
+        coverDurable()
     }
 
     /// The next record that the credit allows.
@@ -157,28 +202,74 @@ struct Outbox<Payload: Sendable>: Sendable {
     mutating func acknowledge(_ state: SourceState) {
         creditLimit = max(creditLimit, state.creditLimitBytes)
         watchMilliseconds = state.watchMilliseconds
-        forget(upTo: state.persisted)
+        persist(through: state.persisted)
+        release(through: state.released ?? state.persisted)
     }
 
-    /// Removes durable records. A number in the middle of a record does not free it: records are never split.
-    private mutating func forget(upTo sequence: UInt64) {
+    /// Records are on the collector's disk: they are not sent any more. A number in the middle of a record does not count for it:
+    /// records are never split.
+    private mutating func persist(through sequence: UInt64) {
         persisted = max(persisted, min(sequence, nextSequence - 1))
-        let count = records.prefix { $0.sequences.upperBound <= persisted }.count
-        for record in records[..<count] {
-            if case .format(let format) = record.content {
-                baseFormats = baseFormats.replacing(format)
-            }
+        let before = durable.count
+        coverDurable()
+        for record in records[before..<max(before, min(durable.count, sentCount))] {
+            inFlightBytes -= record.payloadBytes
         }
-        for record in records[..<min(count, sentCount)] { inFlightBytes -= record.payloadBytes }
-        if count > 0 { insert([], at: 0..<count) }
-        sentCount = max(0, sentCount - count)
+        sentCount = max(sentCount, durable.count)
+        if window != nil { forgetDurable(durable.count) }
         guard records.isEmpty, windowEnd <= persisted else { return }
         // The collector has more than has been read from the disk since the start.
         windowEnd = persisted + 1
         if windowEnd == nextSequence { baseFormats = newestFormats }
     }
 
+    /// Counts the records in memory that are persisted, and makes the formats those behind them.
+    private mutating func coverDurable() {
+        for record in records[durable.count...] {
+            guard record.sequences.upperBound <= persisted else { return }
+            durable.count += 1
+            durable.payloadBytes += record.payloadBytes
+            if case .format(let format) = record.content {
+                baseFormats = baseFormats.replacing(format)
+            }
+        }
+    }
+
+    /// Records need not be kept.
+    private mutating func release(through sequence: UInt64) {
+        released = max(released, min(sequence, persisted))
+        forgetDurable(records.prefix { $0.sequences.upperBound <= released }.count)
+    }
+
+    /// Removes the first records from memory: so many of those that are persisted.
+    private mutating func forgetDurable(_ count: Int) {
+        let count = min(count, durable.count)
+        guard count > 0 else { return }
+        for record in records[..<count] {
+            durable.payloadBytes -= record.payloadBytes
+            if case .format(let format) = record.content {
+                oldestFormats = oldestFormats.replacing(format)
+            }
+        }
+        durable.count -= count
+        sentCount -= count
+        insert([], at: 0..<count)
+    }
+
     // MARK: Dropping
+
+    /// Forgets the oldest record in memory that is persisted and not released, for lack of room: nothing is missing unless the
+    /// collector's disk is lost.
+    /// - Returns: whether there was one.
+    mutating func forgetOldestDurable() -> Bool {
+        guard durable.count > 0 else { return false }
+        released = max(released, records[0].sequences.upperBound)
+        forgetDurable(1)
+        return true
+    }
+
+    /// Records up to this one, all of them persisted, were deleted from the disk for lack of room.
+    mutating func forgot(through sequence: UInt64) { release(through: sequence) }
 
     /// Drops the oldest samples that no collector can have, up to the next record at which decoding can start, and replaces them
     /// with a gap, joined with a preceding gap. Formats, other gaps and a goodbye in between are kept.

@@ -38,6 +38,8 @@ extension Outbox {
 
     /// The first number that may be dropped: after all records that the collector may have.
     var firstDroppable: UInt64 { max(fixedUpTo + 1, firstSequence) }
+    /// The last number that may be deleted from the disk without a gap: those before are on the collector's disk.
+    var lastForgettable: UInt64 { persisted }
 
     /// Records from a number on have changed on the disk: they are read again.
     mutating func forgetWindow(from sequence: UInt64, lostSamples samples: UInt64) {

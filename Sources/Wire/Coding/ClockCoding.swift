@@ -18,6 +18,7 @@ extension ClockReply {
         message.t1 = t1
         message.t2 = t2
         message.t3 = t3
+        message.releaseSeconds = releaseSeconds
         return message
     }
 
@@ -25,6 +26,7 @@ extension ClockReply {
         t1 = message.t1
         t2 = message.t2
         t3 = message.t3
+        releaseSeconds = message.releaseSeconds
     }
 
     /// The answer to a header part, if that is a clock probe: used by the receiving thread before it processes the message in any
@@ -33,15 +35,19 @@ extension ClockReply {
     /// - Parameters:
     ///   - header: the header part of any message.
     ///   - receivedAt: the collector's clock when the message was taken in, nanoseconds.
+    ///   - releaseSeconds: ``releaseSeconds`` of the reply.
     ///   - now: reads the same clock; called last of all.
     /// - Returns: the header part to send back; nil for any other message.
     package static func bytes(
-        answering header: UnsafeRawBufferPointer, receivedAt: Int64, now: () -> Int64
+        answering header: UnsafeRawBufferPointer, receivedAt: Int64, releaseSeconds: UInt32 = 0,
+        now: () -> Int64
     ) -> [UInt8]? {
         guard header.first == EnvelopeTag.clockProbe, header.count <= maximumProbeBytes,
             let probe = ClockProbe(header: Array(header))
         else { return nil }
-        return ClockReply(t1: probe.t1, t2: receivedAt, t3: now()).header
+        return ClockReply(
+            t1: probe.t1, t2: receivedAt, t3: now(), releaseSeconds: releaseSeconds
+        ).header
     }
 
     /// Far more than a probe needs, for additions.
@@ -51,16 +57,21 @@ extension ClockReply {
     private var header: [UInt8] {
         var content: [UInt8] = []
         content.reserveCapacity(48)
-        for (tag, value) in zip([UInt8](arrayLiteral: 1 << 3, 2 << 3, 3 << 3), [t1, t2, t3]) {
+        // Seven bits a byte (protobuf.dev, "Encoding").
+        func append(_ tag: UInt8, _ value: UInt64) {
             content.append(tag)
-            // Zigzag, then seven bits a byte (protobuf.dev, "Encoding").
-            var rest = UInt64(bitPattern: value << 1 ^ value >> 63)
+            var rest = value
             while rest >= 0x80 {
                 content.append(UInt8(truncatingIfNeeded: rest) | 0x80)
                 rest >>= 7
             }
             content.append(UInt8(rest))
         }
+        for (tag, value) in zip([UInt8](arrayLiteral: 1 << 3, 2 << 3, 3 << 3), [t1, t2, t3]) {
+            // Zigzag.
+            append(tag, UInt64(bitPattern: value << 1 ^ value >> 63))
+        }
+        if releaseSeconds > 0 { append(4 << 3, UInt64(releaseSeconds)) }
         return EnvelopeTag.clockReply + [UInt8(content.count)] + content
     }
 }

@@ -20,6 +20,7 @@ extension Hello {
         }
         message.sources = sources.map { $0.encoded() }
         message.clockExchanges = clockExchanges.map { $0.encoded() }
+        message.forgetsAtPersisted = forgetsAtPersisted
         return message
     }
 
@@ -50,6 +51,7 @@ extension Hello {
         where !epochs.contains(where: { $0.number == exchange.epoch }) {
             throw .malformed("Hello.clock_exchanges has an epoch that Hello.epochs lacks")
         }
+        forgetsAtPersisted = message.forgetsAtPersisted
     }
 }
 
@@ -141,6 +143,7 @@ extension SourceState {
         message.persisted = persisted
         message.creditLimit = creditLimitBytes
         message.watchMilliseconds = watchMilliseconds
+        if let released { message.released = released }
         return message
     }
 
@@ -156,12 +159,19 @@ extension SourceState {
                 throw .malformed(
                     "SourceState.persisted is \(persisted), above received, \(received)")
             }
+            let released =
+                message.hasReleased
+                ? try FieldChecks.watermark(message.released, "SourceState.released") : nil
+            if let released, released > persisted {
+                throw .malformed(
+                    "SourceState.released is \(released), above persisted, \(persisted)")
+            }
             states.append(
                 SourceState(
                     source: try FieldChecks.sourceIndex(message.source, "SourceState.source"),
                     received: received, persisted: persisted,
                     creditLimitBytes: message.creditLimit,
-                    watchMilliseconds: message.watchMilliseconds))
+                    watchMilliseconds: message.watchMilliseconds, released: released))
         }
         return states
     }

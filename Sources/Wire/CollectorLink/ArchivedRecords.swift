@@ -4,6 +4,9 @@ package import Media
 package protocol DurabilityLookup {
     /// The archived records of a source, in a spool's numbering.
     func archived(source: String, spool: SpoolID) -> ArchivedRecords
+    /// The number up to which no record has to be kept by its agent; nil: what is durable has not.
+    /// - Parameter keptFrom: the agent has no record before this one.
+    func released(source: String, spool: SpoolID, keptFrom: UInt64) -> UInt64?
 }
 
 extension DurabilityLookup {
@@ -11,6 +14,8 @@ extension DurabilityLookup {
     func persisted(_ source: String, _ spool: SpoolID) -> UInt64 {
         archived(source: source, spool: spool).persisted
     }
+
+    package func released(source: String, spool: SpoolID, keptFrom: UInt64) -> UInt64? { nil }
 }
 
 /// The archived records of a source, in one spool's numbering.

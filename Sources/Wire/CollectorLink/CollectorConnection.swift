@@ -30,6 +30,8 @@ struct CollectorConnection: Sendable {
     let software: String
     /// The minor version of its protocol.
     let minor: UInt32
+    /// It keeps its records until they are released.
+    let keepsUntilReleased: Bool
     let address: String
     /// Whose budgets it uses: the name of its key; without keys, its address.
     let owner: String
@@ -49,6 +51,7 @@ struct CollectorConnection: Sendable {
         agent = hello.agent
         software = hello.software
         minor = hello.minor
+        keepsUntilReleased = hello.minor >= WireLimits.releaseMinor && !hello.forgetsAtPersisted
         self.address = address
         self.owner = owner
         spool = hello.spool

@@ -224,16 +224,18 @@ extension CollectorLink {
         actions += report(hello.clockExchanges, of: connection)
         var states: [SourceState] = []
         for (index, offer) in hello.sources.enumerated() {
-            let (entry, missing) = entry(for: offer, of: hello, holder: peer, durable)
+            var (entry, missing) = entry(for: offer, of: hello, holder: peer, durable)
+            entry.keptFrom = offer.firstSequence
             sources[offer.name] = entry
+            let (persisted, released) = watermarks(of: offer.name, on: connection, durable)
             let limit = connection.accounts[index].limitBytes(
                 window: WireLimits.smallestCreditWindowBytes, outstanding: entry.heldBytes)
             connection.accounts[index].announcedBytes = limit
             states.append(
                 SourceState(
                     source: index, received: entry.received,
-                    persisted: persisted(of: offer.name, durable),
-                    creditLimitBytes: limit, watchMilliseconds: watch(offer.name)))
+                    persisted: persisted, creditLimitBytes: limit,
+                    watchMilliseconds: watch(offer.name), released: released))
             // A source that has ended only reconnects to learn that everything is safe.
             guard entry.goodbye == nil else { continue }
             actions.append(

@@ -149,10 +149,28 @@ package struct CollectorLink: Sendable {
         if let holder = sources[source]?.holder { markAckDue(holder) }
     }
 
-    /// The last record of a source that its agent may discard.
-    func persisted(of source: String, _ durable: some DurabilityLookup) -> UInt64 {
-        guard let entry = sources[source] else { return 0 }
-        return min(entry.received, durable.persisted(source, entry.spool))
+    /// More of a source need not be kept: its agent is to be notified.
+    package mutating func becameReleased(source: String, spool: SpoolID) {
+        guard let entry = sources[source], entry.spool == spool, let holder = entry.holder else {
+            return
+        }
+        markAckDue(holder)
+    }
+
+    /// The last record of a source that is durable, and the last that its agent need not keep; nil: the same.
+    ///
+    /// An agent that does not know the second forgets what is durable, whatever the policy: were it told less, it would stop when it
+    /// has as much on its way as it may, and the file whose end it waits for would not grow.
+    func watermarks(
+        of source: String, on connection: CollectorConnection, _ durable: some DurabilityLookup
+    ) -> (persisted: UInt64, released: UInt64?) {
+        guard let entry = sources[source] else { return (0, nil) }
+        let persisted = min(entry.received, durable.persisted(source, entry.spool))
+        guard connection.keepsUntilReleased,
+            let released = durable.released(
+                source: source, spool: entry.spool, keptFrom: entry.keptFrom)
+        else { return (persisted, nil) }
+        return (persisted, min(persisted, released))
     }
 
     /// This amount of a source's media has left memory: written, or given up.
@@ -443,13 +461,14 @@ extension CollectorLink {
             let limit = connection.accounts[index].limitBytes(
                 window: window, outstanding: entry.heldBytes)
             connection.accounts[index].announcedBytes = limit
-            let persisted = persisted(of: connection.accounts[index].name, durable)
+            let (persisted, released) = watermarks(
+                of: connection.accounts[index].name, on: connection, durable)
             states.append(
                 SourceState(
                     source: index, received: entry.received, persisted: persisted,
                     creditLimitBytes: limit,
-                    watchMilliseconds: watch(connection.accounts[index].name)))
-            isComplete = isComplete && entry.isComplete(persisted: persisted)
+                    watchMilliseconds: watch(connection.accounts[index].name), released: released))
+            isComplete = isComplete && entry.isComplete(released: released ?? persisted)
         }
         connections[peer] = connection
         let ack = Acknowledgement(sources: states, session: sessionName)

@@ -19,6 +19,8 @@ struct SourceEntry: Hashable, Sendable {
     /// The record after which the archive made this link begin or resume; 0 where the archive had none. It need not be the end of
     /// a message.
     var resumedAt: UInt64 = 0
+    /// The oldest record that its agent said to have.
+    var keptFrom: UInt64 = 1
 
     /// The state of earlier spools, the latest at the end. Messages of an agent's earlier connections may arrive after those of
     /// its next run, and a box resumes a spool that an earlier run has left.
@@ -47,11 +49,11 @@ struct SourceEntry: Hashable, Sendable {
     /// Nothing has been taken in since: only the agent's Hello says what its formats are.
     var isFresh: Bool { received == resumedAt }
 
-    /// Whether no more records follow, and everything is on disk.
-    /// - Parameter persisted: the last record that the agent may discard.
-    func isComplete(persisted: UInt64) -> Bool {
+    /// Whether no more records follow, and its agent has to keep none.
+    /// - Parameter released: the last record that the agent may discard.
+    func isComplete(released: UInt64) -> Bool {
         guard let goodbye else { return false }
-        return persisted >= goodbye
+        return released >= goodbye
     }
 
     /// The collector's memory used by its records, bytes: credit is withheld for them.

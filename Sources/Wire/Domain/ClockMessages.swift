@@ -16,8 +16,11 @@ package struct ClockReply: Hashable, Sendable {
     package var t2: Int64
     /// Collector's `CLOCK_MONOTONIC` when the reply was sent, nanoseconds.
     package var t3: Int64
+    /// How long after its capture a sample is released, as the collector expects, seconds; 0: when it is persisted.
+    package var releaseSeconds: UInt32
 
-    package init(t1: Int64, t2: Int64, t3: Int64) {
+    package init(t1: Int64, t2: Int64, t3: Int64, releaseSeconds: UInt32 = 0) {
+        self.releaseSeconds = releaseSeconds
         self.t1 = t1
         self.t2 = t2
         self.t3 = t3

@@ -16,6 +16,8 @@ package struct Hello: Hashable, Sendable {
     package var sources: [SourceOffer]
     /// Recent clock exchanges, oldest first.
     package var clockExchanges: [ReportedExchange]
+    /// The sender keeps nothing past `persisted`: what it sends is a copy.
+    package var forgetsAtPersisted = false
 
     package init(
         software: String, agent: String, spool: SpoolID, epochs: [Epoch],
@@ -94,7 +96,7 @@ package struct SourceState: Hashable, Sendable {
     package var source: Int
     /// Last record taken in; 0: none.
     package var received: UInt64
-    /// The last durable record: a power cut cannot lose it.
+    /// The last record that is durable on the collector's disk: a power cut cannot lose it.
     package var persisted: UInt64
     /// Maximum cost of the source's records since the Welcome, bytes; only grows. A record costs its payload and
     /// ``WireLimits/recordCostBytes``.
@@ -102,11 +104,14 @@ package struct SourceState: Hashable, Sendable {
     /// Somebody watches the source live: a sample should be on its way within this many milliseconds of its capture. 0: nobody
     /// watches.
     package var watchMilliseconds: UInt32
+    /// The last record that the agent need not keep; nil: ``persisted``.
+    package var released: UInt64?
 
     package init(
         source: Int, received: UInt64, persisted: UInt64, creditLimitBytes: UInt64,
-        watchMilliseconds: UInt32 = 0
+        watchMilliseconds: UInt32 = 0, released: UInt64? = nil
     ) {
+        self.released = released
         self.watchMilliseconds = watchMilliseconds
         self.source = source
         self.received = received

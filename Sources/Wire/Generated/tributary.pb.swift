@@ -266,6 +266,10 @@ nonisolated struct Tributary_V1_Hello: Sendable {
   /// Clock exchanges made just before this message, oldest first.
   var clockExchanges: [Tributary_V1_ClockExchange] = []
 
+  /// The sender keeps nothing past `persisted`, and is done when that has reached every goodbye: what it sends is a copy. Since
+  /// minor 6.
+  var forgetsAtPersisted: Bool = false
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -309,7 +313,8 @@ nonisolated struct Tributary_V1_Source: Sendable {
   /// [A-Za-z0-9][A-Za-z0-9._-]{0,63}: it becomes a directory.
   var name: String = String()
 
-  /// The formats in force at first_sequence.
+  /// The formats in force at the record that the agent sends first: the one after `persisted`, as far as it knows, and not before
+  /// first_sequence.
   var tracks: [Tributary_V1_Track] = []
 
   /// The oldest record that the agent still has.
@@ -437,7 +442,7 @@ nonisolated struct Tributary_V1_SourceState: Sendable {
   /// Last record taken in; 0: none.
   var received: UInt64 = 0
 
-  /// Last record that a power cut cannot take away any more; the agent may forget everything up to it.
+  /// Last record that a power cut cannot take away any more: durable on the collector's disk.
   var persisted: UInt64 = 0
 
   /// What this source's records since the Welcome may cost in all, bytes. A record costs its payload and 256. Only
@@ -448,9 +453,21 @@ nonisolated struct Tributary_V1_SourceState: Sendable {
   /// watches. It holds until the next state of the source says otherwise. Since minor 5.
   var watchMilliseconds: UInt32 = 0
 
+  /// Last record that the agent need not keep any more, at most `persisted`. Absent: `persisted`. Since minor 6.
+  var released: UInt64 {
+    get {_released ?? 0}
+    set {_released = newValue}
+  }
+  /// Returns true if `released` has been explicitly set.
+  var hasReleased: Bool {self._released != nil}
+  /// Clears the value of `released`. Subsequent reads from it will return its default value.
+  mutating func clearReleased() {self._released = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
+
+  fileprivate var _released: UInt64? = nil
 }
 
 /// No. The collector forgets the connection after it.
@@ -809,7 +826,7 @@ nonisolated struct Tributary_V1_TrackUpdate: Sendable {
   fileprivate var _track: Tributary_V1_Track? = nil
 }
 
-/// The source's last record: it is complete. When `persisted` reaches it, the agent may go.
+/// The source's last record: it is complete. When `released` reaches it, the agent may go.
 nonisolated struct Tributary_V1_Goodbye: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -968,6 +985,10 @@ nonisolated struct Tributary_V1_ClockReply: Sendable {
   var t2: Int64 = 0
 
   var t3: Int64 = 0
+
+  /// How long after its capture a sample is released, as the collector expects: so much a spool should be able to hold. 0: when it is
+  /// persisted. Here, so that whoever examines a box hears it without a greeting. Since minor 6.
+  var releaseSeconds: UInt32 = 0
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1311,7 +1332,7 @@ nonisolated extension Tributary_V1_Envelope: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension Tributary_V1_Hello: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Hello"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}magic\0\u{1}major\0\u{1}minor\0\u{1}software\0\u{1}agent\0\u{1}spool\0\u{1}epochs\0\u{1}sources\0\u{3}clock_exchanges\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}magic\0\u{1}major\0\u{1}minor\0\u{1}software\0\u{1}agent\0\u{1}spool\0\u{1}epochs\0\u{1}sources\0\u{3}clock_exchanges\0\u{3}forgets_at_persisted\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1328,6 +1349,7 @@ nonisolated extension Tributary_V1_Hello: SwiftProtobuf.Message, SwiftProtobuf._
       case 7: try { try decoder.decodeRepeatedMessageField(value: &self.epochs) }()
       case 8: try { try decoder.decodeRepeatedMessageField(value: &self.sources) }()
       case 9: try { try decoder.decodeRepeatedMessageField(value: &self.clockExchanges) }()
+      case 10: try { try decoder.decodeSingularBoolField(value: &self.forgetsAtPersisted) }()
       default: break
       }
     }
@@ -1361,6 +1383,9 @@ nonisolated extension Tributary_V1_Hello: SwiftProtobuf.Message, SwiftProtobuf._
     if !self.clockExchanges.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.clockExchanges, fieldNumber: 9)
     }
+    if self.forgetsAtPersisted != false {
+      try visitor.visitSingularBoolField(value: self.forgetsAtPersisted, fieldNumber: 10)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1374,6 +1399,7 @@ nonisolated extension Tributary_V1_Hello: SwiftProtobuf.Message, SwiftProtobuf._
     if lhs.epochs != rhs.epochs {return false}
     if lhs.sources != rhs.sources {return false}
     if lhs.clockExchanges != rhs.clockExchanges {return false}
+    if lhs.forgetsAtPersisted != rhs.forgetsAtPersisted {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -1687,7 +1713,7 @@ nonisolated extension Tributary_V1_Welcome: SwiftProtobuf.Message, SwiftProtobuf
 
 nonisolated extension Tributary_V1_SourceState: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".SourceState"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}source\0\u{1}received\0\u{1}persisted\0\u{3}credit_limit\0\u{3}watch_milliseconds\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}source\0\u{1}received\0\u{1}persisted\0\u{3}credit_limit\0\u{3}watch_milliseconds\0\u{1}released\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1700,12 +1726,17 @@ nonisolated extension Tributary_V1_SourceState: SwiftProtobuf.Message, SwiftProt
       case 3: try { try decoder.decodeSingularUInt64Field(value: &self.persisted) }()
       case 4: try { try decoder.decodeSingularUInt64Field(value: &self.creditLimit) }()
       case 5: try { try decoder.decodeSingularUInt32Field(value: &self.watchMilliseconds) }()
+      case 6: try { try decoder.decodeSingularUInt64Field(value: &self._released) }()
       default: break
       }
     }
   }
 
   func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if self.source != 0 {
       try visitor.visitSingularUInt32Field(value: self.source, fieldNumber: 1)
     }
@@ -1721,6 +1752,9 @@ nonisolated extension Tributary_V1_SourceState: SwiftProtobuf.Message, SwiftProt
     if self.watchMilliseconds != 0 {
       try visitor.visitSingularUInt32Field(value: self.watchMilliseconds, fieldNumber: 5)
     }
+    try { if let v = self._released {
+      try visitor.visitSingularUInt64Field(value: v, fieldNumber: 6)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1730,6 +1764,7 @@ nonisolated extension Tributary_V1_SourceState: SwiftProtobuf.Message, SwiftProt
     if lhs.persisted != rhs.persisted {return false}
     if lhs.creditLimit != rhs.creditLimit {return false}
     if lhs.watchMilliseconds != rhs.watchMilliseconds {return false}
+    if lhs._released != rhs._released {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2391,7 +2426,7 @@ nonisolated extension Tributary_V1_ClockProbe: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension Tributary_V1_ClockReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".ClockReply"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}t1\0\u{1}t2\0\u{1}t3\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}t1\0\u{1}t2\0\u{1}t3\0\u{3}release_seconds\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2402,6 +2437,7 @@ nonisolated extension Tributary_V1_ClockReply: SwiftProtobuf.Message, SwiftProto
       case 1: try { try decoder.decodeSingularSInt64Field(value: &self.t1) }()
       case 2: try { try decoder.decodeSingularSInt64Field(value: &self.t2) }()
       case 3: try { try decoder.decodeSingularSInt64Field(value: &self.t3) }()
+      case 4: try { try decoder.decodeSingularUInt32Field(value: &self.releaseSeconds) }()
       default: break
       }
     }
@@ -2417,6 +2453,9 @@ nonisolated extension Tributary_V1_ClockReply: SwiftProtobuf.Message, SwiftProto
     if self.t3 != 0 {
       try visitor.visitSingularSInt64Field(value: self.t3, fieldNumber: 3)
     }
+    if self.releaseSeconds != 0 {
+      try visitor.visitSingularUInt32Field(value: self.releaseSeconds, fieldNumber: 4)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2424,6 +2463,7 @@ nonisolated extension Tributary_V1_ClockReply: SwiftProtobuf.Message, SwiftProto
     if lhs.t1 != rhs.t1 {return false}
     if lhs.t2 != rhs.t2 {return false}
     if lhs.t3 != rhs.t3 {return false}
+    if lhs.releaseSeconds != rhs.releaseSeconds {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

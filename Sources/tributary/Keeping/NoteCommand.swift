@@ -51,6 +51,8 @@ struct NoteCommand: ParsableCommand {
                 throw ValidationError(
                     "--tag '\(oneLine(String(tag.prefix(80))))' is not a valid tag: use one line of at most "
                         + "\(SessionEdit.maximumTagBytes) bytes")
+            case .badMark:
+                throw ValidationError("\(error)")
             }
         }
     }

@@ -205,7 +205,7 @@ struct ListKeysCommand: ParsableCommand {
             var publicKey: String
             var sources: [String]
             /// Whether it may watch every source live.
-            var mayWatch: Bool
+            var isAllowedToWatch: Bool
             var isRevoked: Bool
             /// Nil: the key is the box's own.
             var enrolsUntil: String?
@@ -249,7 +249,7 @@ struct ListKeysCommand: ParsableCommand {
             agents: (agents?.authorizations ?? []).map {
                 Listing.Agent(
                     name: $0.name, publicKey: $0.key.text, sources: $0.sources.map(\.description),
-                    mayWatch: $0.mayWatch, isRevoked: $0.isRevoked,
+                    isAllowedToWatch: $0.mayWatch, isRevoked: $0.isRevoked,
                     enrolsUntil: $0.expires.map(ExpiryTime.text))
             }, flaws: flaws)
     }
@@ -269,7 +269,7 @@ struct ListKeysCommand: ParsableCommand {
         for agent in agents {
             table.add([
                 agent.name, Self.right(of: agent),
-                agent.mayWatch && !agent.isRevoked ? "every source" : "nothing",
+                agent.isAllowedToWatch && !agent.isRevoked ? "every source" : "nothing",
                 agent.enrolsUntil == nil ? agent.publicKey : "one-time key",
             ])
         }

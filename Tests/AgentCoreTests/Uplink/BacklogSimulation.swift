@@ -37,9 +37,15 @@ struct BacklogSimulation {
         static let fullDisk = Trouble(rawValue: 4)
         static let outages = Trouble(rawValue: 8)
         static let snapshots = Trouble(rawValue: 16)
+        /// What is durable at the collector is released later, when its store has it.
+        static let lag = Trouble(rawValue: 32)
+        /// The collector is lost with its disk, and another one goes on with what the store has.
+        static let destroyed = Trouble(rawValue: 64)
     }
 
     static let limitBytes = 600_000
+    /// Large enough for the store's lag.
+    private static let largeBytes = 16 << 20
     static let formats: [TrackFormat] = [
         .h264(
             H264Format(
@@ -93,14 +99,21 @@ struct BacklogSimulation {
         self.trouble = trouble
         random = SeededGenerator(seed: seed)
         disk = SimulatedDisk(seed: seed)
-        backlog = try Self.backlog(disk, boot: 1, life: 1, seed: seed, gathers: gathers)
+        backlog = try Self.backlog(
+            disk, boot: 1, life: 1, seed: seed, gathers: gathers, limitBytes: Self.limit(trouble))
+        archive.hasStore = trouble.contains(.lag)
         collector = CollectorLink(
             settings: CollectorLinkSettings(software: "collector"),
             session: gathers ? "2026-11-20T22-40-00.000Z" : "")
     }
 
+    private static func limit(_ trouble: Trouble) -> Int {
+        trouble.contains(.destroyed) ? largeBytes : limitBytes
+    }
+
     private static func backlog(
-        _ disk: SimulatedDisk, boot: UInt8, life: Int, seed: UInt64, gathers: Bool
+        _ disk: SimulatedDisk, boot: UInt8, life: Int, seed: UInt64, gathers: Bool,
+        limitBytes: Int = Self.limitBytes
     ) throws -> Backlog<SimulatedDisk, TestPayload> {
         var settings = UplinkSettings(
             endpoint: "tcp://c:1", sourceName: "camera", agentName: "box", software: "agent",
@@ -151,6 +164,7 @@ struct BacklogSimulation {
             if trouble.contains(.kills), chance(200) { try restart(afterPowerCut: false) }
             if trouble.contains(.powerCuts), chance(250) { try restart(afterPowerCut: true) }
             if trouble.contains(.snapshots) { try putBackNowAndThen() }
+            if trouble.contains(.destroyed), chance(150) { destroyCollector() }
             if trouble.contains(.fullDisk), chance(100) {
                 disk.setCapacity(chance(2) ? 200_000 : nil)
             }
@@ -158,6 +172,7 @@ struct BacklogSimulation {
         if connection == nil, let at = reconnectAt, now >= max(at, outageUntil) { connect() }
         deliver(inPeace ? 60 : 6)
         useDisk()
+        if trouble.contains(.lag), chance(inPeace ? 5 : 60) { upload() }
         perform(backlog.tick(now: now))
         perform(collector.tick(now: now, durable: archive))
         let names = backlog.takeFilesToSynchronize(now: now)
@@ -227,7 +242,9 @@ struct BacklogSimulation {
             disk.cutPower()
             leftBehind = try disk.names()
         }
-        backlog = try Self.backlog(disk, boot: boot, life: lives, seed: seed, gathers: gathers)
+        backlog = try Self.backlog(
+            disk, boot: boot, life: lives, seed: seed, gathers: gathers,
+            limitBytes: Self.limit(trouble))
         framesSinceKey = 12
         reconnectAt = now
     }
@@ -310,9 +327,9 @@ struct BacklogSimulation {
                     Issue.record("seed \(seed): \(missing) are nowhere")
                 }
             case .samples(_, let samples):
-                for time in samples.runs.flatMap(\.dtsNanoseconds) {
-                    arrived[time, default: 0] += 1
-                }
+                let times = samples.runs.flatMap(\.dtsNanoseconds)
+                for time in times { arrived[time, default: 0] += 1 }
+                recorded.append((spool, samples.lastSequence, times))
                 unwritten.append(samples.amount)
                 taken = samples.lastSequence
             case .gap(_, let gap):
@@ -332,6 +349,14 @@ struct BacklogSimulation {
     /// What is durable at the collector, by spool.
     private struct Archive: DurabilityLookup {
         var watermarks: [SpoolID: UInt64] = [:]
+        /// What the store has.
+        var stored: [SpoolID: UInt64] = [:]
+        /// Whether there is one that agents wait for.
+        var hasStore = false
+
+        func released(source: String, spool: SpoolID, keptFrom: UInt64) -> UInt64? {
+            hasStore ? max(stored[spool] ?? 0, keptFrom - 1) : nil
+        }
 
         func archived(source: String, spool: SpoolID) -> ArchivedRecords {
             ArchivedRecords(persisted: watermarks[spool] ?? 0)
@@ -340,8 +365,33 @@ struct BacklogSimulation {
 
     private var archive = Archive()
     private var unwritten: [MediaAmount] = []
+    /// What has arrived, by its last record.
+    private var recorded: [(spool: SpoolID, last: UInt64, times: [Int64])] = []
+    private(set) var destroyedCollectors = 0
     /// The last record that the collector has taken in.
     private var taken: UInt64 = 0
+
+    /// All that is durable goes to the store.
+    private mutating func upload() {
+        archive.stored = archive.watermarks
+        for spool in archive.stored.keys {
+            collector.becameReleased(source: "camera", spool: spool)
+        }
+    }
+
+    private mutating func destroyCollector() {
+        destroyedCollectors += 1
+        breakConnection()
+        archive.watermarks = archive.stored
+        unwritten.removeAll()
+        collector = CollectorLink(settings: CollectorLinkSettings(software: "collector"))
+        let stored = archive.stored
+        for (spool, last, times) in recorded where last > stored[spool] ?? 0 {
+            for time in times { arrived[time] = nil }
+        }
+        recorded.removeAll { $0.last > stored[$0.spool] ?? 0 }
+        taken = 0
+    }
 
     private mutating func useDisk() {
         guard chance(3), taken > 0 else { return }

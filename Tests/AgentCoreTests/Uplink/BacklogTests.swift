@@ -110,6 +110,36 @@ struct `A backlog on a disk` {
         }
     }
 
+    @Test(arguments: 0..<12 as Range<UInt64>)
+    func `a collector that is lost with its disk loses nothing that its store does not have`(
+        seed: UInt64
+    ) throws {
+        let simulation = try run(seed, [.lag, .destroyed, .kills])
+        #expect(simulation.arrived.count == simulation.made.count, "seed \(seed)")
+        #expect(simulation.gaps.allSatisfy { $0.cause == .restart }, "seed \(seed)")
+        #expect(simulation.destroyedCollectors > 0)
+        // Boxes that lose their power leave spools behind, which are set aside while they wait.
+        let cut = try run(seed, [.lag, .destroyed, .powerCuts])
+        let lost = cut.made.count - cut.arrived.count
+        #expect(lost <= (cut.lives - 1) * 1_000, "seed \(seed): \(lost)")
+    }
+
+    @Test
+    func `a spool too small for the store's lag forgets what the collector has, and says so once`()
+        throws
+    {
+        var hasSaid = false
+        for seed in 0..<6 as Range<UInt64> {
+            let simulation = try run(seed, [.lag, .kills])
+            #expect(simulation.arrived.count == simulation.made.count, "seed \(seed)")
+            #expect(simulation.gaps.allSatisfy { $0.cause == .restart }, "seed \(seed)")
+            #expect(
+                simulation.largestBytes < BacklogSimulation.limitBytes + 100_000, "seed \(seed)")
+            hasSaid = hasSaid || simulation.logs.contains { $0.contains("too small") }
+        }
+        #expect(hasSaid)
+    }
+
     @Test(arguments: 0..<20 as Range<UInt64>)
     func `that the power was cut is said, if anything at all tells of the life before`(
         seed: UInt64

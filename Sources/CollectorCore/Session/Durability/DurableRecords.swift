@@ -11,6 +11,9 @@ import Wire
 /// records that were on disk when the collector began with a spool, for as long as agents may send them again. An agent resumes
 /// after the last record up to which everything is durable, and later records may be on disk too. Audio waits for pictures,
 /// ledger lines wait for nothing, and a message may have been divided between two fragments.
+///
+/// With the policy ``ReleasePolicy/stored`` it also knows which records are in the object store: those of segments that are
+/// proven, and those of ledger lines that it has. An agent may forget a record when it is both durable and there.
 struct DurableRecords: Sendable {
     /// The state of a message with samples.
     enum Verdict: Sendable {
@@ -26,6 +29,8 @@ struct DurableRecords: Sendable {
     fileprivate struct Spool: Sendable {
         let id: SpoolID
         var durable = SequenceSet()
+        /// The records that the object store has, or that need not be there; may have more than ``durable`` for a moment.
+        var stored = SequenceSet()
         /// The number of its goodbye, if that was on disk when the collector began with the spool.
         var goodbye: UInt64?
         /// The records that were on disk when the collector began with the spool, until its agent has passed them.
@@ -43,12 +48,17 @@ struct DurableRecords: Sendable {
     private var spools: [String: [Spool]] = [:]
     /// Whether any spool has archived records: only then is there anything to look up.
     private var hasArchived = false
+    private let policy: ReleasePolicy
 
-    init() {}
+    init(policy: ReleasePolicy = .local) { self.policy = policy }
 
     /// Takes over the records that an earlier collector left on disk.
     /// - Parameter session: the session that is resumed; its ledgers cover everything that is on disk of its own spools.
-    init(_ recorded: [String: [RecordedSpool]], session: RecoveredSession? = nil) {
+    init(
+        _ recorded: [String: [RecordedSpool]], session: RecoveredSession? = nil,
+        policy: ReleasePolicy = .local
+    ) {
+        self.policy = policy
         spools = recorded.mapValues { own in
             own.map {
                 var spool = Spool(id: $0.spool, durable: $0.sequences)
@@ -82,9 +92,32 @@ struct DurableRecords: Sendable {
     /// Registers a new spool that begins after `received`.
     mutating func begin(source: String, spool: SpoolID, received: UInt64) {
         guard self[source, spool] == nil else { return }
-        spools[source, default: []].append(
-            Spool(id: spool, durable: SequenceSet(upTo: received)))
+        var new = Spool(id: spool, durable: SequenceSet(upTo: received))
+        // What nobody here has ever had is not waited for.
+        new.stored = new.durable
+        spools[source, default: []].append(new)
         forgetOldSpools(of: source)
+    }
+
+    // MARK: Records in the object store
+
+    /// The number up to which every record of a spool is in the object store, or need not be; 0 for an unknown spool.
+    func stored(source: String, spool: SpoolID) -> UInt64 {
+        self[source, spool]?.stored.watermark ?? 0
+    }
+
+    /// Notes that the object store has records, or never needs to. Those of an unknown spool are of no use: its agent sends all it
+    /// has.
+    /// - Returns: whether the agent may forget more than before.
+    mutating func insertStored(_ records: SequenceSet, source: String, spool: SpoolID) -> Bool {
+        guard policy == .stored else { return false }
+        var hasMoved = false
+        change(source, spool) { own in
+            let before = own.stored
+            own.stored.formUnion(records)
+            hasMoved = own.stored != before
+        }
+        return hasMoved
     }
 
     /// Notes that records are durable.
@@ -245,6 +278,16 @@ struct DurableRecords: Sendable {
 }
 
 extension DurableRecords: DurabilityLookup {
+    /// Records before `keptFrom` no agent has: those are not waited for, although they may be on their way to the store.
+    func released(source: String, spool: SpoolID, keptFrom: UInt64) -> UInt64? {
+        guard policy == .stored else { return nil }
+        guard let own = self[source, spool] else { return 0 }
+        let first = max(keptFrom, 1)
+        let durable = own.durable.watermark
+        guard first <= durable else { return durable }
+        return (own.stored.missing(in: first...durable).first?.lowerBound ?? durable + 1) - 1
+    }
+
     func archived(source: String, spool: SpoolID) -> ArchivedRecords {
         guard let own = self[source, spool] else { return ArchivedRecords() }
         return ArchivedRecords(persisted: own.durable.watermark, goodbye: own.goodbye)

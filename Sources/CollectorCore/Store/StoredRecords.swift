@@ -1,0 +1,142 @@
+import Archive
+import Media
+import Synchronization
+import Uploading
+
+/// Which records the object store has: on their way from the uploading threads to the receiving thread, and back from there up to
+/// which record of a spool it has everything.
+///
+/// A set, not a queue of events: however seldom it is fetched, nothing is lost, and it has no more ranges than segments are in the
+/// store out of their order. Ledgers are read here, as far as the store has them: on uploading threads.
+final class StoredRecords: StoredRecordsObserver {
+    /// Records of one spool.
+    struct News: Sendable {
+        var source: String
+        var spool: SpoolID
+        var sequences: SequenceSet
+    }
+
+    /// The number up to which the store has every record of a spool.
+    struct Watermark: Hashable, Sendable {
+        var source: String
+        var spool: SpoolID
+        var through: UInt64
+    }
+
+    private struct Key: Hashable {
+        var source: String
+        var spool: SpoolID
+    }
+
+    private struct State {
+        var news: [Key: SequenceSet] = [:]
+        /// By source, the latest last.
+        var through: [String: [(spool: SpoolID, number: UInt64)]] = [:]
+        /// How many bytes of a ledger have been read.
+        var read: [SourceKey: Int] = [:]
+        /// Time from the end of a segment to its proof, of the slowest lately, seconds.
+        var lagSeconds = 0.0
+    }
+
+    /// Spools of one source of which a number is kept: as many as ``DurableRecords`` has.
+    private static let spoolsPerSource = 8
+    /// Ledgers whose length is remembered. Of others, all lines are read again.
+    private static let ledgers = 4_096
+    /// How much of the lag of the slowest segment remains after each other one.
+    private static let fading = 0.95
+
+    private let layout: ArchiveLayout
+    private let state = Mutex(State())
+    private let now: @Sendable () -> Int64
+    /// Is told of a ledger that cannot be read.
+    private let complain: @Sendable (String) -> Void
+
+    /// - Parameter now: nanoseconds since 1970 (UTC).
+    init(
+        _ layout: ArchiveLayout, now: @escaping @Sendable () -> Int64,
+        complain: @escaping @Sendable (String) -> Void
+    ) {
+        self.layout = layout
+        self.now = now
+        self.complain = complain
+    }
+
+    // MARK: From the uploading threads
+
+    func proven(_ proof: SegmentProof, isNew: Bool) {
+        let lag = isNew ? max(0, Double(now() - proof.modifiedNanoseconds) / 1e9) : nil
+        state.withLock { state in
+            if let lag { state.lagSeconds = max(lag, state.lagSeconds * Self.fading) }
+            for (spool, ranges) in proof.ranges {
+                let key = Key(source: proof.source, spool: spool)
+                for range in ranges where range.lowerBound > 0 {
+                    state.news[key, default: SequenceSet()].insert(range)
+                }
+            }
+            for (spool, number) in proof.storedThrough ?? [:] where number > 0 {
+                guard let spool = SpoolID(hexadecimal: spool) else { continue }
+                let key = Key(source: proof.source, spool: spool)
+                state.news[key, default: SequenceSet()].insert(1...number)
+            }
+        }
+    }
+
+    func stored(ledger source: SourceKey, sizeBytes: Int64) {
+        let size = Int(clamping: sizeBytes)
+        let known = state.withLock { $0.read[source] ?? 0 }
+        guard size > known else { return }
+        let bytes: [UInt8]
+        do throws(ArchiveError) {
+            bytes = try FileSystem.read(layout.ledger(source), limit: Ledger.maximumBytes)
+        } catch {
+            return complain("which records the store has of \(source) is not known: \(error)")
+        }
+        let part = bytes.prefix(size).dropFirst(known)
+        // An incomplete last line comes with the next part.
+        guard let end = part.lastIndex(of: UInt8(ascii: "\n")) else { return }
+        let lines = Ledger.parse(Array(part[...end])).entries
+            // Where an earlier session has them is not known from this ledger.
+            .filter { $0.kind != .earlier }.flatMap(\.replacedRecords)
+        state.withLock { state in
+            if state.read.count >= Self.ledgers { state.read.removeAll() }
+            state.read[source] = end + 1
+            for line in lines {
+                let key = Key(source: source.source, spool: line.spool)
+                state.news[key, default: SequenceSet()].insert(line.sequences)
+            }
+        }
+    }
+
+    func storedThrough(_ source: String, _ spool: SpoolID) -> UInt64 {
+        state.withLock { $0.through[source]?.first { $0.spool == spool }?.number ?? 0 }
+    }
+
+    // MARK: From the receiving thread
+
+    /// What the store has more than at the last call.
+    func take() -> [News] {
+        state.withLock { state in
+            guard !state.news.isEmpty else { return [] }
+            defer { state.news.removeAll() }
+            return state.news.map {
+                News(source: $0.key.source, spool: $0.key.spool, sequences: $0.value)
+            }
+        }
+    }
+
+    /// Up to which record of each spool the store has everything: the next proofs say so.
+    func set(_ watermarks: [Watermark]) {
+        guard !watermarks.isEmpty else { return }
+        state.withLock { state in
+            for watermark in watermarks {
+                var own = state.through[watermark.source] ?? []
+                own.removeAll { $0.spool == watermark.spool }
+                own.append((watermark.spool, watermark.through))
+                state.through[watermark.source] = Array(own.suffix(Self.spoolsPerSource))
+            }
+        }
+    }
+
+    /// Time from the end of a segment to its proof, of the slowest lately, seconds.
+    var lagSeconds: Double { state.withLock { $0.lagSeconds } }
+}

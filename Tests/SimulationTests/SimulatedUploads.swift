@@ -1,0 +1,72 @@
+import Archive
+import Media
+import ObjectStore
+import Synchronization
+import TestSpools
+import TestStores
+
+@testable import CollectorCore
+@testable import Uploading
+
+/// The simulation's time, for uploads.
+final class SharedTime: Sendable {
+    private let nanoseconds = Mutex<Int64>(0)
+
+    var now: Int64 {
+        get { nanoseconds.withLock { $0 } }
+        set { nanoseconds.withLock { $0 = newValue } }
+    }
+}
+
+/// What a collector's uploading threads do, one step at a time. It dies with its collector.
+struct SimulatedUploads {
+    private let desk: UploadDesk
+    private var worker: UploadWorker
+    let records: StoredRecords
+    private let time: SharedTime
+
+    init(_ layout: ArchiveLayout, to bucket: SimulatedBucket, time: SharedTime, seed: UInt64) {
+        self.time = time
+        let surroundings = Self.surroundings(time, seed: seed)
+        records = StoredRecords(layout, now: { time.now }) { _ in }
+        desk = UploadDesk(UploadQueue(random: surroundings.random))
+        let figures = UploadFigures()
+        var hooks = UploadHooks(log: { _, _ in })
+        hooks.records = records
+        worker = UploadWorker(
+            Self.place(layout, bucket, surroundings, figures), desk: desk, figures: figures,
+            hooks: hooks)
+    }
+
+    /// Does so much, and looks at the whole archive before.
+    mutating func work(_ most: Int, looks: Bool) {
+        if looks { desk.state.withLock { _ = $0.surveys.insert(nil) } }
+        for _ in 0..<most {
+            guard case .worked = worker.turn() else { return }
+        }
+    }
+
+    static func place(
+        _ layout: ArchiveLayout, _ bucket: SimulatedBucket, time: SharedTime, seed: UInt64
+    ) -> UploadPlace {
+        place(layout, bucket, surroundings(time, seed: seed), UploadFigures())
+    }
+
+    private static func place(
+        _ layout: ArchiveLayout, _ bucket: SimulatedBucket, _ surroundings: UploadSurroundings,
+        _ figures: UploadFigures
+    ) -> UploadPlace {
+        var settings = UploadSettings()
+        // Small, so that segments have several parts.
+        settings.partBytes = 20_000
+        return UploadPlace(
+            bucket, layout, settings: settings, surroundings: surroundings, figures: figures)
+    }
+
+    private static func surroundings(_ time: SharedTime, seed: UInt64) -> UploadSurroundings {
+        let random = Mutex(SeededGenerator(seed: seed))
+        return UploadSurroundings(
+            now: { time.now }, utc: { UTCTime(nanoseconds: SystemSimulation.utc + time.now) },
+            sleep: { _ in }, random: { random.withLock { $0.next() } })
+    }
+}

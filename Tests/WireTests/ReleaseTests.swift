@@ -1,0 +1,206 @@
+import Media
+import Testing
+
+@testable import Wire
+
+/// The second watermark: what an agent keeps although it is on the collector's disk.
+@Suite struct ReleaseTests {
+    private func hello(of agent: inout AgentHarness) throws -> Hello {
+        for case .hello(let hello) in agent.takeSent() { return hello }
+        throw NoHello()
+    }
+
+    private struct NoHello: Error {}
+
+    // MARK: The agent's end
+
+    @Test func `an agent keeps what is persisted until it is released`() throws {
+        var agent = AgentHarness()
+        agent.connect()
+        agent.welcome(released: 0)
+        for _ in 0..<4 { agent.add(isKeyframe: true) }
+        agent.acknowledge(received: 4, persisted: 4, released: 1)
+        #expect(agent.link.keptSamples == 0)
+        #expect(agent.link.keptBytes == 0)
+        #expect(agent.link.unreleasedRecords == 3)
+        #expect(agent.link.recordsInMemory(of: 0).map(\.sequences) == [2...2, 3...3, 4...4])
+        agent.acknowledge(received: 4, persisted: 4, released: 4)
+        #expect(agent.link.recordsInMemory(of: 0).isEmpty)
+        #expect(agent.link.memoryBytes == 0)
+    }
+
+    @Test func `a collector that says nothing of releases releases what is persisted`() {
+        var agent = AgentHarness()
+        agent.connect()
+        agent.welcome()
+        agent.add(isKeyframe: true)
+        agent.acknowledge(received: 1, persisted: 1)
+        #expect(agent.link.memoryBytes == 0 && agent.link.unreleasedRecords == 0)
+    }
+
+    @Test func `what is persisted is not sent again, and what another collector lacks is`() throws {
+        var agent = AgentHarness()
+        agent.connect()
+        agent.welcome(released: 0)
+        for _ in 0..<6 { agent.add(isKeyframe: true) }
+        agent.acknowledge(received: 6, persisted: 5, released: 2)
+        _ = agent.takeSent()
+        // The same collector.
+        agent.perform(agent.link.disconnected(now: agent.now))
+        agent.connect()
+        let back = try hello(of: &agent)
+        #expect(back.sources.map(\.firstSequence) == [3])
+        agent.welcome(received: 6, persisted: 5, released: 2)
+        #expect(agent.takeSequences() == [6...6])
+        // Another one, with what the store has.
+        agent.perform(agent.link.disconnected(now: agent.now))
+        agent.connect()
+        agent.welcome(received: 3, persisted: 3, released: 2)
+        #expect(agent.takeSequences() == [4...4, 5...5, 6...6])
+        #expect(agent.link.keptSamples == 3)
+        agent.acknowledge(received: 6, persisted: 6, released: 6)
+        #expect(agent.link.memoryBytes == 0)
+    }
+
+    @Test
+    func `records before a change of format have the formats of their time, whoever lacks them`()
+        throws
+    {
+        var agent = AgentHarness()
+        agent.connect()
+        agent.welcome(released: 0)
+        agent.add(isKeyframe: true)
+        agent.perform(agent.link.setFormat(Fixtures.otherAudio, of: 0, now: agent.now))
+        agent.add(.audio)
+        agent.acknowledge(received: 3, persisted: 3, released: 0)
+        agent.perform(agent.link.disconnected(now: agent.now))
+        _ = agent.takeSent()
+        agent.connect()
+        let later = try hello(of: &agent).sources[0]
+        #expect(later.tracks.contains(Fixtures.otherAudio) && later.firstSequence == 1)
+        agent.welcome(received: 0, persisted: 0, released: 0)
+        // It greets again: what it sends first is of another format than it has said.
+        let earlier = try hello(of: &agent).sources[0]
+        #expect(earlier.tracks.contains(Fixtures.audio) && earlier.firstSequence == 1)
+        agent.welcome(received: 0, persisted: 0, released: 0)
+        #expect(agent.takeSequences() == [1...1, 2...2, 3...3])
+    }
+
+    @Test func `an agent is done when its goodbye is released`() {
+        var agent = AgentHarness()
+        agent.connect()
+        agent.welcome(released: 0)
+        agent.add(isKeyframe: true)
+        agent.perform(agent.link.sayGoodbye("end", of: 0, now: agent.now))
+        agent.acknowledge(received: 2, persisted: 2, released: 1)
+        #expect(!agent.isFinished && agent.link.isPersisted)
+        agent.acknowledge(received: 2, persisted: 2, released: 2)
+        #expect(agent.isFinished)
+    }
+
+    @Test func `who sends a copy is done when it is persisted, and says so in its greeting`() throws
+    {
+        var agent = AgentHarness(forgetsAtPersisted: true)
+        agent.connect()
+        let greeting = try hello(of: &agent)
+        #expect(greeting.forgetsAtPersisted)
+        agent.welcome(released: 0)
+        agent.add(isKeyframe: true)
+        agent.perform(agent.link.sayGoodbye("end", of: 0, now: agent.now))
+        agent.acknowledge(received: 2, persisted: 2, released: 0)
+        #expect(agent.isFinished)
+    }
+
+    @Test func `in memory, what is persisted is forgotten before anything becomes a gap`() {
+        var agent = AgentHarness(memoryLimitBytes: 20_000)
+        agent.connect()
+        agent.welcome(released: 0)
+        for number in 1...60 as ClosedRange<UInt64> {
+            agent.add(isKeyframe: true)
+            agent.acknowledge(received: number, persisted: number, released: 0)
+        }
+        #expect(agent.link.memoryBytes <= 20_000)
+        #expect(agent.link.lostSamples == 0)
+        #expect(agent.logs.count { $0.text.contains("not enough") } == 1)
+        #expect(agent.link.recordsInMemory(of: 0).last?.sequences == 60...60)
+    }
+
+    // MARK: The collector's end
+
+    @Test func `a collector says what is released where that is less than what is persisted`()
+        throws
+    {
+        var collector = CollectorHarness()
+        collector.durable.stored = 0
+        collector.send(.hello(Fixtures.hello()))
+        #expect(collector.takeState()?.released == 0)
+        collector.send(.samples(Fixtures.samples()))
+        collector.persist("camera1", through: 3)
+        collector.tick(milliseconds: 100)
+        var state = collector.takeState()
+        #expect(state?.persisted == 3 && state?.released == 0)
+        collector.durable.stored = 2
+        collector.link.becameReleased(source: "camera1", spool: Fixtures.identity(1))
+        collector.tick(milliseconds: 100)
+        state = collector.takeState()
+        #expect(state?.persisted == 3 && state?.released == 2)
+        // Never beyond what is durable here.
+        collector.durable.stored = 9
+        collector.link.becameReleased(source: "camera1", spool: Fixtures.identity(1))
+        collector.tick(milliseconds: 100)
+        #expect(collector.takeState()?.released == 3)
+    }
+
+    @Test func `a source is complete when its goodbye is released`() {
+        var collector = CollectorHarness.greeted()
+        collector.durable.stored = 0
+        collector.send(.samples(Fixtures.samples()))
+        collector.send(.goodbye(Goodbye(source: 0, sequence: 4, text: "end")))
+        collector.persist("camera1", through: 4)
+        collector.tick(milliseconds: 100)
+        #expect(!collector.takeEvents().contains(.closed(source: "camera1", .complete)))
+        collector.durable.stored = 4
+        collector.link.becameReleased(source: "camera1", spool: Fixtures.identity(1))
+        collector.tick(milliseconds: 100)
+        #expect(collector.takeEvents().contains(.closed(source: "camera1", .complete)))
+    }
+
+    @Test
+    func `agents that know nothing of releases, and those who send copies, hear nothing of them`() {
+        for change in [{ $0.minor = 5 }, { $0.forgetsAtPersisted = true }]
+            as [(inout Hello) -> Void]
+        {
+            var hello = Fixtures.hello()
+            change(&hello)
+            var collector = CollectorHarness()
+            collector.durable.stored = 0
+            collector.send(.hello(hello))
+            collector.send(.samples(Fixtures.samples()))
+            collector.persist("camera1", through: 3)
+            collector.tick(milliseconds: 100)
+            let state = collector.takeState()
+            #expect(state?.persisted == 3 && state?.released == nil)
+        }
+    }
+
+    @Test func `the answer to a clock probe says how long a box has to keep its samples`() throws {
+        let probe = WireMessage.clockProbe(ClockProbe(t1: -42)).encoded()
+        for seconds in [0, 1, 127, 128, 70_000, .max] as [UInt32] {
+            let bytes = probe.withUnsafeBytes {
+                ClockReply.bytes(answering: $0, receivedAt: 5, releaseSeconds: seconds) { 6 }
+            }
+            let wanted = WireMessage.clockReply(
+                ClockReply(t1: -42, t2: 5, t3: 6, releaseSeconds: seconds))
+            #expect(bytes == wanted.encoded())
+            #expect(try WireMessage(decoding: #require(bytes)) == wanted)
+        }
+    }
+
+    @Test func `a watermark above the one before it is refused`() throws {
+        let state = SourceState(
+            source: 0, received: 3, persisted: 2, creditLimitBytes: 0, released: 3)
+        let bytes = WireMessage.acknowledgement(Acknowledgement(sources: [state], session: ""))
+            .encoded()
+        #expect(throws: WireError.self) { try WireMessage(decoding: bytes) }
+    }
+}
