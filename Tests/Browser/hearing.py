@@ -1,13 +1,15 @@
 """Listens to the sound of a page: the test sound is silence with a beep at each whole second of the clock that the test pattern paints."""
 
 # Each beep of an audio element that began within a time: how loud it was, and the capture time of the picture that was shown then. It is heard
-# where the browser has decoded it, in front of the loudspeaker.
+# where the browser has decoded it, in front of the loudspeaker. Null: the browser plays no sound on this machine.
 HEAR = """
 window.hear = async (selector, source, milliseconds) => {
     const audio = document.querySelector(selector), found = [];
     const stream = (audio.captureStream ?? audio.mozCaptureStream).call(audio);
     const context = new AudioContext();
-    await context.resume();
+    // Without a sound device, Firefox waits for one.
+    await Promise.race([context.resume(), new Promise((resolve) => setTimeout(resolve, 2000))]);
+    if (context.state !== 'running') return null;
     const analyser = context.createAnalyser();
     analyser.fftSize = 1024;
     const tracks = () => stream.getAudioTracks().length > 0;
@@ -39,6 +41,16 @@ SOUND = """((selector) => {
     const { paused, muted, volume, readyState, currentTime } = audio;
     return { paused, muted, volume, readyState, currentTime, decoded: audio.webkitAudioDecodedByteCount ?? null };
 })"""
+
+
+def check_beeps(checks, beeps, least):
+    """Says whether each second beeps, with its picture."""
+    if beeps is None:
+        print("skipped: this browser plays no sound on this machine")
+        return
+    apart = offsets(beeps)
+    checks("each second beeps, with its picture", len(apart) >= least and all(-0.2 < one < 0.2 for one in apart),
+        f"{len(beeps)} beeps; pictures beside the second by {', '.join(f'{one * 1e3:.0f}' for one in apart)} ms")
 
 
 def offsets(beeps):

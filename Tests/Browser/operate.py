@@ -14,7 +14,7 @@ import time
 
 from browsers import browser
 from checks import Checks
-from hearing import HEAR, SOUND, offsets
+from hearing import HEAR, SOUND, check_beeps
 from pixels import READER
 
 LIVE = "(() => { const all = Object.values(window.tributary?.state().sources ?? {}); return all.length > 0 && all.every((one) => one.state === 'live'); })()"
@@ -89,9 +89,7 @@ async def check(arguments):
         sound = await page.run(f"{SOUND}('{tile} audio')")
         checks("M: the sound of the tile is decoded and not muted", sound and not sound["paused"] and not sound["muted"] and sound["volume"] == 1
             and sound["decoded"] != 0, str(sound))
-        apart = offsets(beeps)
-        checks("each second beeps, with its picture", len(apart) >= 4 and all(-0.2 < one < 0.2 for one in apart),
-            f"{len(beeps)} beeps; pictures beside the second by {', '.join(f'{one * 1e3:.0f}' for one in apart)} ms")
+        check_beeps(checks, beeps, 4)
         await page.key("m")
         checks("and M silences it", await page.run("document.querySelectorAll('.live-tile audio').length") == 0)
 

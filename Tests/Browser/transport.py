@@ -12,7 +12,7 @@ import urllib.request
 
 from browsers import browser
 from checks import Checks
-from hearing import HEAR, SOUND, offsets
+from hearing import HEAR, SOUND, check_beeps
 from pixels import READER
 
 SHOWN = ("(() => { const all = Object.values(window.tributary?.state().sources ?? {}); return all.length > 0 && all.every((one) => one.at !== null); })()")
@@ -228,9 +228,7 @@ async def check(arguments):
         await page.key(" ")
         checks("the sound of the chosen source is decoded and not muted", sound and not sound["paused"] and not sound["muted"]
             and sound["volume"] == 1 and sound["readyState"] >= 3 and sound["decoded"] != 0, str(sound))
-        apart = offsets(beeps)
-        checks("each second beeps, with its picture", len(apart) >= 3 and all(-0.2 < one < 0.2 for one in apart),
-            f"{len(beeps)} beeps; pictures beside the second by {', '.join(f'{one * 1e3:.0f}' for one in apart)} ms")
+        check_beeps(checks, beeps, 3)
         checks.console(page)
     return checks.failures == 0
 
