@@ -152,6 +152,7 @@ def large(bench):
 def clip(bench):
     """What an export of 20 s fetches of a bucket with a file of 1 GB."""
     archive = bench.archive("24h")
+    seconds = size_of(archive) / os.path.getsize(bench.place.clip) * workplace.CLIP_SECONDS
     with Stage(bench) as store:
         push(bench, archive, store.endpoint)
         proxy = Proxy(store.port)
@@ -160,7 +161,7 @@ def clip(bench):
         try:
             for number in range(CLIPS):
                 proxy.forget()
-                start = bench.random.uniform(30, 1_500)
+                start = bench.random.uniform(10, seconds - CLIP_SECONDS - 10)
                 path = os.path.join(bench.directory, "clip.mp4")
                 Cost([bench.place.product("tributary"), "export", archives.SESSION, "--source", "camera", "--start", f"{start:.3f}s",
                       "--duration", f"{CLIP_SECONDS}s", "--archive", f"s3://{BUCKET}/archive", "--store-endpoint",

@@ -39,6 +39,13 @@ def curl(*words):
     return subprocess.run(["curl", "-sS", "-f", "-L", *words], check=True, capture_output=True, timeout=60).stdout
 
 
+def pictures(address):
+    """A hash of all pictures as they are coded. FFmpeg 5.1 says each time that it cannot use a connection again for another host."""
+    done = subprocess.run(["ffmpeg", "-v", "error", "-i", address, "-map", "0:v", "-c", "copy", "-f", "streamhash", "-"], check=True,
+                          capture_output=True, text=True, timeout=120)
+    return done.stdout.strip()
+
+
 class Viewer:
     """A viewer of a scene's bucket."""
 
@@ -113,9 +120,9 @@ def check(scene, expect):
         expect(get(f"{address}?redirect=yes")[0] == 400, "an unknown redirect is no error")
         policy = get(f"{viewer.page}/")[1]["Content-Security-Policy"]
         expect(f"connect-src 'self' {proxy.endpoint};" in policy, f"the page may not ask the store: {policy}")
-        played = subprocess.run(["ffmpeg", "-v", "error", "-i", f"{base}index.m3u8", "-map", "0", "-f", "null", "-"],
-                                capture_output=True, text=True, timeout=120)
-        expect(played.returncode == 0 and not played.stderr, f"ffmpeg: {played.stderr[-300:]}")
+        export = os.path.join(scene.directory, "there-all.mp4")
+        scene.here("export", session, "--source", "stage", "-o", export)
+        expect(pictures(f"{base}index.m3u8") == pictures(export), "ffmpeg reads other pictures over HLS")
         browser = watch(scene, viewer.page, session, proxy, expect)
         time.sleep(max(0, made + LIFE_SECONDS + 1.5 - time.monotonic()))
         expect(get(place, Range=span)[0] == 403, "it does not expire")
