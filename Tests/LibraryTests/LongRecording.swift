@@ -15,7 +15,8 @@ struct LongRecording {
     /// - Parameters:
     ///   - seconds: pictures.
     ///   - keyframeEvery: pictures from one keyframe to the next.
-    init(seconds: Int, keyframeEvery: Int = 1) throws {
+    ///   - beginsWithSound: whether its first fragment has a packet of sound alone.
+    init(seconds: Int, keyframeEvery: Int = 1, beginsWithSound: Bool = false) throws {
         try FileSystem.makeDirectories(layout.source(Self.session, "camera"))
         var manifest = SessionManifest(
             session: Self.session, zero: SmallArchive.zero, zeroMonotonicNanoseconds: 0,
@@ -27,21 +28,34 @@ struct LongRecording {
             sequenceParameterSets: [
                 [0x67, 0x42, 0xC0, 0x0A, 0xDA, 0x0F, 0x0A, 0x69, 0xA8, 0x10, 0x10]
             ], pictureParameterSets: [[0x68, 0xCE, 0x06, 0xE2]], width: 16, height: 16)
+        var tracks: [SegmentPlan.Track] = [
+            .init(format: .h264(format), originTicks: 0, shiftTicks: 0)
+        ]
+        if beginsWithSound {
+            let format = AACFormat(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2)
+            tracks.append(.init(format: .aac(format), originTicks: 0, shiftTicks: 0))
+        }
         let writer = try SegmentWriter(
             path: layout.segment(Self.session, "camera", origin: SmallArchive.zero),
             plan: SegmentPlan(
-                originNanoseconds: 0,
-                tracks: [.init(format: .h264(format), originTicks: 0, shiftTicks: 0)]),
-            sessionZero: SmallArchive.zero)
+                originNanoseconds: 0, tracks: tracks), sessionZero: SmallArchive.zero)
+        if beginsWithSound {
+            let packet = PlannedSample(
+                sizeBytes: 4, dts: 0, pts: 0, duration: 1_024, flags: .keyframe,
+                agentDTSNanoseconds: 0, appliedOffsetNanoseconds: 0)
+            try writer.append(Self.fragment(of: .audio, [1, 2, 3, 4], packet, sequence: 1))
+        }
         for second in 0..<seconds {
             try writer.append(
-                Self.fragment(second, isKeyframe: second % keyframeEvery == 0))
+                Self.fragment(
+                    second, isKeyframe: second % keyframeEvery == 0,
+                    sequence: UInt64(second + (beginsWithSound ? 2 : 1))))
         }
         try writer.finish()
     }
 
     private static func fragment(
-        _ second: Int, isKeyframe: Bool
+        _ second: Int, isKeyframe: Bool, sequence: UInt64
     ) -> FragmentPlan<ArrayPayload> {
         let length = UInt32(pictureBytes - 4)
         let bytes =
@@ -53,7 +67,13 @@ struct LongRecording {
             pts: Int64(second) * 90_000,
             duration: 90_000, flags: isKeyframe ? .keyframe : [],
             agentDTSNanoseconds: Int64(second) * 1_000_000_000, appliedOffsetNanoseconds: 0)
-        return FragmentPlan(
+        return fragment(of: .video, bytes, sample, sequence: sequence)
+    }
+
+    private static func fragment(
+        of track: TrackKind, _ bytes: [UInt8], _ sample: PlannedSample, sequence: UInt64
+    ) -> FragmentPlan<ArrayPayload> {
+        FragmentPlan(
             context: FragmentContext(
                 spool: SmallArchive.spool, epoch: EpochID(high: 2, low: 2),
                 clock: FragmentRecord.Clock(
@@ -64,7 +84,7 @@ struct LongRecording {
                     payload: ArrayPayload(bytes), range: 0..<bytes.count, digest: Digest(of: bytes),
                     runs: [
                         PlannedRun(
-                            track: .video, firstSequence: UInt64(second + 1), samples: [sample])
+                            track: track, firstSequence: sequence, samples: [sample])
                     ])
             ])
     }

@@ -133,8 +133,10 @@ import Testing
                 == ["a.mp4"])
     }
 
-    @Test func `a clip of a long file costs little more than its bytes`() throws {
-        let recorded = try LongRecording(seconds: 400)
+    /// A decoder's first packet of sound comes before the first picture.
+    @Test(arguments: [false, true])
+    func `a clip of a long file costs little more than its bytes`(beginsWithSound: Bool) throws {
+        let recorded = try LongRecording(seconds: 400, beginsWithSound: beginsWithSound)
         try bucket.add(recorded.layout)
         let session = try library(store()).recording(LongRecording.session)
         let source = try #require(session.source("camera"))

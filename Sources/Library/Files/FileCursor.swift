@@ -6,6 +6,9 @@ import Media
 /// Walks one file's fragments, with its samples on the session's timeline. A file that grows is read to where it ends at that
 /// moment.
 package struct FileCursor {
+    /// Fragments among which the first sample of each track is looked for.
+    private static let leadingFragments = 4
+
     package let file: RecordedFile
     private var scanner: FragmentScanner<StoredBytes>
     private var retiming: FileRetiming?
@@ -64,7 +67,12 @@ package struct FileCursor {
             var probe = self
             // Where there are pictures, decoding begins with one of them.
             let track: TrackKind = file.format(.video) == nil ? .audio : .video
-            guard let anchor = try probe.next()?.samples.first(where: { $0.track == track }),
+            // The first fragment may have nothing but sound: what a decoder needs before its first packet.
+            var first: RecordedSample?
+            for _ in 0..<Self.leadingFragments where first == nil {
+                first = try probe.next()?.samples.first { $0.track == track }
+            }
+            guard let anchor = first,
                 let offset = try SeekIndex(file).fragment(
                     before: from, anchor: anchor, margin: margin),
                 offset >= scanner.validEnd, file.layout.fragments.contains(offset)
