@@ -1,5 +1,6 @@
 import Archive
 import Media
+import Operations
 import Testing
 import Wire
 

@@ -4,15 +4,16 @@ import Testing
 @testable import Wire
 
 struct `Pauses before a reconnect` {
-    private func pauses(after failures: Int) -> [Int64] {
+    private func pauses(of usual: Int64) -> [Int64] {
         var random = SystemRandomNumberGenerator()
         return (0..<1_000).map { _ in
-            ReconnectPauses(of: .random(using: &random)).milliseconds(after: failures)
+            var pauses = ReconnectPauses(of: .random(using: &random))
+            return pauses.next(usualMilliseconds: usual)
         }
     }
 
     @Test func `a thousand agents that lose a collector come back over a second`() {
-        let pauses = pauses(after: 0)
+        let pauses = pauses(of: 100)
         #expect(pauses.allSatisfy { (100...1_000).contains($0) })
         // 111 are expected in each tenth of a second: twice as many are no chance.
         let tenths = Dictionary(grouping: pauses) { $0 / 100 }.mapValues(\.count)
@@ -20,18 +21,20 @@ struct `Pauses before a reconnect` {
         #expect(tenths.count >= 9)
     }
 
-    @Test func `later pauses are longer, and differ by half`() {
-        for (failures, usual) in [(1, 200), (2, 500), (3, 1_000), (4, 2_000), (50, 2_000)] {
-            let range = Int64(usual / 2)...Int64(usual * 3 / 2)
-            let pauses = pauses(after: failures)
-            #expect(pauses.allSatisfy { range.contains($0) })
-            #expect(Set(pauses).count > 50)
-        }
+    @Test(arguments: [200, 500, 1_000, 2_000, 3_000] as [Int64])
+    func `longer pauses differ by half`(usual: Int64) {
+        let pauses = pauses(of: usual)
+        #expect(pauses.allSatisfy { (usual / 2...usual * 3 / 2).contains($0) })
+        #expect(Set(pauses).count > 50)
     }
 
-    @Test func `an agent draws another pause for each attempt, and the same again`() {
-        let pauses = ReconnectPauses(of: SpoolID(high: 1, low: 2))
-        #expect(Set((4..<40).map { pauses.milliseconds(after: $0) }).count > 30)
-        #expect(pauses.milliseconds(after: 7) == pauses.milliseconds(after: 7))
+    @Test func `what is to be done at once is done at once`() {
+        #expect(pauses(of: 0).allSatisfy { $0 == 0 })
+    }
+
+    @Test func `an agent draws another pause for each attempt`() {
+        var pauses = ReconnectPauses(of: SpoolID(high: 1, low: 2))
+        let drawn = (0..<40).map { _ in pauses.next(usualMilliseconds: 2_000) }
+        #expect(Set(drawn).count > 30)
     }
 }

@@ -50,6 +50,8 @@ struct UplinkLoop {
     /// What somebody who watches the source wishes.
     private var watchNanoseconds: Int64?
     private var watchers = WatcherArrivals()
+    /// Of agents that lose a collector together, each comes back at another time.
+    private var pauses = ReconnectPauses(of: .random())
     private var outgoing: [(header: [UInt8], payload: SharedBytes?)] = []
 
     init(uplink: Uplink, formats: [TrackFormat]) {
@@ -331,7 +333,8 @@ extension UplinkLoop {
             case .command(let command):
                 uplink.follow(command)
             case .reconnect(let milliseconds):
-                phase = .pausing(until: MonotonicClock().nowNanoseconds + milliseconds * 1_000_000)
+                let pause = pauses.next(usualMilliseconds: milliseconds)
+                phase = .pausing(until: MonotonicClock().nowNanoseconds + pause * 1_000_000)
             case .finished:
                 outcome = .complete
             case .failed(let line):

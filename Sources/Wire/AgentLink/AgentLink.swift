@@ -26,7 +26,9 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     private static var greetingNanoseconds: Int64 { 10_000_000_000 }
     /// Refusals before a source in use is an error: more than the runs of a box that have messages in flight at once.
     private static var inUsePatience: Int { 3 }
-    /// Pauses before the next connection after a refusal that an operator has to resolve, milliseconds.
+    /// Pauses before the next connection, milliseconds: short at first, for a collector that is just restarting.
+    private static var pauses: [Int64] { [100, 200, 500, 1_000, 2_000] }
+    /// The same after a refusal that an operator has to resolve.
     private static var pausesWhenRefused: [Int64] { [1_000, 2_000, 3_000] }
     /// When an absent collector is logged (again), seconds since it was last connected.
     private static var waitingNotices: [Int64] { [1, 10, 60, 300] }
@@ -47,7 +49,6 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     private var heartbeatNanoseconds =
         Int64(WireLimits.heartbeatMilliseconds) * 1_000_000
     private var failedAttempts = 0
-    private let pauses: ReconnectPauses
     /// Consecutive refusals because another agent has one of the sources.
     private var inUseRefusals = 0
     private var offlineSince: Int64?
@@ -72,7 +73,6 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     package init(settings: AgentLinkSettings) {
         self.settings = settings
         collectorClock = CollectorClock(of: settings.spool)
-        pauses = ReconnectPauses(of: settings.spool)
         dropping = DropPolicy(limitBytes: settings.memoryLimitBytes)
         forgetting = DropPolicy(limitBytes: settings.memoryLimitBytes)
     }
@@ -433,13 +433,10 @@ extension AgentLink {
         return [.command(command)]
     }
 
-    /// - Parameter refusals: the pauses, where they are not the usual ones.
-    private mutating func retry(now: Int64, after refusals: [Int64]? = nil) -> [Action] {
+    private mutating func retry(now: Int64, after pauses: [Int64] = Self.pauses) -> [Action] {
         state = .offline
         openCommands.removeAll()
-        let pause =
-            refusals.map { $0[min(failedAttempts, $0.count - 1)] }
-            ?? pauses.milliseconds(after: failedAttempts)
+        let pause = pauses[min(failedAttempts, pauses.count - 1)]
         failedAttempts += 1
         if offlineSince == nil { offlineSince = now }
         return [.reconnect(afterMilliseconds: pause)]

@@ -1,31 +1,34 @@
-import Media
+package import Media
 
-/// How long an agent waits before it connects again. A value without randomness: the spools' identities tell agents apart.
+/// Spreads the pauses after which agents connect again, so that they do not all come at once.
 ///
-/// Agents that lose a collector lose it at the same moment. A thousand that came back at once would keep it busy with handshakes
-/// while their samples wait, so that each would be late; spread over a second, none is.
-struct ReconnectPauses: Hashable, Sendable {
-    /// Pauses after so many failed attempts, milliseconds: short at first, for a collector that is just restarting.
-    private static let milliseconds: [Int64] = [100, 200, 500, 1_000, 2_000]
-    /// How much longer the first pause may be.
+/// Agents that lose a collector lose it at the same moment. A thousand that came back together would keep it busy with handshakes
+/// while their samples wait, so that each would be late; spread over a second, none is. ``AgentLink`` says how long to wait; who
+/// owns the sockets lets this value change it. It has no randomness of its own: whoever makes it gives it an identity.
+package struct ReconnectPauses: Hashable, Sendable {
+    /// The pause after a connection was lost, milliseconds, and how much longer it may become.
+    static let firstMilliseconds: Int64 = 100
     static let spreadMilliseconds: Int64 = 900
 
     private let seed: UInt64
+    /// How many pauses there have been.
+    private var count: UInt64 = 0
 
-    init(of spool: SpoolID) { seed = spool.high ^ spool.low }
+    package init(of spool: SpoolID) { seed = spool.high ^ spool.low }
 
-    /// The pause before the next attempt, milliseconds: the first is from 100 to 1,000, later ones from half to one and a half of
-    /// the usual pause.
-    /// - Parameter failures: how many attempts have failed since the last Welcome.
-    func milliseconds(after failures: Int) -> Int64 {
-        let usual = Self.milliseconds[min(failures, Self.milliseconds.count - 1)]
-        let (least, width) = failures == 0 ? (usual, Self.spreadMilliseconds) : (usual / 2, usual)
-        return least + Int64(draw(failures) % UInt64(width + 1))
+    /// The next pause, milliseconds: the first after a lost connection is from 100 to 1,000, longer ones are from half to one and a
+    /// half of the usual pause. What is to be done at once is done at once.
+    package mutating func next(usualMilliseconds usual: Int64) -> Int64 {
+        guard usual > 0 else { return 0 }
+        let isFirst = usual <= Self.firstMilliseconds
+        let (least, width) = isFirst ? (usual, Self.spreadMilliseconds) : (usual / 2, usual)
+        return least + Int64(draw() % UInt64(width + 1))
     }
 
-    /// Evenly distributed over agents and attempts (the finaliser of SplitMix64).
-    private func draw(_ number: Int) -> UInt64 {
-        var bits = seed &+ (UInt64(number) &+ 1) &* 0x9E37_79B9_7F4A_7C15
+    /// Evenly distributed over agents and attempts (SplitMix64).
+    private mutating func draw() -> UInt64 {
+        count &+= 1
+        var bits = seed &+ count &* 0x9E37_79B9_7F4A_7C15
         bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
         bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB
         return bits ^ (bits >> 31)

@@ -7,7 +7,8 @@ import Testing
 struct `What a box can encode` {
     private func settings(threads: Int) -> VideoEncoderSettings {
         var settings = VideoEncoderSettings(
-            size: PictureSize(width: 1_280, height: 720), frameRate: FrameRate(30))
+            size: PictureSize(width: 1_280, height: 720), frameRate: FrameRate(30),
+            hasConstantRate: true)
         settings.threads = threads
         return settings
     }

@@ -67,6 +67,7 @@ final class LoadSource {
     private var round: Int64 = 0
     private var nextProbe: Int64 = 0
     private var answers = 0
+    private var pauses = ReconnectPauses(of: .random())
     private var hasSaidGoodbye = false
     private(set) var isFinished = false
     private(set) var sentBytes = 0
@@ -261,7 +262,8 @@ final class LoadSource {
                 }
                 outgoing.removeAll()
                 connection = nil
-                phase = .pausing(until: now() + milliseconds * 1_000_000)
+                let pause = pauses.next(usualMilliseconds: milliseconds)
+                phase = .pausing(until: now() + pause * 1_000_000)
             case .failed(let line):
                 throw LoadError.ended(source: name, reason: line)
             case .log(let line):
