@@ -17,7 +17,7 @@ SPOOL = "Sources/Spooling/SpoolRecovery.swift"
 SCAN = "Sources/Spooling/SpoolScan.swift"
 SOURCE = "Sources/Archive/Recovery/SourceRecovery.swift"
 EVICTION = "Sources/Archive/Stored/LocalCopyRemoval.swift"
-UPLOAD = "Sources/Uploading/Transfer/SegmentUpload.swift"
+PART = "Sources/Uploading/Transfer/PartSending.swift"
 TRANSFER = "Sources/Uploading/Transfer/SegmentTransfer.swift"
 DOCUMENTS = "Sources/Uploading/Sessions/SessionDocuments.swift"
 STORED = "Sources/Uploading/Local/StoredRemoval.swift"
@@ -106,9 +106,8 @@ MUTANTS = [
     Mutant("what the store has is sent again", TRANSFER,
            "if found.sizeBytes == sizeBytes, isSmall || isSameContent, mismatches == 0 {",
            "if found.sizeBytes == sizeBytes, isSmall, mismatches == 0 {", UPLOADING),
-    Mutant("parts that the store has are sent again", UPLOAD,
-           "if let known = transfer.known(part), known.holds(bytes, digest: digest) {",
-           "if let known = transfer.known(part), known.number > 10_000 {", UPLOADING),
+    Mutant("parts that the store has are sent again", PART,
+           "if let known, known.holds(bytes, digest: digest) {", "if let known, known.number > 10_000 {", UPLOADING),
     Mutant("records of moved segments are forgotten", SOURCE, "        readMoved(moved)\n", "", ARCHIVE),
     Mutant("agents forget what is durable and not in the store", RECORDS,
            "guard policy == .stored else { return nil }", "guard policy == .stored, source.isEmpty else { return nil }",
