@@ -123,6 +123,8 @@ struct ModuleMap {
 @Suite struct FileSizeTests {
     /// Files that are longer than is comfortable, each with its reason.
     private static let exceptions: [String: String] = [
+        "Sources/CollectorCore/CollectorEngine.swift":
+            "what a collector decides is one value: every input changes the same protocol, session and counters",
         "Sources/CollectorCore/Session/SessionRecorder.swift":
             "one state machine: what is held for zero, who has a place and what has ended share their state",
         "Sources/AgentCore/Uplink/Backlog.swift":
