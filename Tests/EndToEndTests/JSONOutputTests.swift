@@ -92,6 +92,8 @@ extension EndToEnd {
                 archive("index", ["index"] + alone),
                 archive("index --check", ["index", "--check"] + alone),
                 archive("note", ["note", session, "--name", "Premiere", "--tag", "blue"] + place),
+                archive(
+                    "mark", ["mark", session, "Goal", "--at", "0.5", "--source", "camera"] + place),
                 archive("replay", ["replay", session, "--speed", "max"] + into + place),
                 archive(
                     "replay FILE.wire",
