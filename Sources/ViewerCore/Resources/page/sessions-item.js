@@ -10,6 +10,8 @@ import { zeroOf } from './sessions-list.js';
 /** Sources with a small picture, and its width. */
 const pictures = 3;
 const pictureWidth = 240;
+/** A recording that begins between two keyframes has sound, and no picture, for as long as the rest of them takes; seconds. */
+const withoutPicture = 4;
 
 /**
  * @typedef {object} Acts
@@ -68,10 +70,13 @@ export function sessionItem(listing, wanted, reader, acts) {
         missing.classList.toggle('lost', details.missing.length > 0);
         for (const source of details.sources) {
             const frame = [...strip.children].find((frame) => frame instanceof HTMLElement && frame.dataset.name === source.name);
-            if (frame && source.hasPictures && source.start < source.end) {
-                const middle = at !== null && at > source.start && at < source.end ? at : (source.start + source.end) / 2;
-                showPicture(frame, listing.session, source.name, middle);
-            }
+            if (!frame || !source.hasPictures || !(source.start < source.end)) continue;
+            const isShort = source.end - source.start < withoutPicture;
+            // It may have nothing but sound so far.
+            if (isRecording && isShort) continue;
+            const usual = isShort ? source.end - 0.05 : (source.start + source.end) / 2;
+            const place = at !== null && at > source.start && at < source.end ? at : usual;
+            showPicture(frame, listing.session, source.name, place);
         }
     }, () => {
         setText(length, 'length unknown');
