@@ -22,7 +22,7 @@ PLACE = """
 window.placeOf = (time, start, end, lane, lanes) => {
     const box = document.querySelector('.timeline .slider').getBoundingClientRect();
     const left = box.width < 600 ? 64 : 110, width = box.width - left - 8, more = (end - start) * 0.01;
-    return [box.left + left + (time - start + more) / (end - start + 2 * more) * width, box.top + 40 + 5 + lane * 27 + 11];
+    return [box.left + left + (time - start + more) / (end - start + 2 * more) * width, box.top + 52 + 5 + lane * 27 + 11];
 };
 """
 

@@ -5,8 +5,8 @@ import { causeColour } from './causes.js';
 import { clock, clockMinutes, dayMinutes, sessionTime } from './format.js';
 import { colour } from './theme.js';
 
-/** Heights, CSS pixels. */
-const sizes = { axis: 40, lane: 22, between: 5, plot: 44, bottom: 6 };
+/** Heights, CSS pixels: the axis has two lines of times, and the flags of marks below them. */
+const sizes = { axis: 52, lane: 22, between: 5, plot: 44, bottom: 6 };
 /** Lanes are lower when there are more than so many. */
 const manyLanes = 6;
 const lowLane = { lane: 13, between: 2 };
