@@ -109,8 +109,14 @@ private struct CollectorBed {
     }
 
     func check() {
+        for connection in link.connections.values {
+            for name in connection.accounts.map(\.name) {
+                let (persisted, released) = link.watermarks(of: name, on: connection, durable)
+                precondition(persisted <= link.sources[name]?.received ?? 0, name)
+                precondition(released ?? 0 <= persisted, name)
+            }
+        }
         for (name, source) in link.sources {
-            precondition(link.persisted(of: name, durable) <= source.received, name)
             precondition(
                 source.outstanding == outstanding[name, default: MediaAmount()],
                 "\(name): \(source.outstanding) outstanding, \(outstanding[name] ?? MediaAmount()) handed on"
