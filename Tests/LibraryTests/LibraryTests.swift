@@ -37,6 +37,25 @@ import Testing
         }
     }
 
+    @Test func `marks that many add at once are all there`() throws {
+        try archive.addSession("one", segments: 1)
+        let root = archive.layout.root
+        let failures = Mutex<[String]>([])
+        DispatchQueue.concurrentPerform(iterations: 24) { index in
+            do {
+                let mark = SessionMarks.Mark(
+                    id: SessionMarks.Mark.newIdentity(), atNanoseconds: Int64(index),
+                    text: "\(index)")
+                let library = try SessionFinder(root, complain: { _ in }).library()
+                _ = try library.apply(SessionEdit(addedMarks: [mark]), to: "one")
+            } catch {
+                failures.withLock { $0.append("\(error)") }
+            }
+        }
+        #expect(failures.withLock { $0 } == [])
+        #expect(try library().marks("one").marks.map(\.text) == (0..<24).map { "\($0)" })
+    }
+
     @Test func `sessions are found by ID, name, tag, directory and age`() throws {
         #expect(meaning("latest").hasPrefix("no archive at ARCHIVE"))
         for name in ["one", "two", "three"] { try archive.addSession(name, segments: 1) }

@@ -22,11 +22,13 @@ import Testing
             SessionMarks.Mark(id: id, atNanoseconds: at, text: text, source: source)
         }
         #expect(try SessionEdit(addedMarks: [mark()]).addedMarks == [mark()])
-        for wrong in [
-            mark(id: "0123"), mark(id: "0123456789ABCDEF"), mark(at: .max), mark(text: "a\nb"),
-            mark(text: String(repeating: "x", count: 513)), mark(source: ".."),
-        ] {
-            #expect(throws: SessionEdit.Flaw.badMark) { try SessionEdit(addedMarks: [wrong]) }
+        for (wrong, flaw) in [
+            (mark(id: "0123"), .badMark), (mark(id: "0123456789ABCDEF"), .badMark),
+            (mark(source: ".."), .badMark), (mark(at: .max), .badMarkTime),
+            (mark(at: .min), .badMarkTime), (mark(text: "a\nb"), .badMarkText),
+            (mark(text: String(repeating: "x", count: 513)), .badMarkText),
+        ] as [(SessionMarks.Mark, SessionEdit.Flaw)] {
+            #expect(throws: flaw) { try SessionEdit(addedMarks: [wrong]) }
         }
         #expect(throws: SessionEdit.Flaw.badMark) { try SessionEdit(removedMarks: ["../x"]) }
     }

@@ -11,7 +11,8 @@ package struct SessionMarks: Codable, Hashable, Sendable {
     /// Length of an identity: hexadecimal digits.
     package static let identityDigits = 16
     /// A hundred and twenty years on either side of zero: no recording is as long, and sums of times do not overflow.
-    package static let farthestNanoseconds: Int64 = 4_000_000_000_000_000_000
+    package static let timeRange: ClosedRange<Int64> =
+        -4_000_000_000_000_000_000...4_000_000_000_000_000_000
 
     /// One mark.
     package struct Mark: Codable, Hashable, Sendable {
@@ -48,7 +49,7 @@ package struct SessionMarks: Codable, Hashable, Sendable {
         /// Whether it may be kept: what is read from a file or a peer is checked by this.
         package var isPossible: Bool {
             Self.isIdentity(id) && text.utf8.count <= maximumTextBytes
-                && (-farthestNanoseconds...farthestNanoseconds).contains(atNanoseconds)
+                && timeRange.contains(atNanoseconds)
                 && source.map(ArchiveLayout.isValidName) ?? true
         }
     }

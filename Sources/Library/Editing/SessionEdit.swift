@@ -12,7 +12,11 @@ package struct SessionEdit: Hashable, Sendable {
         case badName(String)
         /// A tag that is empty, too long or of several lines.
         case badTag(String)
-        /// A mark whose text is too long or of several lines, or whose time, source or identity is none.
+        /// A mark whose text is too long or of several lines.
+        case badMarkText
+        /// A mark further from its session than any recording.
+        case badMarkTime
+        /// A mark whose source or identity cannot be one.
         case badMark
 
         package var description: String {
@@ -23,9 +27,11 @@ package struct SessionEdit: Hashable, Sendable {
                 "the note is too long: use at most \(SessionNotes.maximumTextBytes) bytes"
             case .badName: "the name must be one line"
             case .badTag: "a tag must be one line of at most \(maximumTagBytes) bytes"
+            case .badMarkText:
+                "the text of a mark must be one line of at most \(SessionMarks.maximumTextBytes) bytes"
+            case .badMarkTime: "the time of a mark is further from its session than any recording"
             case .badMark:
-                "a mark must have one line of at most \(SessionMarks.maximumTextBytes) bytes, a time near its session, "
-                    + "and 16 hexadecimal digits as its id"
+                "a mark needs 16 hexadecimal digits as its id, and the name of a source or none"
             }
         }
     }
@@ -57,7 +63,11 @@ package struct SessionEdit: Hashable, Sendable {
             }
         }
         for mark in addedMarks {
-            guard mark.isPossible, Self.isOneLine(mark.text) else { throw .badMark }
+            guard mark.text.utf8.count <= SessionMarks.maximumTextBytes,
+                Self.isOneLine(mark.text)
+            else { throw .badMarkText }
+            guard SessionMarks.timeRange.contains(mark.atNanoseconds) else { throw .badMarkTime }
+            guard mark.isPossible else { throw .badMark }
         }
         guard removedMarks.allSatisfy(SessionMarks.Mark.isIdentity) else { throw .badMark }
         self.name = name
@@ -90,10 +100,23 @@ package struct SessionEdit: Hashable, Sendable {
 }
 
 extension RecordingLibrary {
-    /// Applies an edit. What is equal already is not written again.
+    /// A change takes some milliseconds, and each program makes one at a time.
+    private static let patienceMilliseconds = 5_000
+
+    /// Applies an edit. What is equal already is not written again. Programs that edit at once do so one after the other: what one has
+    /// added, another does not overwrite.
     /// - Returns: the session's labels; whether anything was changed.
     package func apply(
         _ edit: SessionEdit, to session: String
+    ) throws -> (labels: SessionNotes, hasChanged: Bool) {
+        let lock = try DirectoryLock(
+            layout.sessions, patienceMilliseconds: Self.patienceMilliseconds,
+            busy: "another program has been changing a session for seconds: try again")
+        return try apply(edit, to: session, lock)
+    }
+
+    private func apply(
+        _ edit: SessionEdit, to session: String, _ lock: borrowing DirectoryLock
     ) throws -> (labels: SessionNotes, hasChanged: Bool) {
         let before = try SessionNotes.read(session, in: layout)
         let labels = edit.applied(to: before)

@@ -41,12 +41,17 @@ struct MarkCommand: ParsableCommand {
             throw ValidationError(
                 "--at and --source need a text: tributary mark SESSION 'TEXT' --at 1:23.5")
         }
-        if let text, text.utf8.count > SessionMarks.maximumTextBytes {
-            throw ValidationError(
-                "the text is too long: use at most \(SessionMarks.maximumTextBytes) bytes")
-        }
         if let source, !ArchiveLayout.isValidName(source) {
             throw ValidationError("--source '\(oneLine(source))' is not the name of a source")
+        }
+        if let text {
+            let mark = SessionMarks.Mark(
+                id: SessionMarks.Mark.newIdentity(), atNanoseconds: 0, text: text)
+            do throws(SessionEdit.Flaw) {
+                _ = try SessionEdit(addedMarks: [mark])
+            } catch {
+                throw ValidationError("\(error)")
+            }
         }
         if let id = remove.first(where: { !SessionMarks.Mark.isIdentity($0) }) {
             throw ValidationError(

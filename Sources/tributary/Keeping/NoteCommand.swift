@@ -51,7 +51,7 @@ struct NoteCommand: ParsableCommand {
                 throw ValidationError(
                     "--tag '\(oneLine(String(tag.prefix(80))))' is not a valid tag: use one line of at most "
                         + "\(SessionEdit.maximumTagBytes) bytes")
-            case .badMark:
+            case .badMarkText, .badMarkTime, .badMark:
                 throw ValidationError("\(error)")
             }
         }
