@@ -30,6 +30,17 @@ package struct KeyOptions: ParsableArguments {
             throw ValidationError(
                 "--insecure cannot be combined with --keys or --collector-key: leave one out")
         }
+        try Self.check(collectorKey: collectorKey)
+    }
+
+    /// Refuses a `--collector-key` that is no key: also where options are only checked.
+    package static func check(collectorKey: String?) throws {
+        guard let collectorKey else { return }
+        do throws(TrustError) {
+            _ = try PublicKey(text: collectorKey)
+        } catch {
+            throw ValidationError("--collector-key: \(error)")
+        }
     }
 
     /// How to connect; makes the box's key where that is missing, and says what to do with it.

@@ -31,7 +31,8 @@ struct CollectorCommand: ParsableCommand {
     @Option(
         help: ArgumentHelp(
             """
-            Also publish live samples for viewers on other machines, at tcp://ADDRESS:PORT. A viewer needs a key with the             right to watch ('tributary keys authorize NAME KEY --watch'). Viewers on this machine use the archive's socket.
+            Also publish live samples for viewers on other machines, at tcp://ADDRESS:PORT. A viewer needs a key with the right \
+            to watch ('tributary keys authorize NAME KEY --watch'). Viewers on this machine use the archive's socket.
             """, valueName: "endpoint"))
     var feed: String?
 

@@ -33,10 +33,9 @@ struct UploadOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             """
-            When agents may forget what they have sent. local: when it is durable on this collector's disk. stored: when the store \
-            has it too, so that even the loss of this machine with its disk loses nothing; a box then has to keep at least a \
-            segment and the time that its upload takes. A collector that starts with an empty archive goes on with what the \
-            store has.
+            When agents may forget samples: local (durable on this disk) or stored (also in the object store, so that the loss of \
+            this machine loses nothing; boxes keep a segment and the time of its upload). With stored and an empty archive, the \
+            collector continues from the store.
             """, valueName: "policy"))
     var release = ReleasePolicy.local
 

@@ -131,6 +131,7 @@ struct ViewerCommand: RepeatingCommand {
         if feed == nil, keys != nil || collectorKey != nil {
             throw ValidationError("--keys and --collector-key are for --feed: give it, too")
         }
+        try KeyOptions.check(collectorKey: collectorKey)
         if let storeRedirect,
             !Self.redirectSeconds.contains(storeRedirect.nanoseconds / 1_000_000_000)
         {

@@ -89,6 +89,21 @@ extension EndToEnd {
                 "--collector-key"),
             Wish(.agent, "--video test --collector-key abc", 64, "'abc' is not a valid public key"),
             Wish(
+                .agent, "--video test --collector-key abc --check-config", 64,
+                "'abc' is not a valid public key"),
+            Wish(
+                .viewer, "--feed tcp://10.0.0.1:1 --collector-key abc --check-config", 64,
+                "'abc' is not a valid public key"),
+            Wish(.viewer, "--keys /nowhere", 64, "--keys and --collector-key are for --feed"),
+            Wish(.viewer, "--store-redirect 60s", 64, "--store-redirect needs an object store"),
+            Wish(.viewer, "--store-redirect 0s", 64, "--store-redirect must be from 1s to 7d"),
+            Wish(.collector, "--release stored", 64, "--release stored needs an object store"),
+            Wish(.collector, "--release soon", 64, "'local' and 'stored'"),
+            Wish(.archive, "mark latest text --at soon", 64, "'soon' is invalid for '--at"),
+            Wish(.archive, "mark latest --at 5", 64, "--at and --source need a text"),
+            Wish(.archive, "mark latest --remove 12", 64, "'12' is not a mark's ID"),
+            Wish(.archive, "mark latest text --archive /nowhere", 1, "no archive at /nowhere"),
+            Wish(
                 .agent, "--video test --keys /nowhere --insecure", 64,
                 "--insecure cannot be combined"),
             Wish(

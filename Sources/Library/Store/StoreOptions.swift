@@ -7,7 +7,7 @@ package struct StoreOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             """
-            Object store that media of the archive has moved into. Credentials come from AWS_ACCESS_KEY_ID and \
+            Object store of the archive. A collector uploads to it; what is not in the directory is read there. Credentials come from AWS_ACCESS_KEY_ID and \
             AWS_SECRET_ACCESS_KEY, or from the file that AWS_SHARED_CREDENTIALS_FILE names (~/.aws/credentials).
             """, valueName: "s3://bucket/prefix"))
     package var store: String?
