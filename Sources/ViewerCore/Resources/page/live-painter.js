@@ -7,7 +7,7 @@
 
 import { NeedEstimate } from './live-clock.js';
 import { latest } from './live-follower.js';
-import { pictures, pictureTrack } from './live-samples.js';
+import { pictures, pictureTrack, upright } from './live-samples.js';
 import { codecsOf, keepTracks } from './movie-tracks.js';
 
 /** So much before its time a picture is decoded, seconds: decoded pictures are large. */
@@ -155,7 +155,7 @@ export class Painter {
      */
     showRecorded({ image, at }) {
         if (this.at === null) {
-            this.#draw(image, image.width, image.height);
+            this.#draw(image, image.width, image.height, upright);
             this.recordedAt = at;
         }
         image.close();
@@ -163,12 +163,16 @@ export class Painter {
 
     /**
      * @param {CanvasImageSource | VideoFrame} image
-     * @param {number} width
-     * @param {number} height
+     * @param {number} across Its width as it is.
+     * @param {number} down
+     * @param {import('./live-samples.js').Turn} turn
      */
-    #draw(image, width, height) {
+    #draw(image, across, down, [a, b, c, d]) {
+        const [width, height] = [Math.abs(a * across + c * down), Math.abs(b * across + d * down)];
         if (this.canvas.width !== width || this.canvas.height !== height) Object.assign(this.canvas, { width, height });
-        this.#context?.drawImage(image, 0, 0, width, height);
+        // What is turned or mirrored lies beside the canvas, and is moved there.
+        this.#context?.setTransform(a, b, c, d, a + c < 0 ? width : 0, b + d < 0 ? height : 0);
+        this.#context?.drawImage(image, 0, 0, across, down);
     }
 
     /** Decodes what is to be shown soon. */
@@ -250,7 +254,7 @@ export class Painter {
         for (const other of gone) other.close();
         this.dropped += gone.length;
         this.painted += 1;
-        this.#draw(frame, frame.displayWidth, frame.displayHeight);
+        this.#draw(frame, frame.displayWidth, frame.displayHeight, this.#track?.turn ?? upright);
         this.at = frame.timestamp / 1e6;
         this.recordedAt = null;
         // A refresh and the length of the picture are no lateness.

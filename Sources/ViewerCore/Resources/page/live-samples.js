@@ -11,6 +11,7 @@ import { boxes, child, viewOf } from './movie-tracks.js';
  * @property {number} duration Of a sample, where its run does not say.
  * @property {number} size
  * @property {number} flags
+ * @property {Turn} turn
  */
 
 /** @typedef {{ time: number, duration: number, isKeyframe: boolean, bytes: Uint8Array }} Picture Times in seconds of the session. */
@@ -34,7 +35,10 @@ export function pictureTrack(bytes) {
     const wide = (/** @type {{ body: number }} */ box) => view.getUint8(box.body) === 1;
     const identifier = view.getUint32(tkhd.body + (wide(tkhd) ? 20 : 12));
     /** @type {PictureTrack} */
-    const track = { identifier, timescale: view.getUint32(mdhd.body + (wide(mdhd) ? 20 : 12)), description: undefined, duration: 0, size: 0, flags: 0 };
+    const track = {
+        identifier, timescale: view.getUint32(mdhd.body + (wide(mdhd) ? 20 : 12)), description: undefined, duration: 0, size: 0, flags: 0,
+        turn: turnOf(view, tkhd.body + (wide(tkhd) ? 52 : 40)),
+    };
     // A visual sample entry (§12.1.3) has 78 bytes before its boxes.
     const entry = { body: stsd.body + 8 + 8 + 78, end: stsd.end };
     const configuration = child(view, entry, 'avcC') ?? child(view, entry, 'hvcC');
@@ -45,6 +49,27 @@ export function pictureTrack(bytes) {
         [track.duration, track.size, track.flags] = [12, 16, 20].map((at) => view.getUint32(trex.body + at));
     }
     return track;
+}
+
+/**
+ * How a decoded picture is turned and mirrored to be shown: the first four values of a canvas's transformation.
+ * @typedef {[number, number, number, number]} Turn
+ */
+
+/** @type {Turn} */
+export const upright = [1, 0, 0, 1];
+
+/**
+ * A track's matrix (ISO/IEC 14496-12 §8.3.2, §6.2.2), where it turns by right angles and mirrors; anything else is not ours.
+ * @param {DataView} view
+ * @param {number} at Of the matrix.
+ * @returns {Turn}
+ */
+function turnOf(view, at) {
+    // 16.16, by rows of three: the third of each row is of the projection.
+    const [a, b, c, d] = [0, 4, 12, 16].map((offset) => view.getInt32(at + offset) / 0x10000);
+    const areUnits = [a, b, c, d].every((value) => Math.abs(value) === 1 || value === 0);
+    return areUnits && Math.abs(a * d - b * c) === 1 ? [a, b, c, d] : upright;
 }
 
 /**
