@@ -46,8 +46,13 @@ struct CollectorEngine<Payload: MediaPayload> {
     /// For monitoring.
     private(set) var sourceCounters: SourceCounters
     private(set) var counts = Counts()
+    /// Older samples are of a recording that is played again, of a long outage, or have stamps that are not true.
+    private static var longestCountedNanoseconds: Int64 { 3_600_000_000_000 }
     /// From the capture of a fragment's oldest sample until it was durable.
     private(set) var captureToDurable = LatencyHistogram(bounds: LatencyHistogram.ofRecording)
+
+    /// For the next proofs; see ``stored(_:)``.
+    private var storedWatermarks: [StoredRecords.Watermark] = []
 
     /// Counters since the start.
     struct Counts: Hashable, Sendable {
@@ -242,8 +247,8 @@ extension CollectorEngine {
             sourceCounters.wrote(amount.sizeBytes, of: source)
         case .persisted(let records):
             if let captured = records.capturedNanoseconds {
-                captureToDurable.add(
-                    .nanoseconds(max(0, now.monotonic.clampedSubtracting(captured))))
+                let age = max(0, now.monotonic.clampedSubtracting(captured))
+                if age <= Self.longestCountedNanoseconds { captureToDurable.add(.nanoseconds(age)) }
             }
             persisted(records)
         case .ended(let session):
@@ -368,17 +373,28 @@ extension CollectorEngine {
     }
 
     /// The object store has more records than before.
-    /// - Returns: up to which record of each spool it now has everything.
+    /// - Returns: up to which record of each spool it now has everything that it needs to have.
     mutating func stored(_ news: [StoredRecords.News]) -> [StoredRecords.Watermark] {
-        news.compactMap { records in
-            guard recorder.stored(records) else { return nil }
-            link.becameReleased(source: records.source, spool: records.spool)
-            let through = recorder.durable.stored(source: records.source, spool: records.spool)
-            sourceCounters.stored(records.source, spool: records.spool, upTo: through)
-            return StoredRecords.Watermark(
-                source: records.source, spool: records.spool, through: through)
+        for records in news where recorder.stored(records) {
+            noteStored(records.source, records.spool)
         }
+        defer { storedWatermarks.removeAll() }
+        return storedWatermarks
     }
+
+    /// Of a spool, more is in the object store, or need not be there.
+    private mutating func noteStored(_ source: String, _ spool: SpoolID) {
+        link.becameReleased(source: source, spool: spool)
+        let through = recorder.durable.stored(source: source, spool: spool)
+        let released = recorder.durable.released(
+            source: source, spool: spool, keptFrom: link.keptFrom(source, spool: spool))
+        sourceCounters.stored(source, spool: spool, upTo: released ?? through)
+        storedWatermarks.append(
+            StoredRecords.Watermark(source: source, spool: spool, through: through))
+    }
+
+    /// Whether an agent whose source has ended waits until the object store has all of it.
+    var isWaitingForRelease: Bool { link.isWaitingForRelease(durable: recorder.durable) }
 
     private mutating func persisted(_ records: PersistedRecords) {
         guard let watermark = recorder.persisted(records) else { return }
@@ -529,15 +545,7 @@ extension CollectorEngine {
             case .durable(let source, let spool, let through):
                 durable(source, spool: spool, through: through)
             case .unrecorded(let records):
-                var nothing = SequenceSet()
-                for range in records.sequences { nothing.insert(range) }
-                // What is in no file and no ledger is not waited for.
-                if recorder.stored(
-                    StoredRecords.News(
-                        source: records.source, spool: records.spool, sequences: nothing))
-                {
-                    link.becameReleased(source: records.source, spool: records.spool)
-                }
+                if recorder.durable.forgo(records) { noteStored(records.source, records.spool) }
                 persisted(records)
             case .released(let source, let amount):
                 link.released(amount, source: source)

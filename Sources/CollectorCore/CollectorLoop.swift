@@ -106,8 +106,9 @@ struct CollectorLoop {
 
     /// Whether agents wait to hear that the object store has everything, and it can be used.
     private var isReleasing: Bool {
-        guard let uploads, uploads.records != nil else { return false }
-        return engine.connectedSources > 0 && uploads.status.trouble == nil
+        guard let uploads, uploads.records != nil, engine.isWaitingForRelease else { return false }
+        let status = uploads.status
+        return status.trouble == nil && status.setAside == 0
     }
 
     var hasOutgoing: Bool { engine.hasOutgoing }

@@ -41,6 +41,11 @@ import Testing
             var expected: UInt64 = 0
             while seen.contains(expected + 1) { expected += 1 }
             #expect(set.watermark == expected, "seed \(seed)")
+            let from = UInt64.random(in: 1...510, using: &generator)
+            let part = from...from + UInt64.random(in: 0...60, using: &generator)
+            let first = set.missing(in: part).first?.lowerBound
+            #expect(first == part.first { !seen.contains($0) }, "seed \(seed)")
+            #expect(set.firstMissing(in: part) == first, "seed \(seed), \(part)")
         }
         #expect(set == SequenceSet(upTo: next - 1))
     }

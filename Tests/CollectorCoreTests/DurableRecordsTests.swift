@@ -82,6 +82,62 @@ import Wire
         #expect(durable.stored(source: "camera", spool: spool) == 0)
     }
 
+    @Test func `spools that are not released are kept, however many there are`() {
+        var durable = DurableRecords(policy: .stored)
+        let spools = (1...30).map { SpoolID(high: 9, low: $0) }
+        for spool in spools {
+            durable.begin(source: "camera", spool: spool, received: 0)
+            _ = insert([1...5], &durable, spool: spool)
+        }
+        for spool in spools {
+            // A box that comes back with it is told to keep it, and does not have to send it again.
+            durable.begin(source: "camera", spool: spool, received: 5)
+            #expect(durable.persisted(source: "camera", spool: spool) == 5)
+            #expect(durable.released(source: "camera", spool: spool, keptFrom: 1) == 0)
+        }
+        for spool in spools {
+            _ = durable.insertStored(SequenceSet(upTo: 5), source: "camera", spool: spool)
+        }
+        durable.begin(source: "camera", spool: spool, received: 0)
+        #expect(durable.persisted(source: "camera", spool: spools[0]) == 0)
+        #expect(durable.persisted(source: "camera", spool: spools[29]) == 5)
+    }
+
+    @Test func `a spool that was forgotten is not released because somebody remembers its end`() {
+        var durable = DurableRecords(policy: .stored)
+        durable.begin(source: "camera", spool: spool, received: 7)
+        #expect(durable.persisted(source: "camera", spool: spool) == 7)
+        #expect(durable.released(source: "camera", spool: spool, keptFrom: 1) == 0)
+        // What the box itself has no more is not waited for.
+        let other = SpoolID(high: 2, low: 2)
+        durable.begin(source: "camera", spool: other, received: 7, missing: 1...7)
+        #expect(durable.released(source: "camera", spool: other, keptFrom: 8) == 7)
+        #expect(durable.stored(source: "camera", spool: other) == 7)
+    }
+
+    @Test func `the store need not have what is nowhere, and waits for what is on disk`() {
+        var durable = DurableRecords(policy: .stored)
+        durable.begin(source: "camera", spool: spool, received: 0)
+        _ = insert([3...4], &durable)
+        let records = PersistedRecords(source: "camera", spool: spool, sequences: [1...6])
+        let isNew = durable.forgo(records)
+        #expect(isNew)
+        _ = durable.insert(records)
+        #expect(durable.released(source: "camera", spool: spool, keptFrom: 1) == 2)
+        let isNewAgain = durable.forgo(records)
+        #expect(!isNewAgain)
+    }
+
+    @Test func `a goodbye is known for as long as its spool, once it is durable`() {
+        var durable = DurableRecords(policy: .stored)
+        durable.begin(source: "camera", spool: spool, received: 0)
+        durable.noteGoodbye(4, source: "camera", spool: spool)
+        _ = insert([1...3], &durable)
+        #expect(durable.archived(source: "camera", spool: spool).goodbye == nil)
+        _ = insert([4...4], &durable)
+        #expect(durable.archived(source: "camera", spool: spool).goodbye == 4)
+    }
+
     @Test func `the last spools are kept, and those of which agents may still send what is there`()
     {
         let recorded = RecordedSpool(spool: spool, sequences: SequenceSet(upTo: 5))

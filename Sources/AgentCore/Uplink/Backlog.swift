@@ -823,6 +823,17 @@ extension Backlog {
     /// - Returns: whether there was one.
     private mutating func forgetOldest() -> Bool {
         for (place, sender) in (setAside + senders).enumerated() {
+            // Of a spool that ends, the last file holds no next number: it goes with what is known of it.
+            if place < setAside.count, let generation = sender.generation,
+                shelf?.spool(generation)?.oldestReleasable == nil
+            {
+                delete(generation)
+                guard shelf?.spool(generation) == nil else { return false }
+                retiredLostSamples += sender.link.lostSamples
+                setAside.remove(at: place)
+                noteForgetting()
+                return true
+            }
             guard let generation = sender.generation,
                 let numbers = shelf?.spool(generation)?.oldestReleasable,
                 numbers.upperBound <= sender.link.lastForgettable(of: 0)
@@ -838,16 +849,19 @@ extension Backlog {
             } else {
                 senders[place - setAside.count].link.forgot(through: numbers.upperBound, of: 0)
             }
-            if let shelf, forgetting.reportsDrop() {
-                note(
-                    .warning,
-                    "the spool \(shelf.storage.path) (\(byteText(shelf.limitBytes))) is too small to keep samples until "
-                        + "the collector's store has them: from now on samples that are on the collector's disk alone are "
-                        + "forgotten. Enlarge --spool-limit")
-            }
+            noteForgetting()
             return true
         }
         return false
+    }
+
+    private mutating func noteForgetting() {
+        guard let shelf, forgetting.reportsDrop() else { return }
+        note(
+            .warning,
+            "the spool \(shelf.storage.path) (\(byteText(shelf.limitBytes))) is too small to keep samples until "
+                + "the collector's store has them: from now on samples that are on the collector's disk alone are "
+                + "forgotten. Enlarge --spool-limit")
     }
 
     private func oldestGroup() -> (sender: Int, group: Spool.Group)? {

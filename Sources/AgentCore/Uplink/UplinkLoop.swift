@@ -236,8 +236,9 @@ extension UplinkLoop {
     private var givenUp: String {
         if backlog.isPersisted {
             let place = isKept ? "stay in \(backlog.storage?.path ?? "")" : "are lost here"
+            let awaited = backlog.isFlowing ? "the collector's store" : "the collector"
             return
-                "given up waiting for the collector's store: \(backlog.unreleasedRecords) records are on the "
+                "given up waiting for \(awaited): \(backlog.unreleasedRecords) records are on the "
                 + "collector's disk and not in its store yet; they \(place)"
                 + (isKept ? " until the next start" : "")
         }

@@ -82,6 +82,17 @@ package struct SequenceSet: Hashable, Sendable {
         return missing
     }
 
+    /// The first number of `range` that is not in the set; nil: all are.
+    package func firstMissing(in range: ClosedRange<UInt64>) -> UInt64? {
+        let next = max(range.lowerBound, watermark.clampedAdding(1))
+        guard next <= range.upperBound, watermark < range.upperBound else { return nil }
+        // Ranges do not touch each other: behind the one that has a number, the next number is missing.
+        let index = place { $0.upperBound >= next }
+        guard index < beyond.count, beyond[index].lowerBound <= next else { return next }
+        let end = beyond[index].upperBound
+        return end < range.upperBound ? end + 1 : nil
+    }
+
     /// All numbers in the set, ascending.
     package var ranges: [ClosedRange<UInt64>] { (watermark > 0 ? [1...watermark] : []) + beyond }
 

@@ -197,7 +197,7 @@ final class KeyAuthenticator: Sendable {
                 look(&watch)
             }
         } catch {
-            // No agent is admitted from here on: the collector ends, so that its supervisor restarts it.
+            // Nobody is admitted from here on. Where that concerns agents, the collector ends, so that its supervisor restarts it.
             shut("\(error)")
         }
     }

@@ -198,7 +198,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         let name = introduction.name
         let spool = introduction.spool
         heldToClose.remove(name)
-        durable.begin(source: name, spool: spool, received: received)
+        durable.begin(source: name, spool: spool, received: received, missing: missing)
         let persisted = durable.persisted(source: name, spool: spool)
         var actions: [Action] = []
         if let missing, persisted < missing.upperBound {
@@ -276,6 +276,9 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
 
     mutating func goodbye(_ goodbye: Goodbye, of source: String, at now: Instant) -> [Action] {
         let isKnown = missing(goodbye.sequence...goodbye.sequence, of: source).isEmpty
+        if let spool = spool(of: source) {
+            durable.noteGoodbye(goodbye.sequence, source: source, spool: spool)
+        }
         return noteEarlier(goodbye.sequence...goodbye.sequence, of: source, at: now)
             + take(.goodbye(goodbye, isKnown: isKnown), of: source, at: now)
     }
@@ -357,8 +360,8 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         durable.insert(records)
     }
 
-    /// The object store has records, or never needs to have them.
-    /// - Returns: whether their agent may forget more than before.
+    /// The object store has records.
+    /// - Returns: whether any of them is new.
     mutating func stored(_ records: StoredRecords.News) -> Bool {
         durable.insertStored(records.sequences, source: records.source, spool: records.spool)
     }

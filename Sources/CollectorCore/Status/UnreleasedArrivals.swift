@@ -17,11 +17,12 @@ struct UnreleasedArrivals: Hashable, Sendable {
     private var lengthNanoseconds = Self.partNanoseconds
 
     /// Payload bytes.
-    var bytes: Int { parts.reduce(0) { $0 + $1.bytes } }
+    private(set) var bytes = 0
     /// When the oldest of it came, on the collector's monotonic clock; nil: there is none.
     var sinceNanoseconds: Int64? { parts.first?.sinceNanoseconds }
 
     mutating func add(through sequence: UInt64, bytes: Int, at now: Int64) {
+        self.bytes += bytes
         if let last = parts.last, now - last.sinceNanoseconds < lengthNanoseconds {
             parts[parts.count - 1].through = max(last.through, sequence)
             parts[parts.count - 1].bytes += bytes
@@ -45,6 +46,7 @@ struct UnreleasedArrivals: Hashable, Sendable {
 
     mutating func remove(through sequence: UInt64) {
         let count = parts.prefix { $0.through <= sequence }.count
+        bytes -= parts[..<count].reduce(0) { $0 + $1.bytes }
         parts.removeFirst(count)
         if parts.isEmpty { lengthNanoseconds = Self.partNanoseconds }
     }

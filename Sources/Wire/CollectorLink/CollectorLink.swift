@@ -157,6 +157,12 @@ package struct CollectorLink: Sendable {
         markAckDue(holder)
     }
 
+    /// The oldest record of a spool that its agent has, as far as it has said.
+    package func keptFrom(_ source: String, spool: SpoolID) -> UInt64 {
+        guard let entry = sources[source], entry.spool == spool else { return 1 }
+        return entry.keptFrom
+    }
+
     /// The last record of a source that is durable, and the last that its agent need not keep; nil: the same.
     ///
     /// An agent that does not know the second forgets what is durable, whatever the policy: were it told less, it would stop when it
@@ -171,6 +177,17 @@ package struct CollectorLink: Sendable {
                 source: source, spool: entry.spool, keptFrom: entry.keptFrom)
         else { return (persisted, nil) }
         return (persisted, min(persisted, released))
+    }
+
+    /// Whether an agent whose source has ended, and is durable, has to keep any of it.
+    package func isWaitingForRelease(durable: some DurabilityLookup) -> Bool {
+        connections.values.contains { connection in
+            connection.accounts.contains { account in
+                guard let entry = sources[account.name], entry.goodbye != nil else { return false }
+                let (persisted, released) = watermarks(of: account.name, on: connection, durable)
+                return !entry.isComplete(released: released ?? persisted)
+            }
+        }
     }
 
     /// This amount of a source's media has left memory: written, or given up.

@@ -125,7 +125,7 @@ struct `A backlog on a disk` {
     }
 
     @Test
-    func `a spool too small for the store's lag forgets what the collector has, and says so once`()
+    func `a spool too small for the store's lag forgets what the collector has and seldom says it`()
         throws
     {
         var hasSaid = false
@@ -135,7 +135,10 @@ struct `A backlog on a disk` {
             #expect(simulation.gaps.allSatisfy { $0.cause == .restart }, "seed \(seed)")
             #expect(
                 simulation.largestBytes < BacklogSimulation.limitBytes + 100_000, "seed \(seed)")
-            hasSaid = hasSaid || simulation.logs.contains { $0.contains("too small") }
+            let said = simulation.logs.count { $0.contains("too small") }
+            // Once in each life, and again after there was plenty of room.
+            #expect(said < 3 * simulation.lives, "seed \(seed): \(said)")
+            hasSaid = hasSaid || said > 0
         }
         #expect(hasSaid)
     }

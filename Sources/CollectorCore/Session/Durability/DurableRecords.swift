@@ -25,13 +25,17 @@ struct DurableRecords: Sendable {
 
     /// An agent has a new spool at every start until it keeps one on disk; older ones practically never come back.
     private static let maximumSpoolsPerSource = 8
+    /// With ``ReleasePolicy/stored`` an agent comes back with each spool that is not released yet, one for each of its boots. What
+    /// is known of those is kept: without it, their samples would be recorded a second time.
+    static let maximumUnreleasedSpools = 256
 
     fileprivate struct Spool: Sendable {
         let id: SpoolID
         var durable = SequenceSet()
         /// The records that the object store has, or that need not be there; may have more than ``durable`` for a moment.
         var stored = SequenceSet()
-        /// The number of its goodbye, if that was on disk when the collector began with the spool.
+        /// The number of its goodbye, if that is known: it was on disk when the collector began with the spool, or, with
+        /// ``ReleasePolicy/stored``, it has come since.
         var goodbye: UInt64?
         /// The records that were on disk when the collector began with the spool, until its agent has passed them.
         var archived: RecordedSpool?
@@ -90,11 +94,13 @@ struct DurableRecords: Sendable {
     }
 
     /// Registers a new spool that begins after `received`.
-    mutating func begin(source: String, spool: SpoolID, received: UInt64) {
+    /// - Parameter missing: records before that which nobody has: they are not waited for.
+    mutating func begin(
+        source: String, spool: SpoolID, received: UInt64, missing: ClosedRange<UInt64>? = nil
+    ) {
         guard self[source, spool] == nil else { return }
         var new = Spool(id: spool, durable: SequenceSet(upTo: received))
-        // What nobody here has ever had is not waited for.
-        new.stored = new.durable
+        if let missing { new.stored.insert(missing) }
         spools[source, default: []].append(new)
         forgetOldSpools(of: source)
     }
@@ -106,9 +112,8 @@ struct DurableRecords: Sendable {
         self[source, spool]?.stored.watermark ?? 0
     }
 
-    /// Notes that the object store has records, or never needs to. Those of an unknown spool are of no use: its agent sends all it
-    /// has.
-    /// - Returns: whether the agent may forget more than before.
+    /// Notes that the object store has records. Those of an unknown spool are of no use: its agent sends all it has.
+    /// - Returns: whether any of them is new.
     mutating func insertStored(_ records: SequenceSet, source: String, spool: SpoolID) -> Bool {
         guard policy == .stored else { return false }
         var hasMoved = false
@@ -118,6 +123,24 @@ struct DurableRecords: Sendable {
             hasMoved = own.stored != before
         }
         return hasMoved
+    }
+
+    /// Notes that the object store never needs to have records that are in no file and in no ledger. Those that are durable are in
+    /// one, and wait for it.
+    /// - Returns: whether any of them is new.
+    mutating func forgo(_ records: PersistedRecords) -> Bool {
+        var nowhere = SequenceSet()
+        let durable = durable(source: records.source, spool: records.spool)
+        for range in records.sequences {
+            for missing in durable.missing(in: range) { nowhere.insert(missing) }
+        }
+        return insertStored(nowhere, source: records.source, spool: records.spool)
+    }
+
+    /// A spool ends with this record, as soon as it is durable.
+    mutating func noteGoodbye(_ sequence: UInt64, source: String, spool: SpoolID) {
+        guard policy == .stored else { return }
+        change(source, spool) { $0.goodbye = sequence }
     }
 
     /// Notes that records are durable.
@@ -263,13 +286,16 @@ struct DurableRecords: Sendable {
         body(&spools.values[place][index])
     }
 
-    /// Of the spools whose agents have passed what was on disk, only the last are kept.
+    /// Of the spools whose agents have passed what was on disk, only the last are kept; and those that are not released.
     private mutating func forgetOldSpools(of source: String) {
         guard var own = spools[source] else { return }
-        var excess = own.count { $0.archived == nil } - Self.maximumSpoolsPerSource
+        let passed = own.count { $0.archived == nil }
+        var excess = passed - Self.maximumSpoolsPerSource
         guard excess > 0 else { return }
+        let isCrowded = passed > Self.maximumUnreleasedSpools
         own.removeAll { spool in
             guard excess > 0, spool.archived == nil else { return false }
+            if policy == .stored, !isCrowded, !spool.isReleased { return false }
             excess -= 1
             return true
         }
@@ -285,16 +311,23 @@ extension DurableRecords: DurabilityLookup {
         let first = max(keptFrom, 1)
         let durable = own.durable.watermark
         guard first <= durable else { return durable }
-        return (own.stored.missing(in: first...durable).first?.lowerBound ?? durable + 1) - 1
+        return (own.stored.firstMissing(in: first...durable) ?? durable + 1) - 1
     }
 
     func archived(source: String, spool: SpoolID) -> ArchivedRecords {
         guard let own = self[source, spool] else { return ArchivedRecords() }
-        return ArchivedRecords(persisted: own.durable.watermark, goodbye: own.goodbye)
+        let persisted = own.durable.watermark
+        let goodbye = own.goodbye.flatMap { $0 <= persisted || policy == .local ? $0 : nil }
+        return ArchivedRecords(persisted: persisted, goodbye: goodbye)
     }
 }
 
 extension DurableRecords.Spool {
+    /// Whether the object store has everything that is durable.
+    fileprivate var isReleased: Bool {
+        durable.highest == 0 || stored.firstMissing(in: 1...durable.highest) == nil
+    }
+
     /// Where tracks end before a record, if that record is on disk: a track that was recorded since continues after that.
     fileprivate func ends(
         of tracks: [TrackKind], before sequence: UInt64, _ archived: RecordedSpool
