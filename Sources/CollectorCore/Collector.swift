@@ -26,6 +26,8 @@ package final class Collector: Sendable {
     private let changeable: SharedSettings
     private let wakeUp: WakeUp
     private let isStopping = Atomic(false)
+    /// Is signalled when it is to stop, for whoever waits before agents are listened to.
+    private let stopped = DispatchSemaphore(value: 0)
     /// Counts refusals; knows whether agents can still be admitted.
     let refusals = RefusalCounters()
     /// The collector's status, from the moment it listens.
@@ -54,12 +56,14 @@ package final class Collector: Sendable {
     private static let eventsPerLook = 16
     private static let lockAttempts = 10
     private static let lockPauseMicroseconds: UInt32 = 50_000
-    private static let lookPauseMicroseconds: UInt32 = 100_000
+    /// The longest pause between attempts to reach the store before anything is recorded.
+    private static let longestStorePauseSeconds = 15
 
     /// Makes the collector finish its files and end. Callable from any thread, also from a signal handler's queue.
     package func stop() {
         isStopping.store(true, ordering: .releasing)
         wakeUp.signal()
+        stopped.signal()
     }
 
     /// Replaces the changeable settings. Callable from any thread.
@@ -316,24 +320,46 @@ package final class Collector: Sendable {
     }
 
     /// Where an archive has no session, and agents keep what is not in the store: goes on with what the store has.
-    ///
-    /// It waits for a store that is away. Without knowing what is there, the samples that agents send again would be recorded twice.
     /// - Returns: whether to go on; not when the collector is to stop.
     private func takeOver(_ layout: ArchiveLayout) throws(CollectorError) -> Bool {
-        guard settings.release == .stored, let store = settings.store else { return true }
+        let store = settings.release == .stored ? settings.store : nil
+        let isNeeded: Bool
+        let unfinished: String?
         do throws(ArchiveError) {
-            guard try ArchiveTakeOver.isNeeded(layout) else { return true }
+            isNeeded = try ArchiveTakeOver.isNeeded(layout)
+            unfinished = try ArchiveTakeOver.unfinished(in: layout)
         } catch {
             throw .cannotRecord(archive: settings.archive, reason: "\(error)")
         }
+        if let unfinished, store == nil || !["", store?.bucket.name].contains(unfinished) {
+            // What is there is a part of what agents have been told to forget.
+            let origin = unfinished.isEmpty ? "a store" : unfinished
+            throw .cannotRecord(
+                archive: settings.archive,
+                reason: "it is half taken over from \(origin): start once more with --release "
+                    + "stored and the same --store, or empty the directory")
+        }
+        guard let store, isNeeded else { return true }
+        return try takeOver(layout, from: store)
+    }
+
+    /// Waits for a store that is away. Without knowing what is there, the samples that agents send again would be recorded twice.
+    /// - Returns: whether to go on; not when the collector is to stop.
+    private func takeOver(
+        _ layout: ArchiveLayout, from store: StoreSettings
+    ) throws(CollectorError) -> Bool {
+        var surroundings = UploadSurroundings.system()
+        surroundings.checkpoint = { [self] _ throws(UploadStop) in
+            if isStopping.load(ordering: .acquiring) { throw UploadStop() }
+        }
+        let place = UploadPlace(
+            store.bucket, layout, settings: store.upload, surroundings: surroundings,
+            figures: UploadFigures())
         var said: String?
         var failures = 0
         defer { board.waiting(for: nil) }
         while !isStopping.load(ordering: .acquiring) {
             do throws(UploadError) {
-                let place = UploadPlace(
-                    store.bucket, layout, settings: store.upload, surroundings: .system(),
-                    figures: UploadFigures())
                 var attempt = ArchiveTakeOver(
                     from: place, now: Instant.now().utc,
                     idleTimeoutNanoseconds: settings.changeable.idleTimeoutNanoseconds)
@@ -352,7 +378,8 @@ package final class Collector: Sendable {
                 case .archive(let error):
                     throw .cannotRecord(archive: settings.archive, reason: "\(error)")
                 case .setAside(let text): reason = text
-                case .stopped, .nothing, .changedMeanwhile: reason = "the store changes meanwhile"
+                case .stopped: return false
+                case .nothing, .changedMeanwhile: reason = "the store changes meanwhile"
                 }
                 failures += 1
                 if said != reason {
@@ -362,17 +389,12 @@ package final class Collector: Sendable {
                     )
                 }
                 board.waiting(for: "waiting for \(store.bucket.name): \(reason)")
-                waitBeforeAttempt(failures)
+                // 1 s, up to 15 s; ends early when the collector is to stop.
+                let seconds = min(failures, Self.longestStorePauseSeconds)
+                _ = stopped.wait(timeout: .now() + .seconds(seconds))
             }
         }
         return false
-    }
-
-    /// Pauses between attempts to reach the store: 1 s, up to 15 s; ends early when the collector is to stop.
-    private func waitBeforeAttempt(_ failures: Int) {
-        for _ in 0..<10 * min(failures, 15) where !isStopping.load(ordering: .acquiring) {
-            usleep(Self.lookPauseMicroseconds)
-        }
     }
 
     /// Recovers what an earlier collector left in the archive.

@@ -21,6 +21,7 @@ PART = "Sources/Uploading/Transfer/PartSending.swift"
 TRANSFER = "Sources/Uploading/Transfer/SegmentTransfer.swift"
 DOCUMENTS = "Sources/Uploading/Sessions/SessionDocuments.swift"
 STORED = "Sources/Uploading/Local/StoredRemoval.swift"
+PROOFS = "Sources/Uploading/Local/StoredProofs.swift"
 TAKEOVER = "Sources/Uploading/Local/ArchiveTakeOver.swift"
 BACKLOG = "Sources/AgentCore/Uplink/Backlog.swift"
 OUTBOX = "Sources/Wire/AgentLink/Outbox.swift"
@@ -119,8 +120,12 @@ MUTANTS = [
     Mutant("what a destroyed disk had is believed", SOURCE, "return entries[first...]", "return entries[...]", UPLOADING),
     Mutant("what earlier sessions had on a destroyed disk is believed", SOURCE,
            "$0.offset >= ownEntries.startIndex || $0.element.kind != .earlier", "$0.offset >= 0", UPLOADING),
-    Mutant("a proof without its object is believed", TAKEOVER,
+    Mutant("a proof without its object is believed", PROOFS,
            "sizes[place.key(of: segment)] == proof.sizeBytes", "proof.sizeBytes >= 0", UPLOADING),
+    Mutant("a proof is about an object that has replaced the proven one", PROOFS,
+           "guard proof.tag == tag else { throw mismatch }", "", UPLOADING),
+    Mutant("a proof's word on earlier records is believed without bound", "Sources/Uploading/Local/StoredSource.swift",
+           "min(number, highest[spool] ?? 0)", "number", UPLOADING),
     Mutant("an interrupted take-over counts as done", TAKEOVER,
            "        if FileSystem.exists(mark(layout)) { return true }\n", "", UPLOADING),
     Mutant("a session that is incomplete in the bucket stays finished", TAKEOVER,

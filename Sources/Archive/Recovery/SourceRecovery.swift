@@ -93,7 +93,7 @@ package struct SourceRecovery {
             source.clock = survey.fragments.last?.clock ?? source.clock
         }
         // Segments do not always go to the store in their order.
-        for (track, end) in stored where end.isBehind(source.ends[track]) {
+        for (track, end) in stored where end.isLater(than: source.ends[track]) {
             source.ends[track] = end
         }
         source.entry.tracks =
@@ -140,7 +140,8 @@ package struct SourceRecovery {
     /// What is known of a source's end from proofs alone.
     private func goOn(after continuations: [SegmentContinuation], _ source: inout RecoveredSource) {
         for continuation in continuations {
-            for (_, run) in continuation.runsOnDisk where run.end.isBehind(source.ends[run.track]) {
+            for (_, run) in continuation.runsOnDisk
+            where run.end.isLater(than: source.ends[run.track]) {
                 source.ends[run.track] = run.end
             }
             source.spool = SpoolID(hexadecimal: continuation.spool) ?? source.spool
@@ -151,10 +152,8 @@ package struct SourceRecovery {
 
     /// The lines since a collector went on with what the store has, if one did: before, other files were on another disk.
     private var ownEntries: ArraySlice<LedgerEntry> {
-        guard let last = entries.last(where: { $0.cause == LedgerEntry.takenOver }),
-            let first = entries.firstIndex(where: {
-                $0.cause == LedgerEntry.takenOver && $0.at == last.at
-            })
+        guard let last = entries.last(where: \.isTakenOver),
+            let first = entries.firstIndex(where: { $0.isTakenOver && $0.at == last.at })
         else { return entries[...] }
         return entries[first...]
     }
@@ -169,7 +168,7 @@ package struct SourceRecovery {
         let fragments = surveys.flatMap(\.fragments)
         let known = Set(
             fragments.map(\.spool) + lines.map(\.spool) + removing.map(\.spool)
-                + ownEntries.filter { $0.cause == LedgerEntry.takenOver }.compactMap {
+                + ownEntries.filter(\.isTakenOver).compactMap {
                     $0.spool.flatMap(SpoolID.init(hexadecimal:))
                 })
         let moved = continuations.flatMap(\.runsOnDisk)

@@ -41,13 +41,15 @@ package struct TrackEnd: Hashable, Sendable {
         self.timescale = timescale
     }
 
-    /// Whether it is later than another one; nil is earlier than any.
-    func isBehind(_ other: TrackEnd?) -> Bool {
+    /// Whether it is later than another one, exactly; nil is earlier than any.
+    func isLater(than other: TrackEnd?) -> Bool {
         guard let other else { return true }
-        func seconds(_ end: TrackEnd) -> Double {
-            (Double(end.dtsTicks) + Double(end.durationTicks))
-                / Double(end.timescale.ticksPerSecond)
+        // In units of one over the product of both timescales.
+        func time(_ end: TrackEnd, _ scale: Timescale) -> (high: Int64, low: UInt64) {
+            let (high, low) = end.dtsTicks.clampedAdding(end.durationTicks)
+                .multipliedFullWidth(by: Int64(scale.ticksPerSecond))
+            return (high, low)
         }
-        return seconds(self) > seconds(other)
+        return time(self, other.timescale) > time(other, timescale)
     }
 }

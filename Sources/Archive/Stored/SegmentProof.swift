@@ -198,12 +198,18 @@ package struct SegmentProof: Codable, Hashable, Sendable {
         guard digests.count == parts.count, Self.digest(of: digests).description == digest,
             chain.map({ Digest(hexadecimal: $0) != nil }) ?? true
         else { return false }
-        return records.allSatisfy { records in
+        let areNumbers = records.allSatisfy { records in
             SpoolID(hexadecimal: records.spool) != nil
                 && records.ranges.allSatisfy {
                     $0.count == 2 && $0[0] <= $0[1] && $0[1] <= RecordLimits.sequence
                 }
         }
+        guard areNumbers else { return false }
+        // Each of them is a sample in the file, of a byte at least: gaps, changes of format and goodbyes are in the ledger alone.
+        let samples = records.lazy.flatMap(\.ranges).reduce(0 as UInt64) {
+            $0.clampedAdding($1[1] - $1[0] + 1)
+        }
+        return samples <= UInt64(sizeBytes)
     }
 }
 

@@ -71,7 +71,8 @@ package struct SessionVerifier {
             }
         }
         let recorded = numbers.count
-        let takenOver = ledger.entries.lastIndex { $0.cause == LedgerEntry.takenOver } ?? 0
+        // Before every line where nothing was taken over.
+        let takenOver = ledger.entries.lastIndex(where: \.isTakenOver) ?? -1
         for (place, entry) in ledger.entries.enumerated() {
             guard let spool = entry.spool, place > takenOver || !entry.isAboutOtherSessions else {
                 continue
@@ -82,7 +83,7 @@ package struct SessionVerifier {
         try noteRemovals(of: name, ledger, &numbers)
         try noteMoved(name, ledger, &numbers)
         // Of what a collector said that is gone with its disk, some may have come again, into this session.
-        for entry in ledger.entries.prefix(takenOver) where entry.isAboutOtherSessions {
+        for entry in ledger.entries.prefix(max(0, takenOver)) where entry.isAboutOtherSessions {
             for range in entry.sequences { numbers.explain(range, spool: entry.spool ?? "") }
         }
         for (spool, holes) in numbers.holes {

@@ -39,7 +39,7 @@ final class StoredRecords: StoredRecordsObserver {
     }
 
     /// Spools of one source of which a number is kept: as many as ``DurableRecords`` has.
-    private static let spoolsPerSource = 8
+    private static let spoolsPerSource = DurableRecords.maximumUnreleasedSpools
     /// Ledgers whose length is remembered. Of others, all lines are read again.
     private static let ledgers = 4_096
     /// How much of the lag of the slowest segment remains after each other one.
@@ -73,11 +73,23 @@ final class StoredRecords: StoredRecordsObserver {
                     state.news[key, default: SequenceSet()].insert(range)
                 }
             }
-            for (spool, number) in proof.storedThrough ?? [:] where number > 0 {
-                guard let spool = SpoolID(hexadecimal: spool) else { continue }
+            for (spool, number) in Self.storedThrough(proof) {
                 let key = Key(source: proof.source, spool: spool)
                 state.news[key, default: SequenceSet()].insert(1...number)
             }
+        }
+    }
+
+    /// What a proof says of earlier records. It may come from a bucket that others write to, so it counts no further than to the highest
+    /// number of its own: later records are in other proofs.
+    private static func storedThrough(
+        _ proof: SegmentProof
+    ) -> [(spool: SpoolID, number: UInt64)] {
+        guard let storedThrough = proof.storedThrough else { return [] }
+        return proof.ranges.compactMap { spool, ranges in
+            let number = min(
+                storedThrough[spool.description] ?? 0, ranges.map(\.upperBound).max() ?? 0)
+            return number > 0 ? (spool, number) : nil
         }
     }
 

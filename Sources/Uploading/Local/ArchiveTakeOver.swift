@@ -1,8 +1,6 @@
 package import Archive
 import Media
 import ObjectStore
-import Synchronization
-import Threads
 
 /// Begins an archive without any session with what the bucket has: for a collector whose machine, or whose disk, is gone.
 ///
@@ -14,8 +12,8 @@ import Threads
 /// and the ends of spools in descriptions speak of another collector's disk. Ledgers get lines that say so
 /// (``Archive/LedgerEntry/takenOver``), and a session that was finished there, but is not complete in the bucket, is open again.
 ///
-/// **Interrupted.** A mark on the disk says that it has begun. Of each session the description comes last; a session without one is
-/// fetched again. Nothing is recorded before the mark is gone.
+/// **Interrupted.** A mark on the disk says that it has begun, and from which store. Of each session the description comes last; a session
+/// without one is fetched again. Nothing is recorded before the mark is gone, whatever the settings are then.
 package struct ArchiveTakeOver {
     /// Sessions, the newest by name, that are looked at. Boxes do not keep what was recorded longer ago.
     package static let maximumSessions = 64
@@ -23,12 +21,14 @@ package struct ArchiveTakeOver {
     package static let usualConnections = 8
     /// In the archive's directory while it is going on.
     private static let markName = ".taking-over"
+    /// Longer than the name of any store.
+    private static let maximumMarkBytes = 4_096
 
     /// What was found.
     package struct Outcome: Hashable, Sendable {
         package var sessions = 0
         package var segments = 0
-        /// One line for each thing that was left out.
+        /// One line for each thing that was left out; where there are very many, the last one says how many more.
         package var problems: [String] = []
     }
 
@@ -38,6 +38,7 @@ package struct ArchiveTakeOver {
     private let idleTimeoutNanoseconds: Int64
     private let connections: Int
     private var outcome = Outcome()
+    private var problems = ProblemLines()
 
     /// - Parameters:
     ///   - now: the time of the ledger lines.
@@ -62,76 +63,81 @@ package struct ArchiveTakeOver {
 
     private static func mark(_ layout: ArchiveLayout) -> String { "\(layout.root)/\(markName)" }
 
+    /// The store that an interrupted run began with, as its mark says: `s3://BUCKET/PREFIX`, or empty; nil: there is none.
+    package static func unfinished(in layout: ArchiveLayout) throws(ArchiveError) -> String? {
+        guard FileSystem.exists(mark(layout)) else { return nil }
+        let bytes = try FileSystem.read(mark(layout), limit: maximumMarkBytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
     /// Fetches everything. It can be repeated after an error.
+    /// - Throws: ``UploadError/stopped`` where the surroundings' checkpoint says so; it is asked before each object and each file.
     package mutating func run() throws(UploadError) -> Outcome {
         outcome = Outcome()
+        problems = ProblemLines()
+        let found = try StoredSessionFetch(from: place).sessionNames()
+        let removed = try place.disk { () throws(ArchiveError) in
+            // The store is about to lose them, too.
+            Set(try SessionRemoval.waiting(in: layout))
+        }
+        let names = found.filter { !removed.contains($0) }.sorted().suffix(Self.maximumSessions)
         let mark = Self.mark(layout)
+        // Not earlier: a store that cannot be used may be the wrong one.
         try place.disk { () throws(ArchiveError) in
             try FileSystem.makeDirectories(layout.sessions, on: layout.disk)
-            try FileSystem.replace(mark, with: [], on: layout.disk)
+            try FileSystem.replace(mark, with: Array(place.bucket.name.utf8), on: layout.disk)
         }
-        let names = try StoredSessionFetch(from: place).sessionNames().sorted()
-            .suffix(Self.maximumSessions)
-        for name in names { try take(name, isNewest: name == names.last) }
+        var isNewest = true
+        for name in names.reversed() where try take(name, isNewest: isNewest) { isNewest = false }
         try place.disk { () throws(ArchiveError) in
+            try FileSystem.synchronizeDirectory(layout.sessions, on: layout.disk)
             try FileSystem.remove(mark, on: layout.disk)
             try FileSystem.synchronizeDirectory(layout.root, on: layout.disk)
         }
+        outcome.problems = problems.all
         return outcome
     }
 
     // MARK: A session
 
-    private mutating func take(_ session: String, isNewest: Bool) throws(UploadError) {
+    /// - Parameter isNewest: whether there is no later session.
+    /// - Returns: whether it is a session: there is nothing but a name where a collector has crashed in the first moment.
+    private mutating func take(_ session: String, isNewest: Bool) throws(UploadError) -> Bool {
         // Complete: its description was written last.
-        guard !FileSystem.exists(layout.manifest(session)) else { return }
+        guard !FileSystem.exists(layout.manifest(session)) else { return true }
         let objects = try StoredSessionFetch(from: place).objects(of: session)
         guard
             let description = objects.first(where: {
                 $0.key == "\(session)/\(ArchiveLayout.manifestName)"
-            })
-        else { return }
-        let bytes = try read(description)
-        var manifest: SessionManifest
-        do throws(ArchiveError) {
-            manifest = try SessionManifest.parse(
-                bytes, path: "\(place.bucket.name)/\(description.key)")
-        } catch {
-            outcome.problems.append("\(error)")
-            return
-        }
+            }), let bytes = try readUnlessWrong(description),
+            var manifest = parse(bytes, description)
+        else { return false }
         manifest.session = session
         // A crash came directly after the first step: nothing will ever follow.
         guard objects.count > 1 || !manifest.sources.isEmpty || manifest.state == .finished else {
-            return try place.store { (bucket) throws(ObjectStoreError) in
+            try place.store { (bucket) throws(ObjectStoreError) in
                 try bucket.delete(description.key)
             }
+            return false
         }
+        try forgetInterrupted(session)
         let sources = try fetch(session, objects)
         if isIdle(objects), manifest.state == .recording, manifest.end == nil {
             manifest.end = SessionManifest.End(reason: .idle, at: now)
         }
-        judge(&manifest, sources, isNewest: isNewest)
+        judge(&manifest, sources.mapValues(\.source), isNewest: isNewest)
         var record = StoredDocuments(
             store: place.bucket.name, identity: StoredDocuments.Identity(manifest))
-        for (name, source) in sources.sorted(by: { $0.key < $1.key }) {
-            try write(source, of: SourceKey(session: session, source: name), manifest)
-            if let ledger = source.ledger {
+        let proofs = StoredProofs(in: place, objects: [], connections: connections)
+        for (name, found) in sources.sorted(by: { $0.key < $1.key }) {
+            let owner = SourceKey(session: session, source: name)
+            try finishLedger(of: found.source, owner, manifest)
+            try proofs.settle(found.segments, of: owner)
+            if let ledger = found.source.ledger {
                 record.documents["\(name)/\(ArchiveLayout.ledgerName)"] = ledger
             }
         }
-        for name in [SessionNotes.fileName, ArchiveLayout.protectionName] {
-            guard let object = objects.first(where: { $0.key == "\(session)/\(name)" }) else {
-                continue
-            }
-            let path = "\(layout.session(session))/\(name)"
-            let bytes = try read(object)
-            try write(bytes, to: path)
-            if let stamp = FileStamp(path) {
-                record.documents[name] = StoredDocuments.Document(
-                    stamp, digest: Digest(of: bytes), tag: object.tag)
-            }
-        }
+        try fetchLabels(of: session, objects, &record)
         record.documents[ArchiveLayout.manifestName] = document(description, bytes)
         try place.disk { () throws(ArchiveError) in
             try FileSystem.makeDirectories(layout.session(session), on: layout.disk)
@@ -139,119 +145,104 @@ package struct ArchiveTakeOver {
         }
         try write(manifest.encoded(), to: layout.manifest(session))
         outcome.sessions += 1
+        return true
     }
 
-    /// What the bucket has of a source.
-    private struct StoredSource {
-        var proofs: [(segment: SegmentKey, proof: SegmentProof, bytes: [UInt8])] = []
-        /// Whole lines.
-        var ledgerBytes: [UInt8] = []
-        var ledger: StoredDocuments.Document?
-        /// Records of this session that the store has, by spool.
-        var own: [SpoolID: SequenceSet] = [:]
-        /// Those, and what the proofs say of earlier ones.
-        var known: [SpoolID: SequenceSet] = [:]
-        /// Records that an earlier session is said to have.
-        var earlier: [SpoolID: SequenceSet] = [:]
-        /// What was not expected of each spool when it began here.
-        var after: [SpoolID: UInt64] = [:]
+    private mutating func parse(
+        _ bytes: [UInt8], _ description: ObjectPage.Entry
+    ) -> SessionManifest? {
+        do throws(ArchiveError) {
+            return try SessionManifest.parse(
+                bytes, path: "\(place.bucket.name)/\(description.key)")
+        } catch {
+            problems.add("\(error)")
+            return nil
+        }
+    }
 
-        mutating func add(_ proof: SegmentProof) {
-            for (spool, ranges) in proof.ranges {
-                for range in ranges where range.lowerBound > 0 {
-                    own[spool, default: SequenceSet()].insert(range)
-                    known[spool, default: SequenceSet()].insert(range)
+    /// Removes what an interrupted run left of a session: it may not have been durable, and the bucket may have changed.
+    private func forgetInterrupted(_ session: String) throws(UploadError) {
+        try place.disk { () throws(ArchiveError) in
+            for source in try layout.sourceNames(session) {
+                let directory = layout.source(session, source)
+                for name in try FileSystem.names(in: directory)
+                where name == ArchiveLayout.ledgerName || name.hasSuffix(SegmentProof.suffix) {
+                    try FileSystem.remove("\(directory)/\(name)", on: layout.disk)
                 }
-            }
-            for (name, number) in proof.storedThrough ?? [:] where number > 0 {
-                guard let spool = SpoolID(hexadecimal: name) else { continue }
-                known[spool, default: SequenceSet()].insert(1...number)
-            }
-        }
-
-        mutating func add(_ entry: LedgerEntry) {
-            for (spool, sequences) in entry.replacedRecords {
-                if entry.kind == .earlier {
-                    earlier[spool, default: SequenceSet()].insert(sequences)
-                } else {
-                    own[spool, default: SequenceSet()].insert(sequences)
-                    known[spool, default: SequenceSet()].insert(sequences)
-                }
-            }
-            guard let after = entry.after,
-                let spool = entry.spool.flatMap(SpoolID.init(hexadecimal:))
-            else { return }
-            if self.after[spool] == nil { self.after[spool] = after }
-            if entry.cause == LedgerEntry.takenOver, after > 0 {
-                known[spool, default: SequenceSet()].insert(1...after)
-            }
-        }
-
-        /// Up to which record the store has everything.
-        func base(of spool: SpoolID) -> UInt64 {
-            known[spool]?.watermark ?? 0
-        }
-
-        /// Whether records are missing that the session's description says to have been on a disk.
-        func lacks(_ end: SessionManifest.SpoolEnd) -> Bool {
-            guard let spool = SpoolID(hexadecimal: end.spool) else { return false }
-            var there = known[spool] ?? SequenceSet()
-            there.formUnion(earlier[spool] ?? SequenceSet())
-            // What is below belongs to earlier sessions.
-            let lowestOwn: UInt64 = own[spool]?.ranges.first?.lowerBound ?? .max
-            let expected: UInt64 = after[spool].map { $0.clampedAdding(1) } ?? .max
-            let lowest = min(lowestOwn, expected) == .max ? 1 : min(lowestOwn, expected)
-            return end.sequences.ranges.contains { range in
-                guard range.upperBound >= lowest else { return false }
-                return !there.missing(in: max(range.lowerBound, lowest)...range.upperBound).isEmpty
             }
         }
     }
 
+    /// Brings the ledgers and proofs of a session's sources to the disk, one source after the other.
     private mutating func fetch(
         _ session: String, _ objects: [ObjectPage.Entry]
-    ) throws(UploadError) -> [String: StoredSource] {
-        var sources: [String: StoredSource] = [:]
-        let sizes = Dictionary(objects.map { ($0.key, $0.sizeBytes) }, uniquingKeysWith: { $1 })
-        var wanted: [(object: ObjectPage.Entry, segment: SegmentKey)] = []
+    ) throws(UploadError) -> [String: StoredProofs.Found] {
+        var ledgers: [String: ObjectPage.Entry] = [:]
+        var wanted: [String: [StoredProofs.Wanted]] = [:]
         for object in objects {
             let parts = object.key.split(separator: "/").map(String.init)
             guard parts.count == 3, ArchiveLayout.isValidName(parts[1]) else { continue }
             let owner = SourceKey(session: session, source: parts[1])
             if parts[2] == ArchiveLayout.ledgerName {
-                let bytes = try read(object)
-                let whole = bytes.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
-                sources[parts[1], default: StoredSource()].ledgerBytes = Array(bytes[..<whole])
-                sources[parts[1]]?.ledger = document(object, bytes)
-                for entry in Ledger.parse(Array(bytes[..<whole])).entries {
-                    sources[parts[1]]?.add(entry)
-                }
+                ledgers[parts[1]] = object
             } else if parts[2].hasSuffix(SegmentProof.suffix),
                 let segment = SegmentKey(
                     owner, fileName: String(parts[2].dropLast(SegmentProof.suffix.count)))
             {
-                wanted.append((object, segment))
+                wanted[parts[1], default: []].append(
+                    StoredProofs.Wanted(object: object, segment: segment))
             }
         }
-        let found = try read(wanted.map(\.object))
-        for ((object, segment), bytes) in zip(wanted, found) {
-            do throws(ArchiveError) {
-                let proof = try SegmentProof.parse(bytes, path: object.key)
-                guard proof.source == segment.source, proof.segment == segment.fileName,
-                    sizes[place.key(of: segment)] == proof.sizeBytes
-                else {
-                    outcome.problems.append(
-                        "\(place.bucket.name)/\(object.key) is not about the object beside it")
-                    continue
-                }
-                sources[segment.source, default: StoredSource()].add(proof)
-                sources[segment.source]?.proofs.append((segment, proof, bytes))
-                outcome.segments += 1
-            } catch {
-                outcome.problems.append("\(error)")
+        let proofs = StoredProofs(in: place, objects: objects, connections: connections)
+        var sources: [String: StoredProofs.Found] = [:]
+        for name in Set(ledgers.keys).union(wanted.keys).sorted() {
+            var source = StoredSource()
+            if let object = ledgers[name] {
+                try fetchLedger(object, of: SourceKey(session: session, source: name), &source)
             }
+            let found = try proofs.run(wanted[name] ?? [], into: source)
+            problems.add(found.problems)
+            outcome.segments += found.segments.count
+            // Otherwise nothing is there that counts.
+            if source.ledger != nil || !found.segments.isEmpty { sources[name] = found }
         }
         return sources
+    }
+
+    /// Brings the whole lines of a ledger to the disk; they are not durable yet.
+    private mutating func fetchLedger(
+        _ object: ObjectPage.Entry, of owner: SourceKey, _ source: inout StoredSource
+    ) throws(UploadError) {
+        guard let bytes = try readUnlessWrong(object) else { return }
+        let end = bytes.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
+        let whole = Array(bytes[..<end])
+        source.ledger = document(object, bytes)
+        for entry in Ledger.parse(whole).entries { source.add(entry) }
+        guard !whole.isEmpty else { return }
+        try place.pass(.record)
+        try place.disk { () throws(ArchiveError) in
+            try FileSystem.makeDirectories(layout.source(owner), on: layout.disk)
+            let file = try RecordingFile(creating: layout.ledger(owner), on: layout.disk)
+            try file.append(whole)
+            file.startWriteback()
+        }
+    }
+
+    /// Brings what people have said of a session to the disk.
+    private mutating func fetchLabels(
+        of session: String, _ objects: [ObjectPage.Entry], _ record: inout StoredDocuments
+    ) throws(UploadError) {
+        for name in ArchiveLayout.labelNames {
+            guard let object = objects.first(where: { $0.key == "\(session)/\(name)" }),
+                let bytes = try readUnlessWrong(object)
+            else { continue }
+            let path = "\(layout.session(session))/\(name)"
+            try write(bytes, to: path)
+            if let stamp = FileStamp(path) {
+                record.documents[name] = StoredDocuments.Document(
+                    stamp, digest: Digest(of: bytes), tag: object.tag)
+            }
+        }
     }
 
     /// Whether nothing has come of a session for too long, as the store's clock says.
@@ -287,17 +278,20 @@ package struct ArchiveTakeOver {
         }
     }
 
-    private func write(
-        _ source: StoredSource, of owner: SourceKey, _ manifest: SessionManifest
+    /// Adds the lines that say what is known now to a ledger that goes on, and makes it durable.
+    private func finishLedger(
+        of source: StoredSource, _ owner: SourceKey, _ manifest: SessionManifest
     ) throws(UploadError) {
-        for (segment, _, bytes) in source.proofs {
-            try write(bytes, to: layout.proof(segment))
+        let added =
+            manifest.state == .recording ? lines(for: source).flatMap(Ledger.line) : []
+        guard !added.isEmpty || FileSystem.exists(layout.ledger(owner)) else { return }
+        try place.pass(.record)
+        try place.disk { () throws(ArchiveError) in
+            try FileSystem.makeDirectories(layout.source(owner), on: layout.disk)
+            let file = try RecordingFile(growing: layout.ledger(owner), on: layout.disk)
+            if !added.isEmpty { try file.append(added) }
+            try file.synchronize()
         }
-        var ledger = source.ledgerBytes
-        if manifest.state == .recording {
-            for line in lines(for: source) { ledger += Ledger.line(line) }
-        }
-        if !ledger.isEmpty { try write(ledger, to: layout.ledger(owner)) }
     }
 
     private func lines(for source: StoredSource) -> [LedgerEntry] {
@@ -327,6 +321,7 @@ package struct ArchiveTakeOver {
     }
 
     private func write(_ bytes: [UInt8], to path: String) throws(UploadError) {
+        try place.pass(.record)
         try place.disk { () throws(ArchiveError) in
             let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
             try FileSystem.makeDirectories(directory, on: layout.disk)
@@ -334,43 +329,16 @@ package struct ArchiveTakeOver {
         }
     }
 
-    private func read(_ object: ObjectPage.Entry) throws(UploadError) -> [UInt8] {
-        try StoredSessionFetch(from: place).read(object)
-    }
-
-    /// Reads several objects at the same time.
-    private func read(_ objects: [ObjectPage.Entry]) throws(UploadError) -> [[UInt8]] {
-        struct State {
-            var next = 0
-            var found: [[UInt8]]
-            var error: UploadError?
-        }
-        let fetch = StoredSessionFetch(from: place)
-        let state = Mutex(State(found: Array(repeating: [], count: objects.count)))
-        let work: @Sendable () -> Void = {
-            while true {
-                let index = state.withLock { state -> Int? in
-                    guard state.error == nil, state.next < objects.count else { return nil }
-                    defer { state.next += 1 }
-                    return state.next
-                }
-                guard let index else { return }
-                do throws(UploadError) {
-                    let bytes = try fetch.read(objects[index])
-                    state.withLock { $0.found[index] = bytes }
-                } catch {
-                    state.withLock { $0.error = $0.error ?? error }
-                }
-            }
-        }
-        // This thread is one of them.
-        let others = (0..<max(0, min(connections, objects.count) - 1)).map { _ in JoinableThread() }
-        for thread in others { thread.start("take-over", work) }
-        work()
-        for thread in others { thread.join() }
-        return try state.withLock { state throws(UploadError) in
-            if let error = state.error { throw error }
-            return state.found
+    /// Reads an object; nil where something is wrong with it alone, which becomes a line.
+    private mutating func readUnlessWrong(
+        _ object: ObjectPage.Entry
+    ) throws(UploadError) -> [UInt8]? {
+        do throws(UploadError) {
+            return try StoredSessionFetch(from: place).read(object)
+        } catch {
+            guard let problem = error.aboutOneObject else { throw error }
+            problems.add(problem)
+            return nil
         }
     }
 }

@@ -14,6 +14,9 @@ package struct StoredSessionFetch {
         package var problems: [String] = []
     }
 
+    /// Nothing reads it.
+    private static let maximumProtectionBytes = 64 << 10
+
     private let place: UploadPlace
     private let withMedia: Bool
 
@@ -107,14 +110,29 @@ package struct StoredSessionFetch {
         try entries("\(session)/", folders: false)
     }
 
+    /// The most bytes that a small object can have, by its name.
+    private static func maximumBytes(of key: String) -> Int {
+        switch key.split(separator: "/").last ?? "" {
+        case ArchiveLayout.manifestName: SessionManifest.maximumBytes
+        case ArchiveLayout.ledgerName: Ledger.maximumBytes
+        case SessionMarks.fileName: SessionMarks.maximumBytes
+        case SessionNotes.fileName: SessionNotes.maximumBytes
+        // Its name says everything.
+        case ArchiveLayout.protectionName: maximumProtectionBytes
+        default: SegmentProof.maximumBytes
+        }
+    }
+
     /// Reads a small object.
+    /// - Throws: ``UploadError/setAside(_:)`` where it is larger than such a file can be.
     func read(_ object: ObjectPage.Entry) throws(UploadError) -> [UInt8] {
-        guard object.sizeBytes <= Int64(Ledger.maximumBytes) else {
+        guard object.sizeBytes <= Int64(Self.maximumBytes(of: object.key)) else {
             throw .setAside("\(place.bucket.name)/\(object.key) is larger than such a file can be")
         }
         let step = place.settings.partBytes
         var bytes: [UInt8] = []
         while Int64(bytes.count) < object.sizeBytes {
+            try place.pass(.look)
             let begin = Int64(bytes.count)
             bytes += try place.store { (bucket) throws(ObjectStoreError) in
                 try bucket.read(
@@ -129,6 +147,7 @@ package struct StoredSessionFetch {
     ) throws(UploadError) -> [ObjectPage.Entry] {
         var entries: [ObjectPage.Entry] = []
         while true {
+            try place.pass(.look)
             let after = entries.last?.key
             let page = try place.store { (bucket) throws(ObjectStoreError) in
                 try bucket.list(prefix: prefix, after: after, folders: folders)

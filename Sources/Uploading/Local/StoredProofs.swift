@@ -1,0 +1,182 @@
+import Archive
+import ObjectStore
+import Synchronization
+import Threads
+
+/// Brings the proofs of one source's segments to the disk, several at the same time. Each is written as it comes: only what it says of
+/// records is kept.
+///
+/// A proof counts if the object that it is about is in the bucket, as it was proven.
+struct StoredProofs: Sendable {
+    /// A segment's proof in the bucket.
+    struct Wanted: Sendable {
+        var object: ObjectPage.Entry
+        var segment: SegmentKey
+    }
+
+    /// What was found.
+    struct Found: Sendable {
+        var source: StoredSource
+        /// The segments whose proofs are on the disk now.
+        var segments: [SegmentKey] = []
+        var problems = ProblemLines()
+    }
+
+    private let place: UploadPlace
+    /// Requests at the same time.
+    private let connections: Int
+    private let sizes: [String: Int64]
+    private let tags: [String: String]
+
+    /// - Parameter objects: what the store has of the session.
+    init(in place: UploadPlace, objects: [ObjectPage.Entry], connections: Int) {
+        self.place = place
+        self.connections = connections
+        sizes = Dictionary(objects.map { ($0.key, $0.sizeBytes) }, uniquingKeysWith: { $1 })
+        tags = Dictionary(objects.map { ($0.key, $0.tag) }, uniquingKeysWith: { $1 })
+    }
+
+    /// Fetches proofs. They are not durable before ``settle(_:of:)``.
+    /// - Parameter source: what the source's ledger says.
+    func run(
+        _ wanted: [Wanted], into source: StoredSource
+    ) throws(UploadError) -> Found {
+        let found = Mutex(Found(source: source))
+        try each(wanted.count) { index throws(UploadError) in
+            let item = wanted[index]
+            do throws(UploadError) {
+                let proof = try fetch(item)
+                found.withLock { found in
+                    found.source.add(proof)
+                    found.segments.append(item.segment)
+                }
+            } catch {
+                guard let problem = error.aboutOneObject else { throw error }
+                found.withLock { $0.problems.add(problem) }
+            }
+        }
+        return found.withLock { found in
+            found.source.believeStoredThrough()
+            return found
+        }
+    }
+
+    /// Makes the files of a source durable: all of them were given to the disk before.
+    func settle(_ segments: [SegmentKey], of owner: SourceKey) throws(UploadError) {
+        let layout = place.layout
+        try each(segments.count) { index throws(UploadError) in
+            try place.pass(.record)
+            try place.disk { () throws(ArchiveError) in
+                try RecordingFile(reopening: layout.proof(segments[index]), on: layout.disk)
+                    .synchronize()
+            }
+        }
+        guard FileSystem.isDirectory(layout.source(owner)) else { return }
+        try place.disk { () throws(ArchiveError) in
+            try FileSystem.synchronizeDirectory(layout.source(owner), on: layout.disk)
+        }
+    }
+
+    /// Brings one proof to the disk.
+    /// - Throws: ``UploadError/setAside(_:)`` where it is not the proof of what is beside it.
+    private func fetch(_ wanted: Wanted) throws(UploadError) -> SegmentProof {
+        let (object, segment) = (wanted.object, wanted.segment)
+        var bytes = try StoredSessionFetch(from: place).read(object)
+        var proof: SegmentProof
+        do throws(ArchiveError) {
+            proof = try SegmentProof.parse(bytes, path: "\(place.bucket.name)/\(object.key)")
+        } catch {
+            throw .setAside("\(error)")
+        }
+        let mismatch = UploadError.setAside(
+            "\(place.bucket.name)/\(object.key) is not about the object beside it")
+        guard proof.source == segment.source, proof.segment == segment.fileName,
+            sizes[place.key(of: segment)] == proof.sizeBytes
+        else { throw mismatch }
+        let tag = tags[place.key(of: segment)] ?? ""
+        if proof.store == place.bucket.name {
+            guard proof.tag == tag else { throw mismatch }
+        } else {
+            // The bucket is a copy, whose objects may have other tags. From now on, this is the store.
+            proof.store = place.bucket.name
+            proof.tag = tag
+            bytes = proof.encoded()
+        }
+        try write(bytes, of: segment)
+        return proof
+    }
+
+    private func write(_ bytes: [UInt8], of segment: SegmentKey) throws(UploadError) {
+        let layout = place.layout
+        try place.disk { () throws(ArchiveError) in
+            try FileSystem.makeDirectories(layout.source(segment.owner), on: layout.disk)
+            let file = try RecordingFile(creating: layout.proof(segment), on: layout.disk)
+            try file.append(bytes)
+            file.startWriteback()
+        }
+    }
+
+    /// Does something for each of several things, for some at the same time, until one fails.
+    private func each(
+        _ count: Int, _ body: @escaping @Sendable (Int) throws(UploadError) -> Void
+    ) throws(UploadError) {
+        struct State {
+            var next = 0
+            var error: UploadError?
+        }
+        let state = Mutex(State())
+        let work: @Sendable () -> Void = {
+            while true {
+                let index = state.withLock { state -> Int? in
+                    guard state.error == nil, state.next < count else { return nil }
+                    defer { state.next += 1 }
+                    return state.next
+                }
+                guard let index else { return }
+                do throws(UploadError) {
+                    try body(index)
+                } catch {
+                    state.withLock { $0.error = $0.error ?? error }
+                }
+            }
+        }
+        // This thread is one of them.
+        let others = (0..<max(0, min(connections, count) - 1)).map { _ in JoinableThread() }
+        for thread in others { thread.start("take-over", work) }
+        work()
+        for thread in others { thread.join() }
+        if let error = state.withLock({ $0.error }) { throw error }
+    }
+}
+
+/// Lines about what was left out, no more than somebody reads.
+struct ProblemLines: Hashable, Sendable {
+    static let maximum = 64
+
+    private var lines: [String] = []
+    /// How many more there were.
+    private var more = 0
+
+    mutating func add(_ line: String) {
+        if lines.count < Self.maximum { lines.append(line) } else { more += 1 }
+    }
+
+    mutating func add(_ other: ProblemLines) {
+        for line in other.lines { add(line) }
+        more += other.more
+    }
+
+    /// The lines; the last one says how many are left out.
+    var all: [String] { more > 0 ? lines + ["and \(more) more"] : lines }
+}
+
+extension UploadError {
+    /// What is wrong with one object, where other objects can be used all the same, and trying again would not help; nil: otherwise.
+    var aboutOneObject: String? {
+        switch self {
+        case .setAside(let problem): problem
+        case .store(let error) where error.kind == .refused: error.message
+        case .store, .archive, .stopped, .nothing, .changedMeanwhile: nil
+        }
+    }
+}
