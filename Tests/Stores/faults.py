@@ -55,10 +55,16 @@ class Recording:
                                              cwd=self.scene.directory, env=self.scene.environment))
         log.close()
 
-    def said(self):
-        """The lines of the collector's log that are about the store."""
-        with open(self.log, errors="replace") as log:
-            return [line.strip() for line in log if self.address in line or AGAIN in line]
+    def said(self, place=0):
+        """The lines of the collector's log that are about the store, from this byte on."""
+        with open(self.log, "rb") as log:
+            log.seek(place)
+            lines = log.read().decode(errors="replace").splitlines()
+        return [line.strip() for line in lines if self.address in line or AGAIN in line]
+
+    def complaints(self, place):
+        """Those of them that say what is wrong."""
+        return [line for line in self.said(place) if AGAIN not in line]
 
     # Looking
 
@@ -107,14 +113,16 @@ class Recording:
             time.sleep(LOOK_SECONDS)
 
     def suffer(self, fault):
-        """Has a fault until it is said, and then until all is well again. What was said of it is returned."""
-        before = len(self.said())
-        self.proxy.fail(fault)
+        """Has a fault until it was met and is said, and then until all is well again. What was said of it is returned."""
+        # Where the log ended when the first request met the fault: lines before that are of the one before.
+        place = []
+        self.proxy.fail(fault, lambda: place.append(os.path.getsize(self.log)))
         began = time.monotonic()
-        self.until(lambda: len(self.said()) > before and time.monotonic() - began > LEAST_SECONDS, MOST_SECONDS,
+        self.until(lambda: place, MOST_SECONDS, f"a request that meets '{fault}'")
+        self.until(lambda: self.complaints(place[0]) and time.monotonic() - began > LEAST_SECONDS, MOST_SECONDS,
                    f"a line about '{fault}'")
         self.proxy.fail(None)
-        stored, lines = self.stored(), self.said()[before:]
+        stored, lines = self.stored(), self.complaints(place[0])
         self.until(lambda: self.stored() > stored + 1 and not (self.status.get("store") or {}).get("trouble"), MOST_SECONDS,
                    f"a segment after '{fault}'")
         return lines
@@ -170,7 +178,7 @@ def check(scene, expect, patience):
         recording.is_counting = True
         for fault in FAULTS:
             # One line that says so. Flipped bits are of one file: each file that they have hit three times is said.
-            trouble = [line for line in recording.suffer(fault) if AGAIN not in line]
+            trouble = recording.suffer(fault)
             expect(len(trouble) == 1 or fault == "flipped", f"{fault}: {len(trouble)} lines: {' | '.join(trouble)}")
         recording.is_counting = False
         recording.finish(patience)
@@ -194,6 +202,8 @@ def check(scene, expect, patience):
     late = sorted(recording.lags)
     expect(late and late[-1] < GREATEST_LAG, f"the lag was up to {late[-1] if late else None} s")
     met = {fault: sum(request.fault == fault for request in requests) for fault in FAULTS}
+    expect(all(met.values()), f"faults that no request met: {', '.join(fault for fault in FAULTS if not met[fault])}")
     shutil.rmtree(archive)
     return (f"{len(FAULTS)} faults met {sum(met.values())} of {len(requests)} requests; {segments} segments, each made once; "
-            f"lag up to {late[-1]:.2f} s in {len(late)} looks; said once each: " + ", ".join(met))
+            f"lag up to {late[-1]:.2f} s in {len(late)} looks; said once each, met: "
+            + ", ".join(f"{fault} {count}" for fault, count in met.items()))

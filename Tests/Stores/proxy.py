@@ -46,18 +46,18 @@ class Proxy:
         self.upstream = upstream
         self.lock = threading.Lock()
         self.requests = []
-        self.fault = None
+        self.fault, self.first = None, None
         self.stopping = threading.Event()
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.port = self.listener.getsockname()[1]
         self.endpoint = f"http://127.0.0.1:{self.port}"
         threading.Thread(target=self.accept, daemon=True).start()
 
-    def fail(self, fault):
-        """From now on every request has this fault; None: none has."""
+    def fail(self, fault, first=None):
+        """From now on every request has this fault; None: none has. `first` is called when one meets it, before anything comes of that."""
         assert fault is None or fault in FAULTS, fault
         with self.lock:
-            self.fault = fault
+            self.fault, self.first = fault, first
 
     def noted(self):
         with self.lock:
@@ -97,7 +97,11 @@ class Proxy:
         length = int(headers.get("content-length", 0))
         request = Request(method, path, length, headers)
         with self.lock:
-            request.fault = fault = self.fault
+            # Where nothing is sent, there is no bit to flip.
+            request.fault = fault = self.fault if length or self.fault != "flipped" else None
+            if fault and self.first:
+                self.first()
+                self.first = None
             self.requests.append(request)
         if fault == "away":
             return False

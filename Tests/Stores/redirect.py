@@ -154,8 +154,9 @@ def rights(scene, session, expect):
         expect(len(curl("-r", f"{start}-{start + size - 1}", "-H", f"Authorization: Bearer {tokens['anna']}", address)) == size,
                "with a token, curl -L gets nothing")
     finally:
-        viewer.stop()
+        said = viewer.stop()
         os.remove(users)
+    expect("X-Amz" not in said, "an address is in the log of a viewer with accounts")
 
 
 def watch(scene, page, session, proxy, expect):

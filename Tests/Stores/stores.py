@@ -166,6 +166,9 @@ class SeaweedFS(Store):
     name = "seaweedfs"
     volume_megabytes = 64
     volumes = 60
+    OPTIONS = ("-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-s3", "-s3.port.iceberg=0", "-s3.port.lance=0")
+    # What it chooses itself, whatever a manifest says.
+    OWN = ("-dir=", "-s3.port=", "-s3.config=")
 
     @staticmethod
     def program(scratch):
@@ -185,8 +188,8 @@ class SeaweedFS(Store):
             raise Absent(f"{SEAWEED} brought no program 'weed'")
         return program
 
-    def start(self, scratch, identities=None):
-        """Without a file of identities, those that hold ``KEYS`` may do everything."""
+    def start(self, scratch, identities=None, options=OPTIONS):
+        """Without a file of identities, those that hold ``KEYS`` may do everything. Of the options, directories and ports are its own."""
         program = self.program(scratch)
         configuration = identities or os.path.join(self.directory, "s3.json")
         if not identities:
@@ -197,12 +200,13 @@ class SeaweedFS(Store):
         data = os.path.join(self.directory, "data")
         os.makedirs(data)
         self.master, self.filer, self.master_grpc, self.filer_grpc = (free_port() for _ in range(4))
-        ports = [f"-master.port={self.master}", f"-filer.port={self.filer}", f"-volume.port={free_port()}",
-                 f"-master.port.grpc={self.master_grpc}", f"-filer.port.grpc={self.filer_grpc}",
-                 f"-volume.port.grpc={free_port()}", f"-s3.port.grpc={free_port()}"]
-        self.spawn(program, "server", f"-dir={data}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1",
-                   f"-master.volumeSizeLimitMB={self.volume_megabytes}", f"-volume.max={self.volumes}", "-s3",
-                   f"-s3.port={self.port}", f"-s3.config={configuration}", "-s3.port.iceberg=0", "-s3.port.lance=0", *ports)
+        self.ports = {
+            "master": self.master, "filer": self.filer, "volume": free_port(), "s3": self.port, "master grpc": self.master_grpc,
+            "filer grpc": self.filer_grpc, "volume grpc": free_port(), "s3 grpc": free_port()}
+        self.spawn(program, "server", f"-dir={data}", f"-master.volumeSizeLimitMB={self.volume_megabytes}",
+                   f"-volume.max={self.volumes}", f"-s3.config={configuration}",
+                   *(option for option in options if not option.startswith(self.OWN)),
+                   *(f"-{name.split()[0]}.port{'.grpc' if ' ' in name else ''}={port}" for name, port in self.ports.items()))
         return self
 
 
