@@ -24,6 +24,8 @@ struct Batcher: Sendable {
     static let fullBytes = 1 << 20
 
     private(set) var intervalNanoseconds: Int64
+    /// Whether samples wait from their capture and not from when they were encoded.
+    private var countsFromCapture = false
     private var samples: [TrackKind: [EncodedSample]] = [:]
     private var sizeBytes = 0
     private var count = 0
@@ -37,7 +39,13 @@ struct Batcher: Sendable {
     var isEmpty: Bool { count == 0 }
 
     /// Changes how long samples wait, those that wait already included: the batch under way may be due at once.
-    mutating func setInterval(_ nanoseconds: Int64) { intervalNanoseconds = nanoseconds }
+    /// - Parameter countsFromCapture: somebody wants each sample so long after its capture: an AAC packet leaves the encoder when the packet
+    ///   after it is complete, 64 ms after its first sample of sound at 48 kHz. What it has cost to encode is taken from the wait, up to half of it:
+    ///   a slow encoder does not make a message of every sample.
+    mutating func setInterval(_ nanoseconds: Int64, countsFromCapture: Bool = false) {
+        intervalNanoseconds = nanoseconds
+        self.countsFromCapture = countsFromCapture
+    }
 
     /// When the batch is due, on the clock that ``add(_:now:)`` was given; nil while it is empty.
     var dueNanoseconds: Int64? { sinceNanoseconds.map { $0 + intervalNanoseconds } }
@@ -53,9 +61,15 @@ struct Batcher: Sendable {
         samples[sample.track, default: []].append(sample)
         sizeBytes += sample.data.count
         count += 1
-        if sinceNanoseconds == nil { sinceNanoseconds = now }
+        let since = countsFromCapture ? captureEnd(of: sample, now: now) : now
+        sinceNanoseconds = min(sinceNanoseconds ?? since, since)
         if intervalNanoseconds == 0, let batch = take() { complete.append(batch) }
         return complete
+    }
+
+    private func captureEnd(of sample: EncodedSample, now: Int64) -> Int64 {
+        let end = sample.ptsNanoseconds.clampedAdding(sample.durationNanoseconds)
+        return min(now, max(end, now - intervalNanoseconds / 2))
     }
 
     /// The batch, if it has waited long enough.

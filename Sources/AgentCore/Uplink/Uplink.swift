@@ -202,12 +202,12 @@ package final class Uplink: Sendable {
             return
         }
         let isReady = inbox.withLock { inbox in
-            let wasEmpty = inbox.batcher.isEmpty
+            let dueBefore = inbox.batcher.dueNanoseconds ?? .max
             let batches = inbox.batcher.add(sample, now: MonotonicClock().nowNanoseconds)
             for batch in batches { inbox.append(batch) }
-            // The thread would otherwise learn of a batch that begins only when it comes round, and be late for its end.
-            let begins = inbox.isWatched && wasEmpty && !inbox.batcher.isEmpty
-            return !batches.isEmpty || begins
+            // The thread would otherwise learn of it only when it comes round, and be late for its end.
+            let isEarlier = inbox.batcher.dueNanoseconds ?? .max < dueBefore
+            return !batches.isEmpty || inbox.isWatched && isEarlier
         }
         if isReady { wakeUp.signal() }
     }
@@ -265,7 +265,7 @@ package final class Uplink: Sendable {
         let interval = settings.batch.recordNanoseconds(watched: nanoseconds)
         inbox.withLock { inbox in
             inbox.isWatched = settings.batch.gathers && nanoseconds != nil
-            inbox.batcher.setInterval(interval)
+            inbox.batcher.setInterval(interval, countsFromCapture: inbox.isWatched)
         }
     }
 

@@ -61,6 +61,23 @@ import Wire
         #expect(batcher.dueNanoseconds == 93_000_000)
     }
 
+    @Test func `for those who watch, what encoding has cost is a part of the wait, up to half`() {
+        var batcher = Batcher(intervalNanoseconds: interval)
+        batcher.setInterval(interval, countsFromCapture: true)
+        let frame: Int64 = 33_333_333
+        // Of a moment ago; then something that is later than it was captured, by less and by more than half of the wait.
+        _ = batcher.add(sample(.video, at: 0), now: frame)
+        #expect(batcher.dueNanoseconds == frame + interval)
+        _ = batcher.add(sample(.audio, at: -30_000_000), now: frame + 10_000_000)
+        #expect(batcher.dueNanoseconds == frame - 30_000_000 + interval)
+        _ = batcher.add(sample(.audio, at: -1_000_000_000), now: frame + 10_000_000)
+        #expect(batcher.dueNanoseconds == frame + 10_000_000 + interval / 2)
+        // Stamps of the future change nothing.
+        _ = batcher.take()
+        _ = batcher.add(sample(.video, at: .max - 5), now: 1_000_000_000)
+        #expect(batcher.dueNanoseconds == 1_000_000_000 + interval)
+    }
+
     @Test func `records are as short as those who watch wish, and never longer than without them`()
     {
         let automatic = BatchLength.automatic
