@@ -26,6 +26,8 @@ package struct SocketOptions: Hashable, Sendable {
     package var heartbeatLifetimeMilliseconds: Int32 = 0
     /// Whether TCP probes idle connections.
     package var probesIdleConnections = false
+    /// A peer that acknowledges nothing for so long, or reads nothing, is disconnected; 0: as the system does.
+    package var unreadMilliseconds: Int32 = 0
     /// Whether IPv6 is supported in addition to IPv4.
     package var understandsIPv6 = true
     /// ROUTER: whether sending to a disconnected peer is reported, instead of dropping the message.
@@ -50,6 +52,7 @@ package struct SocketOptions: Hashable, Sendable {
             (ZMQ_RECONNECT_IVL_MAX, reconnectMaximumMilliseconds, "the longest interval"),
             (ZMQ_HANDSHAKE_IVL, handshakeMilliseconds, "the handshake's time"),
             (ZMQ_HEARTBEAT_IVL, heartbeatMilliseconds, "the heartbeat interval"),
+            (ZMQ_TCP_MAXRT, unreadMilliseconds, "the time to be read"),
             (ZMQ_IPV6, understandsIPv6 ? 1 : 0, "IPv6"),
             (ZMQ_TCP_KEEPALIVE, probesIdleConnections ? 1 : -1, "TCP keepalive"),
         ]

@@ -27,6 +27,16 @@ import Wire
         #expect(!take([7, 1]))
     }
 
+    @Test func `junk of one viewer does not keep another's subscription out`() {
+        var watched = WatchedSources()
+        for number in 0..<1_200 { _ = watched.take([1] + Array("junk\(number)".utf8)) }
+        #expect(!watched.includes("stage"))
+        _ = watched.take([1] + FeedTopic.source("stage"))
+        _ = watched.take([1] + Array("sta".utf8))
+        #expect(watched.includes("stage") && watched.includes("stairs"))
+        #expect(!watched.includes("st"))
+    }
+
     @Test func `of several wishes for a source the smallest counts, as long as it lasts`() {
         var watched = WatchedSources()
         func take(_ message: [UInt8]) { _ = watched.take(message) }

@@ -12,6 +12,9 @@ struct FeedBudget: Hashable, Sendable {
 
     init(maximumBytes: Int = FeedBudget.maximumBytes) { self.maximumBytes = maximumBytes }
 
+    /// Whether more than half of the room is taken.
+    func isCrowded(_ heldBytes: Int) -> Bool { heldBytes > maximumBytes / 2 }
+
     /// Whether so many bytes fit besides those that wait.
     func hasRoom(for bytes: Int, besides heldBytes: Int) -> Bool {
         heldBytes <= maximumBytes - bytes

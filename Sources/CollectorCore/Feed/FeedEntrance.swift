@@ -27,23 +27,29 @@ final class FeedEntrance {
         self.logger = logger
     }
 
+    /// What a connection has sent; without a change, it was something other than a subscription or the end of one.
+    typealias Heard = (part: ReceivedPart, change: WatcherConnections<PeerSocket>.Change?)
+
     /// Takes in what has happened since the last call; ten times a second.
-    /// - Parameter heard: what connections have sent, and whether it was a subscription or the end of one.
-    func follow(
-        _ heard: [(part: ReceivedPart, isSubscription: Bool)]
-    ) throws(MessagingError) {
+    /// - Parameter isCrowded: whether so much waits for viewers that one should give way.
+    func follow(_ heard: [Heard], isCrowded: Bool) throws(MessagingError) {
         let now = SystemClock.monotonic.nowNanoseconds
         while let event = try monitor.nextEvent() { take(event, now: now) }
-        for (part, isSubscription) in heard {
+        for (part, change) in heard {
             // The end of a connection ends its subscriptions, too: that is told without a connection.
-            guard let descriptor = part.descriptor else { continue }
+            guard let descriptor = part.descriptor,
+                let address = connections[descriptor]?.address, PeerAddress.of(part) == address
+            else { continue }
             let key = authenticator == nil ? nil : part.metadata("User-Id") ?? ""
-            end(connections.sent(descriptor, key: key, isSubscription: isSubscription), now: now)
+            end(connections.sent(descriptor, key: key, change, now: now), now: now)
         }
+        var taken: [Int32: Int] = [:]
         for (descriptor, _) in connections.connections {
             guard let progress = TransportProgress(of: descriptor) else { continue }
+            taken[descriptor] = progress.acknowledgedBytes
             end(connections.read(descriptor, total: progress.readBytes, now: now), now: now)
         }
+        end(connections.taken(taken, isCrowded: isCrowded, now: now), now: now)
         for ending in connections.overdue(now: now) { end(ending, now: now) }
         followKeys(now: now)
     }
@@ -52,7 +58,8 @@ final class FeedEntrance {
         switch event {
         case .accepted(_, let descriptor):
             guard let socket = PeerSocket(descriptor: descriptor) else { return }
-            end(connections.accepted(descriptor, socket, now: now), now: now)
+            end(
+                connections.accepted(descriptor, socket, from: socket.origin, now: now), now: now)
         case .disconnected(_, let descriptor): connections.closed(descriptor)
         case .handshakeFailed(_, .securityMismatch): counters.add(.securityMismatch)
         case .handshakeFailed(_, .wrongKey): counters.add(.wrongCollectorKey)
@@ -72,10 +79,11 @@ final class FeedEntrance {
         guard let ending else { return }
         ending.connection.abort()
         switch ending.reason {
-        case .full, .connectionsOfKey: counters.add(.tooMany)
+        case .full, .silentOfOrigin, .connectionsOfKey: counters.add(.tooMany)
         case .silent: counters.add(.silent)
         case .notAllowed: counters.add(.revokedKey)
-        case .subscriptions, .notASubscription, .tooMuch: counters.add(.flood)
+        case .topics, .subscriptions, .notASubscription, .tooMuch, .doesNotRead:
+            counters.add(.flood)
         }
         let address = ending.connection.address
         guard let before = gate.pass(address, now: now) else { return }

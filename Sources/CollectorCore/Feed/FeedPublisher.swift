@@ -16,8 +16,11 @@ final class FeedPublisher {
     private static let queuedMessages: Int32 = 2_000
     /// Longest subscription that is looked at; a source's name has 64 bytes.
     private static let maximumTopicBytes = 128
-    /// Subscriptions in one turn: a subscriber that asks without end takes nobody else's time.
-    private static let subscriptionsPerTurn = 64
+    /// Subscriptions in one turn, ten of which are a second: a viewer that asks without end takes nobody else's time, and what
+    /// ``WatcherConnections`` lets all of them send does not pile up.
+    private static let subscriptionsPerTurn = 1_024
+    /// A viewer elsewhere that reads nothing for so long is disconnected.
+    private static let unreadMilliseconds: Int32 = 10_000
     /// CURVE's largest command of a handshake is INITIATE, of 300 bytes (RFC 26 of ZeroMQ).
     private static let maximumHandshakeBytes = 1_024
 
@@ -67,6 +70,7 @@ final class FeedPublisher {
         options.maximumPartBytes = Int64(Self.maximumHandshakeBytes)
         options.handshakeMilliseconds = 5_000
         options.probesIdleConnections = true
+        options.unreadMilliseconds = Self.unreadMilliseconds
         options.reportsEverySubscription = true
         options.security = security
         let socket = try Socket(.publisher, in: context, options: options)
@@ -97,15 +101,22 @@ final class FeedPublisher {
     /// - Returns: whether anything has changed.
     func followSubscriptions() throws(MessagingError) -> Bool {
         let before = watched
-        var heard: [(part: ReceivedPart, isSubscription: Bool)] = []
+        var heard: [FeedEntrance.Heard] = []
         for _ in 0..<Self.subscriptionsPerTurn {
             guard let message = try socket.receive(maximumParts: 1) else { break }
             guard let part = message.parts.first else { continue }
             let isShort = part.count <= Self.maximumTopicBytes && message.droppedParts == 0
-            heard.append((part, isShort && watched.take(part.bytes)))
+            let bytes = part.bytes
+            let isSubscription = isShort && watched.take(bytes)
+            heard.append(
+                (
+                    part,
+                    isSubscription
+                        ? .init(topic: Array(bytes.dropFirst()), isWanted: bytes.first == 1) : nil
+                ))
         }
         // After the messages: each of their connections has been announced before.
-        try entrance?.follow(heard)
+        try entrance?.follow(heard, isCrowded: budget.isCrowded(held.count))
         return watched != before
     }
 

@@ -27,8 +27,9 @@ struct WatchedSources: Hashable, Sendable {
     private(set) var topics: Set<[UInt8]> = []
     /// For each source, how many topics wish to have samples within so many milliseconds.
     private var wishes: [String: [UInt32: Int]] = [:]
-    /// A subscription for each of a thousand sources, and a few besides.
-    private static let maximumTopics = 1_200
+    /// As many as all connections together may have.
+    private static let maximumTopics =
+        WatcherConnections<Never>.maximumConnections * WatcherConnections<Never>.maximumTopics
 
     /// Takes a subscription, or its end.
     /// - Parameter message: as a publisher receives it: 1 or 0, then the topic (ZMTP 3.1 §4.4.1).
@@ -83,6 +84,7 @@ struct WatchedSources: Hashable, Sendable {
 
     /// Whether a message with this topic reaches anybody.
     func wants(_ topic: [UInt8]) -> Bool {
-        topics.contains(topic) || topics.contains { topic.starts(with: $0) }
+        // Topics are short, and subscriptions may be many.
+        !topics.isEmpty && (0...topic.count).contains { topics.contains(Array(topic.prefix($0))) }
     }
 }

@@ -4,26 +4,38 @@ import Wire
 ///
 /// A viewer sends subscriptions and heartbeats, and nothing else. libzmq keeps a tree of all subscriptions, bounds neither it nor the
 /// parts of a message, and gives out only whole messages: so connections are limited, subscriptions are counted, and the bytes that a
-/// connection sends have a rate. A viewer that is closed for a limit connects again with what it wants at that time.
+/// connection and a key send have a rate. A viewer that is closed for a limit connects again with what it wants at that time.
 struct WatcherConnections<Connection: Sendable>: Sendable {
     /// Viewers are few; each serves any number of people.
     static var maximumConnections: Int { 32 }
     /// Of one key: a viewer, and the one that it replaces.
     static var connectionsPerKey: Int { 4 }
+    /// Connections of one place that have not subscribed yet. Strangers get no further: they do not take the places of others.
+    static var silentPerOrigin: Int { 8 }
+    /// Subscriptions of one connection at the same time: one for each of a thousand sources, and a few besides.
+    static var maximumTopics: Int { 1_200 }
     /// Subscriptions of one connection over its life: 30 times a wall of 64 sources, and 25 MB of libzmq's memory at most.
     static var maximumSubscriptions: Int { 4_096 }
     /// Bytes a second, and the burst: a wall of 64 sources that opens sends 20 kB, a heartbeat has 60 bytes.
     static var bytesPerSecond: Int64 { 16 << 10 }
     static var burstBytes: Int64 { 256 << 10 }
+    /// Between looks at who reads.
+    static var readingNanoseconds: Int64 { 1_000_000_000 }
     /// From the TCP connection to the first subscription; the handshake has three round trips, and viewers subscribe at once.
     static var silenceNanoseconds: Int64 { 10_000_000_000 }
 
     private struct Entry {
         var connection: Connection
+        /// Where it comes from: an address, or a network of IPv6.
+        var origin: String
         var since: Int64
         /// Nil: it has not subscribed yet.
         var watcher: Watcher?
+        var topics: Set<[UInt8]> = []
         var subscriptions = 0
+        /// Bytes that it had read at the last look, and since the one before.
+        var takenBytes: Int64 = 0
+        var lastTakenBytes: Int64 = 0
         /// Bytes that it had sent at the last look.
         var readBytes: Int64 = 0
         var bytes: TokenBucket
@@ -37,8 +49,11 @@ struct WatcherConnections<Connection: Sendable>: Sendable {
     /// Why a connection is closed.
     enum Reason: Hashable, CustomStringConvertible {
         case full(Int)
+        case silentOfOrigin(Int)
         case connectionsOfKey(Int)
+        case topics(Int)
         case subscriptions(Int)
+        case doesNotRead
         case notASubscription
         case tooMuch
         case silent
@@ -49,8 +64,14 @@ struct WatcherConnections<Connection: Sendable>: Sendable {
             switch self {
             case .full(let limit):
                 "closed a viewer's connection: \(limit) are open, the most allowed"
+            case .silentOfOrigin(let limit):
+                "closed a connection: more than \(limit) from its address have not subscribed"
             case .connectionsOfKey(let limit):
                 "closed the oldest viewer's connection of a key with more than \(limit), the most allowed"
+            case .topics(let limit):
+                "closed a viewer's connection with more than \(limit) subscriptions, the most allowed"
+            case .doesNotRead:
+                "closed the viewer's connection that reads least: what it does not read keeps samples from all viewers"
             case .subscriptions(let limit):
                 "closed a viewer's connection after \(limit) subscriptions; it may connect again"
             case .notASubscription:
@@ -68,8 +89,17 @@ struct WatcherConnections<Connection: Sendable>: Sendable {
         var reason: Reason
     }
 
+    /// A subscription, or its end.
+    struct Change: Hashable, Sendable {
+        var topic: [UInt8]
+        var isWanted: Bool
+    }
+
     private var entries: [Int32: Entry] = [:]
     private var hasSubscribed = false
+    /// What each key may send, whatever connections it has or has had; bounded by the number of keys with the right to watch.
+    private var keys: [String: TokenBucket] = [:]
+    private var lastReading: Int64 = 0
 
     /// Open connections.
     var count: Int { entries.count }
@@ -78,40 +108,85 @@ struct WatcherConnections<Connection: Sendable>: Sendable {
         entries.map { ($0.key, $0.value.connection) }
     }
 
+    /// The connection that has a descriptor.
+    subscript(descriptor: Int32) -> Connection? { entries[descriptor]?.connection }
+
     /// A connection has been accepted.
     /// - Returns: the connection to close in its favour: the oldest that has not subscribed; possibly this one.
     mutating func accepted(
-        _ descriptor: Int32, _ connection: Connection, now: Int64
+        _ descriptor: Int32, _ connection: Connection, from origin: String, now: Int64
     ) -> Ending? {
         entries[descriptor] = Entry(
-            connection: connection, since: now,
+            connection: connection, origin: origin, since: now,
             bytes: TokenBucket(
                 perSecond: Self.bytesPerSecond, burst: Self.burstBytes, now: now))
+        let silent = entries.filter { $0.value.watcher == nil }
+        let own = silent.filter { $0.value.origin == origin }
+        if own.count > Self.silentPerOrigin {
+            return end(Self.oldest(own) ?? descriptor, .silentOfOrigin(Self.silentPerOrigin))
+        }
         guard entries.count > Self.maximumConnections else { return nil }
-        let silent = entries.filter { $0.value.watcher == nil && $0.key != descriptor }
-        let oldest = silent.min { ($0.value.since, $0.key) < ($1.value.since, $1.key) }
-        return end(oldest?.key ?? descriptor, .full(Self.maximumConnections))
+        // Of the place that has most of them.
+        let others = silent.filter { $0.key != descriptor }
+        let counts = Dictionary(others.values.map { ($0.origin, 1) }, uniquingKeysWith: +)
+        let most = counts.values.max()
+        let crowd = others.filter { counts[$0.value.origin] == most }
+        return end(Self.oldest(crowd) ?? descriptor, .full(Self.maximumConnections))
+    }
+
+    private static func oldest(_ entries: [Int32: Entry]) -> Int32? {
+        entries.min { ($0.value.since, $0.key) < ($1.value.since, $1.key) }?.key
     }
 
     /// A connection has sent a message.
-    /// - Parameter key: what it has authenticated with; nil where keys are not in use.
+    /// - Parameters:
+    ///   - key: what it has authenticated with; nil where keys are not in use.
+    ///   - change: nil: it is not about a subscription.
     /// - Returns: the connection to close: this one, or the oldest of its key.
     mutating func sent(
-        _ descriptor: Int32, key: String?, isSubscription: Bool
+        _ descriptor: Int32, key: String?, _ change: Change?, now: Int64
     ) -> Ending? {
-        guard entries[descriptor] != nil else { return nil }
-        guard isSubscription else { return end(descriptor, .notASubscription) }
-        if entries[descriptor]?.watcher == nil { hasSubscribed = true }
-        entries[descriptor]?.watcher = Watcher(key: key)
-        entries[descriptor]?.subscriptions += 1
-        guard entries[descriptor]?.subscriptions ?? 0 <= Self.maximumSubscriptions else {
+        guard var entry = entries[descriptor] else { return nil }
+        guard let change else { return end(descriptor, .notASubscription) }
+        if let watcher = entry.watcher, watcher.key != key {
+            // A message of the connection that had this descriptor before was still there.
+            entry.topics = []
+            entry.subscriptions = 0
+        }
+        let isNew = entry.watcher?.key != key || entry.watcher == nil
+        if isNew { hasSubscribed = true }
+        entry.watcher = Watcher(key: key)
+        entry.subscriptions += 1
+        if change.isWanted {
+            entry.topics.insert(change.topic)
+        } else {
+            entry.topics.remove(change.topic)
+        }
+        entries[descriptor] = entry
+        guard entry.subscriptions <= Self.maximumSubscriptions else {
             return end(descriptor, .subscriptions(Self.maximumSubscriptions))
         }
-        guard let key else { return nil }
+        guard entry.topics.count <= Self.maximumTopics else {
+            return end(descriptor, .topics(Self.maximumTopics))
+        }
+        guard let key, isNew else { return nil }
+        // What came before it was known whose it is.
+        if !mayCharge(entry.readBytes, to: key, now: now) { return end(descriptor, .tooMuch) }
         let own = entries.filter { $0.value.watcher?.key == key }
         guard own.count > Self.connectionsPerKey else { return nil }
-        let oldest = own.min { ($0.value.since, $0.key) < ($1.value.since, $1.key) }
-        return oldest.flatMap { end($0.key, .connectionsOfKey(Self.connectionsPerKey)) }
+        return Self.oldest(own).flatMap {
+            end($0, .connectionsOfKey(Self.connectionsPerKey))
+        }
+    }
+
+    /// - Returns: false: the key's connections together send too much.
+    private mutating func mayCharge(_ bytes: Int64, to key: String, now: Int64) -> Bool {
+        let count = Int64(Self.connectionsPerKey)
+        return keys[
+            key,
+            default: TokenBucket(
+                perSecond: count * Self.bytesPerSecond, burst: count * Self.burstBytes, now: now)
+        ].take(bytes, now: now)
     }
 
     /// So many bytes have been read from a connection since it was accepted.
@@ -120,8 +195,31 @@ struct WatcherConnections<Connection: Sendable>: Sendable {
         let grown = Int64(total) - entry.readBytes
         guard grown > 0 else { return nil }
         entries[descriptor]?.readBytes = Int64(total)
-        let isAllowed = entries[descriptor]?.bytes.take(grown, now: now) ?? true
+        var isAllowed = entries[descriptor]?.bytes.take(grown, now: now) ?? true
+        if let key = entry.watcher?.key {
+            isAllowed = mayCharge(grown, to: key, now: now) && isAllowed
+        }
         return isAllowed ? nil : end(descriptor, .tooMuch)
+    }
+
+    /// So many bytes have been read by each viewer since its connection was accepted. Where too much waits for all of them, the one that
+    /// reads least gives way, one a second: libzmq keeps what it does not read, and there is one room for all.
+    /// - Parameter isCrowded: whether too much waits.
+    mutating func taken(_ total: [Int32: Int], isCrowded: Bool, now: Int64) -> Ending? {
+        guard now - lastReading >= Self.readingNanoseconds else { return nil }
+        lastReading = now
+        for (descriptor, total) in total {
+            guard let before = entries[descriptor]?.takenBytes else { continue }
+            entries[descriptor]?.lastTakenBytes = Int64(total) - before
+            entries[descriptor]?.takenBytes = Int64(total)
+        }
+        // Nobody gives way to nobody.
+        let watching = entries.filter { $0.value.watcher != nil }
+        guard isCrowded, watching.count > 1 else { return nil }
+        let least = watching.min {
+            ($0.value.lastTakenBytes, $0.key) < ($1.value.lastTakenBytes, $1.key)
+        }
+        return least.flatMap { end($0.key, .doesNotRead) }
     }
 
     /// Connections that have not subscribed in time.

@@ -6,17 +6,21 @@ struct TransportProgress: Hashable, Sendable {
     var readBytes: Int
     /// Segments that carried data.
     var segments: Int
+    /// Bytes that were sent and that the peer's kernel has.
+    var acknowledgedBytes: Int
 
-    /// Offsets of `tcpi_bytes_received` and `tcpi_data_segs_in` in the kernel's `struct tcp_info`, which only grows at its end.
+    /// Offsets of `tcpi_bytes_acked`, `tcpi_bytes_received` and `tcpi_data_segs_in` in the kernel's `struct tcp_info`, which only grows at its end.
     /// Glibc's own declaration ends before them.
-    private static let (receivedOffset, segmentsOffset, size) = (128, 152, 160)
+    private static let (acknowledgedOffset, receivedOffset, segmentsOffset, size) = (
+        120, 128, 152, 160
+    )
 
     /// Queries the kernel.
     /// - Returns: nil when the descriptor is not (or no longer) a TCP connection; that of `ipc://` never is.
     init?(of descriptor: Int32) {
         var info = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
         var size = socklen_t(Self.size)
-        let counts = withUnsafeMutableBytes(of: &info) { memory -> (Int, Int)? in
+        let counts = withUnsafeMutableBytes(of: &info) { memory -> (Int, Int, Int)? in
             guard
                 getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_INFO, memory.baseAddress, &size)
                     == 0,
@@ -24,12 +28,15 @@ struct TransportProgress: Hashable, Sendable {
             else { return nil }
             let received = memory.load(fromByteOffset: Self.receivedOffset, as: UInt64.self)
             let segments = memory.load(fromByteOffset: Self.segmentsOffset, as: UInt32.self)
-            return (Int(clamping: received), Int(segments))
+            let acknowledged = memory.load(
+                fromByteOffset: Self.acknowledgedOffset, as: UInt64.self)
+            return (Int(clamping: received), Int(segments), Int(clamping: acknowledged))
         }
         // Queried afterwards: bytes that arrive in between count as still unread, never as read.
         var waiting: Int32 = 0
         guard let counts, ioctl(descriptor, UInt(FIONREAD), &waiting) == 0 else { return nil }
         readBytes = max(0, counts.0 - Int(waiting))
         segments = counts.1
+        acknowledgedBytes = counts.2
     }
 }
