@@ -43,6 +43,17 @@ QUESTIONS = (
         for (let batch = 0; batch < 60; batch += 1) need.observe(batch === 30 ? 1.5 : 0.2 + (batch % 2) * 0.05, now += 0.1, 3);
         return [new NeedEstimate().value, need.value];
     })()""", [None, 0.25]),
+    ("what comes after an interruption at once weighs as one", """(async () => {
+        const { NeedEstimate } = await use('live-clock'), need = new NeedEstimate();
+        let now = 0;
+        for (let batch = 0; batch < 60; batch += 1) {
+            now += batch === 30 ? 2 : 0.1;
+            // Sixty pictures of a second each are behind by less and less.
+            if (batch === 30) for (let picture = 0; picture < 60; picture += 1) need.observe(2 - picture / 30, now, 3);
+            else need.observe(0.2, now, 3);
+        }
+        return need.value;
+    })()""", 0.2),
     ("corrections are small and bounded", """(async () => {
         const { correction } = await use('live-clock');
         return [correction(0.001, 0.25, 1), correction(0.05, 0.25, 1), correction(-1, 0.25, 1), correction(1, 0.04, 1)];

@@ -36,8 +36,11 @@ export class SessionClock {
 
 /** What counts for a source's delay: the last seconds. */
 const needLife = 6;
-/** No single wait weighs more, seconds: an interruption is not how a source usually is. */
-const heaviest = 0.25;
+/**
+ * No single wait weighs more, seconds: an interruption is not how a source usually is. Less than what may be uncovered of the time that counts,
+ * or one interruption would decide.
+ */
+const heaviest = 0.2;
 /** What was seen for less time says nothing, seconds. */
 const leastSeen = 0.4;
 /** So much of the time what is shown has to be there. */
@@ -54,13 +57,13 @@ export class NeedEstimate {
     /**
      * More has become available.
      * @param {number} need How far what was there before was behind now, seconds: a picture later, and the player would have stood still.
-     * @param {number} now
+     * @param {number} came When it came; several that came together weigh as much as one.
      * @param {number} most What is later than this is late, and waits for nobody.
      */
-    observe(need, now, most) {
+    observe(need, came, most) {
         // What comes first was kept for whoever comes, and says nothing.
-        const weight = Math.max(0, Math.min(heaviest, now - this.#last));
-        this.#last = now;
+        const weight = Math.max(0, Math.min(heaviest, came - this.#last));
+        if (this.#last === Infinity || came > this.#last) this.#last = came;
         this.#active += weight;
         this.#seen = this.#seen.filter((one) => one.at > this.#active - needLife);
         if (need <= most) this.#seen.push({ at: this.#active, need, weight });

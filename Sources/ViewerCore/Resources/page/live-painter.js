@@ -21,6 +21,8 @@ const fewDecoding = 3;
 const behind = 0.25;
 /** Decoded pictures that wait for their time. */
 const mostDecoded = 30;
+/** Pictures of which it is remembered when they came: more than the decoder keeps. */
+const mostSent = 100;
 /** Between decoding and painting, seconds; more after each time that a picture came too late. */
 const shortestMargin = 0.02;
 const longestMargin = 0.3;
@@ -37,8 +39,13 @@ export class Painter {
     #track;
     #codec = '';
     #session = '';
-    /** @type {import('./live-samples.js').Picture[]} */
+    /** @type {(import('./live-samples.js').Picture & { came: number })[]} */
     #waiting = [];
+    /**
+     * Of what the decoder has, by timestamp: when it came, and how long it was kept until its time had come. Seconds.
+     * @type {Map<number, { came: number, held: number }>}
+     */
+    #sent = new Map();
     /**
      * Decoded, the oldest first.
      * @type {VideoFrame[]}
@@ -92,6 +99,7 @@ export class Painter {
         for (const frame of this.#decoded) frame.close();
         this.#decoded = [];
         this.#waiting = [];
+        this.#sent.clear();
     }
 
     /**
@@ -138,7 +146,7 @@ export class Painter {
         for (const picture of pictures(body, this.#track)) {
             if (this.isThrifty ? !picture.isKeyframe : this.#needsKeyframe && !picture.isKeyframe) continue;
             this.#needsKeyframe = this.isThrifty;
-            this.#waiting.push(picture);
+            this.#waiting.push({ ...picture, came: performance.now() / 1000 });
         }
         if (this.#waiting.length > mostWaiting) this.skipped();
         this.#pump();
@@ -185,10 +193,16 @@ export class Painter {
         const most = this.#isBehind ? fewDecoding : mostDecoding;
         while (this.#decoder && this.#waiting.length && this.#decoder.decodeQueueSize < most
             && (this.#waiting[0].time < target + ahead || this.at === null) && this.#decoded.length < mostDecoded) {
-            const picture = /** @type {import('./live-samples.js').Picture} */ (this.#waiting.shift());
+            const picture = /** @type {import('./live-samples.js').Picture & { came: number }} */ (this.#waiting.shift());
+            const timestamp = Math.round(picture.time * 1e6);
+            // It could have been decoded when it came: that it was kept until soon before its time is no lateness of the source. Were it counted,
+            // a long delay would be the reason for a long delay.
+            const due = performance.now() / 1000 - Math.max(0, target + ahead - picture.time);
+            if (this.#sent.size >= mostSent) this.#sent.clear();
+            this.#sent.set(timestamp, { came: picture.came, held: Math.max(0, due - picture.came) });
             this.#decoder.decode(new EncodedVideoChunk({
                 type: picture.isKeyframe ? 'key' : 'delta',
-                timestamp: Math.round(picture.time * 1e6),
+                timestamp,
                 duration: Math.round(picture.duration * 1e6),
                 data: picture.bytes,
             }));
@@ -198,8 +212,10 @@ export class Painter {
     /** @param {VideoFrame} frame */
     #take(frame) {
         const [time, now] = [frame.timestamp / 1e6, this.#now()];
-        if (now !== null && this.end !== null && time > this.end - 0.5 && !this.isThrifty) {
-            this.#need.observe(now - this.end, performance.now() / 1000, latest);
+        const sent = this.#sent.get(frame.timestamp);
+        this.#sent.delete(frame.timestamp);
+        if (sent && now !== null && this.end !== null && time > this.end - 0.5 && !this.isThrifty) {
+            this.#need.observe(now - sent.held - this.end, sent.came, latest);
         }
         if (this.end === null || time > this.end || time < this.end - 5) this.end = time + (frame.duration ?? 0) / 1e6;
         let place = this.#decoded.length;
