@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Uses the timeline as people do: the pointer over a gap tells why, the wheel zooms, a drag moves, a click and the keys go to places.
+"""Uses the timeline as people do: the pointer over a gap tells why, the wheel zooms, a drag moves, a click and the keys go to places; how it grows.
 
 The session has to have a gap.
 
@@ -25,6 +25,25 @@ window.placeOf = (time, start, end, lane, lanes) => {
     return [box.left + left + (time - start + more) / (end - start + 2 * more) * width, box.top + 52 + 5 + lane * 27 + 11];
 };
 """
+# A timeline of its own that is zoomed into, hears of the same lanes again as one of a session that grows, and shows all: what becomes of its fine lanes.
+GROWING = """(async () => {
+    const { Timeline } = await import('/page/timeline.js'), { readCoverage } = await import('/page/playback-coverage.js');
+    const until = async (isSo) => { for (let look = 0; look < 100 && !isSo(); look += 1) await new Promise((resolve) => setTimeout(resolve, 50)); };
+    const lanes = await readCoverage(%(session)s), made = new Timeline(%(session)s, 0, () => {});
+    made.setNames(lanes.map((lane) => lane.source));
+    made.setLanes(lanes);
+    made.zoom(0.2);
+    await until(() => made.fine);
+    const { fine } = made;
+    made.setLanes(lanes);
+    const isKept = !!fine && made.fine === fine;
+    await until(() => made.fine !== fine);
+    const isNew = !!made.fine && made.fine !== fine;
+    made.showAll();
+    const isGone = !made.fine;
+    made.close();
+    return [isKept, isNew, isGone];
+})()"""
 
 
 async def check(arguments):
@@ -109,6 +128,8 @@ async def check(arguments):
         await asyncio.sleep(0.6)
         told = await page.run("document.querySelector('.timeline .slider').getAttribute('aria-valuetext')")
         checks("and who does not see it hears it", "missing" in told, told)
+        found = await page.run(GROWING % {"session": json.dumps(arguments.session)})
+        checks("fine lanes stay until there are newer ones, and go with the zoom", found == [True, True, True], str(found))
         checks.console(page)
     return checks.failures == 0
 

@@ -202,6 +202,11 @@ async def check(arguments):
         await open_at(query)
         checks("the choice of sources is in the address", names == await page.run("Object.keys(tributary.state().sources)")
             and len(names) == len(lanes) - 1, str(names))
+        await page.press_text("Sources")
+        await page.until("!!document.querySelector('dialog[open]')", 5)
+        await page.run("history.pushState(null, '', '/sessions'); dispatchEvent(new PopStateEvent('popstate'))")
+        await page.until("tributary.state().mode === 'sessions' && !document.querySelector('dialog')", 10)
+        checks("a dialog goes with its page", True)
         await open_at(f"at={start + 2:.3f}")
 
         # A headless Firefox has no screen to fill.

@@ -3,6 +3,11 @@
 
 import { element } from './element.js';
 
+/** Closes what is open: a dialog acts on its page, which is being left. */
+export function closeDialogs() {
+    for (const dialog of document.querySelectorAll('dialog')) dialog.close();
+}
+
 /**
  * Shows a modal dialog. When it closes it is removed, and the focus goes back to where it was.
  * @param {string} name Of its style.

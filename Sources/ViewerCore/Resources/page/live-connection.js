@@ -3,6 +3,7 @@
 
 import { ApiError, request } from './api.js';
 import { FrameReader } from './live-frames.js';
+import { isLogInShown } from './login.js';
 
 const shortestWait = 500;
 const longestWait = 15_000;
@@ -34,6 +35,7 @@ export class LiveConnection {
         this.#hearing = hearing;
         document.addEventListener('visibilitychange', this.#look);
         addEventListener('online', this.#hurry);
+        addEventListener('tributary:account', this.#askAgain);
         this.#look();
     }
 
@@ -41,6 +43,7 @@ export class LiveConnection {
         this.#isClosed = true;
         document.removeEventListener('visibilitychange', this.#look);
         removeEventListener('online', this.#hurry);
+        removeEventListener('tributary:account', this.#askAgain);
         this.#stop();
     }
 
@@ -68,13 +71,20 @@ export class LiveConnection {
         if (!this.#running) this.#look();
     };
 
+    /** Somebody has logged in: only now the viewer is asked for pictures. */
+    #askAgain = () => {
+        if (this.#running) this.#watch(this.#running);
+    };
+
     async #run() {
         const mine = new AbortController();
         this.#running = mine;
         let reason = 'The viewer has ended the live pictures.';
         try {
             const query = this.#sources ? `?sources=${this.#sources.map(encodeURIComponent).join(',')}` : '';
+            this.#watch(mine);
             const response = await request(`/api/v1/live${query}`, { signal: mine.signal, cache: 'no-store' });
+            if (this.#running !== mine) return;
             if (!response.body) throw new Error('the browser cannot read an answer that does not end');
             this.#hearing.change('open', '');
             const reader = response.body.getReader();
@@ -82,7 +92,8 @@ export class LiveConnection {
             while (true) {
                 this.#watch(mine);
                 const { done, value } = await reader.read();
-                if (done) break;
+                // What had come already when the page was left is for nobody.
+                if (done || this.#running !== mine) break;
                 for (const frame of frames.take(value)) this.#hearing.take(frame);
                 this.#wait = shortestWait;
             }
@@ -100,7 +111,11 @@ export class LiveConnection {
     /** @param {AbortController} mine */
     #watch(mine) {
         clearTimeout(this.#watchdog);
-        this.#watchdog = setTimeout(() => mine.abort(), patience);
+        this.#watchdog = setTimeout(() => {
+            // The request waits for the form, and people take their time.
+            if (isLogInShown()) this.#watch(mine);
+            else mine.abort();
+        }, patience);
     }
 
     /** @param {string} reason */

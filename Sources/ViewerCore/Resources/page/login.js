@@ -24,6 +24,8 @@ export async function awaitLogIn() {
     await open?.done;
 }
 
+export const isLogInShown = () => open !== undefined;
+
 /** The viewer has answered somebody who has logged in. */
 export function noteLogIn() {
     hadLogIn = true;

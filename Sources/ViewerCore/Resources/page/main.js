@@ -2,6 +2,7 @@
 // The page's entrance: which address is shown by which module.
 
 import { account, ApiError, isSameAccount } from './api.js';
+import { closeDialogs } from './dialog.js';
 import { element } from './element.js';
 import { close as closeLogIn } from './login.js';
 import { markPlace, say, setTitle, showHeader } from './shell.js';
@@ -59,6 +60,7 @@ async function show(isAnew = false) {
     const place = places.find((place) => place.path.test(location.pathname));
     if (!isAnew && page && place && place === shown && page.move?.(location)) return;
     closeLogIn();
+    closeDialogs();
     page?.close();
     page = undefined;
     shown = place;

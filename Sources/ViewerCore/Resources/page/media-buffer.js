@@ -108,15 +108,22 @@ export class MediaBuffer {
         if (isManaged && Reflect.get(this.#source, 'streaming') === false && this.#buffer) return;
         const item = this.#waiting[0];
         if (!item) return this.#trim();
+        /** @type {Uint8Array | undefined} */
+        let bytes;
         try {
             if ('codecs' in item) this.#prepare(item.codecs);
             if (!this.#buffer) {
                 this.#drop();
                 return;
             }
-            this.#buffer.appendBuffer(/** @type {BufferSource} */ (this.#nextBytes(item)));
+            bytes = this.#nextBytes(item);
+            this.#buffer.appendBuffer(/** @type {BufferSource} */ (bytes));
         } catch (error) {
-            if (error instanceof DOMException && error.name === 'QuotaExceededError' && this.#makeRoom()) return;
+            if (error instanceof DOMException && error.name === 'QuotaExceededError' && this.#makeRoom()) {
+                // Its turn comes again when there is room.
+                if (bytes) this.#putBack('codecs' in item ? item : { bytes });
+                return;
+            }
             this.#fail(error instanceof Error ? error.message : String(error));
         }
     };
@@ -147,6 +154,12 @@ export class MediaBuffer {
 
     #drop() {
         this.#waitingBytes -= this.#waiting.shift()?.bytes.length ?? 0;
+    }
+
+    /** @param {Waiting} item */
+    #putBack(item) {
+        this.#waiting.unshift(item);
+        this.#waitingBytes += item.bytes.length;
     }
 
     /** @param {string} codecs */

@@ -1,7 +1,7 @@
 // @ts-check
 // What can be fetched of one source: the segments of its playlist (RFC 8216), in the order of time.
 
-import { address, request } from './api.js';
+import { address, ApiError, request } from './api.js';
 
 /**
  * @typedef {object} Segment
@@ -29,6 +29,8 @@ export class MediaIndex {
         this.segments = [];
         /** Nothing will be added. */
         this.isComplete = false;
+        /** Why it could not be read the last time, in words. */
+        this.failure = '';
         /** @type {Promise<void> | undefined} */
         this.reading = undefined;
     }
@@ -45,8 +47,16 @@ export class MediaIndex {
     }
 
     async #read() {
-        const response = await request(`${this.path}index.m3u8`, { cache: 'no-cache' });
-        this.#parse(await response.text());
+        try {
+            const response = await request(`${this.path}index.m3u8`, { cache: 'no-cache' });
+            this.#parse(await response.text());
+            this.failure = '';
+        } catch (error) {
+            // 404: nothing of it can be played yet.
+            const isEmpty = error instanceof ApiError && error.status === 404;
+            this.failure = isEmpty ? '' : error instanceof Error ? error.message : String(error);
+            throw error;
+        }
     }
 
     /** @param {string} text */

@@ -17,6 +17,10 @@ const usualBytes = 60e6;
 const totalBytes = 480e6;
 /** Pause after a failure, milliseconds. */
 const pause = 2000;
+/** What follows a sample later than this, after it should have ended, is behind a gap; seconds. */
+const gap = 0.25;
+/** A decoder that gives up twice within this time in the same segment will not decode it, milliseconds. */
+const suspicion = 60_000;
 
 /** Whether media may come from the object store, where the viewer redirects to it. */
 let isDirect = true;
@@ -42,6 +46,25 @@ async function fetchMedia(path, range, signal) {
     return response.arrayBuffer();
 }
 
+/** The browser has refused what was appended. */
+class Undecodable extends Error {}
+
+/** @returns {import('./playback-samples.js').Samples} */
+const noSamples = () => ({ starts: new Float64Array(), ends: new Float64Array(), boundStarts: [], bounds: [] });
+
+/**
+ * @param {ArrayBuffer} buffer
+ * @param {Track} track
+ * @returns {import('./playback-boxes.js').Fragments | null} Null: its boxes are damaged.
+ */
+function readOrNull(buffer, track) {
+    try {
+        return readFragments(buffer, track);
+    } catch {
+        return null;
+    }
+}
+
 export class TrackMedia {
     /**
      * @param {HTMLMediaElement} element
@@ -65,6 +88,12 @@ export class TrackMedia {
         this.isAbsent = false;
         /** @type {Map<string, { size: number, start: number, end: number, when: number }>} What is appended, by segment. */
         this.appended = new Map();
+        /** @type {Set<string>} Segments that this browser cannot decode: nobody fetches them or waits for them again. */
+        this.broken = new Set();
+        /** @type {Map<string, number>} When a decoder has given up, by the segment that it was in. */
+        this.suspected = new Map();
+        /** The segment that is being appended. */
+        this.appending = '';
         /** @type {Map<string, Promise<Track | null>>} */
         this.tracks = new Map();
         this.time = 0;
@@ -78,24 +107,46 @@ export class TrackMedia {
         this.buffer = undefined;
         /** @type {Track | undefined} The one whose initialization section was appended last. */
         this.current = undefined;
+        /** @type {MediaSource | undefined} */
+        this.source = undefined;
+        this.url = '';
+        /** @type {Promise<unknown>} */
+        this.isOpen = Promise.resolve();
+        /** The decoder has given up, and the source has closed with it: another one is made for the next attempt. */
+        this.isSpent = false;
+        element.addEventListener('error', this.#mediaError);
+        this.#open();
+    }
+
+    /** Gives the element a source that has nothing yet. */
+    #open() {
         const Source = /** @type {typeof MediaSource | undefined} */ (
             Reflect.get(window, 'ManagedMediaSource') ?? window.MediaSource);
         if (!Source) {
             this.failure = 'This browser cannot play recordings (it has no Media Source Extensions).';
             return;
         }
-        this.source = new Source();
-        if ('ManagedMediaSource' in window) element.disableRemotePlayback = true;
-        this.url = URL.createObjectURL(this.source);
+        const source = new Source();
+        const before = this.url;
+        this.source = source;
+        this.buffer = undefined;
+        this.current = undefined;
+        this.appended.clear();
+        this.isSpent = false;
+        this.failure = '';
+        if ('ManagedMediaSource' in window) this.element.disableRemotePlayback = true;
+        this.url = URL.createObjectURL(source);
         this.isOpen = new Promise((resolve) => {
-            this.source?.addEventListener('sourceopen', resolve, { once: true });
+            source.addEventListener('sourceopen', resolve, { once: true });
         });
-        element.src = this.url;
+        this.element.src = this.url;
+        if (before) URL.revokeObjectURL(before);
     }
 
     close() {
         this.isClosed = true;
         this.loading?.abort.abort();
+        this.element.removeEventListener('error', this.#mediaError);
         this.element.removeAttribute('src');
         this.element.load();
         if (this.url) URL.revokeObjectURL(this.url);
@@ -143,8 +194,20 @@ export class TrackMedia {
         if (this.isAbsent || this.failure) return true;
         const sample = this.samples.at(time);
         if (sample === undefined) return false;
-        if (sample === null) return true;
-        return time > sample.end + 0.25 || this.has(sample);
+        if (sample === null || this.isBroken(time, sample)) return true;
+        return time > sample.end + gap || this.has(sample);
+    }
+
+    /**
+     * Whether what is shown at a time cannot be decoded.
+     * @param {number} time
+     * @param {import('./playback-samples.js').Sample | null | undefined} sample The one of that time.
+     */
+    isBroken(time, sample) {
+        if (sample && time <= sample.end + gap && this.broken.has(sample.key)) return true;
+        // Of a segment whose boxes are damaged, no sample is known.
+        const segment = this.index.segments[this.index.at(time)];
+        return !!segment && time < segment.end && this.broken.has(segmentKey(segment));
     }
 
     /**
@@ -178,18 +241,20 @@ export class TrackMedia {
         if (this.isPumping || this.isClosed || !this.source || performance.now() < this.retryAt) return;
         this.isPumping = true;
         try {
+            if (this.isSpent) this.#open();
             await this.isOpen;
-            while (!this.isClosed) {
-                const number = this.wanted().find((number) => !this.appended.has(segmentKey(this.index.segments[number])));
+            while (!this.isClosed && !this.isSpent) {
+                const number = this.wanted().find((number) => !this.#isDone(this.index.segments[number]));
                 if (number === undefined) break;
                 await this.#load(number);
-                this.failure = '';
+                if (!this.isSpent) this.failure = '';
                 this.changed();
             }
             this.#finish();
         } catch (error) {
             if (!(error instanceof DOMException && error.name === 'AbortError')) {
-                this.failure = error instanceof Error ? error.message : String(error);
+                // What else fails of a source that has closed only follows from that.
+                if (!this.isSpent) this.failure = error instanceof Error ? error.message : String(error);
                 this.retryAt = performance.now() + pause;
                 if (error instanceof Error && Reflect.get(error, 'status') === 404) {
                     await this.index.read().catch(() => {});
@@ -200,6 +265,15 @@ export class TrackMedia {
             this.loading = undefined;
             this.isPumping = false;
         }
+    }
+
+    /**
+     * Whether there is nothing to fetch of a segment.
+     * @param {Segment} segment
+     */
+    #isDone(segment) {
+        const key = segmentKey(segment);
+        return this.appended.has(key) || this.broken.has(key);
     }
 
     /** @param {number} number */
@@ -215,12 +289,17 @@ export class TrackMedia {
         this.loading = undefined;
         const key = segmentKey(segment);
         if (!track) {
-            this.samples.known.set(key, { starts: new Float64Array(), ends: new Float64Array(), boundStarts: [], bounds: [] });
+            this.samples.known.set(key, noSamples());
             this.appended.set(key, { size: 0, start: segment.start, end: segment.end, when: performance.now() });
             this.isAbsent = !this.buffer;
             return;
         }
-        const read = readFragments(response, track);
+        const read = readOrNull(response, track);
+        if (!read) {
+            this.samples.known.set(key, noSamples());
+            this.broken.add(key);
+            return;
+        }
         // Nothing but files of other programs lacks an origin: their place in the list has to do.
         const origin = read.origin ?? segment.start - (read.starts[0] ?? 0);
         this.samples.known.set(key, {
@@ -232,7 +311,15 @@ export class TrackMedia {
         if (this.isClosed) return;
         await this.#makeRoom(response.byteLength);
         if (read.parts.length > 0) {
-            await this.#append(track, read.parts, origin + track.shift - this.base);
+            this.appending = key;
+            try {
+                await this.#append(track, read.parts, origin + track.shift - this.base);
+            } catch (error) {
+                if (error instanceof Undecodable) this.#giveUp(key, true);
+                throw error;
+            } finally {
+                this.appending = '';
+            }
         }
         this.appended.set(key, { size: response.byteLength, start: segment.start, end: segment.end, when: performance.now() });
     }
@@ -285,6 +372,33 @@ export class TrackMedia {
         await this.#update(() => this.buffer?.appendBuffer(bytes));
     }
 
+    /** It has met what it cannot decode, or has been lost with the process that it was in. */
+    #mediaError = () => {
+        const { element, samples } = this;
+        const sample = samples.at(element.currentTime + this.base) ?? samples.at(this.time);
+        this.#giveUp(this.appending || sample?.key, false);
+    };
+
+    /**
+     * The decoder has given up; said once of each source. The segment that is at fault is left out from now on: where that is not sure,
+     * after a second time.
+     * @param {string | undefined} key Of the segment.
+     * @param {boolean} isSure
+     */
+    #giveUp(key, isSure) {
+        if (this.isClosed || this.isSpent) return;
+        const now = performance.now();
+        this.isSpent = true;
+        this.retryAt = now + pause;
+        this.failure = 'This browser cannot decode it: trying again.';
+        if (key !== undefined) {
+            const before = this.suspected.get(key);
+            if (isSure || (before !== undefined && now - before < suspicion)) this.broken.add(key);
+            else this.suspected.set(key, now);
+        }
+        this.changed();
+    }
+
     /** @param {() => void} act */
     #update(act) {
         const buffer = /** @type {SourceBuffer} */ (this.buffer);
@@ -292,6 +406,7 @@ export class TrackMedia {
             const listen = () => {
                 buffer.removeEventListener('updateend', end);
                 buffer.removeEventListener('error', fail);
+                this.element.removeEventListener('error', fail);
             };
             const end = () => {
                 listen();
@@ -299,10 +414,12 @@ export class TrackMedia {
             };
             const fail = () => {
                 listen();
-                reject(new Error('The browser cannot decode this recording.'));
+                reject(new Undecodable('The browser cannot decode this recording.'));
             };
             buffer.addEventListener('updateend', end);
             buffer.addEventListener('error', fail);
+            // With the element's source, the buffer may go without a word.
+            this.element.addEventListener('error', fail);
             try {
                 act();
             } catch (error) {
@@ -345,7 +462,7 @@ export class TrackMedia {
     #finish() {
         const last = this.index.segments.at(-1);
         if (!last || !this.buffer || this.isClosed || this.source?.readyState !== 'open') return;
-        if (this.appended.has(segmentKey(last)) && this.index.isComplete && !this.buffer.updating) {
+        if (this.#isDone(last) && this.index.isComplete && !this.buffer.updating) {
             this.source.endOfStream();
         }
     }

@@ -1,7 +1,6 @@
 // @ts-check
 // Plays several sources of a session in step: one clock, a tile for each source, the sound of one.
 
-import { ApiError } from './api.js';
 import { extent, nextGap } from './playback-coverage.js';
 import { PlaybackClock } from './playback-clock.js';
 import { MediaIndex } from './playback-index.js';
@@ -121,14 +120,8 @@ export class PlaybackPlayer {
 
     /** @param {MediaIndex} index */
     async #read(index) {
-        try {
-            await index.read();
-        } catch (error) {
-            // 404: nothing of it can be played yet.
-            const isEmpty = error instanceof ApiError && error.status === 404;
-            const tile = this.tiles.find((tile) => tile.index === index);
-            if (tile && !isEmpty) tile.media.failure = error instanceof Error ? error.message : String(error);
-        }
+        // What is wrong is said in its tile, and it is read again.
+        await index.read().catch(() => {});
         this.#schedule();
     }
 
@@ -171,8 +164,22 @@ export class PlaybackPlayer {
 
     /** @param {number} time */
     seek(time) {
-        this.clock.seek(this.clamped(time));
+        this.#goTo(this.clamped(time));
         this.beat();
+    }
+
+    /**
+     * The clock goes to a place; while it plays, it waits there for the pictures. Otherwise decoders would run after it: each that takes
+     * longer for a jump than pictures may be off would have to jump again.
+     * @param {number} time
+     */
+    #goTo(time) {
+        const { clock } = this;
+        if (clock.isPlaying) {
+            clock.hold(true);
+            this.startedAt = this.heldSince = performance.now();
+        }
+        clock.seek(time);
     }
 
     /** @param {boolean} value */
@@ -248,12 +255,18 @@ export class PlaybackPlayer {
             this.waitingFor = [];
         }
         const { now, rate, isRunning } = clock;
-        for (const tile of this.tiles) tile.follow(now, rate, isRunning, this.lane(tile.name));
+        this.#follow();
         this.sound.follow(now, rate, isRunning);
         this.#grow(now);
         for (const wake of this.sleepers) wake();
         this.sleepers.clear();
         this.changed();
+    }
+
+    /** The tiles show what belongs to the clock's time. */
+    #follow() {
+        const { now, rate, isRunning } = this.clock;
+        for (const tile of this.tiles) tile.follow(now, rate, isRunning, this.lane(tile.name));
     }
 
     /** At the end, and at the ends of a loop. */
@@ -262,8 +275,8 @@ export class PlaybackPlayer {
         const { start, end } = this.extent;
         const { now } = clock;
         if (this.isLooping && markIn !== null && markOut !== null && markOut > markIn) {
-            if (clock.rate > 0 && (now >= markOut || now < markIn - 0.5)) return clock.seek(markIn);
-            if (clock.rate < 0 && (now <= markIn || now > markOut + 0.5)) return clock.seek(markOut);
+            if (clock.rate > 0 && (now >= markOut || now < markIn - 0.5)) return this.#goTo(markIn);
+            if (clock.rate < 0 && (now <= markIn || now > markOut + 0.5)) return this.#goTo(markOut);
         }
         if (clock.rate > 0 && now >= end) {
             if (this.isRecording) return clock.seek(end);
@@ -279,9 +292,11 @@ export class PlaybackPlayer {
     #wait() {
         const { clock } = this;
         const time = performance.now();
-        const isStarting = time - this.startedAt < startPatience;
+        const isStarting = clock.isHeld && time - this.startedAt < startPatience;
+        // Each goes to its picture first, also the one that was still on its way to another.
+        if (isStarting) this.#follow();
         this.waitingFor = this.tiles.filter((tile) => time > tile.skippedUntil
-            && (!tile.media.isReady(clock.now) || (isStarting && clock.isHeld && tile.video.seeking)));
+            && (!tile.media.isReady(clock.now) || (isStarting && tile.video.seeking)));
         if (this.waitingFor.length === 0) {
             if (clock.isHeld) this.releasedAt = time;
             clock.hold(false);
@@ -313,12 +328,13 @@ export class PlaybackPlayer {
 
     /** @param {number} now */
     #grow(now) {
-        if (!this.isRecording && [...this.indices.values()].every((index) => index.isComplete || index.segments.length === 0)) return;
+        const indices = [...this.indices.values()];
+        if (!this.isRecording && indices.every((index) => !index.failure && (index.isComplete || index.segments.length === 0))) return;
         const time = performance.now();
         if (time - this.readAt < growing * 1000) return;
         this.readAt = time;
-        for (const index of this.indices.values()) {
-            if (!index.isComplete && now > (index.end ?? -Infinity) - nearEnd) void this.#read(index);
+        for (const index of indices) {
+            if (index.failure || (!index.isComplete && now > (index.end ?? -Infinity) - nearEnd)) void this.#read(index);
         }
     }
 

@@ -44,6 +44,11 @@ export class PlaybackTile {
             if (this.video.paused && this.asked !== null) this.at = this.asked;
             this.changed();
         });
+        // The media were lost with a decoder: what comes then is not there yet, wherever it was sought.
+        this.video.addEventListener('emptied', () => {
+            this.at = null;
+            this.asked = null;
+        });
         /**
          * Session time of the picture that is shown.
          * @type {number | null}
@@ -172,6 +177,7 @@ export class PlaybackTile {
         if (media.failure) return ['failed', media.failure];
         if (media.isAbsent) return ['soundOnly', 'Sound only: this source has no pictures here.'];
         if (this.index.segments.length === 0) {
+            if (this.index.failure) return ['failed', this.index.failure];
             return ['notBegun', lane && lane.recorded.length > 0
                 ? 'Its first pictures can be played in a few seconds.' : 'Nothing of it is recorded.'];
         }
@@ -181,6 +187,7 @@ export class PlaybackTile {
             const count = missing.samples > 0 ? `${counted(missing.samples, 'sample')} missing` : 'Pictures are missing';
             return ['missing', `${count}: ${causeText(missing.cause)}. Back at ${sessionTime(missing.endSeconds)}.`];
         }
+        if (media.isBroken(time, sample)) return ['failed', 'This browser cannot decode this part of the recording.'];
         if (sample === undefined || (sample && !isThere)) return ['loading', 'Loading…'];
         if (sample === null) {
             const first = lane?.recorded[0]?.startSeconds ?? this.index.start ?? 0;
@@ -192,6 +199,7 @@ export class PlaybackTile {
             return ['missing', `No picture for ${duration(next.start - sample.end)}: back at ${sessionTime(next.start)}.`];
         }
         if (next === undefined) return ['missing', 'No picture at this time.'];
+        if (this.index.failure) return ['failed', this.index.failure];
         if (lane?.recorded.at(-1)?.isGrowing || !this.index.isComplete) {
             return ['ahead', 'Recorded just now: it can be played in a few seconds.'];
         }

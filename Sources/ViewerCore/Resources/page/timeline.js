@@ -87,7 +87,6 @@ export class Timeline {
         const { start, end } = this.scale.whole;
         this.slider.setAttribute('aria-valuemin', start.toFixed(3));
         this.slider.setAttribute('aria-valuemax', end.toFixed(3));
-        this.fine = undefined;
         this.#refine();
         this.redraw();
     }
@@ -171,19 +170,23 @@ export class Timeline {
         this.redraw();
     }
 
-    /** Asks for finer coverage of a part. */
+    /** Asks for finer coverage of a part. What is there stays until it has come: lanes that grow would flicker. */
     #refine() {
         clearTimeout(this.settling);
         const { scale } = this;
-        if (scale.isWhole) return;
+        if (scale.isWhole) {
+            this.fine = undefined;
+            return;
+        }
         this.settling = setTimeout(async () => {
             const [start, end] = [scale.start - scale.span, scale.end + scale.span];
             try {
                 const lanes = await readCoverage(this.session, { from: start, until: end, pixels: scale.width * 3 });
+                if (scale.isWhole) return;
                 this.fine = { start, end, lanes };
                 this.redraw();
             } catch {
-                // The coarse lanes stay; whoever reads them says what is wrong.
+                // What is there stays; whoever reads the coarse lanes says what is wrong.
             }
         }, settle);
     }

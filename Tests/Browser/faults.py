@@ -1,0 +1,274 @@
+#!/usr/bin/python3
+"""Looks at what the page does when something goes wrong: slow decoders, a playlist that cannot be read, a viewer that does not answer, a full buffer,
+a damaged segment, a lost decoder.
+
+Most of it is made up here and asked of single modules. The segment is one of a recording: it is damaged on its way to the page.
+
+    Tests/Browser/faults.py --page http://127.0.0.1:8080 --session 2026-11-20T22-40-00.000Z
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+import urllib.parse
+import urllib.request
+
+from checks import Checks
+from chromium import Chromium
+from values import same
+
+HELPERS = """
+window.use = (name) => import(`/page/${name}.js`);
+window.pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+window.until = async (isSo, milliseconds) => {
+    for (const end = performance.now() + milliseconds; !isSo() && performance.now() < end;) await pause(20);
+};
+window.frame = (header) => {
+    const head = new TextEncoder().encode(JSON.stringify(header)), bytes = new Uint8Array(8 + head.length);
+    new DataView(bytes.buffer).setUint32(0, head.length);
+    bytes.set(head, 8);
+    return bytes;
+};
+// Answers what is asked of one address, while something is done.
+window.answering = async (place, answer, act) => {
+    const before = window.fetch;
+    window.fetch = (path, options) => (String(path).startsWith(place) ? answer(path, options) : before(path, options));
+    try { return await act(); } finally { window.fetch = before; }
+};
+"""
+
+# A player whose only decoder takes as long for each jump as is wished.
+PLAYER = """
+    const { PlaybackPlayer } = await use('playback-player');
+    const recorded = [{ startSeconds: 0, endSeconds: 60, isGrowing: false }];
+    const player = new PlaybackPlayer('made-up', 0, [{ source: 'a', recorded, missing: [], unplaced: [] }]);
+    clearInterval(player.timer);
+    const video = { seeking: false, paused: true, currentTime: 0 }, { clock } = player;
+    let sought = NaN;
+    player.tiles = [{
+        name: 'a', video, skippedUntil: 0, media: { isReady: () => true, isAbsent: false }, close() {},
+        follow(time, rate, isRunning) {
+            if (isRunning || video.seeking || time === sought) return;
+            [sought, video.seeking] = [time, true];
+        },
+    }];
+    const arrive = () => { video.seeking = false; player.beat(); };
+    const found = [], look = () => found.push([clock.isRunning, Math.round(clock.now * 10) / 10, sought]);
+    player.play(true);
+    arrive();
+    // Longer than the patience of the start.
+    await pause(800);
+"""
+
+# Each: what is so, and a script whose answer is compared with what is wanted.
+QUESTIONS = (
+    ("a seek while it plays is waited for, also on the way to another place", f"""(async () => {{{PLAYER}
+        player.seek(30); look();
+        player.seek(40); look();
+        await pause(100);
+        arrive(); look();
+        arrive();
+        found.push(clock.isRunning);
+        player.close();
+        return found;
+    }})()""", [[False, 30, 30], [False, 40, 30], [False, 40, 40], True]),
+    ("and so is the turn of a loop", f"""(async () => {{{PLAYER}
+        [player.markIn, player.markOut, player.isLooping] = [10, 20, true];
+        clock.seek(20.1);
+        player.beat(); look();
+        arrive();
+        found.push(clock.isRunning);
+        player.close();
+        return found;
+    }})()""", [[False, 10, 10], True]),
+    ("but not for ever", f"""(async () => {{{PLAYER}
+        player.seek(30);
+        await pause(800);
+        player.beat(); look();
+        player.close();
+        return found;
+    }})()""", [[True, 30, 30]]),
+    ("a playlist that could not be read is read again, until it has been", """(async () => {
+        const { PlaybackPlayer } = await use('playback-player'), player = new PlaybackPlayer('made-up', 0, []);
+        let count = 0;
+        const text = ['#EXTM3U', '#EXT-X-MAP:URI="i.mp4"', '#EXT-X-PROGRAM-DATE-TIME:1970-01-01T00:00:00.000Z', '#EXT-X-BYTERANGE:10@0', '#EXTINF:4,',
+            'a.mp4', '#EXT-X-ENDLIST', ''].join('\\n');
+        return answering('/hls/made-up/', async () => {
+            count += 1;
+            if (count < 3) return new Response('the disk is away', { status: 500 });
+            return new Response(text);
+        }, async () => {
+            const index = player.index('a');
+            await until(() => index.failure, 2000);
+            const { failure } = index;
+            await until(() => index.isComplete, 8000);
+            await pause(2500);
+            player.close();
+            return [failure, index.failure, index.segments.length, count];
+        });
+    })()""", ["the disk is away", "", 1, 3]),
+    ("what had come when the wall was left is thrown away", """(async () => {
+        const { LiveConnection } = await use('live-connection'), taken = [];
+        let line;
+        return answering('/api/v1/live', async () => new Response(new ReadableStream({ start(made) { line = made; } })), async () => {
+            const connection = new LiveConnection(undefined, { take: ({ header }) => taken.push(header.type), change: () => {} });
+            await until(() => line, 2000);
+            line.enqueue(frame({ type: 'beat' }));
+            await pause(100);
+            line.enqueue(frame({ type: 'begin' }));
+            connection.close();
+            await pause(100);
+            return taken;
+        });
+    })()""", ["beat"]),
+    ("a viewer that takes the request for the wall and says nothing is not waited for", """(async () => {
+        const { LiveConnection } = await use('live-connection'), told = [];
+        const never = (_, { signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+        return answering('/api/v1/live', never, async () => {
+            const connection = new LiveConnection(undefined, { take: () => {}, change: (state, text) => told.push(text) });
+            await until(() => told.length > 0, 9000);
+            connection.close();
+            return told.map((text) => text.split('.')[0]);
+        });
+    })()""", ["The viewer has sent nothing for a while"]),
+    ("but people may take their time with the log-in form", """(async () => {
+        const { LiveConnection } = await use('live-connection'), { close } = await use('login'), told = [];
+        return answering('/api/v1/live', async () => new Response('', { status: 401 }), async () => {
+            const connection = new LiveConnection(undefined, { take: () => {}, change: (state, text) => told.push(text) });
+            await until(() => document.querySelector('dialog.login[open]'), 2000);
+            await pause(7000);
+            const isShown = !!document.querySelector('dialog.login[open]');
+            connection.close();
+            close();
+            await until(() => !document.querySelector('dialog'), 2000);
+            return [isShown, told];
+        });
+    })()""", [True, []]),
+    ("fragments for which a buffer has no room come again", """(async () => {
+        const real = [window.MediaSource, window.ManagedMediaSource], appended = [];
+        const buffer = Object.assign(new EventTarget(), {
+            updating: false, isFull: false, buffered: { length: 1, start: () => 0, end: () => 40 },
+            appendBuffer(bytes) {
+                if (this.isFull) throw new DOMException('full', 'QuotaExceededError');
+                appended.push(...bytes);
+            },
+            remove() { this.isFull = false; },
+        });
+        class Source extends EventTarget {
+            readyState = 'open';
+            addSourceBuffer() { return buffer; }
+        }
+        [window.MediaSource, window.ManagedMediaSource] = [undefined, Source];
+        // Its own copy of the module, which takes what is there when it is read.
+        const { MediaBuffer } = await import('/page/media-buffer.js?made-up');
+        [window.MediaSource, window.ManagedMediaSource] = real;
+        const failed = [], media = Object.assign(new EventTarget(), { currentTime: 20 });
+        const made = new MediaBuffer(media, 'video', { appended: () => {}, failed: (text) => failed.push(text) });
+        made.begin('avc1', new Uint8Array([0]));
+        made.append(new Uint8Array([1]));
+        [buffer.updating, buffer.isFull] = [true, true];
+        for (const byte of [2, 3]) made.append(new Uint8Array([byte]));
+        buffer.updating = false;
+        buffer.dispatchEvent(new Event('updateend'));
+        const before = [...appended];
+        buffer.dispatchEvent(new Event('updateend'));
+        return [before, appended, failed];
+    })()""", [[0, 1], [0, 1, 2, 3], []]),
+)
+
+# Fills the pictures of one segment with what is no picture: its boxes stay as they are.
+DAMAGE = """
+(() => {
+    const real = window.fetch, damaged = %s;
+    window.fetch = async (path, options) => {
+        const answer = await real(path, options);
+        if (!String(path).startsWith(damaged.media) || new Headers(options?.headers).get('range') !== damaged.range) return answer;
+        const bytes = new Uint8Array(await answer.arrayBuffer()), view = new DataView(bytes.buffer);
+        for (let at = 0, size = 0; at + 8 <= bytes.length; at += size) {
+            size = view.getUint32(at);
+            if (size < 8) break;
+            if (String.fromCharCode(...bytes.subarray(at + 4, at + 8)) === 'mdat') bytes.fill(255, at + 8, Math.min(bytes.length, at + size));
+        }
+        return new Response(bytes);
+    };
+})();
+"""
+WORDS = "(() => { const words = document.querySelector('.tile .words'); return words.hidden ? '' : words.textContent; })()"
+
+
+async def damage(page, checks, arguments):
+    """Plays a recording whose second segment is damaged."""
+    root = f"{arguments.page}/api/v1/sessions/{arguments.session}"
+    with urllib.request.urlopen(root) as answer:
+        overview = json.load(answer)
+    with urllib.request.urlopen(f"{root}/coverage") as answer:
+        source = next(lane["source"] for lane in json.load(answer) if not lane["missing"])
+    segments = await page.run(f"""(async () => {{
+        const {{ MediaIndex }} = await use('playback-index'), index = new MediaIndex({json.dumps(arguments.session)}, {json.dumps(source)},
+            Date.parse({json.dumps(overview["zero"])}));
+        await index.read();
+        return index.segments;
+    }})()""")
+    if not checks(f"{source} has a segment between two others", len(segments) >= 3, str(len(segments))):
+        return
+    second = segments[1]
+    await page.send("Page.addScriptToEvaluateOnNewDocument", source=DAMAGE % json.dumps(
+        {"media": second["media"], "range": f"bytes={second['offset']}-{second['offset'] + second['size'] - 1}"}))
+    state = f"tributary.state().sources[{json.dumps(source)}]"
+    places = [round((segment["start"] + segment["end"]) / 2, 3) for segment in segments[:3]]
+
+    def is_shown(place):
+        return f"{state}?.state === 'shown' && Math.abs({state}.at - {place}) < 0.2 && !{WORDS}"
+
+    async def go(place):
+        await page.run(f"(() => {{ const field = document.querySelector('.place'); field.value = '{place}'; field.dispatchEvent(new Event('change')); }})()")
+
+    await page.open(f"{arguments.page}/sessions/{arguments.session}?sources={urllib.parse.quote(source)}&at={places[1]}")
+    await page.until("!!window.tributary && !!document.querySelector('.place')", 20)
+    await page.until(f"{WORDS}.includes('cannot decode this part')", 20)
+    checks("a damaged segment is said in its tile", True, await page.run(WORDS))
+    for place, name in ((places[0], "before"), (places[2], "after")):
+        await go(place)
+        await page.until(is_shown(place), 20)
+        checks(f"what is {name} it is shown", True)
+    await go(places[1])
+    await page.until(f"{WORDS}.includes('cannot decode this part')", 5)
+    await asyncio.sleep(3)
+    checks("and it is not tried again", "cannot decode this part" in await page.run(WORDS), await page.run(WORDS))
+
+    await go(places[0])
+    await page.until(is_shown(places[0]), 20)
+    before = await page.run("document.querySelector('.tile video').src")
+    # As when the browser's process for decoding is lost: the segment is not at fault.
+    await page.run("document.querySelector('.tile video').dispatchEvent(new Event('error'))")
+    await page.until(f"{state}.state === 'failed'", 5)
+    words = await page.run(WORDS)
+    await page.until(is_shown(places[0]), 10)
+    checks("a decoder that is lost is said, and another one begins", "trying again" in words
+        and await page.run("document.querySelector('.tile video').src") != before, words)
+
+
+async def check(arguments):
+    checks = Checks()
+    async with Chromium() as page:
+        await page.open(f"{arguments.page}/sessions")
+        await page.until("document.readyState === 'complete' && !!window.tributary", 10)
+        await page.run(HELPERS)
+        for text, script, wanted in QUESTIONS:
+            found = await page.run(script)
+            checks(text, same(found, wanted), "" if same(found, wanted) else f"{found} instead of {wanted}")
+        await damage(page, checks, arguments)
+        checks.console(page)
+    return checks.failures == 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--page", required=True, help="such as http://127.0.0.1:8080")
+    parser.add_argument("--session", required=True, help="a finished one of three segments; one of its sources has no gap")
+    sys.exit(0 if asyncio.run(check(parser.parse_args())) else 1)
+
+
+if __name__ == "__main__":
+    main()
