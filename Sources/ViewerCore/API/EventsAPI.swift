@@ -1,7 +1,6 @@
 import HTTPTypes
 import Hummingbird
 import NIOCore
-import Operations
 
 /// What happens, as server-sent events (HTML, "Server-sent events"): the collector's status once a second, gaps, sources, sessions, segments.
 struct EventsAPI {
@@ -60,25 +59,10 @@ struct EventsAPI {
         }
         var json = told.json
         if told.name == EventLog.status, !rights.mayReadEverything {
-            guard let own = status(json, rights) else { return nil }
+            guard let own = told.narrowed?.text(for: rights) else { return nil }
             json = own
         }
         let id = told.name == EventLog.status ? "" : "id: \(told.number)\n"
         return "\(id)event: \(told.name)\ndata: \(json)\n\n"
-    }
-
-    /// The status without other people's sources.
-    private static func status(_ json: String, _ rights: Rights) -> String? {
-        do {
-            var view = try SiteView(decoding: Array(json.utf8))
-            view.sources.removeAll { !rights.mayRead($0.name) }
-            if view.sources.isEmpty { (view.session, view.sessionSeconds) = (nil, nil) }
-            view.omittedSources = 0
-            view.store = nil
-            return EventLog.line(try view.encoded())
-        } catch {
-            // Of another version: what is in it nobody knows here.
-            return nil
-        }
     }
 }

@@ -9,8 +9,10 @@ struct LiveAPI {
 
     func watch(_ request: Request, _ context: ViewerContext) async throws -> Response {
         let query = try RequestQuery(request, ["sources"])
-        let sources = try query.sources("sources").map { Set($0) }
         let rights = context.rights
+        var sources = try query.sources("sources").map { Set($0) }
+        // Otherwise all sources would be subscribed to, and sent in small batches, for the few that are passed on.
+        if sources == nil, case .named(let own) = rights.sources { sources = own }
         if let sources, let other = sources.first(where: { !rights.mayRead($0) }) {
             throw Problem(.notFound, "no source '\(other)'")
         }

@@ -6,27 +6,19 @@ import Library
 import Media
 import NIOCore
 
-extension VirtualMovie: VirtualFile {}
-
 /// Media of one source: a range as one MP4, and single pictures.
 struct MediaAPI {
     /// From a thumbnail to the largest picture that there is.
     private static let widths = 16...8_192
-    /// A picture decodes a group of pictures: at most so many at once, whoever asks.
-    private static let decodersAtOnce = 2
 
     let site: ViewerSite
-    private let decoding = AsyncLimit(Self.decodersAtOnce, waiting: 256)
-
-    init(site: ViewerSite) { self.site = site }
 
     func movie(_ request: Request, _ context: ViewerContext) async throws -> Response {
         let query = try RequestQuery(
             request, ["from", "until", "download", "expires", "signature"])
         let session = try context.name("session")
         let name = try context.source()
-        let movies = site.movies
-        let movie = try await site.read { library -> VirtualMovie in
+        let wanted = try await site.read { library -> (MovieCache.Key, ExportRange) in
             let recording = try library.recording(session)
             guard let source = recording.source(name) else {
                 throw Problem(.notFound, "no source '\(name)' in \(session)")
@@ -40,13 +32,14 @@ struct MediaAPI {
                 session: session, source: name, fromNanoseconds: from, untilNanoseconds: until,
                 state: try library.state(
                     of: SourceKey(session: session, source: name), from: from, until: until))
-            return try movies.movie(key) {
-                try VirtualMovie(
-                    ExportRange(
-                        source: source, sessionZero: recording.zero, startNanoseconds: from,
-                        endNanoseconds: until))
-            }
+            return (
+                key,
+                ExportRange(
+                    source: source, sessionZero: recording.zero, startNanoseconds: from,
+                    endNanoseconds: until)
+            )
         }
+        let movie = try await reading(wanted.0, of: wanted.1, for: context.workOwner)
         let answer = FileAnswer(file: movie, contentType: "video/mp4", tag: movie.tag.description)
         var response = answer.response(to: request, in: site.threads)
         if query["download"] != nil {
@@ -54,6 +47,17 @@ struct MediaAPI {
                 "attachment; filename=\"\(session)_\(name).mp4\""
         }
         return response
+    }
+
+    /// A movie that is there, or is made when its turn has come.
+    private func reading(
+        _ key: MovieCache.Key, of range: ExportRange, for owner: WorkOwner
+    ) async throws -> MovieReading {
+        let movies = site.movies
+        if let known = try movies.known(key) { return known }
+        return try await site.heavyWork.run(for: owner) {
+            try await site.run { try movies.movie(key) { try VirtualMovie(range) } }
+        }
     }
 
     func picture(_ request: Request, _ context: ViewerContext) async throws -> Response {
@@ -81,7 +85,7 @@ struct MediaAPI {
         if let known = pictures.picture(key) {
             picture = known
         } else {
-            picture = try await decoding.run {
+            picture = try await site.heavyWork.run(for: context.workOwner) {
                 try await site.read { _ in
                     let (bytes, at) = try PictureExtraction.jpeg(range, maximumWidth: width)
                     return PictureCache.Picture(bytes: bytes, atNanoseconds: at)

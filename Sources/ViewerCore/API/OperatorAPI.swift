@@ -135,7 +135,7 @@ struct OperatorAPI {
                 throw Problem(.notFound, "no session is being recorded: give 'session' and 'at'")
             }
             let sources = try library.sources(of: session, for: rights)
-            if let source = wish.source, !sources.contains(source) {
+            if let source = wish.source, !sources.contains(source) || !rights.mayRead(source) {
                 throw Problem(.notFound, "no source '\(source)' in \(session)")
             }
             let manifest = try library.manifest(session)

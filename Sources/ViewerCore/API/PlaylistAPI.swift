@@ -25,7 +25,8 @@ struct PlaylistAPI {
         var sources: [MultivariantPlaylist.Source] = []
         for source in recording.sources
         where rights.mayRead(source.name) && wanted?.contains(source.name) ?? true {
-            let known = try await content(of: source, in: recording)
+            let known = try await content(
+                of: source, in: recording, for: context.workOwner)
             guard known.text != nil else { continue }
             sources.append(
                 MultivariantPlaylist.Source(
@@ -46,7 +47,8 @@ struct PlaylistAPI {
         guard let source = recording.source(name) else {
             throw Problem(.notFound, "no source '\(name)' in \(session)")
         }
-        guard let text = try await content(of: source, in: recording).text else {
+        let known = try await content(of: source, in: recording, for: context.workOwner)
+        guard let text = known.text else {
             throw Problem(.notFound, "nothing of \(name) can be played yet")
         }
         return Self.playlist(text)
@@ -170,8 +172,9 @@ struct PlaylistAPI {
     }
 
     /// What a source's playlist is now. One request reads for all that ask for it meanwhile.
+    /// - Parameter owner: whose turn it takes to read it from its beginning.
     private func content(
-        of source: RecordedSource, in recording: RecordedSession
+        of source: RecordedSource, in recording: RecordedSession, for owner: WorkOwner
     ) async throws -> SourcePlaylist.Content {
         let key = PlaylistStore.Key(
             session: recording.name, source: source.name)
@@ -186,7 +189,7 @@ struct PlaylistAPI {
                 }
             }
             guard playlist.isCold else { return try await read() }
-            return try await site.playlists.coldReading.run { try await read() }
+            return try await site.heavyWork.run(for: owner) { try await read() }
         }
     }
 

@@ -17,10 +17,6 @@ struct SessionsAPI {
     private static let maximumClockNanoseconds: Int64 = 86_400_000_000_000
 
     let site: ViewerSite
-    /// Reading a clock keeps a thread for seconds: the others are for everybody else.
-    private let readingClocks = AsyncLimit(1, waiting: 32)
-
-    init(site: ViewerSite) { self.site = site }
 
     /// A page of sessions.
     private struct Page: Encodable {
@@ -143,7 +139,8 @@ struct SessionsAPI {
         let query = try RequestQuery(request, ["from", "until"])
         let name = try context.name("session")
         let sourceName = try context.source()
-        let clock = try await readingClocks.run {
+        // Reading a clock keeps a thread for seconds.
+        let clock = try await site.heavyWork.run(for: context.workOwner) {
             try await site.read { library in
                 let recording = try library.recording(name)
                 let from = try query.moment("from", zero: recording.zero)

@@ -11,6 +11,7 @@ import Threads
 
 /// Exports that people have asked for: one after the other, on a thread of their own, into a directory of the viewer's.
 ///
+/// The next one is of the account whose last one began longest ago (``Turns``), so that nobody's exports hold up those of all others.
 /// Files are kept for an hour. They are bounded in number and in bytes, and so are those who wait.
 final class ExportQueue: Sendable {
     /// Jobs that are known, ended ones included.
@@ -40,11 +41,18 @@ final class ExportQueue: Sendable {
         var jobs: [ExportJob] = []
         var isRunning = false
         var running: (id: String, control: WorkControl)?
+        var turns = Turns<Identity>()
         var isStopping = false
         /// The job that runs was ended for lack of room.
         var isFull = false
         /// This queue has made the directory, and removes it.
         var hasMadeDirectory = false
+
+        /// The place of the job that is next; nil: none waits.
+        func next() -> Int? {
+            let waiting = jobs.indices.filter { jobs[$0].state == .waiting }
+            return turns.next(of: waiting.map { jobs[$0].owner }).map { waiting[$0] }
+        }
     }
 
     /// Makes the file of a job, on the export thread.
@@ -235,13 +243,12 @@ final class ExportQueue: Sendable {
     /// The next job, which runs from now on; nil: there is none, and the thread ends.
     private func next() -> (ExportJob, WorkControl)? {
         state.withLock { state in
-            guard !state.isStopping,
-                let place = state.jobs.firstIndex(where: { $0.state == .waiting })
-            else {
+            guard !state.isStopping, let place = state.next() else {
                 state.isRunning = false
                 if state.isStopping { hasStopped.signal() }
                 return nil
             }
+            state.turns.begin(state.jobs[place].owner)
             state.jobs[place].state = .running
             let id = state.jobs[place].id
             let control = WorkControl { [weak self] fraction in

@@ -26,12 +26,20 @@ final class EventLog: Sendable {
     }
 
     /// One event, and who may hear of it.
-    struct Event: Hashable, Sendable {
+    struct Event: Equatable, Sendable {
         var number: UInt64
         /// `event:` of a server-sent event.
         var name: String
         var audience: Audience
         var json: String
+        /// Of a status: what accounts of some sources are told.
+        var narrowed: NarrowedStatus?
+
+        /// What is made of the JSON does not count.
+        static func == (one: Event, other: Event) -> Bool {
+            (one.number, one.name, one.audience, one.json)
+                == (other.number, other.name, other.audience, other.json)
+        }
 
         /// Events up to this one are missing, whoever they were for: what is shown has to be read again.
         static func lost(_ number: UInt64) -> Event {
@@ -199,6 +207,7 @@ final class EventLog: Sendable {
             state.events.append(event)
             if state.events.count > Self.capacity { state.events.removeFirst() }
         }
+        if name == status { event.narrowed = NarrowedStatus(json) }
         for listener in state.listeners.values { listener.take(event) }
     }
 

@@ -103,16 +103,23 @@ final class FeedSubscriber: Sendable {
         _ = poller.add(monitor)
         let token = poller.add(descriptor: wakeUp.descriptor)
         var subscribed: Set<[UInt8]> = []
+        // Whatever changes them wakes this thread.
+        var haveChanged = true
         var nextBeat = SystemClock.monotonic.nowNanoseconds
         while !isStopping.load(ordering: .acquiring) {
-            if try poller.wait(milliseconds: 100), poller.isReadable(token) { _ = wakeUp.drain() }
-            // Events are kept for readers who come back, and of the status an hour.
-            let wanted = hub.topics.union([FeedTopic.events, FeedTopic.status])
-            for topic in wanted.subtracting(subscribed) { try socket.subscribe(topic) }
-            for topic in subscribed.subtracting(wanted) {
-                try socket.subscribe(topic, isWanted: false)
+            if try poller.wait(milliseconds: 100), poller.isReadable(token) {
+                haveChanged = wakeUp.drain() || haveChanged
             }
-            subscribed = wanted
+            if haveChanged {
+                haveChanged = false
+                // Events are kept for readers who come back, and of the status an hour.
+                let wanted = hub.topics.union([FeedTopic.events, FeedTopic.status])
+                for topic in wanted.subtracting(subscribed) { try socket.subscribe(topic) }
+                for topic in subscribed.subtracting(wanted) {
+                    try socket.subscribe(topic, isWanted: false)
+                }
+                subscribed = wanted
+            }
             try tell(of: monitor)
             let now = SystemClock.monotonic.nowNanoseconds
             // During a flood of messages, other work gets its turn.

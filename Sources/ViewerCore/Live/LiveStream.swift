@@ -100,6 +100,8 @@ actor LiveStream {
         case .begin(let new, let bytes):
             if let format, format.session != new.session { endSession() }
             format = new
+            // It was coded otherwise.
+            soundAlone = []
             initialization += 1
             initializations[initialization] = bytes
             initializations[initialization - 8] = nil
@@ -124,9 +126,12 @@ actor LiveStream {
             unit.isDiscontinuous = isDiscontinuous
             isDiscontinuous = false
             append(gatherer.append(unit))
-        case .skipped: isDiscontinuous = true
+        case .skipped:
+            soundAlone = []
+            isDiscontinuous = true
         case .gone:
             append(gatherer.flush())
+            soundAlone = []
             isDiscontinuous = true
         case .beat: break
         }

@@ -1,15 +1,20 @@
 import Archive
 import ExportCore
+import HTTPTypes
+import Library
 import Synchronization
 
-/// Keeps the indices of virtual movies between the requests of one player, which reads a file in many ranges.
+/// Keeps the indices of virtual movies between the requests of one player, which reads a file in many ranges, and limits those that answers
+/// are reading.
 ///
 /// A movie is kept while its files are what they were: what is asked for again is looked up by the range and by the state of the source.
 final class MovieCache: Sendable {
-    /// All indices together, bytes.
+    /// All indices that are kept, bytes.
     private static let capacityBytes = 256 << 20
     /// Each keeps its files open, two for a short clip.
     private static let maximumMovies = 128
+    /// All indices that answers are reading, bytes: two of the longest, or 60 of an hour at 60 pictures a second.
+    static let maximumReadBytes = 512 << 20
 
     /// What a movie was made of.
     struct Key: Hashable, Sendable {
@@ -26,41 +31,133 @@ final class MovieCache: Sendable {
         var used: UInt64
     }
 
+    private struct Reading {
+        var movie: VirtualMovie
+        var answers = 0
+    }
+
     private struct State {
         var entries: [Key: Entry] = [:]
         var bytes = 0
         var clock: UInt64 = 0
+        /// What answers are reading, also when it is not kept any more.
+        var readings: [Key: Reading] = [:]
+        /// Of ``readings``: a movie that several answers read counts once.
+        var readBytes = 0
+
+        /// Finds a movie, keeps it, and counts one more answer that reads it.
+        /// - Parameter made: a movie that was made just now. One that is there already counts in its place.
+        /// - Returns: nil: there is none.
+        /// - Throws: 503 when answers read too much.
+        mutating func begin(
+            _ key: Key, made: VirtualMovie? = nil, maximumReadBytes: Int
+        ) throws(Problem) -> VirtualMovie? {
+            guard let movie = entries[key]?.movie ?? readings[key]?.movie ?? made else {
+                return nil
+            }
+            keep(movie, key)
+            if readings[key] == nil {
+                guard movie.memoryBytes <= maximumReadBytes - readBytes else {
+                    throw Problem(
+                        .serviceUnavailable,
+                        "too many long clips are being read: try again when others have ended, or ask for a shorter range"
+                    )
+                }
+                readBytes += movie.memoryBytes
+                readings[key] = Reading(movie: movie)
+            }
+            readings[key]?.answers += 1
+            return movie
+        }
+
+        /// One answer less reads a movie.
+        mutating func end(_ key: Key) {
+            guard var reading = readings[key] else { return }
+            reading.answers -= 1
+            if reading.answers == 0 { readBytes -= reading.movie.memoryBytes }
+            readings[key] = reading.answers == 0 ? nil : reading
+        }
+
+        private mutating func keep(_ movie: VirtualMovie, _ key: Key) {
+            clock += 1
+            guard entries[key] == nil else {
+                entries[key]?.used = clock
+                return
+            }
+            guard movie.memoryBytes <= MovieCache.capacityBytes / 2 else { return }
+            bytes += movie.memoryBytes
+            entries[key] = Entry(movie: movie, used: clock)
+            while bytes > MovieCache.capacityBytes || entries.count > MovieCache.maximumMovies,
+                let oldest = entries.min(by: { $0.value.used < $1.value.used })
+            {
+                bytes -= oldest.value.movie.memoryBytes
+                entries.removeValue(forKey: oldest.key)
+            }
+        }
     }
 
     private let state = Mutex(State())
+    private let maximumReadBytes: Int
+
+    init(maximumReadBytes: Int = MovieCache.maximumReadBytes) {
+        self.maximumReadBytes = maximumReadBytes
+    }
 
     /// All that are kept.
     var keptBytes: Int { state.withLock { $0.bytes } }
 
-    /// The movie; made with `make` when it is not there. Two requests at once may both make it.
-    func movie(
-        _ key: Key, make: () throws -> VirtualMovie
-    ) throws -> VirtualMovie {
-        let known = state.withLock { state -> VirtualMovie? in
-            state.clock += 1
-            state.entries[key]?.used = state.clock
-            return state.entries[key]?.movie
-        }
-        if let known { return known }
-        let movie = try make()
-        state.withLock { state in
-            guard movie.memoryBytes <= Self.capacityBytes / 2, state.entries[key] == nil else {
-                return
-            }
-            state.bytes += movie.memoryBytes
-            state.entries[key] = Entry(movie: movie, used: state.clock)
-            while state.bytes > Self.capacityBytes || state.entries.count > Self.maximumMovies,
-                let oldest = state.entries.min(by: { $0.value.used < $1.value.used })
-            {
-                state.bytes -= oldest.value.movie.memoryBytes
-                state.entries.removeValue(forKey: oldest.key)
-            }
-        }
-        return movie
+    /// All that answers are reading.
+    var readBytes: Int { state.withLock { $0.readBytes } }
+
+    /// A movie that is there, for one answer to read; nil: it has to be made.
+    /// - Throws: 503 when answers read too much.
+    func known(_ key: Key) throws -> MovieReading? {
+        try begin(key, made: nil).map { MovieReading($0, key, self) }
     }
+
+    /// The movie, for one answer to read; made with `make` when it is not there. Two requests at once may both make it, and one is used.
+    /// - Throws: 503 when answers read too much; what `make` throws.
+    func movie(_ key: Key, make: () throws -> VirtualMovie) throws -> MovieReading {
+        if let known = try known(key) { return known }
+        let made = try make()
+        return MovieReading(try begin(key, made: made) ?? made, key, self)
+    }
+
+    private func begin(_ key: Key, made: VirtualMovie?) throws -> VirtualMovie? {
+        let maximumReadBytes = maximumReadBytes
+        return try state.withLock { state -> VirtualMovie? in
+            try state.begin(key, made: made, maximumReadBytes: maximumReadBytes)
+        }
+    }
+
+    fileprivate func end(_ key: Key) { state.withLock { $0.end(key) } }
+}
+
+/// A movie that one answer reads: its index counts for as long as this object exists.
+final class MovieReading: VirtualFile {
+    private let movie: VirtualMovie
+    private let key: MovieCache.Key
+    private let cache: MovieCache
+
+    /// A reading that the cache has counted.
+    fileprivate init(_ movie: VirtualMovie, _ key: MovieCache.Key, _ cache: MovieCache) {
+        self.movie = movie
+        self.key = key
+        self.cache = cache
+    }
+
+    deinit { cache.end(key) }
+
+    var tag: Digest { movie.tag }
+    var sizeBytes: Int64 { movie.sizeBytes }
+
+    func read(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        try movie.read(at: offset, into: buffer)
+    }
+
+    func readCached(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        movie.readCached(at: offset, into: buffer)
+    }
+
+    func extents(_ range: Range<Int64>) -> [FileExtent]? { movie.extents(range) }
 }

@@ -151,9 +151,6 @@ final class SourcePlaylist: Sendable {
 
 /// The playlists that were asked for last.
 final class PlaylistStore: Sendable {
-    /// Sources that are read from their beginning at once: other requests have threads left. As many wait as may be in the largest session.
-    let coldReading = AsyncLimit(2, waiting: 1_000)
-
     /// A playlist of ten hours has 1 MB.
     private static let capacity = 256
 

@@ -1,63 +1,125 @@
 import HTTPTypes
 import Synchronization
 
-/// Limits how much work runs at once, and how much waits.
+/// Limits how much work runs at once, and how much waits: in all, and of one owner.
+///
+/// A place that becomes free is for the owner whose work began longest ago (``Turns``). Who is cancelled waits no longer.
 final class AsyncLimit: Sendable {
+    private struct Waiter: Sendable {
+        let number: Int
+        let owner: WorkOwner
+        let continuation: CheckedContinuation<Void, any Error>
+    }
+
     private struct State {
         var free: Int
-        var waiting: [CheckedContinuation<Bool, Never>] = []
+        var last = 0
+        /// The oldest first. While there are any, nothing is free.
+        var waiting: [Waiter] = []
+        var turns = Turns<WorkOwner>()
+    }
+
+    private enum Admission {
+        case begins, waits, isFull, isFullForOwner, isCancelled
     }
 
     private let state: Mutex<State>
     private let maximumWaiting: Int
+    private let maximumOfOwner: Int
 
-    init(_ count: Int, waiting: Int) {
+    /// - Parameters:
+    ///   - waiting: how much waits at most.
+    ///   - ofOwner: how much of one owner does.
+    init(_ count: Int, waiting: Int, ofOwner: Int) {
         state = Mutex(State(free: count))
         maximumWaiting = waiting
+        maximumOfOwner = ofOwner
     }
 
-    /// - Throws: 503 when too many are waiting.
+    /// How much waits at this moment.
+    var waitingCount: Int { state.withLock { $0.waiting.count } }
+
+    /// - Throws: 503 when too many are waiting, or too many of this owner; what the work throws; or `CancellationError`.
     func run<Result: Sendable>(
-        _ work: @Sendable () async throws -> Result
+        for owner: WorkOwner, _ work: @Sendable () async throws -> Result
     ) async throws -> Result {
-        try await enter()
+        try await enter(owner)
         defer { leave() }
         return try await work()
     }
 
-    private func enter() async throws {
-        let maximumWaiting = maximumWaiting
-        let isEntered = await withCheckedContinuation {
-            (continuation: CheckedContinuation<Bool, Never>) in
-            let answer = state.withLock { state -> Bool? in
-                if state.free > 0 {
-                    state.free -= 1
-                    return true
+    private func enter(_ owner: WorkOwner) async throws {
+        let number = state.withLock { state in
+            state.last += 1
+            return state.last
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation {
+                (continuation: CheckedContinuation<Void, any Error>) in
+                let waiter = Waiter(number: number, owner: owner, continuation: continuation)
+                switch admit(waiter) {
+                case .begins: continuation.resume()
+                case .waits: break
+                case .isFull:
+                    continuation.resume(
+                        throwing: Problem(.serviceUnavailable, "too many requests: try again"))
+                case .isFullForOwner:
+                    continuation.resume(
+                        throwing: Problem(
+                            .serviceUnavailable,
+                            "\(maximumOfOwner) of your requests wait already: try again when they are answered"
+                        ))
+                case .isCancelled: continuation.resume(throwing: CancellationError())
                 }
-                guard state.waiting.count < maximumWaiting else { return false }
-                state.waiting.append(continuation)
-                return nil
             }
-            if let answer { continuation.resume(returning: answer) }
+        } onCancel: {
+            giveUp(number)
         }
-        guard isEntered else {
-            throw Problem(.serviceUnavailable, "too many requests: try again")
-        }
-        // Whoever asked may have gone while it waited.
+        // Its turn may have come at the moment at which it was cancelled.
         guard !Task.isCancelled else {
             leave()
             throw CancellationError()
         }
     }
 
+    private func admit(_ waiter: Waiter) -> Admission {
+        let (maximumWaiting, maximumOfOwner) = (maximumWaiting, maximumOfOwner)
+        return state.withLock { state -> Admission in
+            // Under the lock: who is cancelled later finds the waiter.
+            guard !Task.isCancelled else { return .isCancelled }
+            if state.free > 0 {
+                state.free -= 1
+                state.turns.begin(waiter.owner)
+                return .begins
+            }
+            guard state.waiting.count < maximumWaiting else { return .isFull }
+            let own = state.waiting.count { $0.owner == waiter.owner }
+            guard own < maximumOfOwner else { return .isFullForOwner }
+            state.waiting.append(waiter)
+            return .waits
+        }
+    }
+
+    private func giveUp(_ number: Int) {
+        let waiter = state.withLock { state -> Waiter? in
+            guard let place = state.waiting.firstIndex(where: { $0.number == number }) else {
+                return nil
+            }
+            return state.waiting.remove(at: place)
+        }
+        waiter?.continuation.resume(throwing: CancellationError())
+    }
+
     private func leave() {
-        let next = state.withLock { state -> CheckedContinuation<Bool, Never>? in
-            guard !state.waiting.isEmpty else {
+        let next = state.withLock { state -> Waiter? in
+            guard let place = state.turns.next(of: state.waiting.map(\.owner)) else {
                 state.free += 1
                 return nil
             }
-            return state.waiting.removeFirst()
+            let waiter = state.waiting.remove(at: place)
+            state.turns.begin(waiter.owner)
+            return waiter
         }
-        next?.resume(returning: true)
+        next?.continuation.resume()
     }
 }

@@ -2,9 +2,12 @@ import NIOPosix
 
 /// Threads for reading files, which blocks: those of the network and of tasks never wait for a disk.
 final class ReadingThreads: Sendable {
+    /// A disk has several requests to order.
+    static let usualCount = 4
+
     private let pool: NIOThreadPool
 
-    init(count: Int = 4) {
+    init(count: Int = ReadingThreads.usualCount) {
         pool = NIOThreadPool(numberOfThreads: count)
         pool.start()
     }

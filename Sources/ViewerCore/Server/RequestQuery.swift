@@ -4,8 +4,8 @@ import Terminal
 
 /// The query of a request, checked: every name known, none twice.
 struct RequestQuery {
-    /// More than any address that we make.
-    private static let maximumBytes = 4_096
+    /// More than any address that we make: 256 names of 45 bytes. All of a request's header has 16 KiB.
+    private static let maximumBytes = 12_288
     /// A hundred and twenty years: no recording is as long, and sums of times do not overflow.
     private static let maximumNanoseconds: Int64 = 4_000_000_000_000_000_000
 

@@ -23,6 +23,9 @@ struct ViewerContext: RequestContext {
         credentials = Credentials(remoteAddress: remoteAddress)
     }
 
+    /// With whose work the request's waits for its turn.
+    var workOwner: WorkOwner { WorkOwner(identity, remoteAddress: remoteAddress) }
+
     /// A part of the path that is a name of a session or a source.
     /// - Throws: 404 for what cannot be one: there is nothing of that name.
     func name(_ parameter: String) throws(Problem) -> String {

@@ -8,10 +8,22 @@ import MP4
 
 /// What all requests are answered from: the archive, and what is kept of it in memory.
 final class ViewerSite: Sendable {
+    /// Reading threads that heavy work leaves to all other answers.
+    private static let lightThreads = 2
+    /// Eight accounts that ask for as much as they can.
+    private static let maximumWaiting = 256
+    /// Of one account or address: a page plays 16 sources at once, and reads a playlist of each.
+    private static let maximumWaitingOfOwner = 96
+
     let archive: ArchiveReference
     let catalog: CatalogReference
     let logger: Logger
     let threads: ReadingThreads
+    /// For what occupies a reading thread for long: pictures that are decoded, clocks, playlists that are read from their beginning, indices
+    /// of clips, and history.
+    let heavyWork = AsyncLimit(
+        ReadingThreads.usualCount - lightThreads, waiting: maximumWaiting,
+        ofOwner: maximumWaitingOfOwner)
     let movies = MovieCache()
     let pictures = PictureCache()
     let playlists = PlaylistStore()

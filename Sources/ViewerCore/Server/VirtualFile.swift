@@ -65,8 +65,9 @@ struct FileAnswer {
         }
         let size = file.sizeBytes
         let wanted = ByteRangeRequest(
-            request.headers[.range], ifRange: request.headers[.ifRange], tag: quoted,
-            sizeBytes: size)
+            // Ranges are of GET alone (RFC 9110 §14.2).
+            request.method == .get ? request.headers[.range] : nil,
+            ifRange: request.headers[.ifRange], tag: quoted, sizeBytes: size)
         switch wanted {
         case .notSatisfiable:
             headers[.contentRange] = "bytes */\(size)"

@@ -2,6 +2,7 @@ import Containers
 import ExportCore
 import Foundation
 import Logging
+import Synchronization
 import Testing
 
 @testable import ViewerCore
@@ -35,6 +36,26 @@ private final class ExportScene: Sendable {
                 }
                 try output.commit()
                 ended.happens()
+                return 0
+            }, changed: { _ in })
+    }
+}
+
+/// Exports whose order is noted. They last until they are told to go on.
+private final class ExportOrder: Sendable {
+    let mayEnd = LiveEvent()
+    private let state = Mutex<[String]>([])
+
+    /// Of the jobs, in the order in which they began.
+    var ids: [String] { state.withLock { $0 } }
+
+    func queue(in directory: String) -> ExportQueue {
+        ExportQueue(
+            directory: directory, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+            reserveBytes: 0,
+            work: { job, _, control in
+                self.state.withLock { $0.append(job.id) }
+                while !self.mayEnd.hasHappened, !control.cancellation.isCancelled { usleep(1_000) }
                 return 0
             }, changed: { _ in })
     }
@@ -111,6 +132,37 @@ extension ExportQueue {
         let isRemoved = queue.remove(own[3].id)
         let next = queue.add("anna")
         #expect(isRemoved && next != nil)
+    }
+
+    @Test func `the account is next whose last export began longest ago`() async throws {
+        let order = ExportOrder()
+        let queue = order.queue(in: scene.directory)
+        defer { queue.stop() }
+        let first = try #require(queue.add("anna"))
+        try await queue.reaches(first.id, .running)
+        let anna = [try #require(queue.add("anna")), try #require(queue.add("anna"))]
+        let ben = [try #require(queue.add("ben")), try #require(queue.add("ben"))]
+        let carl = try #require(queue.add("carl"))
+        order.mayEnd.happens()
+        for job in anna + ben + [carl] { try await queue.reaches(job.id, .done) }
+        #expect(order.ids == [first, ben[0], carl, anna[0], ben[1], anna[1]].map(\.id))
+    }
+
+    @Test func `without accounts, exports are made in their order`() async throws {
+        let order = ExportOrder()
+        let queue = order.queue(in: scene.directory)
+        defer { queue.stop() }
+        var jobs: [ExportJob] = []
+        for _ in 0..<4 {
+            guard case .taken(let job) = queue.addition(for: .nobody) else {
+                Issue.record("there is no room")
+                return
+            }
+            jobs.append(job)
+        }
+        order.mayEnd.happens()
+        for job in jobs { try await queue.reaches(job.id, .done) }
+        #expect(order.ids == jobs.map(\.id))
     }
 
     @Test func `without accounts, sixteen wait`() {

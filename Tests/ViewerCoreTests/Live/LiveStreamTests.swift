@@ -216,6 +216,27 @@ import Wire
 
     // MARK: Changes
 
+    @Test func `sound of one session is not in the next one's parts`() async throws {
+        let hub = LiveHub()
+        let stream = try await started(hub)
+        defer { stream.stop() }
+        var camera = LiveCamera()
+        camera.formats = [LiveCamera.video, LiveCamera.audio]
+        camera.send(10, to: hub)
+        let sound = camera.sound()
+        hub.take(sound)
+        _ = try await stream.listed(part: "100.1.mp4")
+        camera.session = LiveCamera.otherSession
+        camera.zeroUTCNanoseconds += 1_200_000_000_000
+        camera.picture = 0
+        camera.send(10, to: hub)
+        _ = try await stream.listed(part: "101.1.mp4")
+        let initialization = try await stream.present(.initialization(2))
+        let part = try await stream.present(101, 0)
+        #expect(try samples(.video, initialization, part).first?.dts == 0)
+        #expect(try samples(.audio, initialization, part).isEmpty)
+    }
+
     @Test func `another session has a playlist of its own, whose numbers go on`() async throws {
         let hub = LiveHub()
         let stream = try await started(hub)

@@ -1,6 +1,9 @@
 import Archive
 import ExportCore
+import HTTPTypes
+import Hummingbird
 import Library
+import NIOCore
 import TestRecordings
 import Testing
 
@@ -10,6 +13,8 @@ import Testing
 @Suite struct MovieCacheTests {
     /// What all indices may have together.
     private static let capacityBytes = 256 << 20
+    /// Stopped by nobody: it is there as long as the process is.
+    private static let threads = ReadingThreads(count: 1)
 
     private func movie(_ session: WrittenSession, from: Int64? = nil) throws -> VirtualMovie {
         let recording = try RecordedSession(WrittenSession.name, in: session.layout)
@@ -56,6 +61,78 @@ import Testing
         let movie = try movie(session)
         let found = try cache.movie(key(nil)) { movie }
         #expect(found.tag == movie.tag)
+    }
+
+    @Test func `what answers read is limited, and a movie that several read counts once`() throws {
+        let session = try WrittenSession { _ in 0 }
+        let movie = try movie(session)
+        let size = movie.memoryBytes
+        let cache = MovieCache(maximumReadBytes: 2 * size + size / 2)
+        func reading(_ number: Int64) throws -> MovieReading {
+            try cache.movie(key(number)) { movie }
+        }
+        var first: [MovieReading] = try [reading(1), reading(1), reading(1)]
+        let second = try reading(2)
+        #expect(cache.readBytes == 2 * size && first.count == 3)
+        let refused = #expect(throws: Problem.self) { try reading(3) }
+        #expect(refused?.status.code == 503)
+        // It was made, and is there for whoever comes back.
+        #expect(cache.keptBytes == 3 * size && cache.readBytes == 2 * size)
+        first.removeLast()
+        #expect(throws: Problem.self) { try reading(3) }
+        // One more answer about the same movie takes nothing.
+        first.append(try reading(1))
+        #expect(cache.readBytes == 2 * size)
+        first.removeAll()
+        #expect(cache.readBytes == size)
+        let third = try #require(try cache.known(key(3)))
+        #expect(cache.readBytes == 2 * size && third.tag == second.tag)
+        withExtendedLifetime((second, third)) {}
+    }
+
+    @Test func `a movie that is being read is not made again, though it is not kept`() throws {
+        let session = try WrittenSession { _ in 0 }
+        let movie = try movie(session)
+        let cache = MovieCache()
+        var made = 0
+        func reading(_ number: Int64) throws -> MovieReading {
+            try cache.movie(key(number)) {
+                made += 1
+                return movie
+            }
+        }
+        var first: MovieReading? = try reading(0)
+        // As many as are kept: it leaves.
+        for number in 1...128 { _ = try reading(Int64(number)) }
+        #expect(made == 129)
+        let again = try reading(0)
+        #expect(made == 129 && first?.tag == again.tag)
+        #expect(cache.readBytes == movie.memoryBytes)
+        first = nil
+        #expect(cache.readBytes == movie.memoryBytes)
+        withExtendedLifetime(again) {}
+    }
+
+    @Test func `an answer counts until it is over, and one without a body does not`() throws {
+        let session = try WrittenSession { _ in 0 }
+        let movie = try movie(session)
+        let cache = MovieCache()
+        func answer(_ method: HTTPRequest.Method) throws -> Response {
+            let head = HTTPRequest(
+                method: method, scheme: "http", authority: "localhost", path: "/media.mp4")
+            let request = Request(head: head, body: RequestBody(buffer: ByteBuffer()))
+            let reading = try cache.movie(key(nil)) { movie }
+            let file = FileAnswer(file: reading, contentType: "video/mp4", tag: "abc")
+            return file.response(to: request, in: Self.threads)
+        }
+        var answers = try [answer(.get), answer(.get)]
+        #expect(cache.readBytes == movie.memoryBytes && answers.count == 2)
+        answers.removeLast()
+        #expect(cache.readBytes == movie.memoryBytes)
+        answers.removeLast()
+        #expect(cache.readBytes == 0)
+        answers.append(try answer(.head))
+        #expect(cache.readBytes == 0 && answers[0].status == .ok)
     }
 
     @Test func `the cache is bounded, and what was not asked for longest leaves first`() throws {

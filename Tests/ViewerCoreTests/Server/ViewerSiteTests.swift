@@ -1,12 +1,40 @@
 import Archive
+import Dispatch
 import ExportCore
+import Glibc
 import HTTPTypes
 import Library
+import Logging
 import MP4
+import Synchronization
 import TestRecordings
 import Testing
 
 @testable import ViewerCore
+
+/// Work that occupies its thread.
+private final class BlockedWork: Sendable {
+    private let gate = DispatchSemaphore(value: 0)
+    private let counts = Mutex((running: 0, met: 0))
+
+    var running: Int { counts.withLock { $0.running } }
+
+    /// Blocks until it is let go.
+    func run() {
+        counts.withLock { $0.running += 1 }
+        gate.wait()
+    }
+
+    func free(_ count: Int) {
+        for _ in 0..<count { gate.signal() }
+    }
+
+    /// Blocks until so many are here at once.
+    func meets(_ count: Int) {
+        counts.withLock { $0.met += 1 }
+        while counts.withLock({ $0.met }) < count { usleep(1_000) }
+    }
+}
 
 /// What errors are for who has asked.
 @Suite struct ViewerSiteTests {
@@ -39,6 +67,33 @@ import Testing
         let own = Problem(.conflict, "it is running")
         #expect((ViewerSite.answer(to: own) as? Problem)?.status == .conflict)
         #expect(ViewerSite.answer(to: CancellationError()) is CancellationError)
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `whatever heavy work there is, two threads are left for all other answers`() async throws {
+        let archive = SmallArchive()
+        let site = ViewerSite(
+            archive: ArchiveReference(directory: archive.layout.root),
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+            threads: ReadingThreads())
+        let work = BlockedWork()
+        let heavy = (0..<8).map { number in
+            Task {
+                try await site.heavyWork.run(for: .account(.user("\(number)"))) {
+                    try await site.run { work.run() }
+                }
+            }
+        }
+        while site.heavyWork.waitingCount < 6 || work.running < 2 {
+            try await Task.sleep(for: .milliseconds(1))
+        }
+        // They are all answered though each waits for the other.
+        let light = (0..<2).map { _ in Task { try await site.run { work.meets(2) } } }
+        for task in light { try await task.value }
+        #expect(work.running == 2)
+        work.free(8)
+        for task in heavy { try await task.value }
+        try await site.threads.stop()
     }
 
     @Test func `a session of other people's sources is like one that is not there`() throws {

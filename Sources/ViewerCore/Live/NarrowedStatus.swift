@@ -1,0 +1,53 @@
+import Operations
+import Synchronization
+
+/// A status as it is told to accounts of some sources: made once for all listeners with the same rights. Any thread may call.
+final class NarrowedStatus: Sendable {
+    /// Rights whose text is kept: more than there are kinds of accounts at most sites. For others, it is made for each listener.
+    static let maximumTexts = 64
+
+    /// - Returns: one line; nil: the status cannot be told.
+    typealias Narrowing = @Sendable (_ json: String, Rights) -> String?
+
+    private let json: String
+    private let narrowing: Narrowing
+    private let texts = Mutex<[SourceScope: String?]>([:])
+
+    /// - Parameters:
+    ///   - json: the whole status.
+    ///   - narrowing: ``narrowed(_:_:)``; tests count.
+    init(
+        _ json: String,
+        narrowing: @escaping Narrowing = { NarrowedStatus.narrowed($0, $1) }
+    ) {
+        self.json = json
+        self.narrowing = narrowing
+    }
+
+    /// The status without sources that an account may not see, one line; nil: it cannot be told.
+    func text(for rights: Rights) -> String? {
+        let (json, narrowing) = (json, narrowing)
+        return texts.withLock { texts -> String? in
+            if let known = texts[rights.sources] { return known }
+            // Under the lock: all listeners ask at the same moment, and wait for the one that makes it.
+            let text = narrowing(json, rights)
+            if texts.count < Self.maximumTexts { texts.updateValue(text, forKey: rights.sources) }
+            return text
+        }
+    }
+
+    /// The status without other people's sources, one line; nil: it is of another version.
+    static func narrowed(_ json: String, _ rights: Rights) -> String? {
+        do {
+            var view = try SiteView(decoding: Array(json.utf8))
+            view.sources.removeAll { !rights.mayRead($0.name) }
+            if view.sources.isEmpty { (view.session, view.sessionSeconds) = (nil, nil) }
+            view.omittedSources = 0
+            view.store = nil
+            return EventLog.line(try view.encoded())
+        } catch {
+            // What is in it nobody knows here.
+            return nil
+        }
+    }
+}

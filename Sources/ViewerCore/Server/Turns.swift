@@ -1,0 +1,30 @@
+/// Whose turn is next where work of several waits: of whoever had one longest ago. Who asks for much waits for its own work, and not the
+/// others.
+struct Turns<Owner: Hashable & Sendable>: Sendable {
+    /// Owners that are remembered. Past them, the one whose turn was longest ago is forgotten, and is like one that had none.
+    private let capacity: Int
+    private var last: [Owner: Int] = [:]
+    private var count = 0
+
+    init(capacity: Int = 1_000) { self.capacity = capacity }
+
+    /// Which work is next: the oldest of the owner whose last turn began longest ago, or who has had none.
+    /// - Parameter owners: of all that waits, the oldest first.
+    /// - Returns: a place in `owners`; nil: nothing waits.
+    func next(of owners: [Owner]) -> Int? {
+        owners.indices.min { (turn(owners[$0]), $0) < (turn(owners[$1]), $1) }
+    }
+
+    /// Notes that work of an owner begins.
+    mutating func begin(_ owner: Owner) {
+        count += 1
+        last[owner] = count
+        guard last.count > capacity, let oldest = last.min(by: { $0.value < $1.value }) else {
+            return
+        }
+        last.removeValue(forKey: oldest.key)
+    }
+
+    /// 0: it has had none.
+    private func turn(_ owner: Owner) -> Int { last[owner] ?? 0 }
+}

@@ -1,0 +1,27 @@
+import Testing
+
+@testable import ViewerCore
+
+/// Who is next.
+@Suite struct TurnsTests {
+    @Test func `who has had no turn is next, and of several, who came first`() {
+        var turns = Turns<String>()
+        #expect(turns.next(of: []) == nil)
+        #expect(turns.next(of: ["anna", "ben", "anna"]) == 0)
+        turns.begin("anna")
+        #expect(turns.next(of: ["anna", "anna", "ben", "carl"]) == 2)
+        turns.begin("ben")
+        #expect(turns.next(of: ["ben", "anna", "anna"]) == 1)
+        turns.begin("anna")
+        #expect(turns.next(of: ["anna", "ben", "ben"]) == 1)
+    }
+
+    @Test func `past the capacity, the one is forgotten whose turn was longest ago`() {
+        var turns = Turns<String>(capacity: 2)
+        for owner in ["anna", "ben", "anna", "carl"] { turns.begin(owner) }
+        // Ben is like one that had none; Anna's turn was before Carl's.
+        #expect(turns.next(of: ["carl", "anna", "ben"]) == 2)
+        #expect(turns.next(of: ["carl", "anna"]) == 1)
+        #expect(turns.next(of: ["ben", "dora"]) == 0)
+    }
+}
