@@ -252,6 +252,7 @@ extension CollectorEngine {
             }
             persisted(records)
         case .ended(let session):
+            recorder.finished(session)
             log(.info, "session \(session) is finished")
             notices.append(.sessionFinished(session))
         case .failed(let id, let error):

@@ -223,11 +223,14 @@ package struct ArchiveRecovery {
                     spool: $0.spool.description, sequences: $0.sequences)
             }
         }
-        manifest.state = .finished
+        // Without lines that say what comes later, holes would have no cause: the next start writes them.
+        let isWritten = sources.allSatisfy(\.unwritten.isEmpty)
+        if isWritten { manifest.state = .finished }
         manifest.end =
             manifest.end ?? SessionManifest.End(reason: .interrupted, at: now)
         try FileSystem.replace(
             layout.manifest(manifest.session), with: manifest.encoded(), on: layout.disk)
+        guard isWritten else { return }
         archive.notes.append(
             RecoveryNote(.warning, "finished session \(manifest.session), left open by a crash"))
     }

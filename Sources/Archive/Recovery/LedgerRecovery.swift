@@ -38,7 +38,13 @@ enum LedgerRecovery {
     ) throws(ArchiveError) {
         guard !entries.isEmpty else { return }
         let file = try RecordingFile(growing: path, on: disk)
-        try file.append(entries.flatMap(Ledger.line))
-        try file.synchronize()
+        do throws(ArchiveError) {
+            try file.append(entries.flatMap(Ledger.line))
+            try file.synchronize()
+        } catch {
+            // Otherwise lines that follow would be behind some that may be lost.
+            if file.hasLostPages { try file.cutToDurable() }
+            throw error
+        }
     }
 }

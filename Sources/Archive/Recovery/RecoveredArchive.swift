@@ -42,6 +42,8 @@ package struct RecoveredSource: Sendable {
     package var open: UnfinishedSegment?
     /// The size of its ledger.
     package var ledgerBytes: Int64 = 0
+    /// Lines that could not be written into its ledger.
+    package var unwritten: [LedgerEntry] = []
 
     package init(entry: SessionManifest.Source) {
         self.entry = entry

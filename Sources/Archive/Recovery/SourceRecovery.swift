@@ -34,7 +34,11 @@ package struct SourceRecovery {
 
     package private(set) var notes: [RecoveryNote] = []
     var entries: [LedgerEntry] = []
+    /// Lines for the ledger.
     var written: [LedgerEntry] = []
+    private var areLinesWritten = false
+    /// Those that the caller has to write: all of a rescue, and those of a ledger that could not be written.
+    package var unwritten: [LedgerEntry] { areLinesWritten ? [] : written }
     var surveys: [SegmentSurvey] = []
     /// The records of the source's spools in this session.
     package internal(set) var spools: [RecordedSpool] = []
@@ -64,7 +68,7 @@ package struct SourceRecovery {
     package mutating func run(
         _ entry: SessionManifest.Source?
     ) throws(ArchiveError) -> RecoveredSource {
-        recoverLedger()
+        try recoverLedger()
         var source = RecoveredSource(
             entry: entry
                 ?? SessionManifest.Source(
@@ -107,6 +111,7 @@ package struct SourceRecovery {
         case .rescue: break
         }
         appendLines()
+        source.unwritten = unwritten
         source.ledgerBytes = ledgerBytes()
         return source
     }
@@ -228,7 +233,7 @@ extension SourceRecovery {
         }
     }
 
-    private mutating func recoverLedger() {
+    private mutating func recoverLedger() throws(ArchiveError) {
         let path = layout.ledger(session, name)
         do throws(ArchiveError) {
             let outcome = try LedgerRecovery.recover(path, on: layout.disk)
@@ -242,6 +247,8 @@ extension SourceRecovery {
                         .error, source: name, "\(path): line \(line) is damaged"))
             }
         } catch {
+            // Without its lines, a rescued source would be taken to have said less than it has.
+            if case .rescue(_, isPatient: true) = purpose, case .system = error { throw error }
             notes.append(RecoveryNote(.error, source: name, "\(error)"))
         }
     }
@@ -434,9 +441,11 @@ extension SourceRecovery {
     }
 
     private mutating func appendLines() {
+        if case .rescue = purpose { return }
         do throws(ArchiveError) {
             try LedgerRecovery.append(
                 written, to: layout.ledger(session, name), on: layout.disk)
+            areLinesWritten = true
         } catch {
             notes.append(RecoveryNote(.error, source: name, "\(error)"))
         }

@@ -122,11 +122,9 @@ extension DiskWorker {
     private mutating func settleEarlierSessions(of id: SourceKey) -> Bool {
         for session in sessionsEnded(before: id.session) {
             let other = SourceKey(session: session, source: id.source)
-            if let rescue = rescues[other] {
-                guard rescue.isDone else { return false }
-                continue
-            }
-            guard stuck[other.description] == nil,
+            // A rescue that is done has to have its losses in the ledger: until then they would count as records that the agent is to
+            // send, or as losses of every later session.
+            guard rescues[other] == nil, stuck[other.description] == nil,
                 undescribed[layout.manifest(session)] == nil
             else { return false }
             do throws(ArchiveError) {
@@ -158,7 +156,8 @@ extension DiskWorker {
         _ id: SourceKey, _ rescue: Rescue
     ) throws(ArchiveError) -> RescuedSource {
         let ledger = layout.ledger(id)
-        dropRecords(waitingFor: ledger, of: id)
+        // Nothing is sent again into a session that has ended.
+        if !hasEnded(id.session) { dropRecords(waitingFor: ledger, of: id) }
         try prepareToPersist(id)
         let own = segments.keys.filter { $0.owner == id }.sorted()
         for segment in own { try settle(segment) }
@@ -172,7 +171,11 @@ extension DiskWorker {
             layout: layout, session: id.session, name: id.source, zero: rescue.zero,
             purpose: .rescue(
                 "\(rescue.error)", isPatient: rescue.attempts < Rescue.patientAttempts), now: now())
-        let source = try recovery.run(nil)
+        let outcome = Result { () throws(ArchiveError) in try recovery.run(nil) }
+        // As all lines are, these are written again after a failed `fdatasync`; also those of an attempt that has to be repeated, which
+        // finds the files finished.
+        for line in recovery.unwritten { perform(.note(id, line, records: nil)) }
+        let source = try outcome.get()
         try FileSystem.synchronizeDirectory(
             layout.source(id), on: layout.disk)
         say(.sessions, .sourceMended(id))

@@ -90,11 +90,9 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     var watched = WatchedSources()
     /// Durable records, which outlive sessions: the last acknowledgement of a source is due after its session has ended.
     var durable: DurableRecords
-    /// The last ended sessions, and how far each source had come: files may fail after their session's end.
+    /// Ended sessions whose files are not final yet, and how far each source had come: files may fail after their session's end.
     private(set) var endedSessions: [(name: String, spools: [String: [SessionManifest.SpoolEnd]])] =
         []
-    /// How many are kept: their files are final within seconds.
-    private static var endedSessionsKept: Int { 4 }
     private var clocks = AgentClocks()
     private var begunSessions: Allowance
     private var host: HostClock
@@ -134,6 +132,8 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
                 settings: settings)
             sources[recorder.name] = CopyOnWrite(recorder)
             if let reopening = recorder.reopening { actions.append(reopening) }
+            let key = SourceKey(session: manifest.session, source: recorder.name)
+            actions += source.unwritten.map { .job(.note(key, $0, records: nil)) }
             if let moved { actions += sources[recorder.name]?.value.noted(moved, at: now) ?? [] }
         }
         if let moved { actions.append(.note(Note(level: .warning, source: nil, text: moved))) }
@@ -358,6 +358,11 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     /// - Returns: the source's watermark, if it moved.
     mutating func persisted(_ records: PersistedRecords) -> UInt64? {
         durable.insert(records)
+    }
+
+    /// The files of an ended session are final: none of them fails any more.
+    mutating func finished(_ session: String) {
+        endedSessions.removeAll { $0.name == session }
     }
 
     /// The object store has records.
@@ -655,7 +660,6 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
                 manifest.session,
                 sources.filter(\.value.value.hasJoined).mapValues(\.value.spoolEnds)
             ))
-        endedSessions = endedSessions.suffix(Self.endedSessionsKept)
         manifest.sources = manifestEntries
         for index in manifest.sources.indices {
             let name = manifest.sources[index].name

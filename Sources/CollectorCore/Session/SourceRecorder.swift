@@ -193,10 +193,11 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
     /// Records after those on disk were lost: they are sent again, into another file.
     /// - Parameters:
     ///   - source: the records on disk.
-    ///   - durable: the last record of its present spool up to which everything is on disk.
+    ///   - durable: the durable records of a spool.
     /// - Returns: the amount that was waiting for its fragment.
     mutating func goBack(
-        to source: RecoveredSource, durable: UInt64, in manifest: SessionManifest
+        to source: RecoveredSource, in manifest: SessionManifest,
+        durable: (SpoolID) -> SequenceSet
     ) -> MediaAmount {
         let waiting = segmenter.pendingAmount
         // Pending lines stand for records that are sent again.
@@ -207,7 +208,12 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
             resuming: .init(usedOrigins: source.origins, open: nil))
         openSegments = [:]
         intake.goBack(to: source.ends, formats: segmenter.upcomingTracks)
-        through = durable
+        through = durable(spool).watermark
+        // An agent with several spools may be at an earlier one: what was lost of the others is sent again as well.
+        earlierSpools = earlierSpools.map { end in
+            guard let spool = SpoolID(hexadecimal: end.spool) else { return end }
+            return SessionManifest.SpoolEnd(spool: end.spool, sequences: durable(spool))
+        }
         isFailing = false
         open()
         isConnected = false

@@ -164,33 +164,24 @@ struct DurableRecords: Sendable {
         change(source, spool) { $0.writtenOff.insert(records) }
     }
 
+    /// The records up to one that are neither durable nor written off.
+    func unaccounted(
+        through last: UInt64, of source: String, spool: SpoolID
+    ) -> [ClosedRange<UInt64>] {
+        (self[source, spool]?.accounted ?? SequenceSet()).missing(in: 1...last)
+    }
+
     // MARK: Repeated records
 
     /// A source continues after what is on disk of it, as if the collector had just been started.
     /// - Parameter recorded: the records found on disk of its spools; the present session has them.
     mutating func restart(_ source: String, recorded: [RecordedSpool]) {
-        for index in spools[source]?.indices ?? 0..<0 {
-            // Everything that was passed on is on disk, or will be sent again.
-            spools[source]?[index].givenOut = [:]
-            let id = spools[source]?[index].id
-            if !recorded.contains(where: { $0.spool == id }) {
-                spools[source]?[index].archived = nil
-            }
+        for found in recorded where self[source, found.spool] == nil {
+            spools[source, default: []].append(Spool(id: found.spool))
         }
-        for found in recorded {
-            if self[source, found.spool] == nil {
-                spools[source, default: []].append(Spool(id: found.spool))
-            }
-            change(source, found.spool) { spool in
-                var known = found
-                known.sequences.formUnion(spool.durable)
-                // Explained, although the line may not be durable yet.
-                known.sequences.formUnion(spool.writtenOff)
-                // Where nothing was left to look up, everything was accounted for.
-                if spool.archived == nil { spool.told = known.sequences }
-                spool.told.formUnion(found.sequences)
-                spool.archived = known.sequences.highest > 0 ? known : nil
-            }
+        for id in spools[source]?.map(\.id) ?? [] {
+            let found = recorded.first { $0.spool == id }
+            change(source, id) { $0.restart(found) }
         }
         hasArchived = true
         forgetOldSpools(of: source)
@@ -293,8 +284,10 @@ struct DurableRecords: Sendable {
         var excess = passed - Self.maximumSpoolsPerSource
         guard excess > 0 else { return }
         let isCrowded = passed > Self.maximumUnreleasedSpools
+        let newest = own.last?.id
         own.removeAll { spool in
-            guard excess > 0, spool.archived == nil else { return false }
+            // The one that has just begun has nothing to be released.
+            guard excess > 0, spool.archived == nil, spool.id != newest else { return false }
             if policy == .stored, !isCrowded, !spool.isReleased { return false }
             excess -= 1
             return true
@@ -323,6 +316,29 @@ extension DurableRecords: DurabilityLookup {
 }
 
 extension DurableRecords.Spool {
+    /// Durable, or explained, although the line may not be durable yet.
+    fileprivate var accounted: SequenceSet {
+        var all = durable
+        all.formUnion(writtenOff)
+        return all
+    }
+
+    /// - Parameter found: what the present session has on disk of it; nil: nothing. Earlier sessions may have records behind some that
+    ///   they lack.
+    fileprivate mutating func restart(_ found: RecordedSpool?) {
+        // Everything that was passed on is on disk, or will be sent again.
+        givenOut = [:]
+        var known = found ?? RecordedSpool(spool: id, sequences: SequenceSet())
+        known.sequences.formUnion(accounted)
+
+        // Where nothing was left to look up, everything was accounted for.
+        if archived == nil { told = known.sequences }
+        if let found { told.formUnion(found.sequences) }
+        let isLookedUp =
+            found != nil || archived != nil || known.sequences.highest > durable.watermark
+        archived = isLookedUp && known.sequences.highest > 0 ? known : nil
+    }
+
     /// Whether the object store has everything that is durable.
     fileprivate var isReleased: Bool {
         durable.highest == 0 || stored.firstMissing(in: 1...durable.highest) == nil

@@ -26,15 +26,13 @@ extension SessionRecorder {
     /// Continues a source with a failed file after the records that are on disk; the rest is sent again.
     mutating func goOn(_ rescued: RescuedSource, at now: Instant) -> [Action] {
         let name = rescued.id.source
-        guard let manifest, let spool = sources[name]?.value.spool else {
-            return []
-        }
+        guard let manifest else { return [] }
         let found = learn(rescued)
         durable.restart(name, recorded: rescued.spools)
         let waiting =
-            sources[name]?.value.goBack(
-                to: rescued.source, durable: durable.persisted(source: name, spool: spool),
-                in: manifest) ?? MediaAmount()
+            sources[name]?.value.goBack(to: rescued.source, in: manifest) {
+                durable.durable(source: name, spool: $0)
+            } ?? MediaAmount()
         // An agent that was waiting for the last acknowledgement has to reconnect.
         lastRecordNanoseconds = now.monotonic
         return found + [
@@ -50,8 +48,7 @@ extension SessionRecorder {
         let session = endedSessions.last { $0.name == id.session }
         for end in session?.spools[id.source] ?? [] where end.through > 0 {
             guard let spool = SpoolID(hexadecimal: end.spool) else { continue }
-            let safe = durable.durable(source: id.source, spool: spool)
-            for lost in safe.missing(in: 1...end.through) {
+            for lost in durable.unaccounted(through: end.through, of: id.source, spool: spool) {
                 durable.writeOff(lost, of: id.source, spool: spool)
                 actions += gap(
                     lost, of: id.source, spool, cause: LostRecords.writeFailed,

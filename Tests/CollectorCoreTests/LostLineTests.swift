@@ -1,0 +1,394 @@
+import Archive
+import Foundation
+import Glibc
+import Media
+import TestDisks
+import Testing
+import Wire
+
+@testable import CollectorCore
+
+private let second: Int64 = 1_000_000_000
+
+/// Files that fail when their session has ended, while others go on: each record is in one session, or a ledger says why in none.
+@Suite struct LostLineTests {
+    @Test func `a later session does not name what an earlier one has lost`() throws {
+        let scene = try SessionsScene()
+        scene.picture()
+        scene.picture()
+        // The first record is durable, the second is lost with the end of its session.
+        scene.commit()
+        scene.fail(try #require(scene.segments.last))
+        scene.stop()
+        scene.picture()
+        scene.stop()
+        scene.picture()
+        scene.work(whereNewFilesFail: true)
+        scene.stop()
+        try scene.settle()
+        #expect(scene.sessions.count == 3)
+        // Were the second record named by the third session, the third record would be missing between its own.
+        #expect(try scene.explained() == [[2...2], [], [4...4]])
+        #expect(try scene.flaws() == [])
+    }
+
+    @Test func `what a session has lost is not recorded by the next one as well`() throws {
+        let scene = try SessionsScene()
+        scene.picture()
+        scene.picture()
+        scene.commit()
+        scene.fail(try #require(scene.segments.last))
+        scene.stop()
+        // The next session's first file fails before anything of it is durable, so its agent is sent back.
+        scene.picture()
+        scene.work(whereNewFilesFail: true)
+        for _ in 0..<5 where scene.wentOn == 0 { scene.retry() }
+        #expect(scene.wentOn == 1)
+        scene.sendAgain()
+        scene.stop()
+        try scene.settle()
+        #expect(try scene.explained() == [[2...2], []])
+        #expect(try scene.recorded() == [[1...1], [3...3]])
+        #expect(try scene.flaws() == [])
+    }
+
+    @Test func `a rescue waits for what earlier sessions have lost`() throws {
+        let scene = try DiskScene()
+        let earlier = SourceKey(session: "session", source: "one")
+        let later = SegmentKey(
+            SourceKey(session: "session2", source: "one"),
+            origin: DiskScene.zero.advanced(by: 5 * second))
+        scene.append(3...3, to: 1, of: "one")
+        scene.disk.setFault(EIO, at: scene.path(1, of: "one"))
+        scene.worker.commit()
+        scene.worker.perform(.endSession(DiskScene.manifest(state: .finished)))
+        scene.worker.perform(.beginSource(later.owner))
+        scene.open(later)
+        scene.append(4...4, to: later)
+        scene.worker.commit()
+        scene.append(5...5, to: later)
+        scene.disk.setFault(EIO, at: scene.layout.segment(later))
+        scene.worker.commit()
+        for path in [scene.path(1, of: "one"), scene.layout.segment(later)] {
+            scene.disk.setFault(nil, at: path)
+        }
+        for _ in 0..<2 { scene.worker.retry() }
+        scene.hear()
+        #expect(scene.rescued.map(\.id) == [earlier])
+
+        var entry = LedgerEntry(kind: .gap, at: DiskScene.zero)
+        entry.firstSequence = 3
+        entry.lastSequence = 3
+        scene.worker.perform(
+            .note(
+                earlier, entry,
+                records: PersistedRecords(
+                    source: "one", spool: DiskScene.spool, sequences: [3...3])))
+        scene.worker.perform(.goOn(earlier))
+        scene.worker.retry()
+        scene.hear()
+        #expect(scene.rescued.map(\.id) == [earlier, later.owner])
+        #expect(scene.persisted("one") == [1...2, 4...4, 3...3])
+    }
+
+    @Test
+    func `what is behind a hole is looked up, even if the present session has none of it`() {
+        let spool = SpoolID(high: 1, low: 1)
+        var durable = DurableRecords()
+        _ = durable.insert(
+            PersistedRecords(source: "camera", spool: spool, sequences: [1...4, 7...8]))
+        // An earlier session has 7 and 8; this one has lost 5 and 6 before any of it was durable.
+        durable.restart("camera", recorded: [])
+        #expect(durable.missing(5...9, of: "camera", spool: spool) == [5...6, 9...9])
+    }
+
+    @Test func `a session is remembered for as long as its files may fail`() throws {
+        var harness = SessionHarness()
+        var camera = SteadyCamera("camera")
+        harness.open(camera, at: 0)
+        for number in 0..<6 as Range<Int64> {
+            let time = number * 600 * second
+            harness.picture(&camera, capturedAt: time, arriving: time)
+            harness.tick(time + 300 * second)
+            harness.apply(
+                harness.recorder.end(.stopped, at: SessionHarness.instant(time + 301 * second)))
+        }
+        let first = try #require(harness.ended.first)
+        try #require(harness.ended.count == 6)
+        harness.apply(
+            harness.recorder.writeOff(
+                Self.rescued(first, camera.spool), at: SessionHarness.instant(4_000 * second)))
+        let gaps = harness.lines("camera").filter { $0.kind == .gap }
+        #expect(gaps.map(\.sequences) == [[1...1]])
+    }
+
+    @Test func `records of a spool that a box comes back to are written off once`() throws {
+        var harness = SessionHarness()
+        var camera = SteadyCamera("camera")
+        harness.open(camera, at: 0)
+        harness.picture(&camera, capturedAt: 0, arriving: 0)
+        harness.tick(second)
+        var other = camera
+        other.spool = .random()
+        other.sequence = 1
+        harness.open(other, at: 2 * second)
+        harness.picture(&other, capturedAt: 2 * second, arriving: 2 * second)
+        harness.open(camera, at: 3 * second)
+        harness.picture(&camera, capturedAt: 3 * second, arriving: 3 * second)
+        harness.apply(harness.recorder.end(.stopped, at: SessionHarness.instant(5 * second)))
+        harness.apply(
+            harness.recorder.writeOff(
+                Self.rescued(try #require(harness.ended.first), camera.spool),
+                at: SessionHarness.instant(6 * second)))
+        let gaps = harness.lines("camera").filter { $0.kind == .gap }
+        let own = gaps.filter { $0.spool == camera.spool.description }
+        #expect(own.flatMap(\.sequences) == [1...1, 2...2])
+        #expect(gaps.count == 3)
+    }
+
+    @Test func `a new spool is known at once, however many are not released`() {
+        var durable = DurableRecords(policy: .stored)
+        for low in 1...8 as ClosedRange<UInt64> {
+            let spool = SpoolID(high: 9, low: low)
+            durable.begin(source: "camera", spool: spool, received: 0)
+            _ = durable.insert(
+                PersistedRecords(source: "camera", spool: spool, sequences: [1...5]))
+        }
+        let new = SpoolID(high: 9, low: 9)
+        durable.begin(source: "camera", spool: new, received: 7, missing: 1...7)
+        #expect(durable.persisted(source: "camera", spool: new) == 7)
+        #expect(durable.stored(source: "camera", spool: new) == 7)
+        durable.noteGoodbye(7, source: "camera", spool: new)
+        #expect(durable.archived(source: "camera", spool: new).goodbye == 7)
+    }
+
+    @Test func `the line about a failed file is written when its ledger can be`() throws {
+        let scene = try DiskScene()
+        let ledger = scene.layout.ledger("session", "one")
+        scene.append(3...3, to: 1, of: "one")
+        scene.disk.setFault(EIO, at: scene.path(1, of: "one"))
+        scene.worker.commit()
+        scene.disk.setFault(nil, at: scene.path(1, of: "one"))
+        scene.disk.setFault(EIO, at: ledger)
+        scene.worker.retry()
+        scene.hear()
+        #expect(scene.rescued.count == 1)
+        scene.disk.setFault(nil, at: ledger)
+        scene.worker.retry()
+        scene.worker.commit()
+        scene.disk.cutPower()
+        #expect(try Ledger.read(ledger).entries.map(\.kind) == [.failed])
+    }
+
+    @Test func `a failed file does not replace what an ended session's ledger is to say`() throws {
+        let scene = try DiskScene()
+        let ledger = scene.layout.ledger("session", "one")
+        for path in [ledger, scene.path(1, of: "one")] { scene.disk.setFault(EIO, at: path) }
+        var entry = LedgerEntry(kind: .goodbye, at: DiskScene.zero)
+        entry.firstSequence = 4
+        entry.lastSequence = 4
+        scene.worker.perform(
+            .note(
+                SourceKey(session: "session", source: "one"), entry,
+                records: PersistedRecords(
+                    source: "one", spool: DiskScene.spool, sequences: [4...4])))
+        scene.append(3...3, to: 1, of: "one")
+        scene.worker.perform(.endSession(DiskScene.manifest(state: .finished)))
+        scene.disk.setFault(nil, at: scene.path(1, of: "one"))
+        scene.worker.retry()
+        scene.disk.setFault(nil, at: ledger)
+        scene.worker.retry()
+        scene.hear()
+        #expect(scene.rescued.count == 1)
+        #expect(try Ledger.read(ledger).entries.map(\.kind) == [.goodbye, .failed])
+        #expect(scene.persisted("one") == [1...2, 4...4])
+    }
+
+    @Test func `a session whose ledger cannot say what comes later waits for the next start`()
+        throws
+    {
+        let scene = try DiskScene()
+        let ledger = scene.layout.ledger("session", "one")
+        scene.append(4...4, to: 1, of: "one")
+        scene.worker.commit()
+        var manifest = DiskScene.manifest()
+        manifest.end = SessionManifest.End(reason: .stopped, at: DiskScene.zero)
+        scene.worker.perform(.describe(manifest))
+        scene.disk.restart()
+
+        func start() throws -> RecoveredArchive {
+            try ArchiveRecovery.run(scene.layout, now: DiskScene.zero, idleTimeoutNanoseconds: 0)
+        }
+        scene.disk.setFault(EIO, at: ledger)
+        let first = try start()
+        #expect(first.session == nil)
+        #expect(first.spools["one"]?.map(\.sequences.ranges) == [[1...2, 4...4]])
+        let kept = try SessionManifest.read(scene.layout.manifest("session"))
+        #expect(kept.state == .recording && kept.end?.reason == .stopped)
+        scene.disk.setFault(nil, at: ledger)
+        _ = try start()
+        #expect(
+            try SessionManifest.read(scene.layout.manifest("session")).state == .finished)
+        let lines = try Ledger.read(ledger).entries.filter { $0.kind == .later }
+        #expect(lines.map(\.sequences) == [[3...3]])
+    }
+
+    /// A source of whose session nothing is on disk.
+    private static func rescued(_ session: String, _ spool: SpoolID) -> RescuedSource {
+        RescuedSource(
+            id: SourceKey(session: session, source: "camera"),
+            source: RecoveredSource(
+                entry: .init(name: "camera", agent: "", address: "", tracks: [], isComplete: false)),
+            spools: [RecordedSpool(spool: spool, sequences: SequenceSet())], notes: [])
+    }
+}
+
+/// One camera, what is decided of its samples, and the disk thread's work, step by step.
+private final class SessionsScene {
+    let disk: FaultyDisk
+    let layout: ArchiveLayout
+    private var worker: DiskWorker<TestPayload>
+    private var harness = SessionHarness()
+    private var camera = SteadyCamera("camera")
+    private var time: Int64 = 0
+    private var done = 0
+    /// How often the camera was sent back.
+    private(set) var wentOn = 0
+
+    init() throws {
+        let root = NSTemporaryDirectory() + "tributary-\(UUID().uuidString)"
+        try FileSystem.makeDirectories(root)
+        disk = FaultyDisk(root: root, seed: 1)
+        layout = ArchiveLayout(root: root, on: disk)
+        worker = DiskWorker(layout: layout, space: FreeSpace(reserveBytes: 0, directory: root))
+        camera.tracks = [DiskScene.format]
+        harness.open(camera, at: 0)
+    }
+
+    deinit {
+        do {
+            try FileManager.default.removeItem(atPath: layout.root)
+        } catch {
+            print("left behind \(layout.root): \(error)")
+        }
+    }
+
+    var sessions: [String] { harness.ended }
+
+    /// The files that were begun, in order.
+    var segments: [SegmentKey] {
+        harness.jobs.compactMap { if case .open(let id, _, _) = $0 { id } else { nil } }
+    }
+
+    /// A second passes, and a keyframe comes; the fragment before it is complete.
+    func picture() {
+        time += 2 * second
+        harness.picture(&camera, capturedAt: time, arriving: time)
+        harness.tick(time + second)
+    }
+
+    /// All that is not durable is sent again, as after a Hello.
+    func sendAgain() {
+        time += 2 * second
+        let last = camera.sequence - 1
+        camera.sequence =
+            harness.recorder.durable.persisted(source: camera.name, spool: camera.spool) + 1
+        harness.open(camera, at: time)
+        while camera.sequence <= last {
+            picture()
+            work()
+        }
+        commit()
+    }
+
+    func stop() {
+        time += 2 * second
+        harness.apply(harness.recorder.end(.stopped, at: SessionHarness.instant(time)))
+        work()
+    }
+
+    /// - Parameter whereNewFilesFail: no file gets its first fragment.
+    func work(whereNewFilesFail fails: Bool = false) {
+        if fails {
+            // What is collected is written now.
+            time += 10 * second
+            harness.tick(time)
+        }
+        for id in segments { disk.setFault(fails ? EIO : nil, at: layout.segment(id) + ".new") }
+        for job in harness.jobs[done...] { worker.perform(job) }
+        done = harness.jobs.count
+    }
+
+    func commit() {
+        work()
+        worker.commit()
+        hear()
+    }
+
+    /// From now on nothing can be written into a file.
+    func fail(_ id: SegmentKey) { disk.setFault(EIO, at: layout.segment(id)) }
+
+    /// The disk is as it should be again.
+    func retry() {
+        for id in segments {
+            for suffix in ["", ".new"] { disk.setFault(nil, at: layout.segment(id) + suffix) }
+        }
+        worker.retry()
+        hear()
+        work()
+    }
+
+    /// Until all sessions are finished.
+    func settle() throws {
+        var rounds = 0
+        while worker.isStuck || worker.isDirty {
+            rounds += 1
+            try #require(rounds < 20)
+            retry()
+            commit()
+        }
+    }
+
+    private func hear() {
+        let now = SessionHarness.instant(time)
+        for event in worker.takeEvents() {
+            switch event {
+            case .persisted(let records): _ = harness.recorder.persisted(records)
+            case .failed(let id, _): harness.recorder.failed(id)
+            case .rescued(let rescued):
+                if harness.recorder.canGoOn(rescued) {
+                    wentOn += 1
+                    harness.apply(harness.recorder.goOn(rescued, at: now))
+                } else {
+                    harness.apply(harness.recorder.writeOff(rescued, at: now))
+                }
+            case .written, .ended, .stuck, .unstuck, .notRemoved, .abandoned: break
+            }
+        }
+    }
+
+    /// What is in the files of each session.
+    func recorded() throws -> [[ClosedRange<UInt64>]] {
+        try sessions.map { session in
+            try layout.segmentPaths(session, camera.name).flatMap {
+                FileVerifier.verify($0).sequences.values.flatMap(\.self)
+            }
+        }
+    }
+
+    /// Which records the ledger of each session explains.
+    func explained() throws -> [[ClosedRange<UInt64>]] {
+        try sessions.map { session in
+            try Ledger.read(layout.ledger(session, camera.name)).entries.flatMap(\.sequences)
+        }
+    }
+
+    /// What verification says of records.
+    func flaws() throws -> [String] {
+        try sessions.flatMap { session in
+            try SessionVerifier.verify(session, in: layout).findings.map(\.text).filter {
+                $0.hasPrefix("records") || $0.hasSuffix("stored twice")
+            }
+        }
+    }
+}
