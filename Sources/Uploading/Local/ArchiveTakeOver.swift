@@ -129,11 +129,15 @@ package struct ArchiveTakeOver {
         var record = StoredDocuments(
             store: place.bucket.name, identity: StoredDocuments.Identity(manifest))
         let proofs = StoredProofs(in: place, objects: [], connections: connections)
-        for (name, found) in sources.sorted(by: { $0.key < $1.key }) {
+        // Of some sources the bucket has nothing yet: that what was recorded of them comes again is said in their ledgers, too.
+        let named = manifest.sources.map(\.name).filter(ArchiveLayout.isValidName)
+        let known = manifest.state == .recording ? named : []
+        for name in Set(sources.keys).union(known).sorted() {
             let owner = SourceKey(session: session, source: name)
-            try finishLedger(of: found.source, owner, manifest)
-            try proofs.settle(found.segments, of: owner)
-            if let ledger = found.source.ledger {
+            let found = sources[name]
+            try finishLedger(of: found?.source ?? StoredSource(), owner, manifest)
+            try proofs.settle(found?.segments ?? [], of: owner)
+            if let ledger = found?.source.ledger {
                 record.documents["\(name)/\(ArchiveLayout.ledgerName)"] = ledger
             }
         }
@@ -209,7 +213,7 @@ package struct ArchiveTakeOver {
         return sources
     }
 
-    /// Brings the whole lines of a ledger to the disk; they are not durable yet.
+    /// Brings the whole lines of a ledger to the disk, also where there are none yet; they are not durable.
     private mutating func fetchLedger(
         _ object: ObjectPage.Entry, of owner: SourceKey, _ source: inout StoredSource
     ) throws(UploadError) {
@@ -218,7 +222,6 @@ package struct ArchiveTakeOver {
         let whole = Array(bytes[..<end])
         source.ledger = document(object, bytes)
         for entry in Ledger.parse(whole).entries { source.add(entry) }
-        guard !whole.isEmpty else { return }
         try place.pass(.record)
         try place.disk { () throws(ArchiveError) in
             try FileSystem.makeDirectories(layout.source(owner), on: layout.disk)
@@ -257,10 +260,10 @@ package struct ArchiveTakeOver {
     private func judge(
         _ manifest: inout SessionManifest, _ sources: [String: StoredSource], isNewest: Bool
     ) {
+        // Every source has a ledger.
         let isIncomplete = manifest.sources.contains { source in
-            (source.spools ?? []).contains { end in
-                (sources[source.name] ?? StoredSource()).lacks(end)
-            }
+            guard let stored = sources[source.name] else { return true }
+            return (source.spools ?? []).contains { stored.lacks($0) }
         }
         if manifest.state == .finished, isIncomplete {
             manifest.state = .recording
