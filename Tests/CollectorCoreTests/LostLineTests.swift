@@ -146,6 +146,37 @@ private let second: Int64 = 1_000_000_000
         #expect(gaps.count == 3)
     }
 
+    @Test(arguments: [false, true])
+    func `what an agent that has not come back may have is not called lost`(comesBack: Bool) {
+        let camera = SteadyCamera("camera")
+        let zero = SessionHarness.instant(0).utc
+        var manifest = SessionManifest(
+            session: zero.fileName, zero: zero, zeroMonotonicNanoseconds: 0,
+            startAt: .firstSample, startWindowNanoseconds: 0, segmentNanoseconds: 10 * second,
+            software: "test")
+        manifest.clock = .init(
+            boot: "this", zeroWallNanoseconds: zero.nanoseconds, wallErrorNanoseconds: 0)
+        // A killed collector had a line of its ledger on the disk, and nothing of the three records before it.
+        var archive = RecoveredArchive()
+        var source = RecoveredSource(
+            entry: .init(name: "camera", agent: "", address: "", tracks: [], isComplete: false))
+        source.spools = [camera.spool]
+        var recorded = RecordedSpool(spool: camera.spool, sequences: SequenceSet())
+        recorded.sequences.insert(4...4)
+        archive.session = RecoveredSession(manifest: manifest, sources: [source])
+        archive.spools = ["camera": [recorded]]
+        var harness = SessionHarness()
+        harness.apply(harness.recorder.resume(archive, at: SessionHarness.instant(second)))
+        if comesBack {
+            // With another spool: it has lost that one, or would have come with it first.
+            harness.open(SteadyCamera("camera"), at: 2 * second)
+        }
+        harness.apply(harness.recorder.end(.stopped, at: SessionHarness.instant(3 * second)))
+        let lines = harness.lines("camera").filter { !$0.sequences.isEmpty }
+        #expect(lines.map(\.sequences) == [[1...3]])
+        #expect(lines.map(\.kind) == [comesBack ? .gap : .later])
+    }
+
     @Test func `a new spool is known at once, however many are not released`() {
         var durable = DurableRecords(policy: .stored)
         for low in 1...8 as ClosedRange<UInt64> {
@@ -231,6 +262,55 @@ private let second: Int64 = 1_000_000_000
             try SessionManifest.read(scene.layout.manifest("session")).state == .finished)
         let lines = try Ledger.read(ledger).entries.filter { $0.kind == .later }
         #expect(lines.map(\.sequences) == [[3...3]])
+    }
+
+    @Test func `what an earlier session has between lower and higher numbers is said`() throws {
+        let scene = try DiskScene()
+        let earlier = SourceKey(session: "earlier", source: "three")
+        let present = SegmentKey(
+            SourceKey(session: "session", source: "three"),
+            origin: DiskScene.zero.advanced(by: second))
+        // A killed collector had a line of an ended session on the disk, and the records behind it of the next one.
+        var entry = LedgerEntry(kind: .gap, at: DiskScene.zero)
+        entry.firstSequence = 24
+        entry.lastSequence = 24
+        entry.spool = DiskScene.spool.description
+        let records = PersistedRecords(
+            source: "three", spool: DiskScene.spool, sequences: [24...24])
+        var ended = DiskScene.manifest("earlier")
+        ended.end = SessionManifest.End(reason: .stopped, at: DiskScene.zero)
+        scene.worker.perform(.beginSession("earlier"))
+        scene.worker.perform(.describe(ended))
+        scene.worker.perform(.beginSource(earlier))
+        scene.worker.perform(.note(earlier, entry, records: records))
+        scene.worker.perform(.describe(DiskScene.manifest()))
+        scene.worker.perform(.beginSource(present.owner))
+        scene.open(present)
+        scene.append(25...26, to: present)
+        scene.worker.commit()
+        scene.disk.restart()
+        let found = try ArchiveRecovery.run(
+            scene.layout, now: DiskScene.zero, idleTimeoutNanoseconds: 0)
+        #expect(found.session?.manifest.session == "session")
+        // Those before it come again, and go into the session that goes on.
+        var durable = DurableRecords(found.spools, session: found.session)
+        #expect(durable.missing(20...26, of: "three", spool: DiskScene.spool) == [20...23])
+        #expect(durable.takeUntold(20...26, of: "three", spool: DiskScene.spool) == [24...24])
+    }
+
+    @Test func `what was to come later may come into the same session, after all`() throws {
+        let scene = try DiskScene()
+        var entry = LedgerEntry(kind: .later, at: DiskScene.zero)
+        entry.firstSequence = 2
+        entry.lastSequence = 3
+        entry.spool = DiskScene.spool.description
+        let source = SourceKey(session: "session", source: "one")
+        scene.worker.perform(.note(source, entry, records: nil))
+        scene.append(4...4, to: 1, of: "one")
+        for source in ["one", "two"] { scene.finish(1, of: source) }
+        scene.worker.perform(.endSession(DiskScene.manifest(state: .finished)))
+        let report = try SessionVerifier.verify("session", in: scene.layout)
+        #expect(report.allFindings.filter { $0.severity == .damage } == [])
     }
 
     /// A source of whose session nothing is on disk.

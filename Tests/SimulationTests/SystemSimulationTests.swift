@@ -61,8 +61,12 @@ private let seeds = SimulationRun.seeds(usually: 40)
     }
 
     /// Found among ten thousand: what a file that failed after its session's end had, and had lost; names given twice; sound that
-    /// came late with stamps that went back.
-    @Test(arguments: [111, 807, 1455, 1527, 3661, 5262, 5965, 7237, 9541] as [UInt64])
+    /// came late with stamps that went back. Among sixty thousand: sessions one after the other whose files fail.
+    @Test(
+        arguments: [
+            111, 807, 1455, 1527, 3661, 5262, 5965, 7237, 9541, 9997, 17461, 28093, 37981, 38917,
+            47533, 57613,
+        ] as [UInt64])
     func `what was once found stays mended`(seed: UInt64) throws {
         #expect(try run(seed, trouble(of: seed)).violations == [])
     }
@@ -80,7 +84,8 @@ private let seeds = SimulationRun.seeds(usually: 40)
     /// Collectors that are lost with their disks: what they have said to be released is in the bucket, and agents have the rest.
     @Test func `a collector may be lost with its disk, and every sample is recorded once`() throws {
         var destructions = 0
-        for seed in seeds {
+        // 178: a bucket with an empty ledger.
+        for seed in seeds + [178] {
             let result = try runWithStore(seed)
             destructions += result.destructions
             #expect(result.violations == [], "seed \(seed)")

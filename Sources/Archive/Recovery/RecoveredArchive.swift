@@ -32,6 +32,8 @@ package struct RecoveredSource: Sendable {
     package var spool: SpoolID?
     /// All its spools in this session.
     package var spools: [SpoolID]
+    /// The records that this session has or explains, by spool; of one that is not here, all that are on disk.
+    package var accounted: [SpoolID: SequenceSet] = [:]
     /// The end of each track.
     package var ends: [TrackKind: TrackEnd]
     /// The last clock model.

@@ -110,6 +110,7 @@ package struct SourceRecovery {
         case .goOn: for spool in spools { sayWhatCameEarlier(of: spool) }
         case .rescue: break
         }
+        for spool in spools { source.accounted[spool.spool] = spool.sequences }
         appendLines()
         source.unwritten = unwritten
         source.ledgerBytes = ledgerBytes()

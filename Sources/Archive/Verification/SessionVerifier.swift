@@ -74,16 +74,18 @@ package struct SessionVerifier {
         // Before every line where nothing was taken over.
         let takenOver = ledger.entries.lastIndex(where: \.isTakenOver) ?? -1
         for (place, entry) in ledger.entries.enumerated() {
-            guard let spool = entry.spool, place > takenOver || !entry.isAboutOtherSessions else {
-                continue
-            }
+            guard let spool = entry.spool, place > takenOver || !entry.isAboutOtherSessions,
+                entry.kind != .later
+            else { continue }
             for range in entry.sequences { numbers.insert(range, spool: spool) }
         }
         let directory = files.path(of: name)
         try noteRemovals(of: name, ledger, &numbers)
         try noteMoved(name, ledger, &numbers)
-        // Of what a collector said that is gone with its disk, some may have come again, into this session.
-        for entry in ledger.entries.prefix(max(0, takenOver)) where entry.isAboutOtherSessions {
+        // Of what a collector said that is gone with its disk, some may have come again, into this session; and so may what was to
+        // come later, where a killed collector's successor did not know of the session's end.
+        for (place, entry) in ledger.entries.enumerated()
+        where entry.kind == .later || (place < takenOver && entry.isAboutOtherSessions) {
             for range in entry.sequences { numbers.explain(range, spool: entry.spool ?? "") }
         }
         for (spool, holes) in numbers.holes {

@@ -681,7 +681,8 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         sessionZero = nil
         sources = sources.filter { !$0.value.value.hasJoined }
         // If the collector is killed before everything of a complete session is on disk, the session is resumed to get the rest.
-        return lost + (reason == .complete ? [] : [ending]) + [
+        // Lines about what this session lacks come after its end: before, a killed collector's successor would go on with it.
+        return (reason == .complete ? [] : [ending]) + lost + [
             .job(.endSession(manifest)),
             .sessionEnded(name: manifest.session, reason),
         ]

@@ -22,6 +22,8 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
     private var hasSaidGoodbye = false
     /// It was part of the session before the collector was started.
     private var isResumed = false
+    /// Its agent has not come back since, or since a file failed.
+    private(set) var isAwaited = false
     /// The tracks that it had then, one line each: its formats are known when its agent is back.
     private var recordedTracks: [String] = []
     /// Whether an agent is sending it.
@@ -83,6 +85,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         progress.isComplete = isClosed
         isConnected = false
         isResumed = true
+        isAwaited = true
         recordedTracks = source.entry.tracks
         for recorded in spools where source.spools.contains(recorded.spool) {
             if recorded.spool == present {
@@ -169,6 +172,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         }
         introduction = new
         isConnected = true
+        isAwaited = false
         open()
         segmenter.setFormats(new.tracks)
         intake.resume(spool: new.spool, owner: new.clockOwner, epochs: new.epochs)
@@ -218,6 +222,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         open()
         isConnected = false
         isResumed = true
+        isAwaited = true
         return waiting
     }
 

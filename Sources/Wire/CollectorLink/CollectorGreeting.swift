@@ -266,6 +266,9 @@ extension CollectorLink {
         for offer: SourceOffer, of hello: Hello, holder: PeerID, _ durable: some DurabilityLookup
     ) -> (SourceEntry, missing: ClosedRange<UInt64>?) {
         let known = sources[offer.name]
+        func isDurable(_ spool: SourceEntry.Spool) -> Bool {
+            durable.persisted(offer.name, spool.identity) >= spool.received
+        }
         var entry: SourceEntry
         if let known, known.spool == hello.spool {
             entry = known
@@ -279,7 +282,7 @@ extension CollectorLink {
                 tracks: before.received < offer.firstSequence ? offer.tracks : before.tracks,
                 goodbye: before.goodbye, outstanding: known.outstanding,
                 unpersisted: before.unpersisted)
-            entry.earlier = known.spools(but: hello.spool)
+            entry.earlier = known.spools(but: hello.spool, isDurable: isDurable)
         } else {
             let archived = durable.archived(source: offer.name, spool: hello.spool)
             entry = SourceEntry(
@@ -288,7 +291,7 @@ extension CollectorLink {
                 // An agent that continues after its goodbye knows that the goodbye arrived.
                 goodbye: archived.goodbye.flatMap { offer.firstSequence <= $0 ? $0 : nil },
                 outstanding: known?.outstanding ?? MediaAmount(), resumedAt: archived.persisted)
-            entry.earlier = known?.spools(but: hello.spool) ?? []
+            entry.earlier = known?.spools(but: hello.spool, isDurable: isDurable) ?? []
         }
         entry.holder = holder
         guard offer.firstSequence > entry.received + 1 else { return (entry, nil) }

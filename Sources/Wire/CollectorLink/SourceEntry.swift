@@ -37,13 +37,23 @@ struct SourceEntry: Hashable, Sendable {
 
     /// More runs of one box than are in flight at once.
     private static let earlierSpools = 8
+    /// The same of those with records that are not durable yet.
+    private static let undurableSpools = 256
 
-    /// All spools but one, for the next entry.
-    func spools(but identity: SpoolID) -> [Spool] {
+    /// All spools but one, for the next entry: the latest, and those with records that only this link knows. A box that keeps many
+    /// until they are released says Hello with each of them before it comes to the one that it was sending.
+    func spools(but identity: SpoolID, isDurable: (Spool) -> Bool) -> [Spool] {
         let own = Spool(
             identity: spool, received: received, tracks: tracks, goodbye: goodbye,
             unpersisted: unpersisted)
-        return (earlier + [own]).filter { $0.identity != identity }.suffix(Self.earlierSpools)
+        var all = (earlier + [own]).filter { $0.identity != identity }
+        var excess = all.count - Self.earlierSpools
+        all.removeAll { spool in
+            guard excess > 0, isDurable(spool) else { return false }
+            excess -= 1
+            return true
+        }
+        return all.suffix(Self.undurableSpools)
     }
 
     /// Nothing has been taken in since: only the agent's Hello says what its formats are.

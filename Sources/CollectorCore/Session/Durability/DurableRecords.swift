@@ -57,7 +57,7 @@ struct DurableRecords: Sendable {
     init(policy: ReleasePolicy = .local) { self.policy = policy }
 
     /// Takes over the records that an earlier collector left on disk.
-    /// - Parameter session: the session that is resumed; its ledgers cover everything that is on disk of its own spools.
+    /// - Parameter session: the session that is resumed, with what it accounts for.
     init(
         _ recorded: [String: [RecordedSpool]], session: RecoveredSession? = nil,
         policy: ReleasePolicy = .local
@@ -75,7 +75,10 @@ struct DurableRecords: Sendable {
         hasArchived = spools.values.contains { $0.contains { $0.archived != nil } }
         for source in session?.sources ?? [] {
             for id in source.spools {
-                change(source.entry.name, id) { $0.told = $0.archived?.sequences ?? $0.told }
+                // Not all that is on disk: an earlier session may have records before the first one here, and lower ones may follow.
+                change(source.entry.name, id) {
+                    $0.told = source.accounted[id] ?? $0.archived?.sequences ?? $0.told
+                }
             }
         }
         for source in Array(spools.keys) { forgetOldSpools(of: source) }
@@ -330,7 +333,6 @@ extension DurableRecords.Spool {
         givenOut = [:]
         var known = found ?? RecordedSpool(spool: id, sequences: SequenceSet())
         known.sequences.formUnion(accounted)
-
         // Where nothing was left to look up, everything was accounted for.
         if archived == nil { told = known.sequences }
         if let found { told.formUnion(found.sequences) }

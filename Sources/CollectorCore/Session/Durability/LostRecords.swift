@@ -89,17 +89,22 @@ extension SessionRecorder {
         }
     }
 
-    /// Gaps for records of earlier spools that an earlier collector did not have on disk and that were never sent again: their
-    /// boxes have lost them, too.
+    /// Lines for records of other spools that an earlier collector did not have on disk and that were not sent again.
+    ///
+    /// Agents send an earlier spool first: one that has come back with a later one has lost them, too. One that has not come back may
+    /// still have them; so may one that keeps spools until they are in the store, which comes back with those before the present one.
     func neverReturned(to session: String, at now: Instant) -> [Action] {
-        sources.keys.sorted().filter { sources[$0]?.value.hasJoined == true }.flatMap { name in
-            durable.archivedSpools(of: name).filter { $0 != sources[name]?.value.spool }.flatMap {
-                spool in
+        sources.keys.sorted().flatMap { name -> [Action] in
+            guard let source = sources[name]?.value, source.hasJoined else { return [] }
+            let mayReturn = source.isAwaited || settings.release == .stored
+            return durable.archivedSpools(of: name).filter { $0 != source.spool }.flatMap { spool in
                 durable.durable(source: name, spool: spool).holes.flatMap { hole in
-                    gap(
-                        hole, of: name, spool, cause: LostRecords.restart,
-                        "not sent again after the collector was restarted: the box had lost "
-                            + "it, too", in: session, at: now)
+                    mayReturn
+                        ? [later(hole, of: name, spool, than: session, at: now)]
+                        : gap(
+                            hole, of: name, spool, cause: LostRecords.restart,
+                            "not sent again after the collector was restarted: the box had lost "
+                                + "it, too", in: session, at: now)
                 }
             }
         }
@@ -111,15 +116,22 @@ extension SessionRecorder {
         sources.keys.sorted().flatMap { name -> [Action] in
             guard let source = sources[name]?.value, source.hasJoined else { return [] }
             return durable.holes(of: name, spool: source.spool, behind: source.through).map {
-                var entry = LedgerEntry(kind: .later, at: now.utc)
-                entry.firstSequence = $0.lowerBound
-                entry.lastSequence = $0.upperBound
-                entry.spool = source.spool.description
-                entry.text = "not sent again before the session ended"
-                return .job(
-                    .note(SourceKey(session: session, source: name), entry, records: nil))
+                later($0, of: name, source.spool, than: session, at: now)
             }
         }
+    }
+
+    /// A ledger line about records that may be in a later session.
+    private func later(
+        _ sequences: ClosedRange<UInt64>, of source: String, _ spool: SpoolID,
+        than session: String, at now: Instant
+    ) -> Action {
+        var entry = LedgerEntry(kind: .later, at: now.utc)
+        entry.firstSequence = sequences.lowerBound
+        entry.lastSequence = sequences.upperBound
+        entry.spool = spool.description
+        entry.text = "not sent again before the session ended"
+        return .job(.note(SourceKey(session: session, source: source), entry, records: nil))
     }
 
     /// A ledger line about records that are lost everywhere.

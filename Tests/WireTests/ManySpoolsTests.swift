@@ -1,0 +1,19 @@
+import Media
+import Testing
+
+@testable import Wire
+
+/// A box that keeps many spools until they are released says Hello with each of them before it comes to the one that it is sending.
+@Suite struct ManySpoolsTests {
+    @Test func `what is not durable yet is known, however many spools came between`() {
+        var collector = CollectorHarness.greeted()
+        collector.send(.samples(Fixtures.samples()))
+        for spool in 2...12 as ClosedRange<UInt8> {
+            collector.send(.hello(Fixtures.hello(spool: spool)), from: 1)
+        }
+        _ = collector.takeSent()
+        collector.send(.hello(Fixtures.hello()))
+        // Otherwise it would be sent again, and recorded twice.
+        #expect(collector.takeState()?.received == 3)
+    }
+}
