@@ -140,7 +140,7 @@ def latency(bench):
                        path=lambda: f"{session}/coverage?from=0&until={COVERED_HOURS * 3600}")
         with Asking(bench, clips) as asking:
             asking.row(table, "picture.jpg at a random time, 720p to 320 wide", whole=True,
-                       path=lambda: f"{source}/picture.jpg?width=320&at={chance.uniform(0, 180):.3f}")
+                       path=lambda: f"{source}/picture.jpg?width=320&at={chance.uniform(1, 180):.3f}")
     table.notes.append(
         f"{bench.options.requests} requests of each in a run, after the first of a viewer that has just started.")
     return table
