@@ -46,6 +46,8 @@ package final class S3Bucket: ObjectBucket {
     }
 
     private let telling = Mutex(Telling.unknown)
+    /// Whether puts are compared with a tag without its quotes (Ceph 16, where reads are compared with both forms).
+    private let comparesBareTags = Mutex(false)
 
     /// A bucket with this process' credentials; `AWS_CA_BUNDLE` names a file of authorities that are trusted instead of the system's.
     package convenience init(
@@ -265,9 +267,11 @@ package final class S3Bucket: ObjectBucket {
                 StoreRefusal(status: 200, code: error.code, message: error.message), what,
                 condition)
         }
-        let tag = try parsed(answer, what) { root throws(StoreAnswers.Broken) in
+        var tag = try parsed(answer, what) { root throws(StoreAnswers.Broken) in
             try StoreAnswers.completed(root)
         }
+        if tag == nil { tag = try properties(of: key)?.tag }
+        guard let tag else { throw broken("the object is not there", what) }
         return ObjectProperties(
             sizeBytes: parts.reduce(0) { $0 &+ $1.sizeBytes }, tag: tag)
     }
@@ -392,6 +396,9 @@ extension S3Bucket {
         let used = try credentials.credentials()
         let answer = try exchange(call, used)
         guard let refusal = refusal(answer) else { return answer }
+        if refusal.kind(call.condition) == .changed, let answer = try withBareTag(call, used) {
+            return answer
+        }
         if refusal.kind(call.condition) == .denied {
             // They may have been renewed since they were read.
             let fresh = try credentials.credentials(isRenewing: true)
@@ -402,6 +409,28 @@ extension S3Bucket {
             }
         }
         throw refused(refusal, call.what, call.condition)
+    }
+
+    /// Tries again with the same condition in the other form, as long as it is not known which one the store compares.
+    /// - Returns: nil: it is refused in that form as well.
+    private func withBareTag(
+        _ call: Call, _ credentials: StoreCredentials
+    ) throws(ObjectStoreError) -> StoreAnswer? {
+        guard case .tag(let tag) = call.condition, Self.bare(tag) != tag,
+            !comparesBareTags.withLock({ $0 })
+        else { return nil }
+        var call = call
+        call.condition = .tag(Self.bare(tag))
+        let answer = try exchange(call, credentials)
+        guard refusal(answer) == nil else { return nil }
+        comparesBareTags.withLock { $0 = true }
+        return answer
+    }
+
+    /// An entity tag without its quotes.
+    private static func bare(_ tag: String) -> String {
+        guard tag.utf8.count > 2, tag.hasPrefix("\""), tag.hasSuffix("\"") else { return tag }
+        return String(tag.dropFirst().dropLast())
     }
 
     private func exchange(
@@ -417,7 +446,9 @@ extension S3Bucket {
         switch call.condition {
         case .none: break
         case .absent: headers.append(("If-None-Match", "*"))
-        case .tag(let tag): headers.append(("If-Match", tag))
+        case .tag(let tag):
+            let isBare = comparesBareTags.withLock { $0 }
+            headers.append(("If-Match", isBare ? Self.bare(tag) : tag))
         }
         let signed = RequestSigner(credentials: credentials, region: address.region).signed(
             method: call.method.rawValue, path: path, query: call.query, headers: headers,

@@ -106,7 +106,7 @@ async def check(arguments):
             before = await page.run("tributary.state().at")
             steps.append(await page.run(f"stepBy('{chance.choice(['ArrowLeft', 'ArrowRight'])}', 3000)"))
             await go(None, await page.run("tributary.state().at"), f"step from {before}", [])
-        problems = page.problems
+        problems = [text for text in page.problems if not arguments.refused or arguments.refused not in text]
     print(f"{len(sources)} sources, seed {arguments.seed}: {len(seeks)} seeks, {len(steps)} steps, {len(failures)} wrong")
     for name, times in (("seek", seeks), ("step", steps)):
         print(f"{name}: median {percentile(times, 0.5):.0f} ms, p95 {percentile(times, 0.95):.0f} ms, worst {max(times):.0f} ms")
@@ -121,6 +121,7 @@ def main():
     parser.add_argument("--page", required=True, help="such as http://127.0.0.1:8080")
     parser.add_argument("--session", required=True)
     parser.add_argument("--count", type=int, default=50)
+    parser.add_argument("--refused", help="an origin without a rule for the page: the browser writes into the console that it refuses")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     sys.exit(0 if asyncio.run(check(parser.parse_args())) else 1)
 

@@ -165,9 +165,55 @@ extension StoreRequest {
     @Test func `a condition says what its failure means`() throws {
         let error = try failure([.error(412, "PreconditionFailed")]) {
             bucket throws(ObjectStoreError) in
-            _ = try bucket.put([], at: "a", digest: digest([]), condition: .tag("\"t\""))
+            _ = try bucket.put([], at: "a", digest: digest([]), condition: .tag("t"))
         }
         #expect(error?.kind == .changed)
+    }
+
+    @Test func `a put is compared with the tag in the form that the store keeps`() throws {
+        let transport = WrittenTransport([
+            .error(412, "PreconditionFailed"), .answer(200, ["etag": "\"u\""]),
+            .answer(200, ["etag": "\"v\""]), .error(412, "PreconditionFailed"),
+        ])
+        let bucket = try bucket(transport)
+        _ = try bucket.put([], at: "a", digest: digest([]), condition: .tag("\"t\""))
+        _ = try bucket.put([], at: "a", digest: digest([]), condition: .tag("\"u\""))
+        #expect(transport.requests.map { $0.header("if-match") } == ["\"t\"", "t", "u"])
+        let error = try #require(throws: ObjectStoreError.self) {
+            _ = try bucket.put([], at: "a", digest: digest([]), condition: .tag("\"u\""))
+        }
+        #expect(error.kind == .changed)
+        #expect(transport.requests.count == 4)
+    }
+
+    @Test func `a tag that another has replaced fits in no form`() throws {
+        let transport = WrittenTransport([
+            .error(412, "PreconditionFailed"), .error(412, "PreconditionFailed"),
+            .answer(200, ["etag": "\"u\""]),
+        ])
+        let bucket = try bucket(transport)
+        let error = try #require(throws: ObjectStoreError.self) {
+            _ = try bucket.put([], at: "a", digest: digest([]), condition: .tag("\"t\""))
+        }
+        #expect(error.kind == .changed)
+        // Nothing was learned from it.
+        _ = try bucket.put([], at: "a", digest: digest([]), condition: .tag("\"t\""))
+        #expect(transport.requests.last?.header("if-match") == "\"t\"")
+    }
+
+    @Test(arguments: ["\"x-2\"", "x-2", ""])
+    func `a finished upload has a tag, whatever the answer says`(_ told: String) throws {
+        let transport = WrittenTransport([
+            .answer(
+                200, [:],
+                "<CompleteMultipartUploadResult><ETag>\(told)</ETag></CompleteMultipartUploadResult>"
+            ), .answer(200, ["content-length": "5", "etag": "\"x-2\""]),
+        ])
+        let parts = [UploadedPart(number: 1, sizeBytes: 5, tag: "\"a\"", digest: nil)]
+        let made = try bucket(transport).completeUpload(
+            "u", key: "a", parts: parts, condition: .absent)
+        #expect(made == ObjectProperties(sizeBytes: 5, tag: "\"x-2\""))
+        #expect(transport.requests.count == (told.isEmpty ? 2 : 1))
     }
 
     @Test func `a clock that is wrong is told from rights that are missing`() throws {

@@ -79,12 +79,13 @@ enum StoreAnswers {
         return (parts, next)
     }
 
-    /// `CompleteMultipartUploadResult`: the object's tag.
-    static func completed(_ root: XMLElement) throws(Broken) -> String {
+    /// `CompleteMultipartUploadResult`: the object's tag, in quotes; nil where the store leaves it empty (Ceph 16).
+    static func completed(_ root: XMLElement) throws(Broken) -> String? {
         guard root.name == "CompleteMultipartUploadResult", let tag = root.text(of: "ETag") else {
             throw Broken("its answer does not say that the upload is complete")
         }
-        return tag
+        if tag.isEmpty { return nil }
+        return tag.hasPrefix("\"") ? tag : "\"\(tag)\""
     }
 
     /// `Error`: code and message.
