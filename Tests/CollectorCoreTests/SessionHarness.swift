@@ -102,6 +102,7 @@ struct SessionHarness {
     var reasons: [SessionManifest.EndReason] = []
     private(set) var placed: [PlacedSamples<TestPayload>] = []
     var unrecorded: [PersistedRecords] = []
+    private(set) var notes: [String] = []
     /// How far sources were found to be on disk.
     var durable: [UInt64] = []
     var releasedBytes = 0
@@ -131,7 +132,8 @@ struct SessionHarness {
         for action in actions {
             switch action {
             case .job(let job): jobs.append(job)
-            case .note, .lost: break
+            case .note(let note): notes.append(note.text)
+            case .lost: break
             case .placed(let samples): placed.append(samples)
             case .durable(_, _, let through): durable.append(through)
             case .unrecorded(let records): unrecorded.append(records)

@@ -155,6 +155,8 @@ private let second: Int64 = 1_000_000_000
         harness.goodbye(&camera, at: second)
         #expect(harness.started.isEmpty && harness.jobs.isEmpty)
         #expect(harness.unrecorded.map(\.sequences) == [[1...1], [2...2]])
+        // No ledger can tell of it.
+        #expect(harness.notes.count { $0.contains("samples missing (") } == 1)
     }
 
     @Test func `a source that comes back goes on in the same session and file`() {

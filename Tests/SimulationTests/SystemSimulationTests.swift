@@ -71,6 +71,12 @@ private let seeds = SimulationRun.seeds(usually: 40)
         #expect(try run(seed, trouble(of: seed)).violations == [])
     }
 
+    /// A box loses its power, and what its collector has received of the damaged records; then the collector loses its power, too.
+    @Test(arguments: [800, 1612, 1842, 2004, 3967] as [UInt64])
+    func `what was once found with everything failing stays mended`(seed: UInt64) throws {
+        #expect(try run(seed, .all.union(.stops)).violations == [])
+    }
+
     @Test(arguments: [SystemSimulation.Trouble.collectorKills, .collectorPowerCuts])
     func `a collector may be killed within any write`(trouble: SystemSimulation.Trouble) throws {
         let all = try run(3, []).operations

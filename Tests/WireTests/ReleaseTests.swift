@@ -86,6 +86,37 @@ import Testing
         #expect(agent.takeSequences() == [1...1, 2...2, 3...3])
     }
 
+    /// Records that cannot be read from the disk are a gap. What a collector has received of them needs none, until it is lost.
+    @Test func `a gap that was shortened for one collector is whole for another that has less`() {
+        let window = RecordWindow(memoryBytes: 1 << 20, inFlightBytes: 1 << 20)
+        var outbox = Outbox<[UInt8]>(
+            name: "camera1", formats: [Fixtures.video], window: window,
+            kept: (1..<172, [Fixtures.video]))
+        func state(received: UInt64, persisted: UInt64) -> SourceState {
+            SourceState(
+                source: 0, received: received, persisted: persisted, creditLimitBytes: 1 << 20)
+        }
+        func damaged(from first: UInt64) -> KeptRecord<[UInt8]> {
+            KeptRecord(
+                GapRecord(
+                    source: 0, sequences: first...171, track: nil, cause: .corruptRecord, epoch: 1,
+                    startNanoseconds: 0, durationNanoseconds: 1, samples: 172 - first, text: "torn")
+            )
+        }
+        outbox.resume(state(received: 137, persisted: 103))
+        #expect(outbox.wanted == 104)
+        outbox.load([damaged(from: 104)], formats: [Fixtures.video])
+        #expect(outbox.records.map(\.sequences) == [138...171])
+        // The same collector again needs no more.
+        outbox.resume(state(received: 137, persisted: 103))
+        #expect(outbox.records.map(\.sequences) == [138...171])
+        // One that has lost its power does.
+        outbox.resume(state(received: 103, persisted: 103))
+        #expect(outbox.wanted == 104)
+        outbox.load([damaged(from: 104)], formats: [Fixtures.video])
+        #expect(outbox.records.map(\.sequences) == [104...171])
+    }
+
     @Test func `an agent is done when its goodbye is released`() {
         var agent = AgentHarness()
         agent.connect()

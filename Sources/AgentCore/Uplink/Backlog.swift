@@ -214,8 +214,22 @@ struct Backlog<Storage: SpoolStorage, Payload: SpooledPayload>: Sendable {
     mutating func received(_ header: [UInt8], now: Int64) -> [Action] {
         if isPutBack(header, now: now) { return renew(now: now) }
         if isOutOfOrder(header, now: now) { return disconnected(now: now) }
+        let isPutOff = isBetweenSenders && Self.isPutOff(header)
         let actions = senders[0].link.received(header, now: now)
-        return perform(actions, now: now)
+        return perform(actions, takesBack: !isPutOff, now: now)
+    }
+
+    /// Whether the collector answers that the agent should come later.
+    private static func isPutOff(_ header: [UInt8]) -> Bool {
+        do throws(WireError) {
+            guard case .refusal(let refusal) = try WireMessage(decoding: header) else {
+                return false
+            }
+            return refusal.reason == .unknownConnection
+        } catch {
+            // The link says so.
+            return false
+        }
     }
 
     mutating func tick(now: Int64) -> [Action] {
@@ -621,7 +635,12 @@ extension Backlog {
     }
 
     /// Does what the link asked of the disk, and passes on the rest.
-    private mutating func perform(_ actions: [Action], now: Int64) -> [Action] {
+    /// - Parameter takesBack: whether those set aside are connected first after a lost connection. Not so when the collector has only
+    ///   put off the next sender: it is the same one, and it greets a source only so often. With many spools, the last would never
+    ///   have its turn.
+    private mutating func perform(
+        _ actions: [Action], takesBack: Bool = true, now: Int64
+    ) -> [Action] {
         var result = takeNotices()
         var pending = actions[...]
         while let action = pending.popFirst() {
@@ -633,7 +652,7 @@ extension Backlog {
             case .finished:
                 return result + finishSender() + takeNotices()
             case .reconnect:
-                takeBack()
+                if takesBack { takeBack() }
                 result.append(action)
             case .send, .command, .failed, .log:
                 result.append(action)

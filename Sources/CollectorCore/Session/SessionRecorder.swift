@@ -492,25 +492,40 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     /// Counts records that belong to no session as durable: there is nothing to keep.
     private func acknowledgeUnrecorded(_ events: [(source: String, event: Event)]) -> [Action] {
         var spools = sources.mapValues(\.value.spool)
-        return events.compactMap { source, event -> Action? in
+        return events.flatMap { source, event -> [Action] in
             let sequences: ClosedRange<UInt64>
+            var said: [Action] = []
             switch event {
             case .gone(let gone, let spool):
-                return .unrecorded(
-                    PersistedRecords(source: source, spool: spool, sequences: [gone]))
+                return [
+                    .unrecorded(PersistedRecords(source: source, spool: spool, sequences: [gone]))
+                ]
             case .samples: preconditionFailure("samples begin a session")
             case .opened(let introduction, _):
                 spools[source] = introduction.spool
-                return nil
-            case .gap(let gap): sequences = gap.sequences
+                return []
+            case .gap(let gap):
+                sequences = gap.sequences
+                if gap.samples > 0 { said = [Self.lostOutside(gap, of: source)] }
             case .earlier(let known): sequences = known
             case .format(let update, _): sequences = update.sequence...update.sequence
             case .goodbye(let goodbye, _): sequences = goodbye.sequence...goodbye.sequence
             }
-            return spools[source].map {
-                .unrecorded(PersistedRecords(source: source, spool: $0, sequences: [sequences]))
-            }
+            guard let spool = spools[source] else { return said }
+            return said + [
+                .unrecorded(
+                    PersistedRecords(source: source, spool: spool, sequences: [sequences]))
+            ]
         }
+    }
+
+    /// Samples are missing, and there is no session whose ledger could have them: the log is the only place.
+    private static func lostOutside(_ gap: GapRecord, of source: String) -> Action {
+        .note(
+            Note(
+                level: .warning, source: source,
+                text: "\(gap.samples) samples missing (\(gap.cause)) while nothing is recorded, "
+                    + "so that no ledger tells of them: \(gap.text)"))
     }
 
     /// An agent may only have losses of an earlier run to report, and sends no samples before those are acknowledged. Records

@@ -149,7 +149,9 @@ struct Outbox<Payload: Sendable>: Sendable {
     /// has less.
     mutating func resume(_ state: SourceState) {
         let start = max(min(state.persisted, nextSequence - 1), released)
-        if start < persisted { goBack(to: start) }
+        if start < persisted || lacksRecords(after: start, received: state.received) {
+            goBack(to: start)
+        }
         sentCount = durable.count
         inFlightBytes = 0
         creditUsed = 0
@@ -165,7 +167,20 @@ struct Outbox<Payload: Sendable>: Sendable {
         trimGaps()
     }
 
-    /// The collector has less on its disk than an earlier one had: what is still kept is sent again.
+    /// Whether there is a hole in memory: a gap was shortened to what an earlier collector had received (``trimGaps()``), which may be
+    /// more than the present one has.
+    private func lacksRecords(after start: UInt64, received: UInt64) -> Bool {
+        guard window != nil else { return false }
+        var next = start + 1
+        for record in records {
+            let first = record.sequences.lowerBound
+            if first > next, first - 1 > received { return true }
+            next = max(next, record.sequences.upperBound + 1)
+        }
+        return false
+    }
+
+    /// The collector has less than an earlier one had: what is still kept is sent again.
     private mutating func goBack(to start: UInt64) {
         persisted = start
         guard window == nil else {

@@ -41,6 +41,8 @@ struct BacklogSimulation {
         static let lag = Trouble(rawValue: 32)
         /// The collector is lost with its disk, and another one goes on with what the store has.
         static let destroyed = Trouble(rawValue: 64)
+        /// The store takes nothing: nothing is released.
+        static let stalled = Trouble(rawValue: 128)
     }
 
     static let limitBytes = 600_000
@@ -101,14 +103,14 @@ struct BacklogSimulation {
         disk = SimulatedDisk(seed: seed)
         backlog = try Self.backlog(
             disk, boot: 1, life: 1, seed: seed, gathers: gathers, limitBytes: Self.limit(trouble))
-        archive.hasStore = trouble.contains(.lag)
+        archive.hasStore = !trouble.isDisjoint(with: [.lag, .stalled])
         collector = CollectorLink(
             settings: CollectorLinkSettings(software: "collector"),
             session: gathers ? "2026-11-20T22-40-00.000Z" : "")
     }
 
     private static func limit(_ trouble: Trouble) -> Int {
-        trouble.contains(.destroyed) ? largeBytes : limitBytes
+        trouble.isDisjoint(with: [.destroyed, .stalled]) ? limitBytes : largeBytes
     }
 
     private static func backlog(
@@ -142,6 +144,23 @@ struct BacklogSimulation {
         for _ in 0..<20_000 where !isFinished { try step(inPeace: true) }
         #expect(isFinished, "seed \(seed)")
         #expect(try disk.names() == [], "seed \(seed)")
+    }
+
+    /// The box loses its power again and again, each time with records of which some are on its disk.
+    /// - Returns: the samples of its last life.
+    mutating func losePower(times: Int) throws -> Set<Int64> {
+        for _ in 0..<times {
+            for _ in 0..<60 { try step(inPeace: false) }
+            try restart(afterPowerCut: true)
+        }
+        let earlier = made
+        for _ in 0..<30 { try step(inPeace: false) }
+        return made.subtracting(earlier)
+    }
+
+    /// Nothing is captured, and nothing fails, for about a minute and a half.
+    mutating func rest() throws {
+        for _ in 0..<3_000 { try step(inPeace: true) }
     }
 
     private mutating func chance(_ oneIn: Int) -> Bool {

@@ -124,6 +124,18 @@ struct `A backlog on a disk` {
         #expect(lost <= (cut.lives - 1) * 1_000, "seed \(seed): \(lost)")
     }
 
+    @Test(arguments: 0..<3 as Range<UInt64>)
+    func `more spools than a collector greets at once do not keep the newest from their turn`(
+        seed: UInt64
+    ) throws {
+        var simulation = try BacklogSimulation(seed: seed, trouble: [.stalled, .powerCuts])
+        let newest = try simulation.losePower(times: 48)
+        try simulation.rest()
+        #expect(!newest.isEmpty)
+        #expect(newest.isSubset(of: simulation.arrived.keys), "seed \(seed)")
+        #expect(simulation.arrived.values.allSatisfy { $0 == 1 }, "seed \(seed): once")
+    }
+
     @Test
     func `a spool too small for the store's lag forgets what the collector has and seldom says it`()
         throws
