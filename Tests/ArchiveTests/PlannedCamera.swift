@@ -40,6 +40,9 @@ struct PlannedCamera {
         self.soundLagMilliseconds = soundLagMilliseconds
     }
 
+    /// Sound goes on with the packet at this time.
+    mutating func skip(untilMilliseconds time: Int64) { nextAudioPacket = time * 48 / 1024 }
+
     /// Batch number `index`: one picture at index × 100 ms, and the sound that has arrived until then.
     mutating func batch(_ index: Int) -> PlannedPiece<ArrayPayload> {
         let pictureTime = Int64(index) * 9_000
@@ -71,6 +74,11 @@ struct PlannedCamera {
 }
 
 extension PlannedPiece<ArrayPayload> {
+    /// A message for each track, sound first.
+    var byTrack: [PlannedPiece<ArrayPayload>] {
+        runs.sorted { $0.track == .audio && $1.track != .audio }.map { PlannedPiece([$0]) }
+    }
+
     /// A message of zeros.
     init(_ runs: [PlannedRun]) {
         let size = runs.reduce(0) { $0 + $1.sizeBytes }

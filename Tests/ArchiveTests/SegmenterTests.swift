@@ -242,6 +242,66 @@ import Testing
         #expect(files.plans[2]?.tracks.last?.originTicks == sound?.pts)
     }
 
+    /// An agent comes back with other pictures after two seconds: its sound is a little earlier, in the same message or in one before.
+    @Test(arguments: [0, 30, 150, 350] as [Int64])
+    func `sound after a pause is in the file of the pictures that follow`(lead: Int64) {
+        var camera = PlannedCamera()
+        var segmenter = Segmenter<ArrayPayload>(
+            settings: SegmenterSettings(segmentNanoseconds: 10_000_000_000),
+            formats: PlannedCamera.formats)
+        var files = PlannedFiles()
+        func add(_ piece: PlannedPiece<ArrayPayload>, at index: Int) {
+            files.apply(
+                segmenter.add(
+                    piece, context: PlannedCamera.context, now: Int64(index) * 100_000_000))
+        }
+        for index in 0..<20 { add(camera.batch(index), at: index) }
+        camera.skip(untilMilliseconds: 4_000 - lead)
+        segmenter.setFormats([PlannedCamera.otherPicture, PlannedCamera.formats[1]])
+        for index in 40..<60 {
+            let piece = camera.batch(index)
+            // What is earlier than the message's picture by more than a message came before it.
+            for part in index == 40 && lead > 100 ? piece.byTrack : [piece] { add(part, at: index) }
+        }
+        files.apply(segmenter.end())
+        #expect(files.plans.keys.sorted() == [1, 2])
+        #expect(files.finished == [1, 2])
+        files.expectNothingHidden()
+        let before = files.samples(1, .audio)
+        #expect(before.dropLast().allSatisfy { $0.duration == 1024 })
+        // A packet more would have reached beyond the last picture.
+        #expect(before.last.map { $0.pts + $0.duration } == Int64(96_000))
+        let first = files.samples(2, .audio).first?.pts ?? 0
+        #expect(first >= (4_000 - lead - 22) * 48 && first <= 4_000 * 48)
+        #expect(files.samples(2, .video).count == 20)
+        let origin = files.plans[2]?.originNanoseconds ?? 0
+        #expect(abs(origin - min(first * 1_000_000 / 48, 4_000_000_000)) < 1_000_000)
+    }
+
+    /// What follows late decides how long samples last; a file's index goes by decoding times alone.
+    @Test(arguments: [50, 150, 400] as [Int64])
+    func `sound that ends before the pictures lasts as long where nothing follows`(lag: Int64) {
+        var camera = PlannedCamera(soundLagMilliseconds: lag)
+        var segmenter = Segmenter<ArrayPayload>(
+            settings: SegmenterSettings(segmentNanoseconds: 10_000_000_000),
+            formats: PlannedCamera.formats)
+        var files = PlannedFiles()
+        for index in 0..<5 {
+            files.apply(
+                segmenter.add(
+                    camera.batch(index), context: PlannedCamera.context,
+                    now: Int64(index) * 100_000_000))
+        }
+        files.apply(segmenter.tick(now: 10_000_000_000))
+        let last = files.samples(1, .audio).last
+        let end = last.map { $0.pts + $0.duration }
+        if lag <= 250 {
+            #expect(end == Int64(24_000))
+        } else {
+            #expect(last?.duration == 1024)
+        }
+    }
+
     @Test func `sound in another format does not wait for ever for a picture`() {
         var camera = PlannedCamera(keyframeEvery: 1_000)
         let files = record(&camera, batches: 0..<200, segmentSeconds: 60) { index in

@@ -59,9 +59,12 @@ extension Segmenter {
     }
 
     /// Writes the pending fragment, if there is one.
-    /// - Parameter next: the piece that follows, which determines the duration of the last samples.
+    /// - Parameters:
+    ///   - next: the piece that follows, which determines the duration of the last samples.
+    ///   - isPause: nothing follows for now. Sound that ends a little before the pictures then lasts as long as they do: at a pause,
+    ///     some players (Chromium's HLS) wait for ever for the sound of the last pictures.
     mutating func closePending(
-        next: PlannedPiece<Payload>? = nil, into actions: inout [Action]
+        next: PlannedPiece<Payload>? = nil, isPause: Bool = false, into actions: inout [Action]
     ) {
         guard !pending.pieces.isEmpty, let context = pending.context, var current = segment else {
             return
@@ -78,6 +81,7 @@ extension Segmenter {
         pending = PendingFragment()
         if !pieces.isEmpty {
             setDurations(&pieces, next: carried + (next.map { [$0] } ?? []))
+            if isPause { prolongSound(of: &pieces) }
             if !current.isOpen {
                 let known = pieces + (next.map { [$0] } ?? [])
                 settle(&current, with: known)
@@ -197,6 +201,33 @@ extension Segmenter {
                 }
             }
         }
+    }
+
+    /// Has the last sound last until the last picture ends, if that is within a short time.
+    private func prolongSound(of pieces: inout [PlannedPiece<Payload>]) {
+        guard let scale = tracks.first(where: { $0.kind == .audio })?.timescale,
+            let (piece, run) = lastRun(of: .audio, in: pieces),
+            let (shown, pictures) = lastRun(of: .video, in: pieces),
+            let picture = pieces[shown].runs[pictures].samples.last,
+            let sound = pieces[piece].runs[run].samples.last
+        else { return }
+        let missing =
+            ticks(nanoseconds(picture.dts + picture.duration, .video), scale)
+            - (sound.dts + sound.duration)
+        guard missing > 0, missing <= ticks(settings.soundPauseNanoseconds, scale) else { return }
+        let last = pieces[piece].runs[run].samples.count - 1
+        pieces[piece].runs[run].samples[last].duration += missing
+    }
+
+    private func lastRun(
+        of track: TrackKind, in pieces: [PlannedPiece<Payload>]
+    ) -> (piece: Int, run: Int)? {
+        for piece in pieces.indices.reversed() {
+            if let run = pieces[piece].runs.lastIndex(where: { $0.track == track }) {
+                return (piece, run)
+            }
+        }
+        return nil
     }
 
     /// The decoding time of a track's first sample.

@@ -17,6 +17,8 @@ package struct SegmenterSettings: Hashable, Sendable {
     package var soundPatienceNanoseconds: Int64 = 10_000_000_000
     /// How far audio may continue past a boundary before the segment is cut without waiting for a picture.
     package var videoPatienceNanoseconds: Int64 = 10_000_000_000
+    /// Sound that goes on this long after its last packet has paused: it need not be in the same file.
+    package var soundPauseNanoseconds: Int64 = 250_000_000
     /// A sample presented at most this long before a boundary counts as at the boundary: two clocks agree to within their bounds.
     package var toleranceNanoseconds: Int64 = 1_000_000
     /// Samples presented before this time are only there to be decoded, and are hidden in the file that begins with them: the

@@ -42,7 +42,7 @@ package struct Segmenter<Payload: Sendable>: Sendable {
         /// How much earlier than that an encoder's priming may begin: ticks of the audio's timescale.
         var primingRoom: Int64 = 0
         /// The decoding time of the last sample of each track in it: times in a file never decrease.
-        private var latest: [TrackKind: Int64] = [:]
+        private(set) var latest: [TrackKind: Int64] = [:]
         /// The number of samples of each track that this segmenter has put into it.
         private var counts: [TrackKind: Int] = [:]
 
@@ -209,7 +209,7 @@ package struct Segmenter<Payload: Sendable>: Sendable {
         var actions: [Action] = []
         if let context, context.spool != new.spool || context.epoch != new.epoch {
             beginWithWaiting(into: &actions)
-            closePending(into: &actions)
+            closePending(isPause: true, into: &actions)
         }
         context = new
         for part in split(piece) { addPart(part, now: now, to: &actions) }
@@ -295,7 +295,7 @@ package struct Segmenter<Payload: Sendable>: Sendable {
             beginWithWaiting(into: &actions)
         }
         if let since = pending.sinceNanoseconds, now - since >= settings.idleNanoseconds {
-            closePending(into: &actions)
+            closePending(isPause: true, into: &actions)
         }
         return actions
     }
@@ -325,8 +325,11 @@ extension Segmenter {
             return run.samples.first.map { nanoseconds($0.pts, run.track) }
         }
         if nextFormats != nil {
-            guard let run = piece.runs.first(where: { isChanging($0.track) }) else { return nil }
-            return run.samples.first.map { upcomingNanoseconds($0.pts, run.track) }
+            let changed = piece.runs.first { isChanging($0.track) }
+                .flatMap { run in
+                    run.samples.first.map { upcomingNanoseconds($0.pts, run.track) }
+                }
+            return [changed, soundAfterPause(piece)].compactMap { $0 }.min()
         }
         if let video = piece.runs.first(where: { $0.track == .video })?.samples.first {
             guard video.flags.contains(.keyframe) else { return nil }
@@ -346,11 +349,32 @@ extension Segmenter {
         return nil
     }
 
+    /// When the sound of a piece goes on after a pause, where it does, and no picture of the open file is later.
+    ///
+    /// An agent that comes back with other pictures begins with sound that is a little earlier. It is not continuous with the open
+    /// file's sound: there, the packet before it would have to last until it. It belongs to the pictures that follow.
+    private func soundAfterPause(_ piece: PlannedPiece<Payload>) -> Int64? {
+        guard !isChanging(.audio), var last = segment?.latest[.audio],
+            let run = piece.runs.first(where: { $0.track == .audio })
+        else { return nil }
+        for sample in run.samples {
+            let instant = nanoseconds(sample.pts, .audio)
+            if nanoseconds(sample.dts.clampedSubtracting(last), .audio)
+                >= settings.soundPauseNanoseconds, instant >= lastVideoEndNanoseconds ?? .min
+            {
+                return instant
+            }
+            last = sample.dts
+        }
+        return nil
+    }
+
     /// Ends the file at `cut` and begins the next one there.
     private mutating func divide(
         at cut: Int64, with pieces: [PlannedPiece<Payload>], now: Int64, to actions: inout [Action]
     ) {
         let startsAnew = nextFormats != nil
+        let isAfterPause = startsAnew && pieces.contains { soundAfterPause($0) != nil }
         // A cut slightly before the next file's start: audio in between belongs to the previous file.
         let origin = place(of: cut, offGrid: startsAnew)
         let soundCut = max(cut, min(origin, cut + settings.toleranceNanoseconds))
@@ -365,7 +389,9 @@ extension Segmenter {
             for straggler in parts.before { append(straggler, now: now) }
             after += parts.after
         }
-        closePending(next: after.first.flatMap(inPresentFormats), into: &actions)
+        // What comes after a pause does not say how long the last samples before it last.
+        let next = isAfterPause ? nil : after.first.flatMap(inPresentFormats)
+        closePending(next: next, isPause: isAfterPause, into: &actions)
         if let closing { actions.append(.finish(segment: closing.number)) }
         closing = nil
         if let old = segment, old.isOpen {
