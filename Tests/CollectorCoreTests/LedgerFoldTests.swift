@@ -82,6 +82,20 @@ import Testing
         #expect(lines.map(\.sequences.count) == [4, 4])
     }
 
+    @Test func `what is sent again is not written twice, and measurements are kept`() {
+        var budgets = SourceBudgets()
+        budgets.ledgerBurstBytes = 1
+        var fold = LedgerFold(budgets)
+        _ = fold.add(gap(1), sequences: 1...1, now: 0)
+        let clock = LedgerEntry(kind: .clock, at: UTCTime(nanoseconds: 0))
+        _ = fold.add(gap(2), sequences: 2...2, now: 0)
+        _ = fold.add(clock, sequences: nil, now: 0)
+        fold.forgetRecords()
+        #expect(fold.isWaiting)
+        #expect(fold.end().map(\.entry.kind) == [.clock])
+        #expect(!fold.isWaiting)
+    }
+
     @Test func `a ledger that is full takes no more, and says so by not acknowledging`() {
         var budgets = SourceBudgets()
         budgets.ledgerBytes = 2_000

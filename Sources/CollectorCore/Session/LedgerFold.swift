@@ -93,10 +93,10 @@ struct LedgerFold: Sendable {
         return lines
     }
 
-    /// Discards the pending lines: they stand for records that are sent again.
-    mutating func forget() {
-        waiting = [:]
-        order = []
+    /// Discards the pending lines that stand for records: those are sent again. Measurements of clocks are not.
+    mutating func forgetRecords() {
+        waiting = waiting.filter { $0.value.line.sequences.isEmpty }
+        order.removeAll { waiting[$0] == nil }
     }
 
     /// All pending lines: no more lines follow.

@@ -204,8 +204,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
         durable: (SpoolID) -> SequenceSet
     ) -> MediaAmount {
         let waiting = segmenter.pendingAmount
-        // Pending lines stand for records that are sent again.
-        fold.forget()
+        fold.forgetRecords()
         segmenter = Segmenter(
             settings: settings.segmenter(manifest.segmentNanoseconds),
             formats: segmenter.upcomingTracks,

@@ -157,7 +157,8 @@ class PlaybackPage {
         player.markIn = parseTime(query.get('in'), player.zero);
         player.markOut = parseTime(query.get('out'), player.zero);
         const at = parseTime(query.get('at'), player.zero);
-        if (at !== null) player.clock.seek(player.clamped(at));
+        // While it plays, the clock waits at the new place for the pictures.
+        if (at !== null) player.seek(at);
         else if (isFirst) player.clock.seek(beginning(player.lanes));
         this.#setSources(this.named ?? known.slice(0, usualSources));
         this.#marksChanged();
