@@ -13,14 +13,19 @@ package enum CodecLibrary {
     /// Takes one line without its line end, on whatever thread the library is busy on.
     package typealias LineHandler = @Sendable (Severity, String) -> Void
 
+    /// In a structure: a function that is a ``Mutex``'s own value is wrapped once more each time it is read.
+    private struct Receiver {
+        var handle: LineHandler?
+    }
+
     /// The library's callback has no place for a context, so the receiver of its lines is the process's.
-    private static let handler = Mutex<LineHandler?>(nil)
+    private static let receiver = Mutex(Receiver())
     /// Errors of the threads that are listened to, the first of each.
     private static let complaints = Mutex<[UInt: String?]>([:])
 
     /// Sends warnings and errors to `receiver` from now on; nil: nowhere.
     package static func routeMessages(to receiver: LineHandler?) {
-        handler.withLock { $0 = receiver }
+        Self.receiver.withLock { $0.handle = receiver }
         keepOffTerminal()
     }
 
@@ -37,7 +42,7 @@ package enum CodecLibrary {
                 separator: " ")
             guard !text.isEmpty else { return }
             if level <= AV_LOG_ERROR { CodecLibrary.keep(text) }
-            let receiver = CodecLibrary.handler.withLock { $0 }
+            let receiver = CodecLibrary.receiver.withLock { $0.handle }
             receiver?(level <= AV_LOG_ERROR ? .error : .warning, text)
         }
     }

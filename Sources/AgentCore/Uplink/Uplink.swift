@@ -89,9 +89,7 @@ package final class Uplink: Sendable {
     /// Why there was no spool at the start, although there should have been one.
     let spoolTrouble: String?
     private let inbox: Mutex<Inbox>
-    private let commander = Mutex<CommandHandler?>(nil)
-    private let stopQuestion = Mutex<(@Sendable () -> Bool)?>(nil)
-    private let watchListener = Mutex<(@Sendable () -> Void)?>(nil)
+    private let capture = Mutex(Capture())
     private let statusNow = Mutex(UplinkStatus())
     private let outcome = Mutex<UplinkOutcome?>(nil)
     private let ended = DispatchSemaphore(value: 0)
@@ -152,19 +150,29 @@ package final class Uplink: Sendable {
     /// Does what the collector asks; called on the uplink's thread, must not block it.
     package typealias CommandHandler = @Sendable (Command) -> Void
 
+    /// Who is asked and told about the capture.
+    ///
+    /// Functions are in a structure: one that is a ``Mutex``'s own value is wrapped once more each time it is read, so that every call
+    /// is slower and needs more stack than the one before.
+    private struct Capture {
+        var obey: CommandHandler?
+        var isStopped: (@Sendable () -> Bool)?
+        var isWatched: (@Sendable () -> Void)?
+    }
+
     /// Says who does what the collector asks; the answer goes to ``answer(_:payload:)``.
     package func obey(with handler: @escaping CommandHandler) {
-        commander.withLock { $0 = handler }
+        capture.withLock { $0.obey = handler }
     }
 
     /// Says who knows whether somebody has stopped the capture; asked on the uplink's thread, must not block it.
     package func askWhetherStopped(_ question: @escaping @Sendable () -> Bool) {
-        stopQuestion.withLock { $0 = question }
+        capture.withLock { $0.isStopped = question }
     }
 
     /// Says who is told that somebody begins to watch the source live; told on the uplink's thread, must not block it.
     package func tellOfWatchers(_ listener: @escaping @Sendable () -> Void) {
-        watchListener.withLock { $0 = listener }
+        capture.withLock { $0.isWatched = listener }
     }
 
     /// Answers a command; a snapshot comes with its JPEG.
@@ -289,14 +297,14 @@ package final class Uplink: Sendable {
     }
 
     /// Whether somebody has stopped the capture.
-    var isCaptureStopped: Bool { stopQuestion.withLock { $0 }?() ?? false }
+    var isCaptureStopped: Bool { capture.withLock { $0.isStopped }?() ?? false }
 
     /// Somebody begins to watch the source live, who cannot decode anything before the next keyframe.
-    func beginsToBeWatched() { watchListener.withLock { $0 }?() }
+    func beginsToBeWatched() { capture.withLock { $0.isWatched }?() }
 
     /// The collector asks for something.
     func follow(_ command: Command) {
-        if let handler = commander.withLock({ $0 }) { return handler(command) }
+        if let handler = capture.withLock({ $0.obey }) { return handler(command) }
         answer(
             Report(
                 id: command.id, source: command.source,

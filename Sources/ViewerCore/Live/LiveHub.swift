@@ -81,8 +81,13 @@ final class LiveHub: Sendable {
     private let state = Mutex(State())
     private let maximumGroupsBytes: Int
     private let lingeringNanoseconds: Int64
-    /// Called when other sources are wanted than before.
-    private let changed = Mutex<@Sendable () -> Void>({})
+    /// In a structure: a function that is a ``Mutex``'s own value is wrapped once more each time it is read.
+    private struct Listener {
+        /// Called when other sources are wanted than before.
+        var changed: @Sendable () -> Void = {}
+    }
+
+    private let listener = Mutex(Listener())
 
     /// - Parameter lingeringNanoseconds: how long a source is heard that nobody watches any more; 0: not at all.
     init(maximumGroupsBytes: Int = LiveHub.groupsBytes, lingeringNanoseconds: Int64 = 0) {
@@ -93,7 +98,7 @@ final class LiveHub: Sendable {
     /// What is kept for those who come later.
     var keptBytes: Int { state.withLock { $0.groupsBytes } }
 
-    func onChange(_ body: @escaping @Sendable () -> Void) { changed.withLock { $0 = body } }
+    func onChange(_ body: @escaping @Sendable () -> Void) { listener.withLock { $0.changed = body } }
 
     /// Topics that somebody wants.
     var topics: Set<[UInt8]> {
@@ -149,7 +154,7 @@ final class LiveHub: Sendable {
             for frame in frames { watcher.take(frame) }
             return frames
         }
-        changed.withLock { $0 }()
+        listener.withLock { $0.changed }()
         return frames != nil
     }
 
@@ -170,7 +175,7 @@ final class LiveHub: Sendable {
             }
         }
         watcher.end()
-        changed.withLock { $0 }()
+        listener.withLock { $0.changed }()
     }
 
     /// Takes a message of the feed.
@@ -243,7 +248,7 @@ final class LiveHub: Sendable {
 
     /// Says which sources have gone, and that the viewer is alive; once a second.
     func tick(now: Int64) {
-        if endLingering(now) { changed.withLock { $0 }() }
+        if endLingering(now) { listener.withLock { $0.changed }() }
         state.withLock { state in
             for (name, source) in state.sources
             where now - source.heardNanoseconds > Self.silenceNanoseconds {

@@ -1,0 +1,29 @@
+import Foundation
+import Testing
+
+/// Mistakes that compile, pass short tests, and were made here once.
+@Suite struct PitfallTests {
+    /// A function that is the value of a `Mutex` is wrapped once more each time it is read: an agent's thread lost 64 bytes of stack and
+    /// some processor time with every question. In a structure it stays as it is.
+    @Test func `no lock has a function as its own value`() throws {
+        var count = 0
+        for path in Repository.files(below: "Sources") where path.hasSuffix(".swift") {
+            let text = try Repository.text(path)
+            // Names of functions' types in the same file.
+            var names = ["@Sendable", "@escaping", "() ->"]
+            for match in text.matches(of: /typealias (\w+) =\s+[^\n{]*->/) {
+                names.append(String(match.1))
+            }
+            for match in text.matches(of: /(?:Mutex|NIOLockedValueBox)<([^\n]*)/) {
+                count += 1
+                let value = match.1.prefix { $0 != "=" && $0 != "{" }
+                #expect(
+                    !names.contains { name in
+                        value.split { !$0.isLetter && !$0.isNumber && $0 != "@" }.contains(name[...])
+                            || name == "() ->" && value.contains("() ->")
+                    }, "\(path): \(value)")
+            }
+        }
+        #expect(count > 20)
+    }
+}
