@@ -56,15 +56,19 @@ package struct SegmentContinuation: Codable, Hashable, Sendable {
                 skewPartsPerBillion: $0.clock.skewPartsPerBillion)
         }
         runs = []
+        // A segment has thousands of fragments, most of them of one spool.
+        var named: (spool: SpoolID, text: String)?
         for fragment in survey.fragments {
-            for run in fragment.runs { add(run, of: fragment.spool) }
+            let text = named?.spool == fragment.spool ? named?.text : nil
+            let spool = text ?? fragment.spool.description
+            named = (fragment.spool, spool)
+            for run in fragment.runs { add(run, of: spool) }
         }
         runs.sort { ($0.spool, $0.last) < ($1.spool, $1.last) }
         runs = Array(runs.suffix(Self.maximumRuns))
     }
 
-    private mutating func add(_ run: RunOnDisk, of spool: SpoolID) {
-        let spool = spool.description
+    private mutating func add(_ run: RunOnDisk, of spool: String) {
         let track = run.track.description
         var joined = Run(
             spool: spool, track: track, first: run.sequences.lowerBound,

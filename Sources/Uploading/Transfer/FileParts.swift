@@ -13,6 +13,8 @@ struct FileParts: ~Copyable {
         self.path = path
         descriptor = CLinux_open(path, O_RDONLY | O_CLOEXEC, 0)
         guard descriptor >= 0 else { throw .system(operation: "open", path: path, errno: errno) }
+        // It is read once, which does not make its pages worth keeping (since Linux 6.3). Those that somebody watches stay.
+        posix_fadvise(descriptor, 0, 0, POSIX_FADV_NOREUSE)
     }
 
     deinit {
@@ -38,8 +40,6 @@ struct FileParts: ~Copyable {
         guard bytes.count == range.count else {
             throw .malformed(path: path, reason: "is shorter than it was")
         }
-        // It is read once: recordings that are watched need the memory more.
-        posix_fadvise(descriptor, off_t(range.lowerBound), off_t(range.count), POSIX_FADV_DONTNEED)
         return bytes
     }
 }
