@@ -98,7 +98,9 @@ final class LiveHub: Sendable {
     /// What is kept for those who come later.
     var keptBytes: Int { state.withLock { $0.groupsBytes } }
 
-    func onChange(_ body: @escaping @Sendable () -> Void) { listener.withLock { $0.changed = body } }
+    func onChange(_ body: @escaping @Sendable () -> Void) {
+        listener.withLock { $0.changed = body }
+    }
 
     /// Topics that somebody wants.
     var topics: Set<[UInt8]> {
