@@ -22,7 +22,7 @@ PREFERENCES = {
 }
 # Keys that are no characters (WebDriver, "keyboard actions").
 KEYS = {"Escape": "\ue00c", "End": "\ue010", "Home": "\ue011", "ArrowLeft": "\ue012", "ArrowUp": "\ue013", "ArrowRight": "\ue014",
-    "ArrowDown": "\ue015", "Enter": "\ue007", "Tab": "\ue004", "Shift": "\ue008"}
+    "ArrowDown": "\ue015", "Enter": "\ue006", "Tab": "\ue004", "Shift": "\ue008"}
 # It says its port within so many seconds.
 PATIENCE = 40
 

@@ -54,10 +54,14 @@ async def check(arguments):
         await page.key(back)
         third = await page.run("document.activeElement.closest('.live-tile')?.getAttribute('aria-label')")
         checks("arrows go from tile to tile", [first, third] == [names[0]] * 2 and second == names[1], f"{first} {second} {third}")
-        await page.key("Enter")
-        large = await page.run("document.querySelector('.enlarge[aria-pressed=true]')?.closest('.live-tile').getAttribute('aria-label')")
-        await page.key("Escape")
-        checks("Enter makes it large, Escape all alike", large == first and not await page.run("!!document.querySelector('.enlarge[aria-pressed=true]')"))
+        if await page.run("document.hasFocus()"):
+            await page.key("Enter")
+            large = await page.run("document.querySelector('.enlarge[aria-pressed=true]')?.closest('.live-tile').getAttribute('aria-label')")
+            await page.key("Escape")
+            checks("Enter makes it large, Escape all alike", large == first and not await page.run("!!document.querySelector('.enlarge[aria-pressed=true]')"))
+        else:
+            # Keys arrive there, but press no button.
+            print("skipped: a headless Firefox is never the active window")
         # A headless Firefox has no screen to fill.
         if arguments.browser == "chromium":
             await page.key("f")
@@ -144,7 +148,8 @@ async def check(arguments):
         checks("it is started, and live again", True)
         await page.press_text("Close")
         checks("the focus is where it was", await page.run("document.activeElement?.closest('.live-tile')?.getAttribute('aria-label')") == name)
-        checks.console(page)
+        # A Firefox that cannot play sound on this machine says so on the console, once for each time that it is asked to.
+        checks.console(page, ("OnMediaSinkAudioError",) if arguments.browser == "firefox" else ())
     return checks.failures == 0
 
 
