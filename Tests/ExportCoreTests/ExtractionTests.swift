@@ -103,6 +103,18 @@ import Testing
         #expect(distance(other) > 2 * distance(wanted))
     }
 
+    /// So it is at every end of a file that grows: sound is ahead of the picture that comes next.
+    @Test(arguments: [5.99, 6.02, 6.4])
+    func `while sound goes on, the last picture is shown`(_ time: Double) throws {
+        let clip = ImportedArchive.clip.replacing("s=48000:d=6 ", with: "s=48000:d=6.5 ")
+        let archive = try ImportedArchive(["stage.mp4": clip])
+        let picture = try PictureExtraction.jpeg(archive.range(from: time), maximumWidth: 64)
+        #expect(picture.atNanoseconds == 5_960_000_000)
+        #expect(throws: ExportError.self) {
+            try PictureExtraction.jpeg(archive.range(from: 6.7), maximumWidth: 64)
+        }
+    }
+
     @Test func `a growing file is read as far as it goes`() throws {
         let archive = try ImportedArchive()
         // As a crash leaves it: without its index, and cut in the middle of something.

@@ -63,8 +63,28 @@ package struct PictureExtraction {
         return picture
     }
 
+    /// How much earlier a picture is looked for that is still shown: pictures can end before their sound, and a file can begin with
+    /// sound, or have none of its first pictures yet (``SegmenterSettings/videoPatienceNanoseconds``).
+    private static let stepsBackNanoseconds: [Int64] = [1_000_000_000, 10_000_000_000]
+
     /// The last picture at or before the instant, or the first there is.
     private func picture(at instant: Int64) throws -> RawFrame? {
+        let found = try picture(at: instant, in: range)
+        func isShown(_ picture: RawFrame) -> Bool {
+            picture.captureNanoseconds <= instant + 1_000
+        }
+        guard let start = range.startNanoseconds, found.map(isShown) != true else { return found }
+        var range = range
+        for step in Self.stepsBackNanoseconds {
+            range.startNanoseconds = start.clampedSubtracting(step)
+            if let earlier = try picture(at: instant, in: range), isShown(earlier) {
+                return earlier
+            }
+        }
+        return found
+    }
+
+    private func picture(at instant: Int64, in range: ExportRange) throws -> RawFrame? {
         var samples = try SelectedSamples(range)
         // One thread: every other one would decode pictures that nobody wants.
         var pictures = RecordedPictures(threads: 1)
