@@ -104,7 +104,7 @@ package final class Collector: Sendable {
             reserveBytes: changeable.current.reserveBytes, directory: layout.sessions)
         let meters = CollectorLoop.Meters(refusals: refusals)
         meters.disk.measure(layout.sessions)
-        let disk = DiskWriter<ReceivedPart>(
+        let disk = DiskWriter(
             layout: layout, space: space, spine: spine, meter: meters.disk
         ) { wakeUp.signal() }
         let catalog = CatalogThread(settings.catalog.place(layout), layout, spine: spine) {
@@ -397,13 +397,17 @@ package final class Collector: Sendable {
         return false
     }
 
+    /// One for each processor: most of the time is reading and hashing.
+    private static let sourcesRecoveredAtOnce = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+
     /// Recovers what an earlier collector left in the archive.
     private func recover(_ layout: ArchiveLayout) throws(CollectorError) -> RecoveredArchive {
         let recovered: RecoveredArchive
         do throws(ArchiveError) {
             recovered = try ArchiveRecovery.run(
                 layout, now: Instant.now().utc,
-                idleTimeoutNanoseconds: settings.changeable.idleTimeoutNanoseconds)
+                idleTimeoutNanoseconds: settings.changeable.idleTimeoutNanoseconds,
+                sourcesAtOnce: Self.sourcesRecoveredAtOnce)
         } catch {
             throw .cannotRecord(archive: settings.archive, reason: "\(error)")
         }

@@ -7,7 +7,7 @@ import Wire
 ///
 /// Its inputs are messages, disk events and the time. Its outputs (messages to send, jobs for the disk, log lines) are queued
 /// until they are fetched. A collector and its simulation run the same engine.
-struct CollectorEngine<Payload: MediaPayload> {
+struct CollectorEngine {
     /// What the caller has to know of a session, or to do.
     enum Notice: Sendable {
         /// All jobs of the session have been issued.
@@ -23,8 +23,8 @@ struct CollectorEngine<Payload: MediaPayload> {
     }
 
     private var link: CollectorLink
-    private(set) var recorder: SessionRecorder<Payload>
-    private(set) var jobs: [DiskJob<Payload>] = []
+    private(set) var recorder: SessionRecorder
+    private(set) var jobs: [DiskJob] = []
     /// Payload bytes of the jobs that have not been fetched.
     private(set) var pendingBytes = 0
     private var outgoing: [(peer: PeerID, header: [UInt8])] = []
@@ -32,7 +32,7 @@ struct CollectorEngine<Payload: MediaPayload> {
     private var lines: [LinkLog] = []
     private var logBudget = LogBudget()
     private var notices: [Notice] = []
-    private var placed: [PlacedSamples<Payload>] = []
+    private var placed: [PlacedSamples] = []
     /// Latest time seen: the protocol's time never goes back.
     private var latest: Int64 = 0
     /// Files that cannot be written: for lack of room, or for another reason.
@@ -118,7 +118,7 @@ extension CollectorEngine {
     }
 
     /// Jobs for the disk, in order.
-    mutating func takeJobs() -> [DiskJob<Payload>] {
+    mutating func takeJobs() -> [DiskJob] {
         defer {
             jobs.removeAll(keepingCapacity: true)
             pendingBytes = 0
@@ -134,7 +134,7 @@ extension CollectorEngine {
     }
 
     /// Samples of watched sources, as they were placed.
-    mutating func takePlaced() -> [PlacedSamples<Payload>] {
+    mutating func takePlaced() -> [PlacedSamples] {
         guard !placed.isEmpty else { return [] }
         defer { placed.removeAll() }
         return placed
@@ -165,7 +165,8 @@ extension CollectorEngine {
 
 extension CollectorEngine {
     /// Processes a message.
-    mutating func receive(_ message: IncomingMessage, payload: Payload?, at now: Instant) {
+    mutating func receive(_ message: IncomingMessage, payload: (any MediaPayload)?, at now: Instant)
+    {
         latest = max(latest, now.monotonic)
         perform(
             link.received(message, now: latest, durable: recorder.durable), payload: payload,
@@ -429,7 +430,7 @@ extension CollectorEngine {
 
 extension CollectorEngine {
     private mutating func perform(
-        _ actions: [CollectorAction], payload: Payload?, peer: PeerID?, at now: Instant
+        _ actions: [CollectorAction], payload: (any MediaPayload)?, peer: PeerID?, at now: Instant
     ) {
         for action in actions {
             switch action {
@@ -492,7 +493,7 @@ extension CollectorEngine {
 
     /// Records samples whose payload is valid; otherwise the sender is refused.
     private mutating func take(
-        _ samples: Samples, payload: Payload, of source: String, from peer: PeerID,
+        _ samples: Samples, payload: any MediaPayload, of source: String, from peer: PeerID,
         at now: Instant
     ) {
         let flaw = withExtendedLifetime(payload) {
@@ -528,7 +529,7 @@ extension CollectorEngine {
         }
     }
 
-    private mutating func record(_ actions: [SessionRecorder<Payload>.Action]) {
+    private mutating func record(_ actions: [SessionRecorder.Action]) {
         for action in actions {
             switch action {
             case .job(let job):
@@ -589,7 +590,7 @@ extension CollectorEngine {
 
     /// Adds a job for the disk. Of the session descriptions that are handed over together, only two are written: the first,
     /// before everything else of the session, and the last. A hundred sources that join at once cost no more writes than one.
-    private mutating func append(_ job: DiskJob<Payload>) {
+    private mutating func append(_ job: DiskJob) {
         if case .describe(let manifest) = job {
             let places = jobs.indices.filter {
                 if case .describe(let other) = jobs[$0] {

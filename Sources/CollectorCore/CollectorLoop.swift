@@ -24,7 +24,7 @@ struct CollectorLoop {
     private let changeable: SharedSettings
     private let logger: Logger
     private let report: @Sendable (CollectorStatus) -> Void
-    private let disk: DiskWriter<ReceivedPart>
+    private let disk: DiskWriter
     private let catalog: CatalogThread
     /// Events of recordings, for the log and the metrics.
     private let spine: Spine
@@ -38,7 +38,7 @@ struct CollectorLoop {
     /// Control requests that wait for an agent's answer, by ticket.
     private var commanders: [UInt64: ControlServer.Question] = [:]
     private var latestTicket: UInt64 = 0
-    private var engine: CollectorEngine<ReceivedPart>
+    private var engine: CollectorEngine
     private let board: StatusBoard
     private let meters: Meters
     private let uploads: ArchiveUploads?
@@ -64,7 +64,7 @@ struct CollectorLoop {
     init(
         settings: CollectorSettings, changeable: SharedSettings, layout: ArchiveLayout,
         recovered: RecoveredArchive, sessionNames: Set<String>,
-        disk: DiskWriter<ReceivedPart>, spine: Spine, catalog: CatalogThread, space: FreeSpace,
+        disk: DiskWriter, spine: Spine, catalog: CatalogThread, space: FreeSpace,
         controls: [ControlServer], editor: SessionEditor, meters: Meters,
         uploads: ArchiveUploads?,
         board: StatusBoard, logger: Logger, wantRoom: @escaping () -> Void,
@@ -158,7 +158,7 @@ extension CollectorLoop {
     func peers(of watched: WatchedSources) -> Set<PeerID> { engine.peers(of: watched) }
 
     /// Samples of watched sources.
-    mutating func takePlaced() -> [PlacedSamples<ReceivedPart>] { engine.takePlaced() }
+    mutating func takePlaced() -> [PlacedSamples] { engine.takePlaced() }
 
     /// A peer could not be reached.
     mutating func lost(_ peer: PeerID) {
@@ -194,7 +194,7 @@ extension CollectorLoop {
         let now = Instant.now()
         guard now.monotonic >= nextTick else {
             // The disk thread is woken ten times a second, or when many bytes are pending.
-            if engine.pendingBytes >= DiskWriter<ReceivedPart>.urgentBytes { submit() }
+            if engine.pendingBytes >= DiskWriter.urgentBytes { submit() }
             engine.returnCredit(at: now)
             return follow()
         }

@@ -9,15 +9,16 @@ package enum OutgoingPart {
     case shared(SharedBytes)
     /// The same, counted until libzmq has released them.
     case counted(SharedBytes, HeldBytes)
-    /// Bytes of a part that was received, sent in place, without a copy. The part is kept, and counted, until the last byte was sent.
-    case received(ReceivedPart, Range<Int>, HeldBytes)
+    /// Bytes that another object owns, sent in place, without a copy. The owner is kept, and the bytes are counted, until the last one was
+    /// sent. Their address does not change as long as the owner exists.
+    case kept(UnsafeRawBufferPointer, by: AnyObject, HeldBytes)
 
     /// Size in bytes.
     package var count: Int {
         switch self {
         case .bytes(let bytes): bytes.count
         case .shared(let bytes), .counted(let bytes, _): bytes.count
-        case .received(_, let range, _): range.count
+        case .kept(let bytes, _, _): bytes.count
         }
     }
 
@@ -48,13 +49,10 @@ package enum OutgoingPart {
         case .counted(let bytes, let held):
             try Self.initialize(
                 message, at: bytes.start, Holding(bytes, count: bytes.count, in: held))
-        case .received(let part, let range, let held):
-            let start = part.withUnsafeBytes { bytes -> UnsafeMutableRawPointer? in
-                precondition(range.lowerBound >= 0 && range.upperBound <= bytes.count)
-                return UnsafeMutableRawPointer(mutating: bytes.baseAddress)?
-                    .advanced(by: range.lowerBound)
-            }
-            try Self.initialize(message, at: start, Holding(part, count: range.count, in: held))
+        case .kept(let bytes, let owner, let held):
+            try Self.initialize(
+                message, at: UnsafeMutableRawPointer(mutating: bytes.baseAddress),
+                Holding(owner, count: bytes.count, in: held))
         }
     }
 

@@ -44,7 +44,7 @@ struct PlannedCamera {
     mutating func skip(untilMilliseconds time: Int64) { nextAudioPacket = time * 48 / 1024 }
 
     /// Batch number `index`: one picture at index × 100 ms, and the sound that has arrived until then.
-    mutating func batch(_ index: Int) -> PlannedPiece<ArrayPayload> {
+    mutating func batch(_ index: Int) -> PlannedPiece {
         let pictureTime = Int64(index) * 9_000
         let picture = PlannedSample(
             sizeBytes: 10, dts: pictureTime, pts: pictureTime, duration: 9_000,
@@ -73,9 +73,9 @@ struct PlannedCamera {
     }
 }
 
-extension PlannedPiece<ArrayPayload> {
+extension PlannedPiece {
     /// A message for each track, sound first.
-    var byTrack: [PlannedPiece<ArrayPayload>] {
+    var byTrack: [PlannedPiece] {
         runs.sorted { $0.track == .audio && $1.track != .audio }.map { PlannedPiece([$0]) }
     }
 
@@ -91,10 +91,10 @@ extension PlannedPiece<ArrayPayload> {
 /// What a segmenter asked for, per file.
 struct PlannedFiles {
     var plans: [Int: SegmentPlan] = [:]
-    var fragments: [Int: [FragmentPlan<ArrayPayload>]] = [:]
+    var fragments: [Int: [FragmentPlan]] = [:]
     var finished: [Int] = []
 
-    mutating func apply(_ actions: [Segmenter<ArrayPayload>.Action]) {
+    mutating func apply(_ actions: [Segmenter.Action]) {
         for action in actions {
             switch action {
             case .open(let segment, let plan):

@@ -112,7 +112,7 @@ final class RecoveryScene {
             session, "camera", origin: UTCTime(nanoseconds: Self.zero.nanoseconds + origin))
     }
 
-    static func fragment(_ index: Int, bytesPerPicture: Int = 25) -> FragmentPlan<ArrayPayload> {
+    static func fragment(_ index: Int, bytesPerPicture: Int = 25) -> FragmentPlan {
         var bytes: [UInt8] = []
         var samples: [PlannedSample] = []
         for picture in 0..<10 {

@@ -1,4 +1,5 @@
 import Archive
+import Foundation
 import Glibc
 import Media
 import MP4
@@ -255,6 +256,44 @@ private typealias Scene = RecoveryScene
         }
         let ledger = try Ledger.read(scene.layout.ledger(scene.session, "camera"))
         #expect(ledger.entries.filter { $0.kind == .damaged }.count == 1)
+    }
+
+    @Test func `many sources at once become what they become one after the other`() throws {
+        let names = (0..<24).map { "camera\($0)" }
+        func scene() throws -> Scene {
+            let scene = try Scene()
+            try scene.write(segment: 0, fragments: 0..<10, finished: true)
+            try scene.write(segment: 1, fragments: 10..<14, finished: false)
+            for (number, name) in names.enumerated() {
+                let directory = scene.layout.source(scene.session, name)
+                try FileManager.default.copyItem(
+                    atPath: scene.layout.source(scene.session, "camera"), toPath: directory)
+                // Each was cut off somewhere else.
+                let file = try directory + "/" + #require(scene.path(1).split(separator: "/").last)
+                let bytes = try scene.bytes(file)
+                try FileSystem.replace(file, with: Array(bytes.dropLast(number * 37)))
+            }
+            try scene.writeManifest { manifest in
+                // One of them has no directory.
+                manifest.sources += (names + ["nowhere"]).map {
+                    .init(name: $0, agent: "box", address: "here", tracks: [], isComplete: false)
+                }
+            }
+            return scene
+        }
+        func summary(_ scene: Scene, atOnce: Int) throws -> [String] {
+            let archive = try ArchiveRecovery.run(
+                scene.layout, now: Scene.zero, idleTimeoutNanoseconds: 0, sourcesAtOnce: atOnce)
+            let sources = try #require(archive.session).sources
+            #expect(sources.map(\.entry.name) == sources.map(\.entry.name).sorted())
+            return sources.map { source in
+                let name = source.entry.name
+                return "\(name) \(archive.spools[name] ?? []) \(source.open?.sizeBytes ?? 0)"
+            } + archive.notes.map { $0.text.replacing(scene.root, with: "") }
+        }
+        let one = try summary(scene(), atOnce: 1)
+        #expect(one.count > names.count)
+        #expect(try summary(scene(), atOnce: 4) == one)
     }
 
     @Test func `a torn line is cut, a damaged one reported, and the others count`() throws {

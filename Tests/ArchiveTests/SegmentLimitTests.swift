@@ -9,9 +9,9 @@ import Testing
 private final class Recorder {
     let archive = SmallArchive()
     let session = "2026-09-21T12-26-40.000Z"
-    private var segmenter: Segmenter<ArrayPayload>
+    private var segmenter: Segmenter
     private var writers: [Int: SegmentWriter] = [:]
-    private(set) var fragments: [FragmentPlan<ArrayPayload>] = []
+    private(set) var fragments: [FragmentPlan] = []
     private(set) var plans: [SegmentPlan] = []
     private var sequence: UInt64 = 1
     private var now: Int64 = 0
@@ -31,7 +31,7 @@ private final class Recorder {
 
     init(
         segmentSeconds: Int64, formats: [TrackFormat],
-        resuming: Segmenter<ArrayPayload>.Resumption? = nil
+        resuming: Segmenter.Resumption? = nil
     ) throws {
         let settings = SegmenterSettings(segmentNanoseconds: segmentSeconds * 1_000_000_000)
         segmenter =
@@ -73,7 +73,7 @@ private final class Recorder {
 
     func end() throws { try apply(segmenter.end()) }
 
-    private func apply(_ actions: [Segmenter<ArrayPayload>.Action]) throws {
+    private func apply(_ actions: [Segmenter.Action]) throws {
         for action in actions {
             switch action {
             case .open(let number, let plan):

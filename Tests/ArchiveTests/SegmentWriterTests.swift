@@ -22,7 +22,7 @@ import Testing
         collectorZeroNanoseconds: 0)
 
     /// Ten pictures of 25 bytes each: a length, and a slice.
-    private func fragment(_ index: Int) -> FragmentPlan<ArrayPayload> {
+    private func fragment(_ index: Int) -> FragmentPlan {
         var bytes: [UInt8] = []
         var samples: [PlannedSample] = []
         for picture in 0..<10 {

@@ -9,7 +9,7 @@ import Testing
         _ camera: inout PlannedCamera, batches: Range<Int>, segmentSeconds: Int64 = 2,
         changes: (Int) -> [TrackFormat]? = { _ in nil }
     ) -> PlannedFiles {
-        var segmenter = Segmenter<ArrayPayload>(
+        var segmenter = Segmenter(
             settings: SegmenterSettings(segmentNanoseconds: segmentSeconds * 1_000_000_000),
             formats: PlannedCamera.formats)
         var files = PlannedFiles()
@@ -114,7 +114,7 @@ import Testing
         var camera = PlannedCamera(keyframeEvery: 80, firstAudioPacket: -47)
         var settings = SegmenterSettings(segmentNanoseconds: 10_000_000_000)
         settings.presentedFromNanoseconds = 0
-        var segmenter = Segmenter<ArrayPayload>(settings: settings, formats: PlannedCamera.formats)
+        var segmenter = Segmenter(settings: settings, formats: PlannedCamera.formats)
         var files = PlannedFiles()
         for index in -60..<40 {
             var piece = camera.batch(index)
@@ -131,7 +131,7 @@ import Testing
     }
 
     @Test func `priming that comes alone does not begin a segment before its sound`() {
-        var segmenter = Segmenter<ArrayPayload>(
+        var segmenter = Segmenter(
             settings: SegmenterSettings(segmentNanoseconds: 10_000_000_000),
             formats: [PlannedCamera.formats[1]])
         var files = PlannedFiles()
@@ -154,7 +154,7 @@ import Testing
 
     @Test func `a changed format begins a file of its own at that instant`() {
         var camera = PlannedCamera()
-        var segmenter = Segmenter<ArrayPayload>(
+        var segmenter = Segmenter(
             settings: SegmenterSettings(segmentNanoseconds: 10_000_000_000),
             formats: PlannedCamera.formats)
         var files = PlannedFiles()
@@ -246,11 +246,11 @@ import Testing
     @Test(arguments: [0, 30, 150, 350] as [Int64])
     func `sound after a pause is in the file of the pictures that follow`(lead: Int64) {
         var camera = PlannedCamera()
-        var segmenter = Segmenter<ArrayPayload>(
+        var segmenter = Segmenter(
             settings: SegmenterSettings(segmentNanoseconds: 10_000_000_000),
             formats: PlannedCamera.formats)
         var files = PlannedFiles()
-        func add(_ piece: PlannedPiece<ArrayPayload>, at index: Int) {
+        func add(_ piece: PlannedPiece, at index: Int) {
             files.apply(
                 segmenter.add(
                     piece, context: PlannedCamera.context, now: Int64(index) * 100_000_000))
@@ -282,7 +282,7 @@ import Testing
     @Test(arguments: [50, 150, 400] as [Int64])
     func `sound that ends before the pictures lasts as long where nothing follows`(lag: Int64) {
         var camera = PlannedCamera(soundLagMilliseconds: lag)
-        var segmenter = Segmenter<ArrayPayload>(
+        var segmenter = Segmenter(
             settings: SegmenterSettings(segmentNanoseconds: 10_000_000_000),
             formats: PlannedCamera.formats)
         var files = PlannedFiles()
@@ -335,7 +335,7 @@ import Testing
     }
 
     @Test func `a source without pictures is cut at the packet`() {
-        var segmenter = Segmenter<ArrayPayload>(
+        var segmenter = Segmenter(
             settings: SegmenterSettings(segmentNanoseconds: 1_000_000_000),
             formats: [PlannedCamera.formats[1]])
         var files = PlannedFiles()
@@ -362,7 +362,7 @@ import Testing
 
     @Test func `what an agent left unfinished is written after a while`() {
         var camera = PlannedCamera()
-        var segmenter = Segmenter<ArrayPayload>(
+        var segmenter = Segmenter(
             settings: SegmenterSettings(segmentNanoseconds: 10_000_000_000),
             formats: PlannedCamera.formats)
         var files = PlannedFiles()
@@ -382,7 +382,7 @@ import Testing
     }
 
     @Test func `no file goes back in time, and what does has one of its own`() {
-        var segmenter = Segmenter<ArrayPayload>(
+        var segmenter = Segmenter(
             settings: SegmenterSettings(segmentNanoseconds: 60_000_000_000),
             formats: [PlannedCamera.formats[1]])
         var (files, sequence) = (PlannedFiles(), UInt64(1))
@@ -403,7 +403,7 @@ import Testing
     /// Packets of one second of sound, in ticks of their own rate.
     private func second(
         _ second: Int64, rate: Int64, firstSequence: inout UInt64
-    ) -> PlannedPiece<ArrayPayload> {
+    ) -> PlannedPiece {
         let first = second * rate / 1_024
         let samples = (first..<(second + 1) * rate / 1_024).map {
             PlannedSample(
@@ -426,13 +426,13 @@ import Testing
         }
         let pictures = withPictures ? [PlannedCamera.formats[0]] : []
         let others = withPictures ? [PlannedCamera.otherPicture] : []
-        var segmenter = Segmenter<ArrayPayload>(
+        var segmenter = Segmenter(
             settings: SegmenterSettings(segmentNanoseconds: 60_000_000_000),
             formats: pictures + [sound(rates.before)])
         var (files, sequence, pictured) = (PlannedFiles(), UInt64(1), UInt64(10_000))
         for time in 0..<40 as Range<Int64> {
             if time == 30 { segmenter.setFormats(others + [sound(rates.after)]) }
-            var pieces: [PlannedPiece<ArrayPayload>] = []
+            var pieces: [PlannedPiece] = []
             if withPictures {
                 let picture = PlannedSample(
                     sizeBytes: 4, dts: time * 90_000, pts: time * 90_000, duration: 90_000,
@@ -465,7 +465,7 @@ import Testing
         func sound(_ rate: UInt32) -> TrackFormat {
             .aac(AACFormat(configuration: [0x11, 0x88], sampleRate: rate, channels: 1))
         }
-        var segmenter = Segmenter<ArrayPayload>(
+        var segmenter = Segmenter(
             settings: SegmenterSettings(segmentNanoseconds: 60_000_000_000),
             formats: [PlannedCamera.formats[0], sound(16_000)])
         var (files, sequence, pictured) = (PlannedFiles(), UInt64(1), UInt64(10_000))
@@ -511,7 +511,7 @@ import Testing
     @Test(arguments: [0, 150, 2_500] as [Int64])
     func `how long late sound lasts is told by its places`(lag: Int64) {
         var camera = PlannedCamera(soundLagMilliseconds: lag)
-        var segmenter = Segmenter<ArrayPayload>(
+        var segmenter = Segmenter(
             settings: SegmenterSettings(segmentNanoseconds: 2_000_000_000),
             formats: PlannedCamera.formats)
         var (files, placed) = (PlannedFiles(), [Int64]())
@@ -537,7 +537,7 @@ import Testing
 
     @Test func `what comes a hair before a boundary is presented all the same`() {
         var camera = PlannedCamera()
-        var segmenter = Segmenter<ArrayPayload>(
+        var segmenter = Segmenter(
             settings: SegmenterSettings(segmentNanoseconds: 2_000_000_000),
             formats: PlannedCamera.formats)
         var files = PlannedFiles()
@@ -568,7 +568,7 @@ import Testing
 
     @Test func `a fragment's clock bound is the largest of what it holds`() {
         var camera = PlannedCamera()
-        var segmenter = Segmenter<ArrayPayload>(
+        var segmenter = Segmenter(
             settings: SegmenterSettings(segmentNanoseconds: 2_000_000_000),
             formats: PlannedCamera.formats)
         var files = PlannedFiles()

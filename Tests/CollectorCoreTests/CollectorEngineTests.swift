@@ -13,8 +13,8 @@ private let second: Int64 = 1_000_000_000
     private let now = SessionHarness.instant(second)
 
     /// An engine with one connected source, `camera`.
-    private func engine() -> CollectorEngine<TestPayload> {
-        var engine = CollectorEngine<TestPayload>(
+    private func engine() -> CollectorEngine {
+        var engine = CollectorEngine(
             settings: SessionSettings(
                 layout: ArchiveLayout(root: "/archive"), startAt: .firstSample,
                 segmentNanoseconds: 600 * second, idleTimeoutNanoseconds: 0, software: "test"),
@@ -35,7 +35,7 @@ private let second: Int64 = 1_000_000_000
 
     /// What is answered to whoever asked.
     private func reports(
-        _ engine: inout CollectorEngine<TestPayload>
+        _ engine: inout CollectorEngine
     ) -> [(reply: CommandReply, payload: [UInt8])] {
         engine.takeNotices().compactMap {
             if case .report(_, let reply, let payload) = $0 { (reply, payload) } else { nil }

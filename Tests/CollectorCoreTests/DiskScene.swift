@@ -18,7 +18,7 @@ final class DiskScene {
 
     let disk: FaultyDisk
     let layout: ArchiveLayout
-    var worker: DiskWorker<TestPayload>
+    var worker: DiskWorker
     private(set) var events: [DiskEvent] = []
     let spine = Spine()
     let listener = SpineListener([.sessions, .segments, .ledgers], capacity: 64)

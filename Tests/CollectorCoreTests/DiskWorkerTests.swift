@@ -157,7 +157,7 @@ import Testing
         let source = SourceKey(session: session, source: "one")
         let segment = SegmentKey(source, origin: DiskScene.zero)
         let path = layout.segment(segment)
-        func line(_ record: UInt64) -> DiskJob<TestPayload> {
+        func line(_ record: UInt64) -> DiskJob {
             var entry = LedgerEntry(kind: .gap, at: DiskScene.zero)
             entry.firstSequence = record
             entry.lastSequence = record

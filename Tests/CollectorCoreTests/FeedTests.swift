@@ -264,7 +264,7 @@ import Wire
     private func placed(
         _ source: String, _ media: ReceivedPart, _ range: Range<Int>, pts: Int64,
         flags: SampleFlags = .keyframe
-    ) -> PlacedSamples<ReceivedPart> {
+    ) -> PlacedSamples {
         PlacedSamples(
             source: SourceKey(session: "2026-11-20T22-40-00.000Z", source: source),
             sessionZero: DiskScene.zero, formats: [DiskScene.format],

@@ -327,7 +327,7 @@ private let second: Int64 = 1_000_000_000
 private final class SessionsScene {
     let disk: FaultyDisk
     let layout: ArchiveLayout
-    private var worker: DiskWorker<TestPayload>
+    private var worker: DiskWorker
     private var harness = SessionHarness()
     private var camera = SteadyCamera("camera")
     private var time: Int64 = 0

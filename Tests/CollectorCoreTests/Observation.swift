@@ -16,10 +16,10 @@ struct Observation {
     struct Fragment {
         var source: String
         var segment: SegmentKey
-        var plan: FragmentPlan<NoPayload>
+        var plan: FragmentPlan
     }
 
-    var recorder: SessionRecorder<NoPayload>
+    var recorder: SessionRecorder
     private(set) var fragments: [Fragment] = []
     private(set) var ledgers: [String: [LedgerEntry]] = [:]
     private(set) var opened: [(source: String, segment: SegmentKey, plan: SegmentPlan)] = []
@@ -39,7 +39,7 @@ struct Observation {
             monotonic: monotonic, utc: UTCTime(nanoseconds: wallNanoseconds + monotonic))
     }
 
-    mutating func apply(_ actions: [SessionRecorder<NoPayload>.Action]) {
+    mutating func apply(_ actions: [SessionRecorder.Action]) {
         for action in actions {
             guard case .job(let job) = action else { continue }
             switch job {

@@ -94,13 +94,13 @@ struct SteadyCamera {
 
 /// A recorder with everything that it has asked for.
 struct SessionHarness {
-    var recorder: SessionRecorder<TestPayload>
-    var jobs: [DiskJob<TestPayload>] = []
+    var recorder: SessionRecorder
+    var jobs: [DiskJob] = []
     var started: [String] = []
     var ended: [String] = []
     var resumed: [String] = []
     var reasons: [SessionManifest.EndReason] = []
-    private(set) var placed: [PlacedSamples<TestPayload>] = []
+    private(set) var placed: [PlacedSamples] = []
     var unrecorded: [PersistedRecords] = []
     private(set) var notes: [String] = []
     /// How far sources were found to be on disk.
@@ -128,7 +128,7 @@ struct SessionHarness {
             utc: UTCTime(nanoseconds: 1_790_000_000_000_000_000 + monotonic))
     }
 
-    mutating func apply(_ actions: [SessionRecorder<TestPayload>.Action]) {
+    mutating func apply(_ actions: [SessionRecorder.Action]) {
         for action in actions {
             switch action {
             case .job(let job): jobs.append(job)
@@ -208,7 +208,7 @@ struct SessionHarness {
     }
 
     /// The fragments of a source.
-    func fragments(_ source: String) -> [FragmentPlan<TestPayload>] {
+    func fragments(_ source: String) -> [FragmentPlan] {
         jobs.compactMap { job in
             guard case .append(let id, let fragment) = job, id.source == source else { return nil }
             return fragment

@@ -56,7 +56,7 @@ struct LongRecording {
 
     private static func fragment(
         _ second: Int, isKeyframe: Bool, sequence: UInt64
-    ) -> FragmentPlan<ArrayPayload> {
+    ) -> FragmentPlan {
         let length = UInt32(pictureBytes - 4)
         let bytes =
             (0..<4).map { UInt8(truncatingIfNeeded: length >> (24 - 8 * $0)) }
@@ -72,7 +72,7 @@ struct LongRecording {
 
     private static func fragment(
         of track: TrackKind, _ bytes: [UInt8], _ sample: PlannedSample, sequence: UInt64
-    ) -> FragmentPlan<ArrayPayload> {
+    ) -> FragmentPlan {
         FragmentPlan(
             context: FragmentContext(
                 spool: SmallArchive.spool, epoch: EpochID(high: 2, low: 2),

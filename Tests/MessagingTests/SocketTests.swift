@@ -129,7 +129,10 @@ struct `Shared bytes` {
             _ = try one.send(.counted(SharedBytes(Array(repeating: 1, count: 5_000)), held))
             #expect(held.count == 5_000)
             let part = try #require(try other.receive(maximumParts: 1)?.parts.first)
-            _ = try one.send(.received(part, 1_000..<3_000, held))
+            let inside = part.withUnsafeBytes {
+                UnsafeRawBufferPointer(rebasing: $0[1_000..<3_000])
+            }
+            _ = try one.send(.kept(inside, by: part, held))
             #expect(held.count == 7_000)
             let second = try #require(try other.receive(maximumParts: 1)?.parts.first)
             #expect(second.bytes == Array(repeating: 1, count: 2_000))

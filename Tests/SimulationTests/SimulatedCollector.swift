@@ -51,10 +51,10 @@ struct SimulatedCollector {
 
     let layout: ArchiveLayout
     private let sabotage: Sabotage?
-    private(set) var engine: CollectorEngine<SimulatedPayload>
-    private var worker: DiskWorker<SimulatedPayload>
+    private(set) var engine: CollectorEngine
+    private var worker: DiskWorker
     /// What the disk thread has not done yet.
-    private var jobs: [DiskJob<SimulatedPayload>] = []
+    private var jobs: [DiskJob] = []
     private var nextCommit: Int64
     private var nextRetry: Int64
     private(set) var sessionsFinished: [String] = []

@@ -117,8 +117,8 @@ package final class WrittenSession {
     }
 
     /// A second of media: a message of 100 ms each, two pictures and the sound beside them.
-    private func fragment(_ index: Int, withExchanges: Bool) -> FragmentPlan<ArrayPayload> {
-        var pieces: [PlannedPiece<ArrayPayload>] = []
+    private func fragment(_ index: Int, withExchanges: Bool) -> FragmentPlan {
+        var pieces: [PlannedPiece] = []
         var context = FragmentContext(
             spool: SpoolID(high: 1, low: 1), epoch: EpochID(high: UInt64(2), low: 0),
             clock: FragmentRecord.Clock(
@@ -147,7 +147,7 @@ package final class WrittenSession {
             t1Nanoseconds: t1, t2Nanoseconds: t2, t3Nanoseconds: t3, t4Nanoseconds: t4)
     }
 
-    private func piece(_ message: Int) -> PlannedPiece<ArrayPayload> {
+    private func piece(_ message: Int) -> PlannedPiece {
         var bytes: [UInt8] = []
         func applied(_ session: Int64) -> Int64 { trueOffset(stamp(session)) + error(session) }
         let pictures = (message * 2..<message * 2 + 2).map { picture in

@@ -1,5 +1,7 @@
-import Media
+import Dispatch
 import Glibc
+import Media
+import Synchronization
 
 /// Recovers an archive before a collector records into it. No other program may be writing to it.
 ///
@@ -18,17 +20,21 @@ package struct ArchiveRecovery {
     private let layout: ArchiveLayout
     private let now: UTCTime
     private let idleTimeoutNanoseconds: Int64
+    private let sourcesAtOnce: Int
     private var archive = RecoveredArchive()
 
     /// Recovers the archive.
     /// - Parameter idleTimeoutNanoseconds: a session that nothing has been written into for so long is not resumed; 0: every
     ///   session is.
+    /// - Parameter sourcesAtOnce: how many sources are recovered at the same time; no more than there are processors.
     /// - Throws: when the archive's directories cannot be read or written; an error in one file becomes a note.
     package static func run(
-        _ layout: ArchiveLayout, now: UTCTime, idleTimeoutNanoseconds: Int64
+        _ layout: ArchiveLayout, now: UTCTime, idleTimeoutNanoseconds: Int64,
+        sourcesAtOnce: Int = 1
     ) throws(ArchiveError) -> RecoveredArchive {
         var recovery = ArchiveRecovery(
-            layout: layout, now: now, idleTimeoutNanoseconds: idleTimeoutNanoseconds)
+            layout: layout, now: now, idleTimeoutNanoseconds: idleTimeoutNanoseconds,
+            sourcesAtOnce: sourcesAtOnce)
         var open: [SessionManifest] = []
         for session in try recovery.sessionsToRead() {
             guard var manifest = try recovery.manifest(session) else { continue }
@@ -52,7 +58,10 @@ package struct ArchiveRecovery {
         return recovery.archive
     }
 
-    private init(layout: ArchiveLayout, now: UTCTime, idleTimeoutNanoseconds: Int64) {
+    private init(
+        layout: ArchiveLayout, now: UTCTime, idleTimeoutNanoseconds: Int64, sourcesAtOnce: Int
+    ) {
+        self.sourcesAtOnce = sourcesAtOnce
         self.layout = layout
         self.now = now
         self.idleTimeoutNanoseconds = idleTimeoutNanoseconds
@@ -187,24 +196,72 @@ package struct ArchiveRecovery {
     private mutating func sources(
         of manifest: SessionManifest, goesOn: Bool
     ) throws(ArchiveError) -> [RecoveredSource] {
-        var sources: [RecoveredSource] = []
-        let found = try layout.sourceNames(manifest.session)
-        for name in Set(found + manifest.sources.map(\.name)).sorted()
-        where ArchiveLayout.isValidName(name) {
+        let found = Set(try layout.sourceNames(manifest.session))
+        let entries = Dictionary(
+            manifest.sources.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+        let names = found.union(entries.keys).filter(ArchiveLayout.isValidName).sorted()
+        let tasks = names.map { name in
             var recovery = SourceRecovery(
                 layout: layout, session: manifest.session, name: name, zero: manifest.zeroTime,
                 purpose: goesOn ? .goOn : .finish, now: now)
-            if found.contains(name) {
-                recovery.elsewhere = archive.spools[name] ?? []
-                sources.append(
-                    try recovery.run(manifest.sources.first { $0.name == name }))
-                for spool in recovery.spools { add(spool, of: name) }
-                try FileSystem.synchronizeDirectory(
-                    layout.source(manifest.session, name), on: layout.disk)
-            }
+            recovery.elsewhere = archive.spools[name] ?? []
+            return SourceTask(
+                recovery: recovery, entry: entries[name], isFound: found.contains(name))
+        }
+        var sources: [RecoveredSource] = []
+        // In the order of their names, whichever was done first.
+        for done in run(tasks) {
+            let (recovery, source) = try done.get()
             archive.notes += recovery.notes
+            guard let source else { continue }
+            sources.append(source)
+            for spool in recovery.spools { add(spool, of: recovery.name) }
         }
         return sources
+    }
+
+    private typealias DoneSource = (recovery: SourceRecovery, source: RecoveredSource?)
+
+    /// One source's recovery: it touches nothing but the source's directory.
+    private struct SourceTask: Sendable {
+        var recovery: SourceRecovery
+        var entry: SessionManifest.Source?
+        /// Whether the source has a directory.
+        var isFound: Bool
+
+        func run() throws(ArchiveError) -> DoneSource {
+            guard isFound else { return (recovery, nil) }
+            var recovery = recovery
+            let source = try recovery.run(entry)
+            let layout = recovery.layout
+            try FileSystem.synchronizeDirectory(
+                layout.source(recovery.session, recovery.name), on: layout.disk)
+            return (recovery, source)
+        }
+    }
+
+    /// Does tasks, several at once where that is wanted. One after the other, they end at the first error.
+    private func run(_ tasks: [SourceTask]) -> [Result<DoneSource, ArchiveError>] {
+        guard sourcesAtOnce > 1, tasks.count > 1 else {
+            var done: [Result<DoneSource, ArchiveError>] = []
+            for task in tasks {
+                done.append(Result { () throws(ArchiveError) in try task.run() })
+                if case .failure = done.last { break }
+            }
+            return done
+        }
+        let done = Mutex([Int: Result<DoneSource, ArchiveError>]())
+        let next = Atomic<Int>(0)
+        DispatchQueue.concurrentPerform(iterations: min(sourcesAtOnce, tasks.count)) { _ in
+            while true {
+                let index = next.add(1, ordering: .relaxed).oldValue
+                guard index < tasks.count else { return }
+                let result = Result { () throws(ArchiveError) in try tasks[index].run() }
+                done.withLock { $0[index] = result }
+            }
+        }
+        let results = done.withLock { $0 }
+        return tasks.indices.compactMap { results[$0] }
     }
 
     private mutating func goOn(with manifest: SessionManifest) throws(ArchiveError) {

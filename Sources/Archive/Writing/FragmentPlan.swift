@@ -46,16 +46,18 @@ package struct PlannedRun: Hashable, Sendable {
 
 /// Consecutive bytes of one received payload, and their samples.
 ///
-/// `Payload` is the type that holds the bytes: a received message in the collector, an array in tests.
-package struct PlannedPiece<Payload: Sendable>: Sendable {
-    package var payload: Payload
+/// What holds the bytes (a received message in the collector, an array in tests) is no type parameter: generic code is not
+/// specialised across modules, which made the collector's receiving thread twice as expensive.
+package struct PlannedPiece: Sendable {
+    package var payload: any MediaPayload
     /// The byte range of the piece in the payload.
     package var range: Range<Int>
     /// The agent's digest; none when the piece is only a part of the digested bytes.
     package var digest: Digest?
     package var runs: [PlannedRun]
 
-    package init(payload: Payload, range: Range<Int>, digest: Digest?, runs: [PlannedRun]) {
+    package init(payload: any MediaPayload, range: Range<Int>, digest: Digest?, runs: [PlannedRun])
+    {
         self.payload = payload
         self.range = range
         self.digest = digest
@@ -139,11 +141,11 @@ package struct FragmentContext: Hashable, Sendable {
 }
 
 /// The content of one fragment.
-package struct FragmentPlan<Payload: Sendable>: Sendable {
+package struct FragmentPlan: Sendable {
     package var context: FragmentContext
-    package var pieces: [PlannedPiece<Payload>]
+    package var pieces: [PlannedPiece]
 
-    package init(context: FragmentContext, pieces: [PlannedPiece<Payload>]) {
+    package init(context: FragmentContext, pieces: [PlannedPiece]) {
         self.context = context
         self.pieces = pieces
     }
@@ -155,11 +157,15 @@ package struct FragmentPlan<Payload: Sendable>: Sendable {
 
     /// When the first of its samples was captured, on the collector's monotonic clock; nil: it has none.
     package var capturedNanoseconds: Int64? {
-        pieces.lazy.flatMap(\.runs).compactMap { run in
-            run.samples.first.map {
-                $0.agentDTSNanoseconds.clampedAdding($0.appliedOffsetNanoseconds)
+        var earliest: Int64?
+        for piece in pieces {
+            for case let first? in piece.runs.map(\.samples.first) {
+                let captured = first.agentDTSNanoseconds.clampedAdding(
+                    first.appliedOffsetNanoseconds)
+                earliest = min(earliest ?? captured, captured)
             }
-        }.min()
+        }
+        return earliest
     }
 
     /// Its sequence numbers.
@@ -170,9 +176,9 @@ package struct FragmentPlan<Payload: Sendable>: Sendable {
     }
 }
 
-extension Sequence {
+extension Sequence where Element == PlannedPiece {
     /// Total memory use of pieces.
-    func amount<Payload: Sendable>() -> MediaAmount where Element == PlannedPiece<Payload> {
+    func amount() -> MediaAmount {
         reduce(into: MediaAmount()) { amount, piece in
             amount += MediaAmount(
                 sizeBytes: piece.range.count,

@@ -1,13 +1,13 @@
 import Media
 
 /// The fragment that is being collected.
-struct PendingFragment<Payload: Sendable>: Sendable {
-    var pieces: [PlannedPiece<Payload>] = []
+struct PendingFragment: Sendable {
+    var pieces: [PlannedPiece] = []
     var sizeBytes = 0
     /// Total of all pieces.
     var samples = 0
     /// First DTS of each track, session time.
-    var startNanoseconds: [TrackKind: Int64] = [:]
+    var startNanoseconds = PerTrack<Int64>()
     /// When its first piece arrived, on the caller's clock.
     var sinceNanoseconds: Int64?
     /// The context of its newest piece, with the widest bound of all.

@@ -4,7 +4,7 @@ import MP4
 // Forms fragments from the pieces of a file.
 
 extension Segmenter {
-    func mustClose(before piece: PlannedPiece<Payload>) -> Bool {
+    func mustClose(before piece: PlannedPiece) -> Bool {
         guard !pending.pieces.isEmpty else { return false }
         if let video = piece.runs.first(where: { $0.track == .video })?.samples.first,
             video.flags.contains(.keyframe)
@@ -17,7 +17,7 @@ extension Segmenter {
             || pending.sizeBytes + piece.range.count > settings.fragmentBytes
     }
 
-    mutating func append(_ piece: PlannedPiece<Payload>, now: Int64) {
+    mutating func append(_ piece: PlannedPiece, now: Int64) {
         pending.pieces.append(piece)
         segment?.note(piece)
         pending.sizeBytes += piece.range.count
@@ -36,9 +36,9 @@ extension Segmenter {
     }
 
     /// Removes audio at or after an instant from the pending fragment.
-    mutating func takeAudio(from instant: Int64) -> [PlannedPiece<Payload>] {
-        var kept: [PlannedPiece<Payload>] = []
-        var taken: [PlannedPiece<Payload>] = []
+    mutating func takeAudio(from instant: Int64) -> [PlannedPiece] {
+        var kept: [PlannedPiece] = []
+        var taken: [PlannedPiece] = []
         // The decoding order does not change, whatever the presentation times are.
         var hasTaken = false
         for piece in pending.pieces {
@@ -64,12 +64,12 @@ extension Segmenter {
     ///   - isPause: nothing follows for now. Sound that ends a little before the pictures then lasts as long as they do: at a pause,
     ///     some players (Chromium's HLS) wait for ever for the sound of the last pictures.
     mutating func closePending(
-        next: PlannedPiece<Payload>? = nil, isPause: Bool = false, into actions: inout [Action]
+        next: PlannedPiece? = nil, isPause: Bool = false, into actions: inout [Action]
     ) {
         guard !pending.pieces.isEmpty, let context = pending.context, var current = segment else {
             return
         }
-        var carried: [PlannedPiece<Payload>] = []
+        var carried: [PlannedPiece] = []
         let since = pending.sinceNanoseconds
         if let next, !isKeyframe(next), let videoEnd = lastVideoEndNanoseconds,
             videoEnd + settings.fragmentNanoseconds >= current.endNanoseconds,
@@ -103,7 +103,7 @@ extension Segmenter {
 
     /// Writes a fragment of these pieces at once, into a file other than the open one.
     func appendNow(
-        _ pieces: [PlannedPiece<Payload>], to segment: Int, into actions: inout [Action]
+        _ pieces: [PlannedPiece], to segment: Int, into actions: inout [Action]
     ) {
         guard !pieces.isEmpty, let context else { return }
         var pieces = pieces
@@ -116,10 +116,10 @@ extension Segmenter {
     /// Pieces as one fragment, or as several when readers would reject one: audio that has waited for a picture arrives all at
     /// once.
     private func fragments(
-        of pieces: [PlannedPiece<Payload>], _ context: FragmentContext
-    ) -> [FragmentPlan<Payload>] {
-        var plans: [FragmentPlan<Payload>] = []
-        var rest = FragmentPlan<Payload>(context: context, pieces: [])
+        of pieces: [PlannedPiece], _ context: FragmentContext
+    ) -> [FragmentPlan] {
+        var plans: [FragmentPlan] = []
+        var rest = FragmentPlan(context: context, pieces: [])
         var samples = 0
         for piece in pieces {
             if !rest.pieces.isEmpty,
@@ -141,7 +141,7 @@ extension Segmenter {
     /// The file's description: tracks, and the shift of each media timeline so that no DTS is negative.
     /// - Parameter next: the pieces after the first fragment, which may contain the first audio.
     func plan(
-        _ segment: Segment, _ pieces: [PlannedPiece<Payload>], next: PlannedPiece<Payload>? = nil
+        _ segment: Segment, _ pieces: [PlannedPiece], next: PlannedPiece? = nil
     ) -> SegmentPlan {
         // In case of hidden content, a track may begin after the first fragment, and long before the file's start.
         let hidden = settings.presentedFromNanoseconds.flatMap { _ in
@@ -151,7 +151,7 @@ extension Segmenter {
         }
         let tracks = tracks.map { format in
             let origin = ticks(segment.originNanoseconds, format.timescale)
-            func first(_ piece: PlannedPiece<Payload>) -> Int64? {
+            func first(_ piece: PlannedPiece) -> Int64? {
                 piece.runs.compactMap { $0.track == format.kind ? $0.samples.first?.dts : nil }
                     .min()
             }
@@ -166,8 +166,8 @@ extension Segmenter {
         return SegmentPlan(originNanoseconds: segment.originNanoseconds, tracks: tracks)
     }
 
-    static func earliest(_ plan: SegmentPlan, primingRoom: Int64 = 0) -> [TrackKind: Int64] {
-        Dictionary(
+    static func earliest(_ plan: SegmentPlan, primingRoom: Int64 = 0) -> PerTrack<Int64> {
+        PerTrack(
             uniqueKeysWithValues: plan.tracks.map {
                 let room = $0.format.kind == .audio ? primingRoom : 0
                 return ($0.format.kind, $0.originTicks - $0.shiftTicks + room)
@@ -180,7 +180,7 @@ extension Segmenter {
 
     /// Sets each sample's duration to its distance from the next one, where that is known.
     private func setDurations(
-        _ pieces: inout [PlannedPiece<Payload>], next: [PlannedPiece<Payload>]
+        _ pieces: inout [PlannedPiece], next: [PlannedPiece]
     ) {
         for track in TrackKind.allCases {
             var following = firstDTS(of: track, in: next)
@@ -204,7 +204,7 @@ extension Segmenter {
     }
 
     /// Has the last sound last until the last picture ends, if that is within a short time.
-    private func prolongSound(of pieces: inout [PlannedPiece<Payload>]) {
+    private func prolongSound(of pieces: inout [PlannedPiece]) {
         guard let scale = tracks.first(where: { $0.kind == .audio })?.timescale,
             let (piece, run) = lastRun(of: .audio, in: pieces),
             let (shown, pictures) = lastRun(of: .video, in: pieces),
@@ -220,7 +220,7 @@ extension Segmenter {
     }
 
     private func lastRun(
-        of track: TrackKind, in pieces: [PlannedPiece<Payload>]
+        of track: TrackKind, in pieces: [PlannedPiece]
     ) -> (piece: Int, run: Int)? {
         for piece in pieces.indices.reversed() {
             if let run = pieces[piece].runs.lastIndex(where: { $0.track == track }) {
@@ -231,17 +231,19 @@ extension Segmenter {
     }
 
     /// The decoding time of a track's first sample.
-    // Without key paths: in generic code each use creates one, which took a tenth of a simulated day's time.
-    private func firstDTS(of track: TrackKind, in pieces: [PlannedPiece<Payload>]) -> Int64? {
-        pieces.lazy.compactMap { $0.runs.first { $0.track == track } }.first?.samples.first?.dts
+    private func firstDTS(of track: TrackKind, in pieces: [PlannedPiece]) -> Int64? {
+        for piece in pieces {
+            for run in piece.runs where run.track == track { return run.samples.first?.dts }
+        }
+        return nil
     }
 
-    func isKeyframe(_ piece: PlannedPiece<Payload>) -> Bool {
+    func isKeyframe(_ piece: PlannedPiece) -> Bool {
         piece.runs.first { $0.track == .video }?.samples.first?.flags.contains(.keyframe) ?? false
     }
 
     /// The length of the pending fragment with this piece: of its pictures, or of its audio where there are none.
-    private func span(with piece: PlannedPiece<Payload>) -> Int64 {
+    private func span(with piece: PlannedPiece) -> Int64 {
         for track in TrackKind.allCases {
             if let start = pending.startNanoseconds[track],
                 let last = piece.runs.first(where: { $0.track == track })?.samples.last

@@ -77,8 +77,8 @@ package final class SegmentWriter {
     package var sizeBytes: UInt64 { file?.sizeBytes ?? 0 }
 
     /// Writes one fragment; after an error the file is unchanged, and the same plan may be tried again.
-    package func append<Payload: MediaPayload>(
-        _ fragment: FragmentPlan<Payload>
+    package func append(
+        _ fragment: FragmentPlan
     ) throws(ArchiveError) {
         for piece in fragment.pieces {
             for run in piece.runs { add(run) }
@@ -101,8 +101,8 @@ package final class SegmentWriter {
     }
 
     /// Creates the file with its first fragment, and gives it its name when it is playable.
-    private func begin<Payload: MediaPayload>(
-        with head: [UInt8], _ fragment: FragmentPlan<Payload>
+    private func begin(
+        with head: [UInt8], _ fragment: FragmentPlan
     ) throws(ArchiveError) -> RecordingFile {
         let unnamed = path + Self.unnamedSuffix
         // Left by an interrupted attempt.
@@ -123,8 +123,8 @@ package final class SegmentWriter {
     }
 
     /// Writes a fragment atomically.
-    private func write<Payload: MediaPayload>(
-        _ head: [UInt8], _ fragment: FragmentPlan<Payload>, to file: RecordingFile
+    private func write(
+        _ head: [UInt8], _ fragment: FragmentPlan, to file: RecordingFile
     ) throws(ArchiveError) {
         let start = file.sizeBytes
         var open = head
@@ -182,8 +182,8 @@ package final class SegmentWriter {
         }
     }
 
-    private func record<Payload: MediaPayload>(
-        of fragment: FragmentPlan<Payload>
+    private func record(
+        of fragment: FragmentPlan
     ) -> FragmentRecord {
         let pieces = fragment.pieces.map { piece in
             FragmentRecord.Piece(

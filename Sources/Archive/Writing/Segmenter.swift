@@ -19,12 +19,12 @@ import MP4
 /// **Limits of an index.** A sample's duration has 32 bits of ticks, and readers limit the number of samples of a track. A file
 /// ends before a longer pause (``FragmentLimits/durationTicks``), and before it would have more samples; a fragment is divided
 /// where it would have more samples than readers accept.
-package struct Segmenter<Payload: Sendable>: Sendable {
+package struct Segmenter: Sendable {
     package enum Action: Sendable {
         /// A file begins.
         case open(segment: Int, SegmentPlan)
         /// A fragment is complete.
-        case append(segment: Int, FragmentPlan<Payload>)
+        case append(segment: Int, FragmentPlan)
         /// No more samples follow for this file.
         case finish(segment: Int)
     }
@@ -38,13 +38,13 @@ package struct Segmenter<Payload: Sendable>: Sendable {
         var endNanoseconds: Int64
         var isOpen = false
         /// The earliest decoding time of each track that the open file can contain: its media timeline begins there.
-        var earliest: [TrackKind: Int64] = [:]
+        var earliest = PerTrack<Int64>()
         /// How much earlier than that an encoder's priming may begin: ticks of the audio's timescale.
         var primingRoom: Int64 = 0
         /// The decoding time of the last sample of each track in it: times in a file never decrease.
-        private(set) var latest: [TrackKind: Int64] = [:]
+        private(set) var latest = PerTrack<Int64>()
         /// The number of samples of each track that this segmenter has put into it.
-        private var counts: [TrackKind: Int] = [:]
+        private var counts = PerTrack<Int>()
 
         init(
             number: Int, originNanoseconds: Int64, isOffGrid: Bool, endNanoseconds: Int64
@@ -55,10 +55,10 @@ package struct Segmenter<Payload: Sendable>: Sendable {
             self.endNanoseconds = endNanoseconds
         }
 
-        mutating func note(_ piece: PlannedPiece<Payload>) {
+        mutating func note(_ piece: PlannedPiece) {
             for run in piece.runs {
                 if let last = run.samples.last { note(run.track, dts: last.dts) }
-                counts[run.track, default: 0] += run.samples.count
+                counts[run.track] = (counts[run.track] ?? 0) + run.samples.count
             }
         }
 
@@ -73,7 +73,7 @@ package struct Segmenter<Payload: Sendable>: Sendable {
             return sample.dts < earliest - room
         }
 
-        func isEarly(_ piece: PlannedPiece<Payload>) -> Bool {
+        func isEarly(_ piece: PlannedPiece) -> Bool {
             piece.runs.contains { run in
                 run.samples.first.map { isEarly($0, run.track) } ?? false
             }
@@ -90,7 +90,7 @@ package struct Segmenter<Payload: Sendable>: Sendable {
         func holds(_ run: PlannedRun) -> Bool {
             guard let first = run.samples.first else { return true }
             return !isFar(first, run.track)
-                && counts[run.track, default: 0] + run.samples.count <= Segmenter.samplesPerFile
+                && (counts[run.track] ?? 0) + run.samples.count <= Segmenter.samplesPerFile
         }
 
         /// Whether a file should end at the next picture at which decoding can start, before it has too many samples.
@@ -130,16 +130,16 @@ package struct Segmenter<Payload: Sendable>: Sendable {
     }
 
     let settings: SegmenterSettings
-    private var formats: [TrackKind: TrackFormat]
+    private var formats: TrackFormats
     /// Formats that apply from the next sample on.
-    private var nextFormats: [TrackKind: TrackFormat]?
+    private var nextFormats: TrackFormats?
     var context: FragmentContext?
     var segment: Segment?
     private var closing: Closing?
     private var aside: Aside?
     /// Audio in a format other than the open file's, until a file can begin with a picture.
-    private var waiting: WaitingAudio<Payload>?
-    var pending = PendingFragment<Payload>()
+    private var waiting: WaitingAudio?
+    var pending = PendingFragment()
     /// The milliseconds of session time that are used in file names.
     private var usedMilliseconds: Set<Int64> = []
     private var segmentCount = 0
@@ -148,7 +148,7 @@ package struct Segmenter<Payload: Sendable>: Sendable {
     /// Creates a segmenter for a source with these tracks.
     package init(settings: SegmenterSettings, formats: [TrackFormat]) {
         self.settings = settings
-        self.formats = Dictionary(uniqueKeysWithValues: formats.map { ($0.kind, $0) })
+        self.formats = TrackFormats(formats)
     }
 
     /// The number of the file that a segmenter resumes.
@@ -159,8 +159,7 @@ package struct Segmenter<Payload: Sendable>: Sendable {
         self.init(settings: settings, formats: formats)
         usedMilliseconds = Set(resuming.usedOrigins.map { $0 / 1_000_000 })
         guard let plan = resuming.open else { return }
-        self.formats = Dictionary(
-            uniqueKeysWithValues: plan.tracks.map { ($0.format.kind, $0.format) })
+        self.formats = TrackFormats(plan.tracks.map(\.format))
         segmentCount = Self.resumedSegment
         var open = Segment(
             number: segmentCount, originNanoseconds: plan.originNanoseconds, isOffGrid: false,
@@ -179,20 +178,15 @@ package struct Segmenter<Payload: Sendable>: Sendable {
     }
 
     /// The present tracks.
-    package var tracks: [TrackFormat] {
-        TrackKind.allCases.compactMap { formats[$0] }
-    }
+    package var tracks: [TrackFormat] { formats.all }
 
     /// The tracks from the next sample on.
-    package var upcomingTracks: [TrackFormat] {
-        let formats = nextFormats ?? formats
-        return TrackKind.allCases.compactMap { formats[$0] }
-    }
+    package var upcomingTracks: [TrackFormat] { nextFormats?.all ?? formats.all }
 
     /// Sets the tracks' formats; when they differ, the next sample begins a file.
     package mutating func setFormats(_ new: [TrackFormat]) {
-        let byKind = Dictionary(new.map { ($0.kind, $0) }, uniquingKeysWith: { $1 })
-        nextFormats = byKind == formats && waiting == nil ? nil : byKind
+        let upcoming = TrackFormats(new)
+        nextFormats = upcoming == formats && waiting == nil ? nil : upcoming
         if segment == nil { adoptFormats() }
     }
 
@@ -204,7 +198,7 @@ package struct Segmenter<Payload: Sendable>: Sendable {
     /// Adds one piece, whose samples follow the previous ones.
     /// - Parameter now: the caller's monotonic clock, nanoseconds.
     package mutating func add(
-        _ piece: PlannedPiece<Payload>, context new: FragmentContext, now: Int64
+        _ piece: PlannedPiece, context new: FragmentContext, now: Int64
     ) -> [Action] {
         var actions: [Action] = []
         if let context, context.spool != new.spool || context.epoch != new.epoch {
@@ -212,15 +206,19 @@ package struct Segmenter<Payload: Sendable>: Sendable {
             closePending(isPause: true, into: &actions)
         }
         context = new
-        for part in split(piece) { addPart(part, now: now, to: &actions) }
+        if firstBreak(in: piece) == nil {
+            addPart(piece, now: now, to: &actions)
+        } else {
+            for part in split(piece) { addPart(part, now: now, to: &actions) }
+        }
         return actions
     }
 
     private mutating func addPart(
-        _ piece: PlannedPiece<Payload>, now: Int64, to actions: inout [Action]
+        _ piece: PlannedPiece, now: Int64, to actions: inout [Action]
     ) {
         if let waiting, waiting.formats != nextFormats { beginWithWaiting(into: &actions) }
-        if !isChanging(.audio), formats[.video] != nil, lastVideoEndNanoseconds != nil,
+        if !isChanging(.audio), formats.contains(.video), lastVideoEndNanoseconds != nil,
             let sound = piece.runs.first(where: { $0.track == .audio }),
             segment?.holds(sound) == false
         {
@@ -236,7 +234,7 @@ package struct Segmenter<Payload: Sendable>: Sendable {
 
     /// Puts pieces into their files, in the known formats.
     private mutating func place(
-        _ pieces: [PlannedPiece<Payload>], now: Int64, to actions: inout [Action]
+        _ pieces: [PlannedPiece], now: Int64, to actions: inout [Action]
     ) {
         var pieces = pieces
         if let closing {
@@ -319,7 +317,7 @@ package struct Segmenter<Payload: Sendable>: Sendable {
 
 extension Segmenter {
     /// The instant at which this piece begins another file, if it does.
-    private func cut(at piece: PlannedPiece<Payload>) -> Int64? {
+    private func cut(at piece: PlannedPiece) -> Int64? {
         guard let segment else { return nil }
         if let run = piece.runs.first(where: { !isChanging($0.track) && !segment.holds($0) }) {
             return run.samples.first.map { nanoseconds($0.pts, run.track) }
@@ -340,7 +338,7 @@ extension Segmenter {
         }
         // Audio alone determines the cut where there are no pictures, or no more pictures.
         var end = segment.endNanoseconds
-        if formats[.video] != nil { end += settings.videoPatienceNanoseconds }
+        if formats.contains(.video) { end += settings.videoPatienceNanoseconds }
         for run in piece.runs {
             for sample in run.samples where nanoseconds(sample.pts, run.track) >= end {
                 return nanoseconds(sample.pts, run.track)
@@ -353,7 +351,7 @@ extension Segmenter {
     ///
     /// An agent that comes back with other pictures begins with sound that is a little earlier. It is not continuous with the open
     /// file's sound: there, the packet before it would have to last until it. It belongs to the pictures that follow.
-    private func soundAfterPause(_ piece: PlannedPiece<Payload>) -> Int64? {
+    private func soundAfterPause(_ piece: PlannedPiece) -> Int64? {
         guard !isChanging(.audio), var last = segment?.latest[.audio],
             let run = piece.runs.first(where: { $0.track == .audio })
         else { return nil }
@@ -371,7 +369,7 @@ extension Segmenter {
 
     /// Ends the file at `cut` and begins the next one there.
     private mutating func divide(
-        at cut: Int64, with pieces: [PlannedPiece<Payload>], now: Int64, to actions: inout [Action]
+        at cut: Int64, with pieces: [PlannedPiece], now: Int64, to actions: inout [Action]
     ) {
         let startsAnew = nextFormats != nil
         let isAfterPause = startsAnew && pieces.contains { soundAfterPause($0) != nil }
@@ -381,7 +379,7 @@ extension Segmenter {
         // Audio in different formats cannot share a file; audio in an unchanged format is cut, however late it arrives.
         let isAudioNew = isChanging(.audio)
         let carried = isAudioNew ? [] : takeAudio(from: soundCut)
-        var after: [PlannedPiece<Payload>] = []
+        var after: [PlannedPiece] = []
         for piece in pieces {
             let parts = piece.divided { track, sample in
                 track == .video || isAudioNew || nanoseconds(sample.pts, track) >= soundCut
@@ -396,7 +394,7 @@ extension Segmenter {
         closing = nil
         if let old = segment, old.isOpen {
             let soundPassed = (carried + after).contains { $0.runs.contains { $0.track == .audio } }
-            if formats[.audio] == nil || soundPassed || isAudioNew {
+            if !formats.contains(.audio) || soundPassed || isAudioNew {
                 actions.append(.finish(segment: old.number))
             } else {
                 closing = Closing(
@@ -413,7 +411,7 @@ extension Segmenter {
 
     /// Adds pieces to the open file; a piece that it cannot contain begins another file.
     private mutating func appendAll(
-        _ pieces: [PlannedPiece<Payload>], now: Int64, into actions: inout [Action]
+        _ pieces: [PlannedPiece], now: Int64, into actions: inout [Action]
     ) {
         for piece in pieces {
             if let segment, !piece.runs.allSatisfy(segment.holds) {
@@ -429,11 +427,11 @@ extension Segmenter {
 
     /// Adds audio from before the cut to the previous file at once; returns the rest.
     private mutating func feed(
-        _ closing: Closing, _ pieces: [PlannedPiece<Payload>], now: Int64,
+        _ closing: Closing, _ pieces: [PlannedPiece], now: Int64,
         to actions: inout [Action]
-    ) -> [PlannedPiece<Payload>] {
-        var before: [PlannedPiece<Payload>] = []
-        var after: [PlannedPiece<Payload>] = []
+    ) -> [PlannedPiece] {
+        var before: [PlannedPiece] = []
+        var after: [PlannedPiece] = []
         for piece in pieces {
             let parts = piece.divided { track, sample in
                 track == .video || nanoseconds(sample.pts, track) >= closing.cutNanoseconds
@@ -454,15 +452,16 @@ extension Segmenter {
 
     /// Whether the open file cannot contain a track's next samples, whose times may be in ticks of another timescale.
     private func isChanging(_ track: TrackKind) -> Bool {
-        nextFormats.map { $0[track] != formats[track] } ?? false
+        guard let nextFormats else { return false }
+        return nextFormats[track] != formats[track]
     }
 
-    private func hasChangedAudio(_ piece: PlannedPiece<Payload>) -> Bool {
+    private func hasChangedAudio(_ piece: PlannedPiece) -> Bool {
         isChanging(.audio) && piece.runs.contains { $0.track == .audio }
     }
 
     /// The part of a piece that is in the open file's formats, for its times only; nil when there is none.
-    private func inPresentFormats(_ piece: PlannedPiece<Payload>) -> PlannedPiece<Payload>? {
+    private func inPresentFormats(_ piece: PlannedPiece) -> PlannedPiece? {
         var present = piece
         present.runs.removeAll { isChanging($0.track) }
         return present.runs.isEmpty ? nil : present
@@ -472,12 +471,12 @@ extension Segmenter {
     /// decoding can start, because readers would skip the pictures before it.
     private var isOnlyAudioChanging: Bool {
         guard let nextFormats, segment != nil, lastVideoEndNanoseconds != nil else { return false }
-        return formats[.video] != nil && nextFormats[.video] == formats[.video]
+        return formats.contains(.video) && nextFormats[.video] == formats[.video]
     }
 
     /// Holds audio in the new format until there is such a picture; pictures continue in their file.
     private mutating func changeAudio(
-        with piece: PlannedPiece<Payload>, now: Int64, to actions: inout [Action]
+        with piece: PlannedPiece, now: Int64, to actions: inout [Action]
     ) {
         // All audio in the old format has arrived.
         if let closing { actions.append(.finish(segment: closing.number)) }
@@ -501,7 +500,7 @@ extension Segmenter {
 
     /// Ends the open file, and begins one with the held audio and the picture that it waited for.
     private mutating func beginWithWaiting(
-        _ pictures: [PlannedPiece<Payload>] = [], into actions: inout [Action]
+        _ pictures: [PlannedPiece] = [], into actions: inout [Action]
     ) {
         guard let sound = waiting else { return }
         waiting = nil
@@ -531,7 +530,7 @@ extension Segmenter {
 
     /// Makes an off-grid file begin with its earliest presented sample: of two tracks in a new format, the second may arrive
     /// later and be earlier.
-    mutating func settle(_ segment: inout Segment, with pieces: [PlannedPiece<Payload>]) {
+    mutating func settle(_ segment: inout Segment, with pieces: [PlannedPiece]) {
         guard segment.isOffGrid, let first = pieces.map(firstPresented).min(),
             first < segment.originNanoseconds
         else { return }
@@ -570,13 +569,13 @@ extension Segmenter {
     /// The first piece of a file, changed so that its first picture is not presented before the file begins: readers would skip
     /// it, and every joint would lack a picture. The picture is moved by less than the tolerance; its stamp remains in the
     /// record.
-    private func settled(_ piece: PlannedPiece<Payload>) -> PlannedPiece<Payload> {
-        guard let segment, let format = formats[.video],
+    private func settled(_ piece: PlannedPiece) -> PlannedPiece {
+        guard let segment, let scale = formats.scales[.video],
             let run = piece.runs.firstIndex(where: { $0.track == .video }),
             let first = piece.runs[run].samples.first
         else { return piece }
-        let origin = ticks(segment.originNanoseconds, format.timescale)
-        let hair = ticks(settings.toleranceNanoseconds, format.timescale) + 1
+        let origin = ticks(segment.originNanoseconds, scale)
+        let hair = ticks(settings.toleranceNanoseconds, scale) + 1
         guard first.pts < origin, origin - first.pts <= hair else { return piece }
         var moved = piece
         moved.runs[run].samples[0].pts = origin
@@ -591,12 +590,11 @@ extension Segmenter {
     /// - Parameter orFar: whether to include samples after a pause that the file's index cannot express: a file that only waits
     ///   for its last audio does not continue after such a pause.
     private mutating func setAside(
-        _ pieces: [PlannedPiece<Payload>], from file: Segment?, orFar: Bool = false, now: Int64,
+        _ pieces: [PlannedPiece], from file: Segment?, orFar: Bool = false, now: Int64,
         to actions: inout [Action]
-    ) -> [PlannedPiece<Payload>] {
-        let changing = TrackKind.allCases.filter(isChanging)
+    ) -> [PlannedPiece] {
         func isEarly(_ sample: PlannedSample, _ track: TrackKind) -> Bool {
-            guard let file, !changing.contains(track) else { return false }
+            guard let file, !isChanging(track) else { return false }
             return file.isEarly(sample, track) || orFar && file.isFar(sample, track)
         }
         let hasEarly = pieces.contains { piece in
@@ -608,8 +606,8 @@ extension Segmenter {
             }
             return pieces
         }
-        var early: [PlannedPiece<Payload>] = []
-        var rest: [PlannedPiece<Payload>] = []
+        var early: [PlannedPiece] = []
+        var rest: [PlannedPiece] = []
         for piece in pieces {
             let parts = piece.divided { track, sample in !isEarly(sample, track) }
             early += parts.before
@@ -644,8 +642,8 @@ extension Segmenter {
     }
 
     /// Divides a piece so that keyframes, and pauses that no index can express, are only at the start of a part.
-    private func split(_ piece: PlannedPiece<Payload>) -> [PlannedPiece<Payload>] {
-        var parts: [PlannedPiece<Payload>] = []
+    private func split(_ piece: PlannedPiece) -> [PlannedPiece] {
+        var parts: [PlannedPiece] = []
         var rest = [piece]
         while let next = rest.popLast() {
             guard let place = firstBreak(in: next) else {
@@ -667,7 +665,7 @@ extension Segmenter {
 
     /// The first place at which a piece has to be divided.
     private func firstBreak(
-        in piece: PlannedPiece<Payload>
+        in piece: PlannedPiece
     ) -> (track: TrackKind, dts: Int64)? {
         for run in piece.runs {
             var last = run.samples.first?.dts
@@ -686,7 +684,7 @@ extension Segmenter {
     /// Maximum samples of a track in one file: what readers of its index accept.
     fileprivate static var samplesPerFile: Int { Int(SampleTable.maximumSamples) }
 
-    func firstPresented(_ piece: PlannedPiece<Payload>) -> Int64 {
+    func firstPresented(_ piece: PlannedPiece) -> Int64 {
         var earliest: Int64?
         for run in piece.runs {
             guard let last = run.samples.last else { continue }
@@ -704,14 +702,14 @@ extension Segmenter {
 extension Segmenter {
     /// Converts a track's ticks to nanoseconds, with the timescale of the next samples.
     package func upcomingNanoseconds(_ ticks: Int64, _ track: TrackKind) -> Int64 {
-        let scale = (nextFormats ?? formats)[track]?.timescale ?? .video
-        return saturatingRescale(ticks, from: scale, to: .nanoseconds)
+        let scale = nextFormats == nil ? formats.scales[track] : nextFormats?.scales[track]
+        return saturatingRescale(ticks, from: scale ?? .video, to: .nanoseconds)
     }
 
     /// Converts a track's ticks to nanoseconds, with the timescale of the open file.
     func nanoseconds(_ ticks: Int64, _ track: TrackKind) -> Int64 {
-        let scale = (formats[track] ?? nextFormats?[track])?.timescale ?? .video
-        return saturatingRescale(ticks, from: scale, to: .nanoseconds)
+        let scale = formats.scales[track] ?? nextFormats?.scales[track]
+        return saturatingRescale(ticks, from: scale ?? .video, to: .nanoseconds)
     }
 
     func ticks(_ nanoseconds: Int64, _ scale: Timescale) -> Int64 {

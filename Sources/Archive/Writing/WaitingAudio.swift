@@ -1,20 +1,20 @@
 import Media
 
 /// Audio in a format that the open file cannot contain, until a picture lets the next file begin.
-struct WaitingAudio<Payload: Sendable>: Sendable {
+struct WaitingAudio: Sendable {
     /// The formats of the file that it will be in.
-    let formats: [TrackKind: TrackFormat]
+    let formats: TrackFormats
     /// When its first piece arrived, on the caller's clock.
     let sinceNanoseconds: Int64
-    private(set) var pieces: [PlannedPiece<Payload>] = []
+    private(set) var pieces: [PlannedPiece] = []
     private(set) var sizeBytes = 0
 
-    init(formats: [TrackKind: TrackFormat], sinceNanoseconds: Int64) {
+    init(formats: TrackFormats, sinceNanoseconds: Int64) {
         self.formats = formats
         self.sinceNanoseconds = sinceNanoseconds
     }
 
-    mutating func add(_ sound: [PlannedPiece<Payload>]) {
+    mutating func add(_ sound: [PlannedPiece]) {
         pieces += sound
         sizeBytes += sound.reduce(0) { $0 + $1.range.count }
     }

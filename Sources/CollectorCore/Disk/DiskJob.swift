@@ -2,7 +2,7 @@ import Archive
 import Media
 
 /// A job for the disk. Jobs of one source are done in order.
-enum DiskJob<Payload: MediaPayload>: Sendable {
+enum DiskJob: Sendable {
     /// Creates a session's directory and its parents.
     case beginSession(String)
     /// Creates a source's directory.
@@ -14,7 +14,7 @@ enum DiskJob<Payload: MediaPayload>: Sendable {
     case open(SegmentKey, SegmentPlan, sessionZero: UTCTime)
     /// Resumes a file that an earlier collector left.
     case reopen(SegmentKey, UnfinishedSegment)
-    case append(SegmentKey, FragmentPlan<Payload>)
+    case append(SegmentKey, FragmentPlan)
     case finish(SegmentKey)
     /// The jobs of a source that follow this one continue after a failed file: all earlier ones were discarded.
     case goOn(SourceKey)

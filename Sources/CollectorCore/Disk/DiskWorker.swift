@@ -6,7 +6,7 @@ import Operations
 ///
 /// Where there is no room, jobs wait in order and are retried. Where a source's file fails for another reason, its files end
 /// there (``Rescue``).
-struct DiskWorker<Payload: MediaPayload> {
+struct DiskWorker {
     struct OpenSegment {
         var writer: SegmentWriter
         let zero: UTCTime
@@ -19,7 +19,7 @@ struct DiskWorker<Payload: MediaPayload> {
     /// Jobs that wait behind a failed one, and the reason.
     struct Backlog {
         var path: String
-        var jobs: [DiskJob<Payload>]
+        var jobs: [DiskJob]
         var error: ArchiveError
     }
 
@@ -36,13 +36,13 @@ struct DiskWorker<Payload: MediaPayload> {
     var dirtyLedgers: Set<SourceKey> = []
     var stuck: [String: Backlog] = [:]
     /// Jobs that wait for a session description, by its path.
-    var undescribed: [String: [DiskJob<Payload>]] = [:]
+    var undescribed: [String: [DiskJob]] = [:]
     /// Sources with a failed file.
     var rescues: [SourceKey: Rescue] = [:]
     /// Consecutive failures of each source.
     var failures: [SourceKey: Int] = [:]
     /// Session ends that wait for files.
-    var ends: [DiskJob<Payload>] = []
+    var ends: [DiskJob] = []
     var events: [DiskEvent] = []
     /// Paths that could not be made durable or replaced, and have not succeeded since.
     private var complaints: Set<String> = []
@@ -97,7 +97,7 @@ struct DiskWorker<Payload: MediaPayload> {
     }
 
     /// Does one job, or queues it behind the jobs that it has to wait for.
-    mutating func perform(_ job: DiskJob<Payload>) {
+    mutating func perform(_ job: DiskJob) {
         if case .remove(let removal) = job {
             remove(removal)
             return
@@ -127,7 +127,7 @@ struct DiskWorker<Payload: MediaPayload> {
     ///
     /// Without the description, only the session's name would be known if the collector were killed. The session could not be
     /// resumed, and its records that were not on disk would be recorded into another session.
-    private mutating func waitsForDescription(_ job: DiskJob<Payload>) -> Bool {
+    private mutating func waitsForDescription(_ job: DiskJob) -> Bool {
         guard !stuck.isEmpty, let session = job.session else { return false }
         let path = layout.manifest(session)
         guard stuck[path] != nil, undescribed[path] != nil || !FileSystem.exists(path) else {
@@ -208,7 +208,7 @@ struct DiskWorker<Payload: MediaPayload> {
         ends.contains { Self.isEnd($0, of: session) }
     }
 
-    private static func isEnd(_ job: DiskJob<Payload>, of session: String) -> Bool {
+    private static func isEnd(_ job: DiskJob, of session: String) -> Bool {
         if case .endSession(let manifest) = job { manifest.session == session } else { false }
     }
 
@@ -365,7 +365,7 @@ struct DiskWorker<Payload: MediaPayload> {
         if !segment.unsynchronised.isEmpty { failures[id.owner] = nil }
     }
 
-    private mutating func attempt(_ job: DiskJob<Payload>) throws(ArchiveError) {
+    private mutating func attempt(_ job: DiskJob) throws(ArchiveError) {
         switch job {
         case .beginSession(let session):
             try makeDirectory(layout.session(session))
@@ -558,7 +558,7 @@ struct DiskWorker<Payload: MediaPayload> {
 
     /// Jobs of one queue keep their order: those of one source's segments, or of one path. A later segment of a source waits for
     /// the earlier one. Otherwise small fragments would overtake large ones on a full disk, and leave gaps.
-    private func queue(of job: DiskJob<Payload>) -> String {
+    private func queue(of job: DiskJob) -> String {
         switch job {
         case .open(let id, _, _), .reopen(let id, _), .append(let id, _), .finish(let id):
             id.owner.description
@@ -568,7 +568,7 @@ struct DiskWorker<Payload: MediaPayload> {
     }
 
     /// The path that cannot be written, for messages.
-    private func path(of job: DiskJob<Payload>) -> String {
+    private func path(of job: DiskJob) -> String {
         switch job {
         case .beginSession(let session): layout.session(session)
         case .beginSource(let source): layout.source(source)

@@ -18,21 +18,21 @@ import Threads
 ///
 /// A file that cannot be written (disk full, or worse) keeps its jobs, and writing is retried every second. Meanwhile its agents
 /// keep their samples, because nothing is acknowledged. Other files are not delayed.
-final class DiskWriter<Payload: MediaPayload>: Sendable {
+final class DiskWriter: Sendable {
     /// Interval between commits: what a power cut may cost in addition to the fragment being collected.
     ///
     /// Half a second, because the batch that ends a fragment may wait as long at its agent: together they are a second at most. A file
     /// grows about once a second, so twice as many commits make each file durable as often as one a second would, half of them
     /// each time.
-    static var commitInterval: Duration { .milliseconds(500) }
+    static let commitInterval: Duration = .milliseconds(500)
     /// Maximum bytes written before they are made durable: a second of 64 sources at 8 Mbit/s.
-    static var commitBytes: Int { 64 << 20 }
+    static let commitBytes = 64 << 20
     /// A quarter of one source's credit window.
-    static var urgentBytes: Int { 2 << 20 }
-    private static var retryInterval: Duration { .seconds(1) }
+    static let urgentBytes = 2 << 20
+    private static let retryInterval: Duration = .seconds(1)
 
     private struct Shared {
-        var jobs: [DiskJob<Payload>] = []
+        var jobs: [DiskJob] = []
         var events: [DiskEvent] = []
         var isStopping = false
     }
@@ -66,14 +66,14 @@ final class DiskWriter<Payload: MediaPayload>: Sendable {
     /// Starts the thread.
     func start() {
         thread.start("disk") {
-            var worker = DiskWorker<Payload>(
+            var worker = DiskWorker(
                 layout: self.layout, space: self.space, spine: self.spine)
             self.run(&worker)
         }
     }
 
     /// Hands over jobs; never blocks.
-    func submit(_ jobs: [DiskJob<Payload>]) {
+    func submit(_ jobs: [DiskJob]) {
         guard !jobs.isEmpty else { return }
         shared.withLock { $0.jobs += jobs }
         work.signal()
@@ -94,7 +94,7 @@ final class DiskWriter<Payload: MediaPayload>: Sendable {
         thread.join()
     }
 
-    private func run(_ worker: inout DiskWorker<Payload>) {
+    private func run(_ worker: inout DiskWorker) {
         let clock = ContinuousClock()
         var nextCommit = clock.now + Self.commitInterval
         var nextRetry = clock.now + Self.retryInterval
@@ -151,7 +151,7 @@ final class DiskWriter<Payload: MediaPayload>: Sendable {
     }
 
     private func waitForWork(
-        _ worker: DiskWorker<Payload>, clock: ContinuousClock,
+        _ worker: DiskWorker, clock: ContinuousClock,
         nextCommit: ContinuousClock.Instant, nextRetry: ContinuousClock.Instant
     ) {
         var deadlines: [ContinuousClock.Instant] = []

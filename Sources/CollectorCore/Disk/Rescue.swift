@@ -31,7 +31,7 @@ struct Rescue: Sendable {
 extension DiskWorker {
     /// Ends a source's files after a job of one of them has failed. Returns whether that is the right reaction: for lack of room
     /// a job waits, and so does a job that no open file depends on.
-    mutating func giveUp(_ job: DiskJob<Payload>, _ error: ArchiveError) -> Bool {
+    mutating func giveUp(_ job: DiskJob, _ error: ArchiveError) -> Bool {
         switch job {
         case .append(let id, _), .finish(let id):
             guard !error.isForRoom || segments[id]?.writer.hasLostPages == true else {
@@ -67,7 +67,7 @@ extension DiskWorker {
     }
 
     /// Whether a job belongs to a source that is being rescued, and builds on lost data. Its memory is given back.
-    mutating func isInVain(_ job: DiskJob<Payload>) -> Bool {
+    mutating func isInVain(_ job: DiskJob) -> Bool {
         switch job {
         case .append(let id, let fragment):
             guard rescues[id.owner] != nil else { return false }
@@ -206,7 +206,7 @@ extension DiskWorker {
         }
     }
 
-    private static func isRecord(_ job: DiskJob<Payload>) -> Bool {
+    private static func isRecord(_ job: DiskJob) -> Bool {
         if case .note(_, _, .some) = job { true } else { false }
     }
 }

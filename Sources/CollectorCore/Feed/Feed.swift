@@ -68,7 +68,7 @@ struct Feed {
     }
 
     /// Publishes samples of watched sources.
-    mutating func publish(_ placed: [PlacedSamples<ReceivedPart>]) {
+    mutating func publish(_ placed: [PlacedSamples]) {
         guard !placed.isEmpty else { return }
         each { publisher in
             for samples in placed { try publisher.publish(samples) }

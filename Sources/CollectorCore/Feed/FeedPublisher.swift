@@ -121,7 +121,7 @@ final class FeedPublisher {
     }
 
     /// Publishes samples.
-    func publish(_ placed: PlacedSamples<ReceivedPart>) throws(MessagingError) {
+    func publish(_ placed: PlacedSamples) throws(MessagingError) {
         let source = placed.source.source
         // Those on this machine may watch what nobody elsewhere watches, and the other way round.
         guard entrance == nil || watched.includes(source) else { return }
@@ -147,9 +147,11 @@ final class FeedPublisher {
                 source, sizeBytes: header.count + placed.piece.range.count,
                 beginsDecodable: placed.beginsDecodable, besides: held.count)
         else { return }
+        let payload = placed.piece.payload
+        let bytes = UnsafeRawBufferPointer(rebasing: payload.memory[placed.piece.range])
         _ = try socket.send(
             .bytes(FeedTopic.source(source)), .counted(SharedBytes(header), held),
-            .received(placed.piece.payload, placed.piece.range, held))
+            .kept(bytes, by: payload, held))
         sentMessages += 1
     }
 

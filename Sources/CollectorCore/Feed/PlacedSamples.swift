@@ -3,12 +3,12 @@ import Media
 import Wire
 
 /// Samples of one message on the session's timeline, before they are written.
-struct PlacedSamples<Payload: Sendable>: Sendable {
+struct PlacedSamples: Sendable {
     var source: SourceKey
     var sessionZero: UTCTime
     /// How the source's tracks are coded.
     var formats: [TrackFormat]
-    var piece: PlannedPiece<Payload>
+    var piece: PlannedPiece
     var boundNanoseconds: UInt64
     /// When the collector had them, session time.
     var arrivedNanoseconds: Int64

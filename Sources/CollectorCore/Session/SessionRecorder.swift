@@ -9,9 +9,9 @@ import Wire
 /// A session begins with its first sample. It ends when every participating source has ended, when no source has sent anything
 /// for the idle timeout, or when ``end(_:at:)`` is called. Until zero is known (the start window), samples are held. A session
 /// that a crash interrupted is resumed (``resume(_:at:)``).
-struct SessionRecorder<Payload: MediaPayload>: Sendable {
+struct SessionRecorder: Sendable {
     enum Action: Sendable {
-        case job(DiskJob<Payload>)
+        case job(DiskJob)
         case note(Note)
         /// Records of a source are finally lost, and its ledger says so.
         /// - samples: 0: their number is unknown.
@@ -19,7 +19,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         /// All of a source's records up to one were found to be on disk.
         case durable(source: String, spool: SpoolID, through: UInt64)
         /// Samples have been placed on the timeline; only for sources that are watched.
-        case placed(PlacedSamples<Payload>)
+        case placed(PlacedSamples)
         /// Records that need not be kept.
         case unrecorded(PersistedRecords)
         /// Media of a source that leaves memory without being written: it is already on disk, is sent again, or is left out.
@@ -42,7 +42,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     private enum Event: Sendable {
         /// It has come back while its earlier events were held: what follows may be of another spool, and of another clock.
         case opened(SourceIntroduction, durable: UInt64)
-        case samples(Samples, Payload, PartialMessage? = nil)
+        case samples(Samples, any MediaPayload, PartialMessage? = nil)
         case gap(GapRecord)
         case format(TrackUpdate, isKnown: Bool)
         case goodbye(Goodbye, isKnown: Bool)
@@ -85,7 +85,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     /// Sources whose goodbye is held.
     private var heldGoodbyes: Set<String> = []
     /// Sources that are connected, and sources that are part of the session.
-    var sources: [String: CopyOnWrite<SourceRecorder<Payload>>] = [:]
+    var sources: [String: CopyOnWrite<SourceRecorder>] = [:]
     /// Whose samples are to be told of when they have been placed.
     var watched = WatchedSources()
     /// Durable records, which outlive sessions: the last acknowledgement of a source is due after its session has ended.
@@ -127,7 +127,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         mayEndNanoseconds = now.monotonic + Self.returnNanoseconds
         var actions: [Action] = [.sessionResumed(name: manifest.session)]
         for source in session.sources {
-            let recorder = SourceRecorder<Payload>(
+            let recorder = SourceRecorder(
                 resuming: source, spools: archive.spools[source.entry.name] ?? [], in: manifest,
                 settings: settings)
             sources[recorder.name] = CopyOnWrite(recorder)
@@ -240,7 +240,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
     }
 
     mutating func samples(
-        _ samples: Samples, payload: Payload, of source: String, at now: Instant
+        _ samples: Samples, payload: any MediaPayload, of source: String, at now: Instant
     ) -> [Action] {
         guard let spool = spool(of: source) else {
             preconditionFailure("a source introduces itself before it sends")
@@ -327,9 +327,12 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
             actions += start(at: now)
         }
         // Of a thousand sources, few have waited for anything: only those are put in order.
-        let due = sources.lazy.filter { $0.value.value.isTickDue(at: now) }.map { $0.key }
-            .sorted()
-        for name in due { actions += sources[name]?.value.tick(clocks: clocks, at: now) ?? [] }
+        // A loop: `filter` would copy every source's state.
+        var due: [String] = []
+        for (name, source) in sources where source.value.isTickDue(at: now) { due.append(name) }
+        for name in due.sorted() {
+            actions += sources[name]?.value.tick(clocks: clocks, at: now) ?? []
+        }
         return actions + letGoOfLosses(now: now.monotonic) + watchSession(at: now)
     }
 
@@ -376,7 +379,7 @@ struct SessionRecorder<Payload: MediaPayload>: Sendable {
         var actions: [Action] = []
         if case .gathering = state { actions += start(at: now) }
         guard case .recording = state else { return actions }
-        var staying: [String: CopyOnWrite<SourceRecorder<Payload>>] = [:]
+        var staying: [String: CopyOnWrite<SourceRecorder>] = [:]
         for name in sources.keys.sorted() {
             // A source that is not part of the session has nothing to close.
             guard sources[name]?.value.hasJoined == true else { continue }

@@ -4,12 +4,12 @@ import Timing
 import Wire
 
 /// One source's part of a session: from its messages to jobs for the disk.
-struct SourceRecorder<Payload: MediaPayload>: Sendable {
-    typealias Action = SessionRecorder<Payload>.Action
+struct SourceRecorder: Sendable {
+    typealias Action = SessionRecorder.Action
 
     private let settings: SessionSettings
     private(set) var introduction: SourceIntroduction
-    private var segmenter: Segmenter<Payload>
+    private var segmenter: Segmenter
     /// Open files, by the segmenter's numbers.
     private var openSegments: [Int: SegmentKey] = [:]
     var intake: SourceIntake
@@ -101,7 +101,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
             let key = SegmentKey(
                 SourceKey(session: manifest.session, source: name),
                 origin: open.sessionZero.advanced(by: open.plan.originNanoseconds))
-            openSegments[Segmenter<Payload>.resumedSegment] = key
+            openSegments[Segmenter.resumedSegment] = key
             reopening = .job(.reopen(key, open))
         }
     }
@@ -251,7 +251,8 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
     ///   - rest: which part of their message they are, where another part was already on disk.
     ///   - isWatched: whether somebody watches the source live.
     mutating func record(
-        _ samples: Samples, payload: Payload, rest: PartialMessage? = nil, clocks: AgentClocks,
+        _ samples: Samples, payload: any MediaPayload, rest: PartialMessage? = nil,
+        clocks: AgentClocks,
         zero: Int64, at now: Instant, isWatched: Bool = false
     ) -> [Action] {
         through = samples.lastSequence
@@ -439,7 +440,7 @@ struct SourceRecorder<Payload: MediaPayload>: Sendable {
 }
 
 extension SourceRecorder {
-    private mutating func count(_ piece: PlannedPiece<Payload>) {
+    private mutating func count(_ piece: PlannedPiece) {
         progress.payloadBytes += UInt64(piece.range.count)
         for run in piece.runs {
             switch run.track {
@@ -467,7 +468,7 @@ extension SourceRecorder {
 
     /// Adds to a fragment the clock exchanges learned since the previous one; returns the lines to log.
     private mutating func writeDown(
-        _ clocks: AgentClocks, in fragment: inout FragmentPlan<Payload>, at now: Instant
+        _ clocks: AgentClocks, in fragment: inout FragmentPlan, at now: Instant
     ) -> [Action] {
         let epoch = fragment.context.epoch
         let clock = ClockID(owner: introduction.clockOwner, epoch: epoch)
@@ -482,7 +483,7 @@ extension SourceRecorder {
     }
 
     private mutating func actions(
-        _ steps: [Segmenter<Payload>.Action], clocks: AgentClocks, at now: Instant
+        _ steps: [Segmenter.Action], clocks: AgentClocks, at now: Instant
     ) -> [Action] {
         guard let session else { return [] }
         return steps.flatMap { step -> [Action] in
@@ -561,7 +562,7 @@ extension SourceRecorder {
                 SourceKey(session: session.name, source: name), line.entry, records: records))
     }
 
-    private func note(_ level: SessionRecorder<Payload>.Note.Level, _ text: String) -> Action {
+    private func note(_ level: SessionRecorder.Note.Level, _ text: String) -> Action {
         .note(SessionRecorder.Note(level: level, source: name, text: text))
     }
 }

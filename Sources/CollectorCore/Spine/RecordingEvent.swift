@@ -90,7 +90,7 @@ struct AppendedFragment: Hashable, Sendable {
 
 extension AppendedFragment {
     /// - Parameter plan: the plan of the file that it was written to.
-    init<Payload>(_ fragment: FragmentPlan<Payload>, of plan: SegmentPlan, bytes: Range<UInt64>) {
+    init(_ fragment: FragmentPlan, of plan: SegmentPlan, bytes: Range<UInt64>) {
         self.bytes = bytes
         var begin = Int64.max
         var end = Int64.min

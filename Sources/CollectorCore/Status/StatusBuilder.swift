@@ -33,8 +33,8 @@ struct StatusBuilder {
     }
 
     /// - Parameter now: the collector's monotonic clock, nanoseconds.
-    mutating func status<Payload: MediaPayload>(
-        of engine: CollectorEngine<Payload>, _ surroundings: Surroundings, now: Int64
+    mutating func status(
+        of engine: CollectorEngine, _ surroundings: Surroundings, now: Int64
     ) -> CollectorStatus {
         let recorder = engine.recorder
         let sessionNow = recorder.sessionZero.map { now - $0 }
@@ -58,8 +58,8 @@ struct StatusBuilder {
         return status
     }
 
-    private mutating func disk<Payload: MediaPayload>(
-        of engine: CollectorEngine<Payload>, _ surroundings: Surroundings, now: Int64
+    private mutating func disk(
+        of engine: CollectorEngine, _ surroundings: Surroundings, now: Int64
     ) -> DiskStatus {
         var disk = DiskStatus()
         if let (free, size) = surroundings.disk.space {
@@ -93,8 +93,8 @@ struct StatusBuilder {
         return Double(bytes - first.bytes) / (Double(now - first.nanoseconds) / 1e9)
     }
 
-    private mutating func sources<Payload: MediaPayload>(
-        of engine: CollectorEngine<Payload>, sessionNow: Int64?, now: Int64
+    private mutating func sources(
+        of engine: CollectorEngine, sessionNow: Int64?, now: Int64
     ) -> [SourceStatus] {
         let recorders = engine.recorder.sources
         var totals: [String: Totals] = [:]

@@ -180,7 +180,7 @@ private struct ImportRecorder {
     private let context: FragmentContext
     /// The spool's identity in the ledger.
     private let spool: String
-    private var segmenter: Segmenter<ImportedBytes>
+    private var segmenter: Segmenter
     private var formats: [TrackFormat]
     private var writers: [Int: SegmentWriter] = [:]
     private var ledger: [UInt8] = []
@@ -289,7 +289,7 @@ private struct ImportRecorder {
         ledger += Ledger.line(entry)
     }
 
-    private mutating func perform(_ actions: [Segmenter<ImportedBytes>.Action]) throws {
+    private mutating func perform(_ actions: [Segmenter.Action]) throws {
         for action in actions {
             switch action {
             case .open(let segment, let plan):

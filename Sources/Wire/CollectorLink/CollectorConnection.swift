@@ -26,18 +26,38 @@ struct CollectorConnection: Sendable {
         }
     }
 
-    let agent: String
-    let software: String
-    /// The minor version of its protocol.
-    let minor: UInt32
-    /// It keeps its records until they are released.
-    let keepsUntilReleased: Bool
-    let address: String
-    /// Whose budgets it uses: the name of its key; without keys, its address.
-    let owner: String
-    let spool: SpoolID
-    /// Epoch identities by number.
-    let epochs: [UInt32: EpochID]
+    /// What its Hello said, for as long as the connection lasts. An object: a connection is copied for every message, and what does not
+    /// change is one reference then.
+    final class Introduction: Sendable {
+        let agent: String
+        let software: String
+        /// The minor version of its protocol.
+        let minor: UInt32
+        /// It keeps its records until they are released.
+        let keepsUntilReleased: Bool
+        let address: String
+        /// Whose budgets it uses: the name of its key; without keys, its address.
+        let owner: String
+        let spool: SpoolID
+        /// Epoch identities by number.
+        let epochs: [UInt32: EpochID]
+
+        init(_ hello: Hello, address: String, owner: String) {
+            agent = hello.agent
+            software = hello.software
+            minor = hello.minor
+            keepsUntilReleased =
+                hello.minor >= WireLimits.releaseMinor && !hello.forgetsAtPersisted
+            self.address = address
+            self.owner = owner
+            spool = hello.spool
+            epochs = Dictionary(
+                hello.epochs.map { ($0.number, $0.identity) },
+                uniquingKeysWith: { first, _ in first })
+        }
+    }
+
+    let introduction: Introduction
     var accounts: [Account]
     var lastHeard: Int64
     var lastAck: Int64
@@ -48,15 +68,7 @@ struct CollectorConnection: Sendable {
     var lastPing: Int64?
 
     init(hello: Hello, address: String, owner: String, now: Int64) {
-        agent = hello.agent
-        software = hello.software
-        minor = hello.minor
-        keepsUntilReleased = hello.minor >= WireLimits.releaseMinor && !hello.forgetsAtPersisted
-        self.address = address
-        self.owner = owner
-        spool = hello.spool
-        epochs = Dictionary(
-            hello.epochs.map { ($0.number, $0.identity) }, uniquingKeysWith: { first, _ in first })
+        introduction = Introduction(hello, address: address, owner: owner)
         accounts = hello.sources.map { Account(name: $0.name) }
         lastHeard = now
         lastAck = now
@@ -64,6 +76,15 @@ struct CollectorConnection: Sendable {
             perSecond: WireLimits.controlMessagesPerSecond, burst: WireLimits.controlMessageBurst,
             now: now)
     }
+
+    var agent: String { introduction.agent }
+    var software: String { introduction.software }
+    var minor: UInt32 { introduction.minor }
+    var keepsUntilReleased: Bool { introduction.keepsUntilReleased }
+    var address: String { introduction.address }
+    var owner: String { introduction.owner }
+    var spool: SpoolID { introduction.spool }
+    var epochs: [UInt32: EpochID] { introduction.epochs }
 
     /// Identifiers for the log.
     var metadata: [String: String] { ["agent": agent, "address": address] }

@@ -144,9 +144,10 @@ package struct CollectorLink: Sendable {
             if let holder = sources[source]?.holder { markAckDue(holder) }
             return
         }
-        guard sources[source]?.spool == spool else { return }
-        sources[source]?.unpersisted.persist(through: sequence)
-        if let holder = sources[source]?.holder { markAckDue(holder) }
+        guard let place = sources.index(forKey: source), sources.values[place].spool == spool
+        else { return }
+        sources.values[place].unpersisted.persist(through: sequence)
+        if let holder = sources.values[place].holder { markAckDue(holder) }
     }
 
     /// More of a source need not be kept: its agent is to be notified.
@@ -192,10 +193,10 @@ package struct CollectorLink: Sendable {
 
     /// This amount of a source's media has left memory: written, or given up.
     package mutating func released(_ amount: MediaAmount, source: String) {
-        guard var entry = sources[source] else { return }
-        precondition(entry.outstanding.covers(amount), "released twice")
-        entry.outstanding -= amount
-        sources[source] = entry
+        guard let place = sources.index(forKey: source) else { return }
+        precondition(sources.values[place].outstanding.covers(amount), "released twice")
+        sources.values[place].outstanding -= amount
+        let entry = sources.values[place]
         guard let holder = entry.holder, let connection = connections[holder],
             let account = connection.accounts.first(where: { $0.name == source })
         else { return }
@@ -335,8 +336,10 @@ extension CollectorLink {
 
     /// Puts a connection on the list of connections that get an Ack at the next tick.
     mutating func markAckDue(_ peer: PeerID) {
-        guard let connection = connections[peer], !connection.isAckDue else { return }
-        connections[peer]?.isAckDue = true
+        guard let place = connections.index(forKey: peer),
+            !connections.values[place].isAckDue
+        else { return }
+        connections.values[place].isAckDue = true
         dueAcks.append(peer)
     }
 
@@ -443,10 +446,13 @@ extension CollectorLink {
     private mutating func scan(now: Int64, durable: some DurabilityLookup) -> [CollectorAction] {
         var actions: [CollectorAction] = []
         let interval = Int64(settings.heartbeatMilliseconds) * 1_000_000
-        let due = connections.filter { _, connection in
-            now - min(connection.lastHeard, connection.lastAck) >= interval
+        // A loop: `filter` would copy every connection.
+        var due: [(peer: PeerID, connection: CollectorConnection)] = []
+        for (peer, connection) in connections
+        where now - min(connection.lastHeard, connection.lastAck) >= interval {
+            due.append((peer, connection))
         }
-        for (peer, connection) in due.sorted(by: { $0.key < $1.key }) {
+        for (peer, connection) in due.sorted(by: { $0.peer < $1.peer }) {
             if now - connection.lastHeard >= WireLimits.silentHeartbeats * interval {
                 actions.append(
                     .log(

@@ -10,16 +10,16 @@ extension CollectorLink {
         let range = samples.firstSequence...samples.lastSequence
         return takeRecord(
             range, of: samples.source, costBytes: size, from: message, now: now, durable: durable
-        ) { link, name, connection in
+        ) { entry, name, connection in
             guard connection.epochs[samples.epoch] != nil else {
                 return .refuse(unknownEpoch(samples.epoch))
             }
-            let kinds = link.sources[name]?.tracks.map(\.kind) ?? []
-            if let run = samples.runs.first(where: { !kinds.contains($0.track) }) {
+            for run in samples.runs
+            where !entry.tracks.contains(where: { $0.kind == run.track }) {
                 return .refuse(
                     .malformed("\(name) sends \(run.track) samples but has no such track"))
             }
-            link.sources[name]?.outstanding += samples.amount
+            entry.outstanding += samples.amount
             return .take(.samples(source: name, samples))
         }
     }
@@ -29,11 +29,11 @@ extension CollectorLink {
     ) -> [CollectorAction] {
         takeRecord(
             gap.sequences, of: gap.source, costBytes: 0, from: message, now: now, durable: durable
-        ) { link, name, connection in
+        ) { entry, name, connection in
             guard connection.epochs[gap.epoch] != nil else {
                 return .refuse(unknownEpoch(gap.epoch))
             }
-            link.keep(gap.sequences.upperBound, of: name, message)
+            entry.keep(gap.sequences.upperBound, headerBytes: message.header.count)
             return .take(.gap(source: name, gap))
         }
     }
@@ -45,10 +45,10 @@ extension CollectorLink {
         takeRecord(
             update.sequence...update.sequence, of: update.source, costBytes: 0, from: message,
             now: now, durable: durable
-        ) { link, name, _ in
-            link.sources[name]?.tracks.removeAll { $0.kind == update.format.kind }
-            link.sources[name]?.tracks.append(update.format)
-            link.keep(update.sequence, of: name, message)
+        ) { entry, name, _ in
+            entry.tracks.removeAll { $0.kind == update.format.kind }
+            entry.tracks.append(update.format)
+            entry.keep(update.sequence, headerBytes: message.header.count)
             return .take(.trackUpdate(source: name, update))
         }
     }
@@ -60,9 +60,9 @@ extension CollectorLink {
         takeRecord(
             goodbye.sequence...goodbye.sequence, of: goodbye.source, costBytes: 0, from: message,
             now: now, durable: durable
-        ) { link, name, _ in
-            link.sources[name]?.goodbye = goodbye.sequence
-            link.keep(goodbye.sequence, of: name, message)
+        ) { entry, name, _ in
+            entry.goodbye = goodbye.sequence
+            entry.keep(goodbye.sequence, headerBytes: message.header.count)
             return .take(.goodbye(source: name, goodbye))
         }
     }
@@ -137,13 +137,6 @@ extension CollectorLink {
         }
     }
 
-    /// A record without a payload stays in memory until it is durable, and uses credit for as long.
-    private mutating func keep(_ sequence: UInt64, of source: String, _ message: IncomingMessage) {
-        sources[source]?.unpersisted.add(
-            sequence,
-            costBytes: UInt64(CollectorBudgets.recordCostBytes + message.header.count))
-    }
-
     /// Whether a connection's records exceed its memory budget.
     private func isOverMemory(_ connection: CollectorConnection) -> Bool {
         let held = connection.accounts.reduce(UInt64(0)) {
@@ -162,12 +155,13 @@ extension CollectorLink {
     private mutating func takeRecord(
         _ range: ClosedRange<UInt64>, of index: Int, costBytes payloadBytes: Int,
         from message: IncomingMessage, now: Int64, durable: some DurabilityLookup,
-        _ judge: (inout CollectorLink, String, CollectorConnection) -> Verdict
+        _ judge: (inout SourceEntry, String, CollectorConnection) -> Verdict
     ) -> [CollectorAction] {
         let peer = message.peer
-        guard let connection = connections[peer] else {
+        guard let holder = connections.index(forKey: peer) else {
             return refuseStranger(message, now: now, durable: durable)
         }
+        let connection = connections.values[holder]
         func refuseIt(_ reason: RefusalReason, _ text: String) -> [CollectorAction] {
             refuse(peer, reason, text, address: message.address, now: now, durable: durable)
         }
@@ -182,12 +176,12 @@ extension CollectorLink {
                 "\(account.name) has sent \(account.consumedBytes) bytes where "
                     + "\(account.announcedBytes) were granted")
         }
-        guard let entry = sources[account.name], entry.holder == peer else {
-            preconditionFailure("a connection holds its sources")
-        }
-        connections[peer]?.accounts[index] = account
+        guard let place = sources.index(forKey: account.name),
+            sources.values[place].holder == peer
+        else { preconditionFailure("a connection holds its sources") }
+        connections.values[holder].accounts[index] = account
         let window = windowBytes(of: connection)
-        if entry.heldBytes > window, isOverMemory(connection) {
+        if sources.values[place].heldBytes > window, isOverMemory(connection) {
             return putOff(
                 peer,
                 "\(account.name) exceeds the memory that an agent may use in the collector: its samples "
@@ -195,21 +189,21 @@ extension CollectorLink {
                 address: message.address, now: now, durable: durable)
         }
         var actions: [CollectorAction] = []
-        switch entry.placement(first: range.lowerBound, last: range.upperBound) {
+        switch sources.values[place].placement(first: range.lowerBound, last: range.upperBound) {
         case .duplicate:
             duplicateRecords.addClamped(
                 (range.upperBound - range.lowerBound).clampedAdding(1))
         case .violation(let text):
             return refuseIt(.sequence, "\(account.name): \(text)")
         case .next:
-            switch judge(&self, account.name, connection) {
+            switch judge(&sources.values[place], account.name, connection) {
             case .refuse(let error): return refuseIt(error.reason, error.description)
             case .take(let action):
-                sources[account.name]?.received = range.upperBound
+                sources.values[place].received = range.upperBound
                 actions.append(action)
             }
         }
-        let held = sources[account.name]?.heldBytes ?? 0
+        let held = sources.values[place].heldBytes
         let limit = account.limitBytes(window: window, outstanding: held)
         if limit - account.announcedBytes >= window / 2 { markAckDue(peer) }
         return actions

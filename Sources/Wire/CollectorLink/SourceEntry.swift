@@ -56,6 +56,12 @@ struct SourceEntry: Hashable, Sendable {
         return all.suffix(Self.undurableSpools)
     }
 
+    /// A record without a payload stays in memory until it is durable, and uses credit for as long.
+    mutating func keep(_ sequence: UInt64, headerBytes: Int) {
+        unpersisted.add(
+            sequence, costBytes: UInt64(CollectorBudgets.recordCostBytes + headerBytes))
+    }
+
     /// Nothing has been taken in since: only the agent's Hello says what its formats are.
     var isFresh: Bool { received == resumedAt }
 

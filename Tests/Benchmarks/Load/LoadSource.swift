@@ -155,11 +155,21 @@ final class LoadSource {
 
     // MARK: The connection
 
+    /// On one machine each box has an address of its own, as boxes have: the collector limits what comes from one address. libzmq's
+    /// form is `tcp://SOURCE:PORT;DESTINATION:PORT`, and all of 127.0.0.0/8 is this machine.
+    private static func endpoint(_ collector: String, of number: Int) -> String {
+        let loopback = "tcp://127.0.0.1:"
+        guard collector.hasPrefix(loopback) else { return collector }
+        let box = "127.1.\(number / 250).\(number % 250 + 1)"
+        return "tcp://\(box):0;127.0.0.1:\(collector.dropFirst(loopback.count))"
+    }
+
     private func connect() throws {
         // The old sockets are closed first.
         connection = nil
         let new = try LinkConnection(
-            to: all.endpoint, security: security, asksForTime: true, in: all.context,
+            to: Self.endpoint(all.endpoint, of: number), security: security, asksForTime: true,
+            in: all.context,
             wakeUp: all.wakeUp)
         for descriptor in new.stateDescriptors { try all.ready.add(descriptor, number: number) }
         connection = consume new

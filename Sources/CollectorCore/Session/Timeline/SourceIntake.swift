@@ -26,9 +26,21 @@ struct SourceIntake: Sendable {
     private static let nominalAudioTicks: Int64 = 1_024
 
     /// A message's samples, placed.
-    struct Placed<Payload: MediaPayload>: Sendable {
-        var piece: PlannedPiece<Payload>
+    struct Placed: Sendable {
+        var piece: PlannedPiece
         var context: FragmentContext
+    }
+
+    /// The timeline of one epoch.
+    private struct FollowedTimeline {
+        var pieces: EpochTimelines
+        /// It is estimated from arrival times.
+        var isGuessed = false
+        /// When it was last updated from its clock, on the collector's clock.
+        var followedNanoseconds: Int64?
+        /// When it began, on the collector's clock; nil: before this collector.
+        var begunNanoseconds: Int64?
+        var jumpsSeen = 0
     }
 
     private var spool: SpoolID
@@ -37,15 +49,8 @@ struct SourceIntake: Sendable {
     private var epochs: [UInt32: EpochID]
     /// Epochs that are replayed timelines, and their zero: nanoseconds since 1970, UTC.
     private var replayed: [EpochID: Int64] = [:]
-    private var timelines: [EpochID: EpochTimelines] = [:]
-    /// Epochs whose timeline is estimated from arrival times.
-    private var guessed: Set<EpochID> = []
-    /// When each timeline was last updated from its clock, on the collector's clock.
-    private var followedNanoseconds: [EpochID: Int64] = [:]
-    /// When each timeline began, on the collector's clock.
-    private var begunNanoseconds: [EpochID: Int64] = [:]
-    private var jumpsSeen: [EpochID: Int] = [:]
-    private var trackClocks: [TrackKind: TrackClock] = [:]
+    private var timelines: [EpochID: FollowedTimeline] = [:]
+    private var trackClocks = PerTrack<TrackClock>()
     private var notices: [IntakeNotice] = []
     /// The epoch of the sample that was placed last, and its stamp on the agent's clock.
     private var newest: (epoch: EpochID, stamp: Int64)?
@@ -86,10 +91,6 @@ struct SourceIntake: Sendable {
         let present = Set(epochs.values)
         timelines = timelines.filter { present.contains($0.key) }
         replayed = replayed.filter { present.contains($0.key) }
-        guessed.formIntersection(present)
-        followedNanoseconds = followedNanoseconds.filter { present.contains($0.key) }
-        begunNanoseconds = begunNanoseconds.filter { present.contains($0.key) }
-        jumpsSeen = jumpsSeen.filter { present.contains($0.key) }
     }
 
     /// A source whose tracks continue from the point that an earlier collector reached.
@@ -110,15 +111,14 @@ struct SourceIntake: Sendable {
             boundNanoseconds: Int64(clamping: recorded.clock.boundNanoseconds),
             boundGrowthPPB: ClockLimits.skewPPB,
             validFromAgentNanoseconds: recorded.agentNanoseconds)
-        timelines[epoch] = EpochTimelines(
-            Timeline(sessionZeroNanoseconds: zero, model: model))
-        jumpsSeen[epoch] = 0
-        if model.boundNanoseconds >= Self.guessBoundNanoseconds { guessed.insert(epoch) }
+        timelines[epoch] = FollowedTimeline(
+            pieces: EpochTimelines(Timeline(sessionZeroNanoseconds: zero, model: model)),
+            isGuessed: model.boundNanoseconds >= Self.guessBoundNanoseconds)
     }
 
     /// Samples that were placed after these ends are lost, and are sent again.
     mutating func goBack(to ends: [TrackKind: TrackEnd], formats: [TrackFormat]) {
-        trackClocks = [:]
+        trackClocks = PerTrack()
         goOn(after: ends, formats: formats)
     }
 
@@ -141,40 +141,41 @@ struct SourceIntake: Sendable {
 
     /// Updates a timeline from its agent's clock, at most once a second (a timeline is slewed slowly anyway), except at its
     /// beginning.
-    private mutating func follow(_ clocks: AgentClocks, _ epoch: EpochID, now: Int64) {
+    private mutating func follow(
+        _ clocks: AgentClocks, _ epoch: EpochID, _ timeline: inout FollowedTimeline, now: Int64
+    ) {
         // A replayed timeline never changes.
         guard replayed[epoch] == nil else { return }
-        let isLearning = now - (begunNanoseconds[epoch] ?? now) < Self.learningNanoseconds
+        let isLearning = now - (timeline.begunNanoseconds ?? now) < Self.learningNanoseconds
         let interval =
             isLearning ? Self.learningIntervalNanoseconds : Self.followIntervalNanoseconds
-        guard now - (followedNanoseconds[epoch] ?? .min / 2) >= interval,
-            let change = clocks.change(of: clockID(epoch)),
-            var timeline = timelines.removeValue(forKey: epoch)
+        guard now - (timeline.followedNanoseconds ?? .min / 2) >= interval,
+            let change = clocks.change(of: clockID(epoch))
         else { return }
-        defer { timelines[epoch] = timeline }
-        followedNanoseconds[epoch] = now
+        timeline.followedNanoseconds = now
         let at = change.atNanoseconds
         let fresh = Timeline(
-            sessionZeroNanoseconds: timeline.sessionZeroNanoseconds, model: change.model)
-        if guessed.remove(epoch) != nil {
+            sessionZeroNanoseconds: timeline.pieces.sessionZeroNanoseconds, model: change.model)
+        if timeline.isGuessed {
+            timeline.isGuessed = false
             let session = fresh.sessionNanoseconds(at: at)
-            let moved = session &- timeline.timeline(at: at).sessionNanoseconds(at: at)
+            let moved = session &- timeline.pieces.timeline(at: at).sessionNanoseconds(at: at)
             notices.append(
                 .clockKnown(
                     epoch: epoch, movedByNanoseconds: moved, sessionNanoseconds: session))
-            jumpsSeen[epoch] = change.jumps
-            timeline = EpochTimelines(fresh)
+            timeline.jumpsSeen = change.jumps
+            timeline.pieces = EpochTimelines(fresh)
             return
         }
         var jump: (byNanoseconds: Int64, sinceNanoseconds: Int64)?
-        if change.jumps > jumpsSeen[epoch, default: 0] {
+        if change.jumps > timeline.jumpsSeen {
             jump = (change.jumpNanoseconds, change.jumpedAtNanoseconds ?? at)
-            jumpsSeen[epoch] = change.jumps
-        } else if case .discontinuity(let rest) = timeline.update(change.model, at: at) {
+            timeline.jumpsSeen = change.jumps
+        } else if case .discontinuity(let rest) = timeline.pieces.update(change.model, at: at) {
             jump = (rest, at)
         }
         if let jump {
-            timeline.begin(fresh, since: jump.sinceNanoseconds)
+            timeline.pieces.begin(fresh, since: jump.sinceNanoseconds)
             notices.append(
                 .clockJump(
                     epoch: epoch, byNanoseconds: jump.byNanoseconds,
@@ -239,32 +240,21 @@ struct SourceIntake: Sendable {
     ///   - zeroUTC: the same instant.
     ///   - longest: maximum distance between them, nanoseconds; samples with unusable stamps are not extrapolated farther.
     ///   - now: the collector's monotonic clock, nanoseconds.
-    mutating func place<Payload: MediaPayload>(
-        _ samples: Samples, payload: Payload, formats: [TrackFormat], clocks: AgentClocks,
+    mutating func place(
+        _ samples: Samples, payload: any MediaPayload, formats: [TrackFormat], clocks: AgentClocks,
         zero: Int64, zeroUTC: UTCTime, longest: Int64 = .max, now: Int64
-    ) -> Placed<Payload> {
+    ) -> Placed {
         let epoch = epoch(samples)
-        if timelines[epoch] == nil, let start = replayed[epoch] {
-            timelines[epoch] = EpochTimelines(
-                Timeline(
-                    sessionZeroNanoseconds: zero,
-                    model: Self.fixed(zero &+ (start &- zeroUTC.nanoseconds))))
-            begunNanoseconds[epoch] = now
-        } else if timelines[epoch] == nil {
-            let model = clocks.model(of: clockID(epoch), at: stamp(samples))
-            if model == nil {
-                notices.append(.clockUnknown)
-                guessed.insert(epoch)
-            }
-            timelines[epoch] = EpochTimelines(
-                Timeline(
-                    sessionZeroNanoseconds: zero, model: model ?? guess(samples, now: now)))
-            followedNanoseconds[epoch] = model == nil ? nil : now
-            begunNanoseconds[epoch] = now
-            jumpsSeen[epoch] = clocks.change(of: clockID(epoch))?.jumps ?? 0
+        // Taken out: it is changed in place, and looked up once.
+        var timeline: FollowedTimeline
+        if let known = timelines.removeValue(forKey: epoch) {
+            timeline = known
+            follow(clocks, epoch, &timeline, now: now)
         } else {
-            follow(clocks, epoch, now: now)
+            timeline = begin(
+                epoch, with: samples, clocks: clocks, zero: zero, zeroUTC: zeroUTC, now: now)
         }
+        let isReplayed = replayed[epoch] != nil
         var sequence = samples.firstSequence
         var runs: [PlannedRun] = []
         runs.reserveCapacity(samples.runs.count)
@@ -272,15 +262,43 @@ struct SourceIntake: Sendable {
             let format = formats.first { $0.kind == run.track }
             runs.append(
                 place(
-                    run, epoch: epoch, timescale: format?.timescale ?? .video,
+                    run, on: &timeline.pieces, isReplayed: isReplayed,
+                    timescale: format?.timescale ?? .video,
                     firstSequence: sequence, longest: longest, nowNanoseconds: now - zero))
             sequence += UInt64(run.count)
         }
-        newest = (epoch, stamp(samples))
+        let stamp = stamp(samples)
+        newest = (epoch, stamp)
         let piece = PlannedPiece(
             payload: payload, range: 0..<samples.payloadSizeBytes,
             digest: Digest(samples.payloadDigest), runs: runs)
-        return Placed(piece: piece, context: context(epoch, at: stamp(samples)))
+        let placed = Placed(
+            piece: piece,
+            context: context(
+                epoch, timeline.pieces.timeline(at: stamp), isReplayed: isReplayed, at: stamp))
+        timelines[epoch] = timeline
+        return placed
+    }
+
+    /// The timeline of an epoch whose first samples these are.
+    private mutating func begin(
+        _ epoch: EpochID, with samples: Samples, clocks: AgentClocks, zero: Int64,
+        zeroUTC: UTCTime, now: Int64
+    ) -> FollowedTimeline {
+        if let start = replayed[epoch] {
+            let model = Self.fixed(zero &+ (start &- zeroUTC.nanoseconds))
+            return FollowedTimeline(
+                pieces: EpochTimelines(Timeline(sessionZeroNanoseconds: zero, model: model)),
+                begunNanoseconds: now)
+        }
+        let model = clocks.model(of: clockID(epoch), at: stamp(samples))
+        if model == nil { notices.append(.clockUnknown) }
+        return FollowedTimeline(
+            pieces: EpochTimelines(
+                Timeline(
+                    sessionZeroNanoseconds: zero, model: model ?? guess(samples, now: now))),
+            isGuessed: model == nil, followedNanoseconds: model == nil ? nil : now,
+            begunNanoseconds: now, jumpsSeen: clocks.change(of: clockID(epoch))?.jumps ?? 0)
     }
 
     /// A model with a fixed offset.
@@ -291,17 +309,13 @@ struct SourceIntake: Sendable {
     }
 
     private mutating func place(
-        _ run: SampleRun, epoch: EpochID, timescale: Timescale, firstSequence: UInt64,
-        longest: Int64, nowNanoseconds: Int64
+        _ run: SampleRun, on timeline: inout EpochTimelines, isReplayed: Bool,
+        timescale: Timescale, firstSequence: UInt64, longest: Int64, nowNanoseconds: Int64
     ) -> PlannedRun {
-        guard var timeline = timelines.removeValue(forKey: epoch) else {
-            preconditionFailure("a timeline is made before samples are placed on it")
-        }
         var clock = trackClock(run.track, timescale)
         var latest = Int64.max
         var faults: [StampFault: Int] = [:]
         let zero = timeline.sessionZeroNanoseconds
-        let isReplayed = replayed[epoch] != nil
         var placed: [PlannedSample] = []
         placed.reserveCapacity(run.count)
         for index in 0..<run.count {
@@ -325,7 +339,6 @@ struct SourceIntake: Sendable {
                     agentDTSNanoseconds: dts,
                     appliedOffsetNanoseconds: mapped &- dts &+ zero))
         }
-        timelines[epoch] = timeline
         trackClocks[run.track] = clock
         for (fault, count) in faults.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             notices.append(.badStamps(run.track, fault, samples: count))
@@ -359,7 +372,7 @@ struct SourceIntake: Sendable {
 
     /// The same for an epoch known by its identity.
     func sessionNanoseconds(_ stamp: Int64, epoch: EpochID) -> Int64? {
-        timelines[epoch]?.timeline(at: stamp).sessionNanoseconds(at: stamp)
+        timelines[epoch]?.pieces.timeline(at: stamp).sessionNanoseconds(at: stamp)
     }
 
     /// Whether the sample that was placed last is replayed.
@@ -368,14 +381,15 @@ struct SourceIntake: Sendable {
     /// The clock model of the sample that was placed last; nil before that, and for replayed samples.
     var presentClock: FragmentRecord.Clock? {
         guard let (epoch, stamp) = newest, replayed[epoch] == nil else { return nil }
-        return context(epoch, at: stamp).clock
+        let timeline = timelines[epoch]?.pieces.timeline(at: stamp)
+        return context(epoch, timeline, isReplayed: false, at: stamp).clock
     }
 
-    private func context(_ epoch: EpochID, at stamp: Int64) -> FragmentContext {
-        let timeline = timelines[epoch]?.timeline(at: stamp)
+    private func context(
+        _ epoch: EpochID, _ timeline: Timeline?, isReplayed: Bool, at stamp: Int64
+    ) -> FragmentContext {
         let bound =
-            replayed[epoch] == nil
-            ? UInt64(clamping: timeline?.boundNanoseconds(at: stamp) ?? .max) : 0
+            isReplayed ? 0 : UInt64(clamping: timeline?.boundNanoseconds(at: stamp) ?? .max)
         return FragmentContext(
             spool: spool, epoch: epoch,
             clock: FragmentRecord.Clock(

@@ -1,0 +1,47 @@
+/// A value for each of a source's two tracks, where there is one: what a dictionary by ``TrackKind`` would hold, without hashing. The
+/// collector looks some twenty of them up for every message.
+// Inlinable: generic code is not specialised across modules otherwise.
+package struct PerTrack<Value> {
+    @usableFromInline package var video: Value?
+    @usableFromInline package var audio: Value?
+
+    @inlinable package init() {}
+
+    /// - Precondition: no track occurs twice.
+    @inlinable package init(uniqueKeysWithValues pairs: some Sequence<(TrackKind, Value)>) {
+        for (track, value) in pairs {
+            precondition(self[track] == nil, "a track occurs once")
+            self[track] = value
+        }
+    }
+
+    @inlinable package subscript(track: TrackKind) -> Value? {
+        _read {
+            switch track {
+            case .video: yield video
+            case .audio: yield audio
+            }
+        }
+        _modify {
+            switch track {
+            case .video: yield &video
+            case .audio: yield &audio
+            }
+        }
+    }
+
+    @inlinable package var isEmpty: Bool { video == nil && audio == nil }
+
+    /// The values, pictures first.
+    @inlinable package var values: [Value] { [video, audio].compactMap(\.self) }
+}
+
+extension PerTrack: Sendable where Value: Sendable {}
+extension PerTrack: Equatable where Value: Equatable {}
+extension PerTrack: Hashable where Value: Hashable {}
+
+extension PerTrack: ExpressibleByDictionaryLiteral {
+    @inlinable package init(dictionaryLiteral elements: (TrackKind, Value)...) {
+        self.init(uniqueKeysWithValues: elements)
+    }
+}
