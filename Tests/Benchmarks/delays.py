@@ -108,9 +108,14 @@ class Viewers(threading.Thread):
         self.port, self.sources, self.is_over = port, sources, False
 
     def run(self):
-        for _ in watching.live_frames(self.port, ",".join(self.sources)):
-            if self.is_over:
-                return
+        try:
+            for _ in watching.live_frames(self.port, ",".join(self.sources)):
+                if self.is_over:
+                    return
+        except (OSError, http.client.HTTPException):
+            # The viewer has ended, with the scene.
+            if not self.is_over:
+                raise
 
 
 def durable(place, directory, options, table):

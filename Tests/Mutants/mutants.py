@@ -16,6 +16,7 @@ SURVEY = "Sources/Archive/Recovery/SegmentSurvey.swift"
 SPOOL = "Sources/Spooling/SpoolRecovery.swift"
 SCAN = "Sources/Spooling/SpoolScan.swift"
 SOURCE = "Sources/Archive/Recovery/SourceRecovery.swift"
+RECOVERY = "Sources/Archive/Recovery/ArchiveRecovery.swift"
 EVICTION = "Sources/Archive/Stored/LocalCopyRemoval.swift"
 PART = "Sources/Uploading/Transfer/PartSending.swift"
 TRANSFER = "Sources/Uploading/Transfer/SegmentTransfer.swift"
@@ -133,4 +134,9 @@ MUTANTS = [
     Mutant("a session that is incomplete in the bucket stays finished", TAKEOVER,
            "if manifest.state == .finished, isIncomplete {", "if manifest.state == .finished, isIncomplete, !isNewest {",
            UPLOADING),
+    Mutant("of sources that are recovered side by side the first is forgotten", RECOVERY,
+           "return tasks.indices.compactMap { results[$0] }", "return tasks.indices.dropFirst().compactMap { results[$0] }",
+           ARCHIVE),
+    Mutant("sources that are recovered side by side are told in the order of their end", RECOVERY,
+           "return tasks.indices.compactMap { results[$0] }", "return Array(results.values)", ARCHIVE),
 ]
