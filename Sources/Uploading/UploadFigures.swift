@@ -33,8 +33,14 @@ package struct UploadStatus: Hashable, Sendable {
 /// Counters that the uploading threads share.
 package final class UploadFigures: Sendable {
     private let status = Mutex(UploadStatus())
+    private let answerCount = Atomic<Int>(0)
 
     package init() {}
+
+    /// How often the store has done what it was asked, or has said why not.
+    var answers: Int { answerCount.load(ordering: .relaxed) }
+
+    func addAnswer() { answerCount.add(1, ordering: .relaxed) }
 
     package var current: UploadStatus { status.withLock { $0 } }
 

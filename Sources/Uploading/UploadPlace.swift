@@ -65,8 +65,11 @@ package struct UploadPlace: Sendable {
         _ body: (any ObjectBucket) throws(ObjectStoreError) -> Result
     ) throws(UploadError) -> Result {
         do throws(ObjectStoreError) {
-            return try body(bucket)
+            let result = try body(bucket)
+            figures.addAnswer()
+            return result
         } catch {
+            if !error.kind.isForStore { figures.addAnswer() }
             throw .store(error)
         }
     }

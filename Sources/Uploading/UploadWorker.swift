@@ -90,9 +90,12 @@ struct UploadWorker {
             (state.queue.take(now: now), state.queue.due(now: now))
         }
         guard let work else { return .idle(until: due) }
+        let answers = figures.answers
         do throws(UploadError) {
             try perform(work)
-            settle { $0.finished(work, now: $1) }
+            // Documents that have not changed are done without the store: that says nothing of it.
+            let hasAnswer = figures.answers > answers
+            settle { $0.finished(work, hasAnswer: hasAnswer, now: $1) }
         } catch {
             return settle(work, error)
         }

@@ -84,6 +84,20 @@ import Testing
         #expect(queue.take(now: last) != nil)
     }
 
+    @Test func `what is done without the store does not say that it can be used again`() throws {
+        var queue = begun()
+        queue.add(.segment(first), now: 0)
+        queue.add(.segment(second), now: 0)
+        #expect(queue.take(now: 0) != nil)
+        #expect(queue.failed(.segment(first), away(.full), now: 0) != nil)
+        let due = try #require(queue.due(now: 0))
+        let unasked = queue.take(now: due)
+        #expect(queue.finished(try #require(unasked), hasAnswer: false, now: due) == nil)
+        // The next work may try, and the same trouble is no news.
+        let next = queue.take(now: due)
+        #expect(queue.failed(try #require(next), away(.full), now: due) == nil)
+    }
+
     @Test func `a session's removal waits until nothing of it is on its way`() {
         var queue = begun()
         queue.add(.segment(first), now: 0)

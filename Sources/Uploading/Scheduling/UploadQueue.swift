@@ -205,9 +205,13 @@ package struct UploadQueue: Sendable {
     // MARK: What has happened
 
     /// Work is done, or there was nothing to do.
+    /// - Parameter hasAnswer: whether the store has answered.
     /// - Returns: a line for the log, if the store can be used again.
-    package mutating func finished(_ work: UploadWork, now: Int64) -> String? {
-        let line = storeAnswered()
+    package mutating func finished(
+        _ work: UploadWork, hasAnswer: Bool = true, now: Int64
+    ) -> String? {
+        let line = hasAnswer ? storeAnswered() : nil
+        outage?.isTried = false
         end(work, now: now)
         if case .documents(let session) = work { known.insert(session) }
         if case .forgetSession(let session) = work { known.remove(session) }
