@@ -17,7 +17,7 @@ import Testing
         var queue = queue()
         queue.add(.documents(session: "s"), now: 0)
         #expect(queue.take(now: 0) == .documents(session: "s"))
-        #expect(queue.finished(.documents(session: "s"), now: 0) == nil)
+        #expect(queue.finished(.documents(session: "s"), hasAnswer: true, now: 0) == nil)
         return queue
     }
 
@@ -31,7 +31,7 @@ import Testing
         queue.add(.segment(first), endedNanoseconds: 10, now: 0)
         #expect(queue.take(now: 0) == .documents(session: "s"))
         #expect(queue.take(now: 0) == nil)
-        #expect(queue.finished(.documents(session: "s"), now: 0) == nil)
+        #expect(queue.finished(.documents(session: "s"), hasAnswer: true, now: 0) == nil)
         #expect(queue.take(now: 0) == .segment(first))
         #expect(queue.take(now: 0) == .segment(second))
         #expect(queue.take(now: 0) == nil)
@@ -52,9 +52,9 @@ import Testing
         #expect(queue.take(now: 0) == nil)
         // It has changed while it was sent.
         queue.add(.segment(first), now: 0)
-        #expect(queue.finished(.segment(first), now: 0) == nil)
+        #expect(queue.finished(.segment(first), hasAnswer: true, now: 0) == nil)
         #expect(queue.take(now: 0) == .evict(first))
-        #expect(queue.finished(.evict(first), now: 0) == nil)
+        #expect(queue.finished(.evict(first), hasAnswer: true, now: 0) == nil)
         #expect(queue.take(now: 0) == .segment(first))
     }
 
@@ -80,7 +80,8 @@ import Testing
         #expect(last - later > due)
         let doneWork = queue.take(now: last)
         let done = try #require(doneWork)
-        #expect(queue.finished(done, now: last)?.contains("can be used again") == true)
+        #expect(
+            queue.finished(done, hasAnswer: true, now: last)?.contains("can be used again") == true)
         #expect(queue.take(now: last) != nil)
     }
 
@@ -108,7 +109,7 @@ import Testing
         // Its file is gone, and its directory.
         _ = queue.failed(.segment(first), "cannot upload", hasAnswer: false, now: 0)
         #expect(queue.take(now: 0) == .forgetSession("s"))
-        #expect(queue.finished(.forgetSession("s"), now: 0) == nil)
+        #expect(queue.finished(.forgetSession("s"), hasAnswer: true, now: 0) == nil)
         #expect(queue.isIdle)
     }
 

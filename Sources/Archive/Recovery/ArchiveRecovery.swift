@@ -211,16 +211,22 @@ package struct ArchiveRecovery {
         var sources: [RecoveredSource] = []
         // In the order of their names, whichever was done first.
         for done in run(tasks) {
-            let (recovery, source) = try done.get()
-            archive.notes += recovery.notes
-            guard let source else { continue }
+            let done = try done.get()
+            archive.notes += done.notes
+            guard let source = done.source else { continue }
             sources.append(source)
-            for spool in recovery.spools { add(spool, of: recovery.name) }
+            for spool in done.spools { add(spool, of: source.entry.name) }
         }
         return sources
     }
 
-    private typealias DoneSource = (recovery: SourceRecovery, source: RecoveredSource?)
+    /// What is kept of one source's recovery: not what was read for it, of all sources at the same time.
+    private struct DoneSource: Sendable {
+        /// Nil: it has no directory.
+        var source: RecoveredSource?
+        var spools: [RecordedSpool] = []
+        var notes: [RecoveryNote] = []
+    }
 
     /// One source's recovery: it touches nothing but the source's directory.
     private struct SourceTask: Sendable {
@@ -230,13 +236,14 @@ package struct ArchiveRecovery {
         var isFound: Bool
 
         func run() throws(ArchiveError) -> DoneSource {
-            guard isFound else { return (recovery, nil) }
+            guard isFound else { return DoneSource() }
             var recovery = recovery
             let source = try recovery.run(entry)
             let layout = recovery.layout
             try FileSystem.synchronizeDirectory(
                 layout.source(recovery.session, recovery.name), on: layout.disk)
-            return (recovery, source)
+            return DoneSource(
+                source: source, spools: recovery.spools, notes: recovery.notes)
         }
     }
 

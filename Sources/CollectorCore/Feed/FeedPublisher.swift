@@ -147,8 +147,10 @@ final class FeedPublisher {
                 source, sizeBytes: header.count + placed.piece.range.count,
                 beginsDecodable: placed.beginsDecodable, besides: held.count)
         else { return }
-        let payload = placed.piece.payload
-        let bytes = UnsafeRawBufferPointer(rebasing: payload.memory[placed.piece.range])
+        let (payload, range) = (placed.piece.payload, placed.piece.range)
+        // Slicing checks its bounds in debug builds alone.
+        precondition(range.lowerBound >= 0 && range.upperBound <= payload.memory.count)
+        let bytes = UnsafeRawBufferPointer(rebasing: payload.memory[range])
         _ = try socket.send(
             .bytes(FeedTopic.source(source)), .counted(SharedBytes(header), held),
             .kept(bytes, by: payload, held))

@@ -327,7 +327,6 @@ struct SessionRecorder: Sendable {
             actions += start(at: now)
         }
         // Of a thousand sources, few have waited for anything: only those are put in order.
-        // A loop: `filter` would copy every source's state.
         var due: [String] = []
         for (name, source) in sources where source.value.isTickDue(at: now) { due.append(name) }
         for name in due.sorted() {

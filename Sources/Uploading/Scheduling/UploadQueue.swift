@@ -208,7 +208,7 @@ package struct UploadQueue: Sendable {
     /// - Parameter hasAnswer: whether the store has answered.
     /// - Returns: a line for the log, if the store can be used again.
     package mutating func finished(
-        _ work: UploadWork, hasAnswer: Bool = true, now: Int64
+        _ work: UploadWork, hasAnswer: Bool, now: Int64
     ) -> String? {
         let line = hasAnswer ? storeAnswered() : nil
         outage?.isTried = false

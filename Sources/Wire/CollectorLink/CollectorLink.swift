@@ -446,7 +446,6 @@ extension CollectorLink {
     private mutating func scan(now: Int64, durable: some DurabilityLookup) -> [CollectorAction] {
         var actions: [CollectorAction] = []
         let interval = Int64(settings.heartbeatMilliseconds) * 1_000_000
-        // A loop: `filter` would copy every connection.
         var due: [(peer: PeerID, connection: CollectorConnection)] = []
         for (peer, connection) in connections
         where now - min(connection.lastHeard, connection.lastAck) >= interval {
