@@ -33,7 +33,13 @@ package struct PerTrack<Value> {
     @inlinable package var isEmpty: Bool { video == nil && audio == nil }
 
     /// The values, pictures first.
-    @inlinable package var values: [Value] { [video, audio].compactMap(\.self) }
+    @inlinable package var values: [Value] {
+        switch (video, audio) {
+        case (let video?, let audio?): [video, audio]
+        case (let value?, nil), (nil, let value?): [value]
+        case (nil, nil): []
+        }
+    }
 }
 
 extension PerTrack: Sendable where Value: Sendable {}

@@ -40,7 +40,7 @@ package protocol ObjectBucket: Sendable {
     /// Sends one part; the store checks its bytes against `digest`. Sending a part again replaces it.
     /// - Parameter number: 1 to 10,000. Parts but the last have at least 5 MiB.
     func putPart(
-        _ number: Int, of upload: String, key: String, bytes: [UInt8], digest: ObjectDigest
+        _ number: Int, of upload: String, key: String, bytes: ObjectBytes, digest: ObjectDigest
     ) throws(ObjectStoreError) -> UploadedPart
 
     /// The parts that the store has of an upload, by number; nil where the upload is gone.
@@ -56,6 +56,15 @@ package protocol ObjectBucket: Sendable {
 
     /// Deletes an object. An object that is not there is no error.
     func delete(_ key: String) throws(ObjectStoreError)
+}
+
+extension ObjectBucket {
+    /// The same for bytes that are in an array.
+    package func putPart(
+        _ number: Int, of upload: String, key: String, bytes: [UInt8], digest: ObjectDigest
+    ) throws(ObjectStoreError) -> UploadedPart {
+        try putPart(number, of: upload, key: key, bytes: ObjectBytes(bytes), digest: digest)
+    }
 }
 
 /// SHA-256 of bytes that are sent: the store refuses others (`x-amz-checksum-sha256`, `x-amz-content-sha256`).

@@ -179,6 +179,7 @@ package final class S3Bucket: ObjectBucket {
     ) throws(ObjectStoreError) -> ObjectProperties {
         let what = "put \(key)"
         let isTold = tellsDigests
+        let bytes = ObjectBytes(bytes)
         let answer = try ask(
             Call(
                 .put, what, key: key, headers: digestHeaders(bytes, digest, isTold), body: bytes,
@@ -208,7 +209,7 @@ package final class S3Bucket: ObjectBucket {
     }
 
     package func putPart(
-        _ number: Int, of upload: String, key: String, bytes: [UInt8], digest: ObjectDigest
+        _ number: Int, of upload: String, key: String, bytes: ObjectBytes, digest: ObjectDigest
     ) throws(ObjectStoreError) -> UploadedPart {
         precondition((1...Limits.parts).contains(number))
         let what = "put part \(number) of \(key)"
@@ -259,7 +260,7 @@ package final class S3Bucket: ObjectBucket {
             Call(
                 .post, what, key: key, query: [("uploadId", upload)],
                 headers: [("Content-Type", "application/xml")],
-                body: StoreAnswers.completion(parts), condition: condition,
+                body: ObjectBytes(StoreAnswers.completion(parts)), condition: condition,
                 deadlineNanoseconds: Limits.completionNanoseconds))
         // The status was sent before the parts were put together: the error may be in the body.
         if let error = StoreAnswers.error(answer.body) {
@@ -298,14 +299,14 @@ package final class S3Bucket: ObjectBucket {
 
     /// - Parameter isTold: whether the answer will have the store's own digest.
     private func digestHeaders(
-        _ bytes: [UInt8], _ digest: ObjectDigest, _ isTold: Bool
+        _ bytes: ObjectBytes, _ digest: ObjectDigest, _ isTold: Bool
     ) -> [RequestSigner.Header] {
         var headers: [RequestSigner.Header] = [
             ("Content-Type", "application/octet-stream"), ("x-amz-checksum-sha256", digest.base64),
         ]
         if !isTold {
             headers.append(
-                ("Content-MD5", ByteText.base64(Array(Insecure.MD5.hash(data: bytes)))))
+                ("Content-MD5", ByteText.base64(bytes.hash(with: Insecure.MD5.self))))
         }
         return headers
     }
@@ -360,7 +361,7 @@ extension S3Bucket {
         var key: String?
         var query: [(name: String, value: String)]
         var headers: [RequestSigner.Header]
-        var body: [UInt8]
+        var body: ObjectBytes
         /// Of the body; nil: it is computed.
         var digest: ObjectDigest?
         var condition: PutCondition
@@ -371,7 +372,8 @@ extension S3Bucket {
         init(
             _ method: StoreRequest.Method, _ what: String, key: String? = nil,
             query: [(name: String, value: String)] = [], headers: [RequestSigner.Header] = [],
-            body: [UInt8] = [], digest: ObjectDigest? = nil, condition: PutCondition = .none,
+            body: ObjectBytes = ObjectBytes([]), digest: ObjectDigest? = nil,
+            condition: PutCondition = .none,
             maximumAnswerBytes: Int = 0, slowBytes: Int64 = 0,
             deadlineNanoseconds: Int64 = Limits.deadlineNanoseconds
         ) {
@@ -439,7 +441,7 @@ extension S3Bucket {
         let target = address.target
         let path = try path(of: call.key)
         let digest = ByteText.hexadecimal(
-            call.digest?.sha256 ?? Array(SHA256.hash(data: call.body)))
+            call.digest?.sha256 ?? call.body.hash(with: SHA256.self))
         var headers = call.headers
         headers.append(("Host", target.host))
         headers.append(("x-amz-content-sha256", digest))

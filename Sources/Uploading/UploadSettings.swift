@@ -22,7 +22,7 @@ package struct UploadSettings: Hashable, Sendable {
     /// Uploads at the same time.
     package var connections = 2
     /// Parts of one segment on their way at the same time, each over a connection of its own and all of them in memory.
-    package var partsAtOnce = 2
+    package var partsAtOnce = 3
 
     package init() {}
 }

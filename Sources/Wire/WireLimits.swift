@@ -7,7 +7,7 @@ package enum WireLimits {
     /// The protocol's major version; others are refused.
     package static let major: UInt32 = 1
     /// The protocol's minor version: additions that older peers ignore.
-    package static let minor: UInt32 = 6
+    package static let minor: UInt32 = 7
     /// The first minor version with support for commands.
     package static let commandMinor: UInt32 = 2
     /// The first minor version in which a collector says whether somebody watches, and takes several records in one message.
@@ -122,6 +122,8 @@ package enum WireLimits {
     package static let watchMillisecondsRange: ClosedRange<UInt32> = 33...100
     /// Milliseconds that samples of a source that nobody watches may wait for others at their agent.
     package static let gatherMilliseconds: UInt32 = 500
+    /// Instants of that time at which agents send what has waited, at most: 25 ms apart.
+    package static let sendInstants = 20
     /// Milliseconds that the holder of a source has for answering a Ping: two heartbeats.
     package static let claimMilliseconds: Int64 = 2_000
     /// Messages without records that a connection may send per second: thirty times the usual number.

@@ -5,8 +5,8 @@
 //   floor keys                          prints PUBLIC and SECRET
 //
 // The sender holds MEDIA in memory and plays it round and round, BATCH_MS of samples to a message: each sample a
-// struct unit and its bytes. Sources send 100 ms spread over that time, and longer batches at instants 25 ms apart, where
-// several meet, as the product's agents do. The receiver writes each source to DIR/s<number>.<bytes|mp4>: the bytes as they are, or
+// struct unit and its bytes. Sources send 100 ms spread over that time, and longer batches at as few instants as keep each
+// below 1 MiB, where several meet, as the product's agents do. The receiver writes each source to DIR/s<number>.<bytes|mp4>: the bytes as they are, or
 // through libavformat as fragmented MP4. With ACK_EVERY above 0 it answers every so many messages of a source, and
 // the sender keeps at most WINDOW messages of a source unanswered; both are 0 for a link without answers. An empty
 // message ends a source. With keys, connections are encrypted (CURVE); every source has the same pair, and whoever
@@ -25,7 +25,7 @@
 #include <zmq.h>
 
 enum { MAX_SOURCES = 256 };
-static const int64_t SPREAD_BATCH = 100000000, SLOT = 25000000; // ns
+static const int64_t SPREAD_BATCH = 100000000; // ns
 
 // What precedes a sample's bytes; times in the track's own time base.
 struct unit {
@@ -49,6 +49,15 @@ static int64_t now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+// At how many instants of a batch's length sources send that have so many bytes together: 1, 2, 5, 10 or 20.
+static int64_t instants_for(int64_t bytes) {
+    static const int64_t choices[] = {1, 2, 5, 10};
+    for (int i = 0; i < 4; i++) {
+        if (bytes <= choices[i] << 20) return choices[i];
+    }
+    return 20;
 }
 
 static void sleep_until(int64_t instant) {
@@ -138,13 +147,15 @@ static void send_all(int port, int sources, const char *path, double seconds, in
         }
         if (zmq_connect(sockets[i], endpoint)) fail(endpoint);
     }
+    int64_t round_bytes = 0;
+    for (int i = 0; i < count; i++) round_bytes += batches[i].size;
+    int64_t phases = length <= SPREAD_BATCH ? sources : instants_for(round_bytes / count * sources);
     int64_t start = now();
     for (int64_t sent = 0; sent / count * round_length + batches[sent % count].end < end; sent++) {
         struct batch *batch = &batches[sent % count];
         int64_t due = start + sent / count * round_length + batch->end;
         for (int i = 0; i < sources; i++) {
-            int64_t phase = length <= SPREAD_BATCH ? length * i / sources : SLOT * i % length;
-            if (paced) sleep_until(due + phase);
+            if (paced) sleep_until(due + i * phases / sources * length / phases);
             if (window) take_answers(sockets[i], &unanswered[i], unanswered[i] >= window);
             zmq_msg_t message;
             zmq_msg_init_data(&message, batch->bytes, batch->size, keep, NULL);

@@ -134,7 +134,7 @@ final class MemoryBucket: ObjectBucket {
     ) throws(ObjectStoreError) -> String { throw ObjectStoreError(.refused, "no uploads") }
 
     func putPart(
-        _ number: Int, of upload: String, key: String, bytes: [UInt8], digest: ObjectDigest
+        _ number: Int, of upload: String, key: String, bytes: ObjectBytes, digest: ObjectDigest
     ) throws(ObjectStoreError) -> UploadedPart { throw ObjectStoreError(.refused, "no uploads") }
 
     func parts(

@@ -142,4 +142,12 @@ MUTANTS = [
            ARCHIVE),
     Mutant("sources that are recovered side by side are told in the order of their end", RECOVERY,
            "return tasks.indices.compactMap { results[$0] }", "return Array(results.values)", ARCHIVE),
+    Mutant("what was on its way beside a failed part is sent again", "Sources/Uploading/Transfer/SegmentUpload.swift",
+           "defer { for sent in parts.waitForAll() { transfer.sentAhead(sent.part) } }", "defer { _ = parts.waitForAll() }", UPLOADING),
+    Mutant("a part that takes long holds up the next", "Sources/Uploading/Transfer/SegmentUpload.swift",
+           "where !parts.contains(index) {", "where !parts.contains(index) && part % 3 == 0 {", UPLOADING),
+    Mutant("agents meet at fewer instants as soon as less comes", "Sources/Wire/CollectorLink/SendInstants.swift",
+           "if most > count || needed.count == Self.calmWindows { count = most }", "count = needed.last ?? most", "WireTests"),
+    Mutant("an instant that was chosen is as far away as another number of them makes it", "Sources/Wire/AgentLink/SendSchedule.swift",
+           "if dueNanoseconds == nil {", "if dueNanoseconds != 0 {", "WireTests"),
 ]

@@ -71,8 +71,15 @@ package final class SimulatedBucket: ObjectBucket {
     private let state = Mutex(State())
     /// Whether it tells the digests of parts that it has computed, as not all stores do.
     private let tellsDigests: Bool
+    private let beforePart: @Sendable (Int) -> Void
 
-    package init(tellsDigests: Bool = true) { self.tellsDigests = tellsDigests }
+    /// - Parameter beforePart: called with the number of each part that is sent, before anything else.
+    package init(
+        tellsDigests: Bool = true, beforePart: @escaping @Sendable (Int) -> Void = { _ in }
+    ) {
+        self.tellsDigests = tellsDigests
+        self.beforePart = beforePart
+    }
 
     // MARK: What a test wants and sees
 
@@ -212,9 +219,10 @@ package final class SimulatedBucket: ObjectBucket {
     }
 
     package func putPart(
-        _ number: Int, of upload: String, key: String, bytes: [UInt8], digest: ObjectDigest
+        _ number: Int, of upload: String, key: String, bytes: ObjectBytes, digest: ObjectDigest
     ) throws(ObjectStoreError) -> UploadedPart {
-        let tellsDigests = tellsDigests
+        beforePart(number)
+        let (tellsDigests, bytes) = (tellsDigests, bytes.array)
         return try request(bytes: bytes.count) { state, fault throws(ObjectStoreError) in
             guard state.uploads[upload]?.key == key else {
                 throw Self.error(.gone, "put part \(number) of \(key)")

@@ -1,4 +1,5 @@
 import Archive
+import Dispatch
 import ObjectStore
 import Synchronization
 import TestRecordings
@@ -92,6 +93,24 @@ import Testing
             try other.expectStored("s")
             #expect(other.bucket.sentParts == parts, "request \(number)")
         }
+    }
+
+    @Test func `a part that takes long holds up none that is beside it`() throws {
+        // Part 2 arrives when part 4 has set out, which is when part 1 has arrived.
+        let fourth = DispatchSemaphore(value: 0)
+        let isHeldUp = Mutex(false)
+        let scene = UploadScene(partsAtOnce: 3) { number in
+            if number == 4 { fourth.signal() }
+            guard number == 2, fourth.wait(timeout: .now() + .seconds(60)) == .timedOut else {
+                return
+            }
+            isHeldUp.withLock { $0 = true }
+        }
+        try scene.archive.addSession("s", segments: 1)
+        scene.live()
+        try scene.expectStored("s")
+        #expect(scene.bucket.sentParts >= 4)
+        #expect(!isHeldUp.withLock { $0 })
     }
 
     @Test(arguments: [

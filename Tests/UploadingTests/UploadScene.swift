@@ -45,9 +45,9 @@ final class UploadScene: Sendable {
     init(
         seed: UInt64 = 1, tellsDigests: Bool = true,
         readBack: UploadSettings.ReadBack = .sample, partBytes: Int64 = UploadScene.partBytes,
-        partsAtOnce: Int = 1
+        partsAtOnce: Int = 1, beforePart: @escaping @Sendable (Int) -> Void = { _ in }
     ) {
-        bucket = SimulatedBucket(tellsDigests: tellsDigests)
+        bucket = SimulatedBucket(tellsDigests: tellsDigests, beforePart: beforePart)
         random = Mutex(SeededGenerator(seed: seed))
         var settings = UploadSettings()
         settings.partBytes = partBytes

@@ -179,7 +179,44 @@ struct `Agents that know the collector's clock` {
             instants.insert(next + offset)
         }
         #expect(instants.count == 1)
-        #expect(instants.allSatisfy { $0 % SendSchedule.slotNanoseconds == 0 })
+        #expect(instants.allSatisfy { $0 % (interval / Int64(WireLimits.sendInstants)) == 0 })
+    }
+
+    @Test(
+        arguments: [(0, 20), (1, 1), (2, 2), (5, 5), (20, 20), (21, 20), (.max, 20)]
+            as [(UInt32, Int)])
+    func `have as many instants as the collector says`(said: UInt32, count: Int) {
+        var instants: Set<Int64> = []
+        for number in 0..<200 as Range<UInt64> {
+            var random = SeededGenerator(seed: number)
+            var clock = CollectorClock(of: SpoolID(high: random.next(), low: random.next()))
+            clock.setInstants(said)
+            instants.insert(clock.nextInstant(after: 0, every: interval) % interval)
+        }
+        #expect(instants == Set((0..<count).map { Int64($0) * interval / Int64(count) }))
+    }
+
+    @Test func `wait for the instant that they chose, whatever the collector says then`() throws {
+        var agent = AgentHarness(gathers: true)
+        agent.connect()
+        let state = SourceState(
+            source: 0, received: 0, persisted: 0, creditLimitBytes: 8 << 20, watchMilliseconds: 0)
+        agent.receive(
+            .welcome(
+                Welcome(
+                    minor: WireLimits.minor, software: "tributary-collector 1", session: "s",
+                    heartbeatMilliseconds: 60_000, sources: [state])))
+        agent.add()
+        let due = try #require(agent.link.sendDueNanoseconds)
+        agent.receive(
+            .acknowledgement(Acknowledgement(sources: [state], session: "s", sendInstants: 1)))
+        #expect(agent.link.sendDueNanoseconds == due)
+        agent.now = due
+        agent.perform(agent.link.tick(now: agent.now))
+        // The clocks are the same here, as far as the agent knows.
+        agent.add()
+        let next = try #require(agent.link.sendDueNanoseconds)
+        #expect(next % interval == 0 && next > due && next <= due + interval)
     }
 
     @Test func `are spread over the interval, several to an instant`() {
@@ -189,7 +226,7 @@ struct `Agents that know the collector's clock` {
             let clock = CollectorClock(of: SpoolID(high: random.next(), low: random.next()))
             counts[clock.nextInstant(after: 0, every: interval), default: 0] += 1
         }
-        #expect(counts.count == Int(interval / SendSchedule.slotNanoseconds))
+        #expect(counts.count == WireLimits.sendInstants)
         #expect(counts.values.allSatisfy { $0 < 30 })
     }
 
@@ -212,6 +249,68 @@ struct `Agents that know the collector's clock` {
             let next = clock.nextInstant(after: now, every: interval)
             #expect(next > now && next <= now + interval)
         }
+    }
+}
+
+struct `A collector that says where agents meet` {
+    /// What it says after so many bytes in each of some seconds.
+    private func count(_ seconds: [Int], from instants: SendInstants = SendInstants()) -> Int {
+        var instants = instants
+        instants.tick(now: 0)
+        for (second, bytes) in seconds.enumerated() {
+            instants.add(bytes: bytes)
+            instants.tick(now: Int64(second) * 1_000_000_000 + 500_000_000)
+            instants.tick(now: Int64(second + 1) * 1_000_000_000)
+        }
+        return instants.count
+    }
+
+    private func seconds(_ count: Int, bytes: Int) -> [Int] {
+        Array(repeating: bytes, count: count)
+    }
+
+    @Test(arguments: [(0, 1), (1, 1), (2, 2), (3, 5), (5, 5), (6, 10), (11, 20), (400, 20)])
+    func `has as few instants as keep each below the burst`(bursts: Int, expected: Int) {
+        // Bytes of half a second.
+        #expect(count(seconds(6, bytes: 2 * bursts * SendInstants.burstBytes)) == expected)
+    }
+
+    @Test func `has all of them until it knows better`() {
+        #expect(SendInstants().count == WireLimits.sendInstants)
+        #expect(count(seconds(4, bytes: 0)) == WireLimits.sendInstants)
+        #expect(count(seconds(5, bytes: 0)) == 1)
+    }
+
+    @Test func `has more at once, and fewer after a while`() {
+        let burst = 2 * SendInstants.burstBytes
+        let calm = seconds(5, bytes: burst)
+        #expect(count(calm + [4 * burst]) == 5)
+        #expect(count(calm + [4 * burst] + seconds(4, bytes: burst)) == 5)
+        #expect(count(calm + [4 * burst] + seconds(5, bytes: burst)) == 1)
+    }
+
+    @Test func `takes the time that has passed for what it was`() {
+        var instants = SendInstants()
+        instants.tick(now: 0)
+        // A collector that stood still for ten seconds, and then found ten seconds of four instants' bursts.
+        instants.add(bytes: 20 * 4 * SendInstants.burstBytes)
+        instants.tick(now: 10_000_000_000)
+        for second in 11...14 { instants.tick(now: Int64(second) * 1_000_000_000) }
+        #expect(instants.count == 5)
+    }
+
+    @Test func `says it in every Ack`() throws {
+        var collector = CollectorHarness.greeted()
+        for _ in 0..<70 {
+            collector.tick(milliseconds: 100)
+            collector.send(.heartbeat(Heartbeat()))
+        }
+        let counts = collector.takeSent().compactMap { message -> UInt32? in
+            guard case .acknowledgement(let ack) = message else { return nil }
+            return ack.sendInstants
+        }
+        #expect(counts.first == UInt32(WireLimits.sendInstants))
+        #expect(counts.last == 1)
     }
 }
 

@@ -115,6 +115,7 @@ struct `The protocol's text` {
         "silentHeartbeats": "\(WireLimits.silentHeartbeats)",
         "watchMillisecondsRange": "\(WireLimits.watchMillisecondsRange)",
         "gatherMilliseconds": "\(WireLimits.gatherMilliseconds)",
+        "sendInstants": "\(WireLimits.sendInstants)",
         "claimMilliseconds": "\(WireLimits.claimMilliseconds)",
         "controlMessagesPerSecond": "\(WireLimits.controlMessagesPerSecond)",
         "controlMessageBurst": "\(WireLimits.controlMessageBurst)",

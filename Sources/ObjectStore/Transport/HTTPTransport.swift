@@ -81,20 +81,21 @@ final class HTTPTransport: StoreTransport {
         }
     }
 
-    private static func body(_ bytes: [UInt8]) -> HTTPClient.Body {
+    private static func body(_ bytes: ObjectBytes) -> HTTPClient.Body {
         .stream(contentLength: Int64(bytes.count)) { writer in
-            write(bytes, from: 0, to: writer)
+            write(bytes.buffer, to: writer)
         }
     }
 
     /// Writes the next piece when the one before is on its way.
     @Sendable private static func write(
-        _ bytes: [UInt8], from start: Int, to writer: HTTPClient.Body.StreamWriter
+        _ rest: ByteBuffer, to writer: HTTPClient.Body.StreamWriter
     ) -> EventLoopFuture<Void> {
-        let end = min(start + pieceBytes, bytes.count)
-        let written = writer.write(.byteBuffer(ByteBuffer(bytes: bytes[start..<end])))
-        guard end < bytes.count else { return written }
-        return written.flatMap { write(bytes, from: end, to: writer) }
+        var rest = rest
+        let piece = rest.readSlice(length: min(pieceBytes, rest.readableBytes)) ?? ByteBuffer()
+        let written = writer.write(.byteBuffer(piece))
+        guard rest.readableBytes > 0 else { return written }
+        return written.flatMap { [rest] in write(rest, to: writer) }
     }
 
     /// A phrase for people.

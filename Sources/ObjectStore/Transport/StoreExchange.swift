@@ -12,7 +12,7 @@ struct StoreRequest: Sendable {
     /// `https://HOST/PATH?QUERY`, encoded.
     var address: String
     var headers: [(name: String, value: String)]
-    var body: [UInt8]
+    var body: ObjectBytes
     /// A longer answer is an error.
     var maximumAnswerBytes: Int
     /// The whole exchange takes no longer than this.

@@ -147,7 +147,7 @@ struct SessionDocuments {
         let partBytes = SegmentProof.partBytes(for: size, usual: place.settings.partBytes)
         func read(_ range: Range<Int64>) throws(UploadError) -> [UInt8] {
             do throws(ArchiveError) {
-                return try FileParts(path).read(range)
+                return try FileParts(path).read(range).array
             } catch {
                 if FileStamp(path) != stamp { throw .changedMeanwhile }
                 throw .archive(error)

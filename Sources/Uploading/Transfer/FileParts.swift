@@ -22,19 +22,24 @@ struct FileParts: ~Copyable {
     }
 
     /// Reads a range.
+    /// - Parameter spare: bytes whose memory can be used again.
     /// - Throws: also when the file ends before the range does.
-    func read(_ range: Range<Int64>) throws(ArchiveError) -> [UInt8] {
+    func read(
+        _ range: Range<Int64>, in spare: consuming ObjectBytes? = nil
+    ) throws(ArchiveError) -> ObjectBytes {
         var failure: Int32?
-        let bytes = [UInt8](unsafeUninitializedCapacity: range.count) { buffer, filled in
+        let bytes = ObjectBytes(count: range.count, in: spare) { memory in
+            var filled = 0
             while filled < range.count {
-                let rest = UnsafeMutableBufferPointer(rebasing: buffer[filled..<range.count])
+                let rest = UnsafeMutableRawBufferPointer(rebasing: memory[filled..<range.count])
                 let got = pread(
                     descriptor, rest.baseAddress, rest.count, off_t(range.lowerBound) + filled)
                 if got < 0, errno == EINTR { continue }
                 if got < 0 { failure = errno }
-                guard got > 0 else { return }
+                guard got > 0 else { break }
                 filled += got
             }
+            return filled
         }
         if let failure { throw .system(operation: "read", path: path, errno: failure) }
         guard bytes.count == range.count else {
@@ -47,10 +52,11 @@ struct FileParts: ~Copyable {
 extension FileParts {
     /// Reads a range of the file that had this size and time.
     static func read(
-        _ range: Range<Int64>, of path: String, _ stamp: FileStamp
-    ) throws(UploadError) -> [UInt8] {
+        _ range: Range<Int64>, of path: String, _ stamp: FileStamp,
+        in spare: consuming ObjectBytes? = nil
+    ) throws(UploadError) -> ObjectBytes {
         do throws(ArchiveError) {
-            return try FileParts(path).read(range)
+            return try FileParts(path).read(range, in: spare)
         } catch {
             // Removed, or shortened, since its size was read.
             if FileStamp(path) != stamp { throw .changedMeanwhile }
@@ -62,12 +68,16 @@ extension FileParts {
 extension UploadedPart {
     /// Whether the store has these bytes as this part: by its digest, or by an entity tag that is their MD5, as stores that tell no
     /// digests make it.
-    func holds(_ bytes: [UInt8], digest: Digest) -> Bool {
+    func holds(_ bytes: ObjectBytes, digest: Digest) -> Bool {
         guard sizeBytes == Int64(bytes.count) else { return false }
         if let own = self.digest { return own.sha256 == digest.bytes }
-        let md5 = hexadecimal(Insecure.MD5.hash(data: bytes))
+        let md5 = hexadecimal(bytes.hash(with: Insecure.MD5.self))
         return tag.lowercased() == "\"\(md5)\""
     }
+}
+
+extension Digest {
+    init(of bytes: ObjectBytes) { self = bytes.withUnsafeBytes { Digest(of: $0) } }
 }
 
 extension ObjectDigest {

@@ -1,7 +1,5 @@
 import Archive
 import ObjectStore
-import Synchronization
-import Threads
 
 /// Brings one part of a segment into the store: reads and hashes it, and sends it unless the store has it already.
 struct PartSending: Sendable {
@@ -9,6 +7,8 @@ struct PartSending: Sendable {
     struct Sent: Sendable {
         var digest: Digest
         var part: UploadedPart
+        /// Not needed any more.
+        var bytes: ObjectBytes
     }
 
     let place: UploadPlace
@@ -23,11 +23,12 @@ struct PartSending: Sendable {
     /// What the store has in this part's place; nil: nothing is known.
     let known: UploadedPart?
 
-    func run() throws(UploadError) -> Sent {
-        let bytes = try FileParts.read(range, of: path, stamp)
+    /// - Parameter spare: bytes of another part, whose memory can be used again.
+    func run(in spare: consuming ObjectBytes?) throws(UploadError) -> Sent {
+        let bytes = try FileParts.read(range, of: path, stamp, in: spare)
         let digest = Digest(of: bytes)
         if let known, known.holds(bytes, digest: digest) {
-            return Sent(digest: digest, part: known)
+            return Sent(digest: digest, part: known, bytes: bytes)
         }
         try place.pace(bytes.count)
         let part = try place.store { (bucket) throws(ObjectStoreError) in
@@ -43,38 +44,6 @@ struct PartSending: Sendable {
                     "\(place.bucket.name) has other bytes than were sent to it, of \(key)"))
         }
         place.sent(bytes.count)
-        return Sent(digest: digest, part: part)
-    }
-
-    /// Does several at the same time: the first on this thread, each of the others on one of its own.
-    /// - Returns: what came of each, in their order.
-    static func run(_ parts: [PartSending]) -> [Result<Sent, UploadError>] {
-        let others = parts.dropFirst().map { part in
-            let helper = Helper()
-            helper.thread.start("upload part") { helper.outcome.withLock { $0 = part.outcome() } }
-            return helper
-        }
-        let first = parts.first.map { [$0.outcome()] } ?? []
-        return first
-            + others.map { helper in
-                helper.thread.join()
-                guard let outcome = helper.outcome.withLock({ $0 }) else {
-                    preconditionFailure("a thread that has ended has an outcome")
-                }
-                return outcome
-            }
-    }
-
-    private final class Helper: Sendable {
-        let thread = JoinableThread()
-        let outcome = Mutex<Result<Sent, UploadError>?>(nil)
-    }
-
-    private func outcome() -> Result<Sent, UploadError> {
-        do throws(UploadError) {
-            return .success(try run())
-        } catch {
-            return .failure(error)
-        }
+        return Sent(digest: digest, part: part, bytes: bytes)
     }
 }

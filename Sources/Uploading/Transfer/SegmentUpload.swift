@@ -20,6 +20,7 @@ final class SegmentUpload {
     private let path: String
     private let storedThrough: (SpoolID) -> UInt64
     private var transfer: SegmentTransfer
+    private var parts = PartsOnTheirWay()
     private var digestErrors = 0
     /// Once it is in the store: what is put there as the proof, and beside the file.
     private var proof: SegmentProof?
@@ -66,6 +67,8 @@ final class SegmentUpload {
     /// Works until the segment is proven.
     /// - Returns: its proof.
     func run() throws(UploadError) -> SegmentProof {
+        // After an error: what is in the store then is there when its turn comes.
+        defer { for sent in parts.waitForAll() { transfer.sentAhead(sent.part) } }
         while let step = transfer.step {
             try place.pass(step)
             try perform()
@@ -90,7 +93,7 @@ final class SegmentUpload {
         case .completing(let upload, let condition): try complete(upload, condition)
         case .putting(let condition): try put(condition)
         case .hashing(let part, _):
-            let bytes = try read(part)
+            let bytes = try FileParts.read(transfer.range(ofPart: part), of: path, content.stamp)
             transfer.hashed(part, Digest(of: bytes))
         case .confirming: try confirm()
         case .readingBack(let part, let tag): try readBack(part, tag: tag)
@@ -138,31 +141,28 @@ final class SegmentUpload {
         }
     }
 
-    /// Sends this part, and those behind it that may be on their way at the same time.
+    /// Waits for this part. Those behind it that may be on their way at the same time are, when it comes.
     private func send(_ part: Int, of upload: String) throws(UploadError) {
         let end = min(part + max(1, place.settings.partsAtOnce), transfer.digests.count)
-        let parts = (part..<end).map { index in
-            PartSending(
-                place: place, path: path, key: key, upload: upload, index: index,
-                range: transfer.range(ofPart: index), stamp: content.stamp,
-                known: transfer.known(index))
+        for index in part..<end where !parts.contains(index) {
+            parts.start(
+                PartSending(
+                    place: place, path: path, key: key, upload: upload, index: index,
+                    range: transfer.range(ofPart: index), stamp: content.stamp,
+                    known: transfer.known(index)))
         }
-        var failure: UploadError?
-        for (part, outcome) in zip(parts, PartSending.run(parts)) {
-            switch outcome {
-            case .success(let sent) where failure == nil:
-                digestErrors = 0
-                transfer.sent(part.index, digest: sent.digest, as: sent.part)
-            // It is there when its turn comes.
-            case .success(let sent): transfer.sentAhead(sent.part)
-            case .failure(let error): failure = failure ?? error
+        do throws(UploadError) {
+            let sent = try parts.wait(for: part)
+            digestErrors = 0
+            transfer.sent(part, digest: sent.digest, as: sent.part)
+        } catch {
+            switch error.kind {
+            case .gone:
+                _ = parts.waitForAll()
+                transfer.uploadIsGone()
+            case .digest: try countDigestError(error)
+            default: throw error
             }
-        }
-        guard let failure else { return }
-        switch failure.kind {
-        case .gone: transfer.uploadIsGone()
-        case .digest: try countDigestError(failure)
-        default: throw failure
         }
     }
 
@@ -189,7 +189,7 @@ final class SegmentUpload {
     }
 
     private func put(_ condition: PutCondition) throws(UploadError) {
-        let bytes = try read(0)
+        let bytes = try FileParts.read(transfer.range(ofPart: 0), of: path, content.stamp).array
         try checkUnchanged()
         let digest = Digest(of: bytes)
         try place.pace(bytes.count)
@@ -279,10 +279,6 @@ final class SegmentUpload {
     }
 
     // MARK: Parts of steps
-
-    private func read(_ part: Int) throws(UploadError) -> [UInt8] {
-        try FileParts.read(transfer.range(ofPart: part), of: path, content.stamp)
-    }
 
     /// Whether the file is still the one that is being sent.
     private func checkUnchanged() throws(UploadError) {

@@ -358,6 +358,7 @@ extension AgentLink {
     ) -> [Action] {
         guard case .flowing = state else { return [] }
         session = acknowledgement.session
+        collectorClock.setInstants(acknowledgement.sendInstants)
         for source in acknowledgement.sources where outboxes.indices.contains(source.source) {
             outboxes[source.source].acknowledge(watermarks(source))
         }

@@ -12,15 +12,10 @@ import Media
 /// instant is chosen once, when the first record begins to wait, and is at most one interval away: no later measurement of the
 /// collector's clock, and nothing that a collector says, makes a record wait longer.
 ///
-/// **Where agents meet.** The phases are multiples of ``slotNanoseconds``, spread over the interval by the spool's identity. Agents
-/// of the same phase send within the error of their clocks, mostly a millisecond, and one wake-up of the collector takes in several
-/// of them. All agents at one instant would be cheaper still. But the messages of 64 cameras of 4 Mbit/s are 16 MB, for which a
-/// gigabit link takes 128 ms, and no switch has room for. Divided into twenty phases, they are 0.8 MB each, for which it takes 6.4 ms of
-/// the 25 to the next phase.
+/// **Where agents meet.** The phases are evenly spread over the interval, and a spool's identity selects one. Agents of the same
+/// phase send within the error of their clocks, mostly a millisecond, and one wake-up of the collector takes in several of them. How
+/// many phases there are is the collector's choice (``SendInstants``), because only it knows how much they send together.
 struct SendSchedule: Hashable, Sendable {
-    /// Distance between the instants at which agents send.
-    static let slotNanoseconds: Int64 = 25_000_000
-
     /// How long records may wait; 0: not at all.
     private(set) var intervalNanoseconds: Int64 = 0
     /// Records up to this one may be sent.
@@ -86,8 +81,17 @@ struct CollectorClock: Sendable {
     private var best: (roundTrip: Int64, offset: Int64, measured: Int64)?
     /// Selects the phase: the same for all records of a spool.
     private let seed: UInt64
+    /// How many phases there are: 1 to ``WireLimits/sendInstants``.
+    private var instants = WireLimits.sendInstants
 
     init(of spool: SpoolID) { seed = spool.high ^ spool.low }
+
+    /// The collector has said how many phases there are.
+    /// - Parameter count: 0: it has not; more than there may be count as that many.
+    mutating func setInstants(_ count: UInt32) {
+        instants =
+            count == 0 ? WireLimits.sendInstants : Int(min(count, UInt32(WireLimits.sendInstants)))
+    }
 
     /// Learns from an exchange of the present epoch.
     mutating func add(_ exchange: ReportedExchange) {
@@ -105,8 +109,7 @@ struct CollectorClock: Sendable {
 
     /// The next instant, agent's clock, at which agents of the same phase send.
     func nextInstant(after now: Int64, every interval: Int64) -> Int64 {
-        let slots = max(1, interval / SendSchedule.slotNanoseconds)
-        let phase = Int64(seed % UInt64(slots)) * SendSchedule.slotNanoseconds
+        let phase = Int64(seed % UInt64(instants)) * (interval / Int64(instants))
         let passed = (now &+ (best?.offset ?? 0) &- phase) % interval
         return now &+ (interval - (passed < 0 ? passed + interval : passed))
     }

@@ -182,12 +182,14 @@ extension Acknowledgement {
         var message = Tributary_V1_Ack()
         message.sources = sources.map { $0.encoded() }
         message.session = session
+        message.sendInstants = sendInstants
         return message
     }
 
     init(decoding message: Tributary_V1_Ack) throws(WireError) {
         sources = try SourceState.decode(message.sources, "Ack.sources")
         session = try FieldChecks.text(message.session, "Ack.session", limit: WireLimits.nameBytes)
+        sendInstants = message.sendInstants
     }
 }
 

@@ -25,6 +25,8 @@ package struct CollectorLink: Sendable {
     private var nextScan: Int64 = 0
     var logGate = LogRateLimit()
     var commands = OpenCommands()
+    /// Where agents meet.
+    var instants = SendInstants()
     /// Within how many milliseconds somebody wishes to have samples of a source; 0: nobody watches it.
     private(set) var watch: @Sendable (_ source: String) -> UInt32 = { _ in 0 }
     /// Peers whose ``Enrol`` is being processed, and their addresses.
@@ -266,6 +268,7 @@ package struct CollectorLink: Sendable {
     /// Processes the passing of time: sends what is due, and detects silent peers.
     package mutating func tick(now: Int64, durable: some DurabilityLookup) -> [CollectorAction] {
         var actions: [CollectorAction] = []
+        instants.tick(now: now)
         if now >= nextScan {
             nextScan = now + Self.scanNanoseconds
             actions += scan(now: now, durable: durable)
@@ -493,7 +496,8 @@ extension CollectorLink {
             isComplete = isComplete && entry.isComplete(released: released ?? persisted)
         }
         connections[peer] = connection
-        let ack = Acknowledgement(sources: states, session: sessionName)
+        let ack = Acknowledgement(
+            sources: states, session: sessionName, sendInstants: UInt32(instants.count))
         var actions: [CollectorAction] = [
             .send(peer, WireMessage.acknowledgement(ack).encoded())
         ]

@@ -180,6 +180,7 @@ extension CollectorLink {
             sources.values[place].holder == peer
         else { preconditionFailure("a connection holds its sources") }
         connections.values[holder].accounts[index] = account
+        instants.add(bytes: payloadBytes)
         let window = windowBytes(of: connection)
         if sources.values[place].heldBytes > window, isOverMemory(connection) {
             return putOff(

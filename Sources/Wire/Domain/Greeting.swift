@@ -125,10 +125,14 @@ package struct Acknowledgement: Hashable, Sendable {
     package var sources: [SourceState]
     /// The session's name; empty until its first sample has arrived.
     package var session: String
+    /// At how many instants of ``WireLimits/gatherMilliseconds`` agents should send what they gather; 0:
+    /// ``WireLimits/sendInstants``.
+    package var sendInstants: UInt32
 
-    package init(sources: [SourceState], session: String) {
+    package init(sources: [SourceState], session: String, sendInstants: UInt32 = 0) {
         self.sources = sources
         self.session = session
+        self.sendInstants = sendInstants
     }
 }
 

@@ -854,6 +854,10 @@ nonisolated struct Tributary_V1_Ack: Sendable {
 
   var session: String = String()
 
+  /// At how many instants of each half second agents should send what they gather, evenly spread. 0: twenty. It holds until the next
+  /// Ack says otherwise. Since minor 7.
+  var sendInstants: UInt32 = 0
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -2174,7 +2178,7 @@ nonisolated extension Tributary_V1_Goodbye: SwiftProtobuf.Message, SwiftProtobuf
 
 nonisolated extension Tributary_V1_Ack: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Ack"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}sources\0\u{1}session\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}sources\0\u{1}session\0\u{3}send_instants\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2184,6 +2188,7 @@ nonisolated extension Tributary_V1_Ack: SwiftProtobuf.Message, SwiftProtobuf._Me
       switch fieldNumber {
       case 1: try { try decoder.decodeRepeatedMessageField(value: &self.sources) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.session) }()
+      case 3: try { try decoder.decodeSingularUInt32Field(value: &self.sendInstants) }()
       default: break
       }
     }
@@ -2196,12 +2201,16 @@ nonisolated extension Tributary_V1_Ack: SwiftProtobuf.Message, SwiftProtobuf._Me
     if !self.session.isEmpty {
       try visitor.visitSingularStringField(value: self.session, fieldNumber: 2)
     }
+    if self.sendInstants != 0 {
+      try visitor.visitSingularUInt32Field(value: self.sendInstants, fieldNumber: 3)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   static func ==(lhs: Tributary_V1_Ack, rhs: Tributary_V1_Ack) -> Bool {
     if lhs.sources != rhs.sources {return false}
     if lhs.session != rhs.session {return false}
+    if lhs.sendInstants != rhs.sendInstants {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

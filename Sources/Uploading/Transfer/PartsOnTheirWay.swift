@@ -1,0 +1,54 @@
+import ObjectStore
+import Synchronization
+import Threads
+
+/// Parts of one segment that are on their way at the same time, each on a thread of its own.
+struct PartsOnTheirWay: ~Copyable {
+    private final class Helper: Sendable {
+        let thread = JoinableThread()
+        let outcome = Mutex<Result<PartSending.Sent, UploadError>?>(nil)
+    }
+
+    private var helpers: [Int: Helper] = [:]
+    /// Of parts that have arrived: fresh memory costs more than what is in it.
+    private var spares: [ObjectBytes] = []
+
+    /// Whether a part was started and not waited for.
+    func contains(_ index: Int) -> Bool { helpers[index] != nil }
+
+    mutating func start(_ part: PartSending) {
+        let helper = Helper()
+        let spare = Mutex(spares.popLast())
+        helpers[part.index] = helper
+        helper.thread.start("upload part") {
+            let outcome: Result<PartSending.Sent, UploadError>
+            do throws(UploadError) {
+                outcome = .success(try part.run(in: spare.withLock { $0.take() }))
+            } catch {
+                outcome = .failure(error)
+            }
+            helper.outcome.withLock { $0 = outcome }
+        }
+    }
+
+    /// Waits until a part that was started is in the store.
+    mutating func wait(for index: Int) throws(UploadError) -> PartSending.Sent {
+        guard let helper = helpers.removeValue(forKey: index) else {
+            preconditionFailure("a part is started before it is waited for")
+        }
+        helper.thread.join()
+        guard let outcome = helper.outcome.withLock({ $0.take() }) else {
+            preconditionFailure("a thread that has ended has an outcome")
+        }
+        let sent = try outcome.get()
+        spares.append(sent.bytes)
+        return sent
+    }
+
+    /// Waits for all parts that were started.
+    /// - Returns: those that are in the store, in their order.
+    mutating func waitForAll() -> [PartSending.Sent] {
+        defer { spares = [] }
+        return helpers.keys.sorted().compactMap { index in try? wait(for: index) }
+    }
+}

@@ -1,0 +1,49 @@
+/// Decides at how many instants of ``WireLimits/gatherMilliseconds`` agents send what they gather: at as few as the network carries.
+///
+/// Agents that send at the same instant share a wake-up, which is most of what few sources cost. What they send then is a burst: it
+/// waits in the switch before the collector, and delays the clock probes behind it. The messages of 64 cameras of 4 Mbit/s are 16 MB
+/// each half second; at one instant, a gigabit link would take 130 ms for them, and no switch has room. So an instant is to have
+/// ``burstBytes``, for which that link takes 8 ms, and those 64 cameras have twenty instants. Sixteen have five, four have one.
+///
+/// The collector decides because only it knows how much its agents send together. Each agent has the same share of the instants,
+/// by the identity of its spool (``CollectorClock``), so that a single large source can still exceed the burst.
+struct SendInstants: Sendable {
+    /// Bytes of all agents at one instant, on average.
+    static let burstBytes = 1 << 20
+    /// The possible numbers. Each divides the largest, so that an agent that has not heard of a change yet still meets some others.
+    static let choices = [1, 2, 5, 10, WireLimits.sendInstants]
+    /// Time over which bytes are summed.
+    private static let windowNanoseconds: Int64 = 1_000_000_000
+    /// Windows with less before there are fewer instants: rates vary, and a change keeps agents apart for a heartbeat.
+    private static let calmWindows = 5
+
+    /// The current number.
+    private(set) var count = WireLimits.sendInstants
+    private var bytes = 0
+    private var windowBegin: Int64?
+    /// What the last windows needed, oldest first.
+    private var needed: [Int] = []
+
+    /// Bytes of records have arrived.
+    mutating func add(bytes: Int) { self.bytes += bytes }
+
+    /// Processes the passing of time.
+    mutating func tick(now: Int64) {
+        guard let begin = windowBegin else {
+            windowBegin = now
+            bytes = 0
+            return
+        }
+        guard now - begin >= Self.windowNanoseconds else { return }
+        let interval = Double(WireLimits.gatherMilliseconds) * 1_000_000
+        let perInterval = Double(bytes) * interval / Double(now - begin)
+        needed.append(
+            Self.choices.first { perInterval <= Double($0 * Self.burstBytes) }
+                ?? WireLimits.sendInstants)
+        if needed.count > Self.calmWindows { needed.removeFirst() }
+        let most = needed.max() ?? WireLimits.sendInstants
+        if most > count || needed.count == Self.calmWindows { count = most }
+        windowBegin = now
+        bytes = 0
+    }
+}

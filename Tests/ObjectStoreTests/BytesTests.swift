@@ -1,0 +1,54 @@
+import Crypto
+import NIOCore
+import Testing
+
+@testable import ObjectStore
+
+@Suite struct BytesTests {
+    private func address(of bytes: ObjectBytes) -> UnsafeRawPointer? {
+        bytes.withUnsafeBytes { $0.baseAddress }
+    }
+
+    private func bytes(_ value: UInt8, count: Int, in spare: consuming ObjectBytes? = nil)
+        -> ObjectBytes
+    {
+        ObjectBytes(count: count, in: spare) { memory in
+            for index in 0..<count { memory[index] = value }
+            return count
+        }
+    }
+
+    @Test func `memory of bytes that nobody has any more is used again`() throws {
+        var spare: ObjectBytes? = bytes(1, count: 70_000)
+        let place = try #require(spare.map(address))
+        let second = bytes(2, count: 60_000, in: spare.take())
+        #expect(address(of: second) == place)
+        #expect(second.count == 60_000)
+        #expect(second.array.allSatisfy { $0 == 2 })
+    }
+
+    @Test func `bytes that somebody still has stay as they are`() {
+        let first = bytes(1, count: 70_000)
+        var held = first.buffer
+        let slice = held.readSlice(length: 100)
+        let second = bytes(2, count: 70_000, in: first)
+        #expect(second.array.allSatisfy { $0 == 2 })
+        #expect(slice?.readableBytesView.allSatisfy { $0 == 1 } == true)
+    }
+
+    @Test func `there are as many as were written, and room for as many as were wanted`() {
+        let short = ObjectBytes(count: 5_000) { memory in
+            #expect(memory.count >= 5_000)
+            memory[0] = 7
+            return 1
+        }
+        #expect(short.array == [7])
+        #expect(ObjectBytes([]).count == 0)
+    }
+
+    @Test func `their digest is that of the same bytes in an array`() {
+        let array = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        #expect(ObjectBytes(array).hash(with: SHA256.self) == Array(SHA256.hash(data: array)))
+        #expect(ObjectBytes([]).hash(with: SHA256.self) == Array(SHA256.hash(data: [UInt8]())))
+    }
+}
