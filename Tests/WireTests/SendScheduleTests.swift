@@ -210,6 +210,8 @@ struct `Agents that know the collector's clock` {
         let due = try #require(agent.link.sendDueNanoseconds)
         agent.receive(
             .acknowledgement(Acknowledgement(sources: [state], session: "s", sendInstants: 1)))
+        agent.add()
+        #expect(due % interval != 0, "it is an instant of one phase only")
         #expect(agent.link.sendDueNanoseconds == due)
         agent.now = due
         agent.perform(agent.link.tick(now: agent.now))
