@@ -197,6 +197,23 @@ struct `Agents that know the collector's clock` {
     }
 
     @Test func `wait for the instant that they chose, whatever the collector says then`() throws {
+        var random = SeededGenerator(seed: 1)
+        var clock = CollectorClock(of: SpoolID(high: random.next(), low: random.next()))
+        var schedule = SendSchedule(newest: 0)
+        schedule.setInterval(interval, newest: 0)
+        schedule.add(through: 1, bytes: 1, mayWait: true, clock: clock, now: 1)
+        let due = try #require(schedule.dueNanoseconds)
+        #expect(due % interval != 0, "with one instant it would be another")
+        clock.setInstants(1)
+        schedule.add(through: 2, bytes: 1, mayWait: true, clock: clock, now: 2)
+        #expect(schedule.dueNanoseconds == due)
+        let isDue = schedule.tick(newest: 2, now: due)
+        #expect(isDue)
+        schedule.add(through: 3, bytes: 1, mayWait: true, clock: clock, now: due)
+        #expect(schedule.dueNanoseconds.map { $0 % interval } == 0)
+    }
+
+    @Test func `take what the last Ack says`() throws {
         var agent = AgentHarness(gathers: true)
         agent.connect()
         let state = SourceState(
@@ -206,19 +223,12 @@ struct `Agents that know the collector's clock` {
                 Welcome(
                     minor: WireLimits.minor, software: "tributary-collector 1", session: "s",
                     heartbeatMilliseconds: 60_000, sources: [state])))
-        agent.add()
-        let due = try #require(agent.link.sendDueNanoseconds)
-        agent.receive(
-            .acknowledgement(Acknowledgement(sources: [state], session: "s", sendInstants: 1)))
-        agent.add()
-        #expect(due % interval != 0, "it is an instant of one phase only")
-        #expect(agent.link.sendDueNanoseconds == due)
-        agent.now = due
-        agent.perform(agent.link.tick(now: agent.now))
-        // The clocks are the same here, as far as the agent knows.
-        agent.add()
-        let next = try #require(agent.link.sendDueNanoseconds)
-        #expect(next % interval == 0 && next > due && next <= due + interval)
+        for (said, count) in [(1, 1), (5, 5), (0, 20)] as [(UInt32, Int)] {
+            agent.receive(
+                .acknowledgement(
+                    Acknowledgement(sources: [state], session: "s", sendInstants: said)))
+            #expect(agent.link.collectorClock.instants == count)
+        }
     }
 
     @Test func `are spread over the interval, several to an instant`() {

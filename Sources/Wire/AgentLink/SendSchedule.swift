@@ -82,7 +82,7 @@ struct CollectorClock: Sendable {
     /// Selects the phase: the same for all records of a spool.
     private let seed: UInt64
     /// How many phases there are: 1 to ``WireLimits/sendInstants``.
-    private var instants = WireLimits.sendInstants
+    private(set) var instants = WireLimits.sendInstants
 
     init(of spool: SpoolID) { seed = spool.high ^ spool.low }
 
