@@ -240,8 +240,8 @@ extension EndToEnd {
             }
         }
 
-        /// How often an attack is tried whose memory passed the bound. A collector looks every two milliseconds; on a machine that
-        /// ran other things for twenty, 65 MiB were seen. A bound that does not hold fails every time.
+        /// How often an attack is tried whose memory passed the bound. A collector looks every two milliseconds, if it gets a
+        /// processor; on a busy machine 65 MiB were seen once. A bound that does not hold fails every time.
         private static let attempts = 3
 
         @Test(arguments: Attack.allCases)
