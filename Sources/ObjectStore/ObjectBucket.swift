@@ -30,7 +30,7 @@ package protocol ObjectBucket: Sendable {
     /// Writes a small object at once. The store checks the bytes against `digest` before it answers.
     /// - Parameter condition: What must be there before; otherwise ``ObjectStoreError/Kind/exists`` or `changed`.
     func put(
-        _ bytes: [UInt8], at key: String, digest: ObjectDigest, condition: PutCondition
+        _ bytes: ObjectBytes, at key: String, digest: ObjectDigest, condition: PutCondition
     ) throws(ObjectStoreError) -> ObjectProperties
 
     /// Begins an object in parts. `metadata` is kept with it.
@@ -59,11 +59,11 @@ package protocol ObjectBucket: Sendable {
 }
 
 extension ObjectBucket {
-    /// The same for bytes that are in an array.
-    package func putPart(
-        _ number: Int, of upload: String, key: String, bytes: [UInt8], digest: ObjectDigest
-    ) throws(ObjectStoreError) -> UploadedPart {
-        try putPart(number, of: upload, key: key, bytes: ObjectBytes(bytes), digest: digest)
+    /// Puts a small object whose bytes are in an array.
+    package func put(
+        _ bytes: [UInt8], at key: String, digest: ObjectDigest, condition: PutCondition
+    ) throws(ObjectStoreError) -> ObjectProperties {
+        try put(ObjectBytes(bytes), at: key, digest: digest, condition: condition)
     }
 }
 

@@ -1,7 +1,8 @@
 package import Crypto
 import NIOCore
 
-/// Bytes for a store. They go to the connection from where they are: the HTTP client gets slices of this memory, not copies.
+/// Bytes for a store. They go to the connection from where they are: the HTTP client gets slices of this memory, not copies. (Of more
+/// than 16 MiB, NIO copies what is behind those: a slice's begin has 24 bits.)
 package struct ObjectBytes: Sendable {
     let buffer: ByteBuffer
 
@@ -27,9 +28,6 @@ package struct ObjectBytes: Sendable {
     package func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         buffer.withUnsafeReadableBytes(body)
     }
-
-    /// A copy.
-    package var array: [UInt8] { Array(buffer.readableBytesView) }
 }
 
 extension ObjectBytes {

@@ -175,11 +175,10 @@ package final class S3Bucket: ObjectBucket {
     // MARK: - Writing
 
     package func put(
-        _ bytes: [UInt8], at key: String, digest: ObjectDigest, condition: PutCondition
+        _ bytes: ObjectBytes, at key: String, digest: ObjectDigest, condition: PutCondition
     ) throws(ObjectStoreError) -> ObjectProperties {
         let what = "put \(key)"
         let isTold = tellsDigests
-        let bytes = ObjectBytes(bytes)
         let answer = try ask(
             Call(
                 .put, what, key: key, headers: digestHeaders(bytes, digest, isTold), body: bytes,

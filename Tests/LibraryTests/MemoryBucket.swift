@@ -112,8 +112,9 @@ final class MemoryBucket: ObjectBucket {
     }
 
     func put(
-        _ bytes: [UInt8], at key: String, digest: ObjectDigest, condition: PutCondition
+        _ bytes: ObjectBytes, at key: String, digest: ObjectDigest, condition: PutCondition
     ) throws(ObjectStoreError) -> ObjectProperties {
+        let bytes = bytes.withUnsafeBytes { Array($0) }
         try begin()
         guard digest.sha256 == Digest(of: bytes).bytes else {
             throw ObjectStoreError(.digest, "\(name): other bytes")

@@ -197,9 +197,10 @@ package final class SimulatedBucket: ObjectBucket {
     }
 
     package func put(
-        _ bytes: [UInt8], at key: String, digest: ObjectDigest, condition: PutCondition
+        _ bytes: ObjectBytes, at key: String, digest: ObjectDigest, condition: PutCondition
     ) throws(ObjectStoreError) -> ObjectProperties {
-        try request(bytes: bytes.count) { state, fault throws(ObjectStoreError) in
+        let bytes = bytes.withUnsafeBytes { Array($0) }
+        return try request(bytes: bytes.count) { state, fault throws(ObjectStoreError) in
             try Self.check(bytes, digest, fault, key)
             try Self.check(condition, key, state)
             return Self.properties(
@@ -222,7 +223,7 @@ package final class SimulatedBucket: ObjectBucket {
         _ number: Int, of upload: String, key: String, bytes: ObjectBytes, digest: ObjectDigest
     ) throws(ObjectStoreError) -> UploadedPart {
         beforePart(number)
-        let (tellsDigests, bytes) = (tellsDigests, bytes.array)
+        let (tellsDigests, bytes) = (tellsDigests, bytes.withUnsafeBytes { Array($0) })
         return try request(bytes: bytes.count) { state, fault throws(ObjectStoreError) in
             guard state.uploads[upload]?.key == key else {
                 throw Self.error(.gone, "put part \(number) of \(key)")

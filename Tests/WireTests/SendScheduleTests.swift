@@ -266,8 +266,8 @@ struct `Agents that know the collector's clock` {
 
 struct `A collector that says where agents meet` {
     /// What it says after so many bytes in each of some seconds.
-    private func count(_ seconds: [Int], from instants: SendInstants = SendInstants()) -> Int {
-        var instants = instants
+    private func count(_ seconds: [Int]) -> Int {
+        var instants = SendInstants()
         instants.tick(now: 0)
         for (second, bytes) in seconds.enumerated() {
             instants.add(bytes: bytes)

@@ -145,9 +145,9 @@ struct SessionDocuments {
     ) throws(UploadError) -> (Digest, ObjectProperties) {
         let size = stamp.sizeBytes
         let partBytes = SegmentProof.partBytes(for: size, usual: place.settings.partBytes)
-        func read(_ range: Range<Int64>) throws(UploadError) -> [UInt8] {
+        func read(_ range: Range<Int64>) throws(UploadError) -> ObjectBytes {
             do throws(ArchiveError) {
-                return try FileParts(path).read(range).array
+                return try FileParts(path).read(range)
             } catch {
                 if FileStamp(path) != stamp { throw .changedMeanwhile }
                 throw .archive(error)

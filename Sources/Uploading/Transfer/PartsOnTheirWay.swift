@@ -45,10 +45,19 @@ struct PartsOnTheirWay: ~Copyable {
         return sent
     }
 
-    /// Waits for all parts that were started.
-    /// - Returns: those that are in the store, in their order.
+    /// Waits for all parts that were started, because one before them has failed, and lets their memory go.
+    /// - Returns: those that are in the store, in their order. What has become of the others shows when their turn comes: the work
+    ///   ends with the error of the one before them.
     mutating func waitForAll() -> [PartSending.Sent] {
-        defer { spares = [] }
-        return helpers.keys.sorted().compactMap { index in try? wait(for: index) }
+        var arrived: [PartSending.Sent] = []
+        for index in helpers.keys.sorted() {
+            do throws(UploadError) {
+                arrived.append(try wait(for: index))
+            } catch {
+                continue
+            }
+        }
+        spares = []
+        return arrived
     }
 }

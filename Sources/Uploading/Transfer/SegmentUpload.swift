@@ -93,7 +93,7 @@ final class SegmentUpload {
         case .completing(let upload, let condition): try complete(upload, condition)
         case .putting(let condition): try put(condition)
         case .hashing(let part, _):
-            let bytes = try FileParts.read(transfer.range(ofPart: part), of: path, content.stamp)
+            let bytes = try read(part)
             transfer.hashed(part, Digest(of: bytes))
         case .confirming: try confirm()
         case .readingBack(let part, let tag): try readBack(part, tag: tag)
@@ -189,7 +189,7 @@ final class SegmentUpload {
     }
 
     private func put(_ condition: PutCondition) throws(UploadError) {
-        let bytes = try FileParts.read(transfer.range(ofPart: 0), of: path, content.stamp).array
+        let bytes = try read(0)
         try checkUnchanged()
         let digest = Digest(of: bytes)
         try place.pace(bytes.count)
@@ -279,6 +279,10 @@ final class SegmentUpload {
     }
 
     // MARK: Parts of steps
+
+    private func read(_ part: Int) throws(UploadError) -> ObjectBytes {
+        try FileParts.read(transfer.range(ofPart: part), of: path, content.stamp)
+    }
 
     /// Whether the file is still the one that is being sent.
     private func checkUnchanged() throws(UploadError) {

@@ -43,7 +43,8 @@ struct StoreCheck: ParsableCommand {
             let part = Array(bytes[start..<min(bytes.count, start + partBytes)])
             sent.append(
                 try bucket.putPart(
-                    sent.count + 1, of: upload, key: key, bytes: part, digest: digest(part)))
+                    sent.count + 1, of: upload, key: key, bytes: ObjectBytes(part),
+                    digest: digest(part)))
         }
         let known = try bucket.parts(of: upload, key: key)
         guard let known, known.map(\.number) == sent.map(\.number),
@@ -174,11 +175,12 @@ struct Promises: ParsableCommand {
             "a part of other bytes than its digest",
             Self.kind { () throws(ObjectStoreError) in
                 _ = try bucket.putPart(
-                    1, of: upload, key: "check/large", bytes: part,
+                    1, of: upload, key: "check/large", bytes: ObjectBytes(part),
                     digest: StoreCheck.digest([1]))
             }, [.digest])
         let sent = try bucket.putPart(
-            1, of: upload, key: "check/large", bytes: part, digest: StoreCheck.digest(part))
+            1, of: upload, key: "check/large", bytes: ObjectBytes(part),
+            digest: StoreCheck.digest(part))
         // Not every store looks: who uploads looks before.
         try Self.expect(
             "completing over an object",
