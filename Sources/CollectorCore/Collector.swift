@@ -164,6 +164,8 @@ package final class Collector: Sendable {
         do throws(MessagingError) {
             while !loop.isDone {
                 if isStopping.load(ordering: .acquiring) || refusals.shutReason != nil {
+                    // What has arrived belongs to the session.
+                    try process(&loop, &receiver, &inbox, &feed)
                     loop.stop()
                 } else {
                     let wasWoken = try receiver.wait(
@@ -428,7 +430,31 @@ package final class Collector: Sendable {
             loop.watch(feed.watched)
             // Who watches live does not want to wait for the tick.
             inbox.watchedPeers = feed.isWatched ? loop.peers(of: feed.watched) : []
+            inbox.roomOfPeer = loop.roomOfPeer
         }
+        // Who stops a session means everything that has arrived.
+        let questions = loop.takeQuestions()
+        if inbox.isUrgent || loop.isBatchDue || !questions.isEmpty {
+            try process(&loop, &receiver, &inbox, &feed)
+        }
+        for (peer, enrol) in loop.takeEnrolments() { receiver.enrol(peer, enrol) }
+        for (peer, outcome) in receiver.takeEnrolled() { loop.enrolled(peer, outcome) }
+        loop.follow(receiver.followKeys(now: now.monotonic))
+        loop.collectDiskEvents()
+        loop.answer(questions)
+        loop.tick()
+        receiver.releaseSeconds = loop.releaseSeconds
+        try deliver(&loop, &receiver)
+        receiver.cutOff(now: now.monotonic)
+    }
+
+    /// Processes what has been taken in.
+    private func process(
+        _ loop: inout CollectorLoop, _ receiver: inout Receiver, _ inbox: inout Inbox,
+        _ feed: inout Feed
+    ) throws(MessagingError) {
+        loop.beginBatch()
+        let now = Instant.now()
         for (place, event) in inbox.take().enumerated() {
             // A clock probe is stamped when it is taken in: it must not wait for many others' samples.
             if place % Self.eventsPerLook == Self.eventsPerLook - 1 { try receiver.takeIn(&inbox) }
@@ -439,15 +465,6 @@ package final class Collector: Sendable {
             feed.publish(loop.takePlaced())
             if loop.hasOutgoing { try deliver(&loop, &receiver) }
         }
-        for (peer, enrol) in loop.takeEnrolments() { receiver.enrol(peer, enrol) }
-        for (peer, outcome) in receiver.takeEnrolled() { loop.enrolled(peer, outcome) }
-        loop.follow(receiver.followKeys(now: now.monotonic))
-        loop.collectDiskEvents()
-        loop.answerQuestions()
-        loop.tick()
-        receiver.releaseSeconds = loop.releaseSeconds
-        try deliver(&loop, &receiver)
-        receiver.cutOff(now: now.monotonic)
     }
 
     /// Sends outgoing messages; a peer that has disconnected is reported to the engine.

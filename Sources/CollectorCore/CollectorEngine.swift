@@ -25,8 +25,8 @@ struct CollectorEngine {
     private var link: CollectorLink
     private(set) var recorder: SessionRecorder
     private(set) var jobs: [DiskJob] = []
-    /// Payload bytes of the jobs that have not been fetched.
-    private(set) var pendingBytes = 0
+    /// Media of the jobs that have not been fetched.
+    private var pending = PendingMedia()
     private var outgoing: [(peer: PeerID, header: [UInt8])] = []
     private var dismissed: [PeerID] = []
     private var lines: [LinkLog] = []
@@ -63,6 +63,8 @@ struct CollectorEngine {
         var hasCatalog = true
     }
 
+    /// The credit window of each source, bytes.
+    var creditWindowBytes: Int { Int(link.windowBytes) }
     /// Sources that agents are sending now.
     var connectedSources: Int { link.connectedSources }
     /// Refusals of senders because of a message.
@@ -117,11 +119,14 @@ extension CollectorEngine {
         return dismissed
     }
 
+    /// Whether the disk should have the jobs now: they are not only media that can wait for the next commit.
+    var hasUrgentJobs: Bool { pending.isUrgent }
+
     /// Jobs for the disk, in order.
     mutating func takeJobs() -> [DiskJob] {
         defer {
             jobs.removeAll(keepingCapacity: true)
-            pendingBytes = 0
+            pending.clear()
         }
         return jobs
     }
@@ -508,7 +513,12 @@ extension CollectorEngine {
             return
         }
         sourceCounters.took(samples, of: source, at: latest)
-        record(recorder.samples(samples, payload: payload, of: source, at: now))
+        // Half for the fragment that is being collected, half for what is written and on its way: neither waits for the other.
+        let roomBytes = Int(link.windowBytes(of: peer) / 2)
+        record(
+            recorder.samples(
+                samples, payload: payload, of: source, roomBytes: roomBytes, at: now))
+        pending.check(source, roomBytes: roomBytes)
     }
 
     private mutating func close(_ source: String, _ reason: CloseReason, at now: Instant) {
@@ -534,7 +544,11 @@ extension CollectorEngine {
             switch action {
             case .job(let job):
                 append(job)
-                if case .append(_, let fragment) = job { pendingBytes += fragment.sizeBytes }
+                if case .append(let segment, let fragment) = job {
+                    pending.add(fragment.sizeBytes, of: segment.source)
+                } else {
+                    pending.isUrgent = true
+                }
             case .note(let note):
                 let level: LinkLog.Level =
                     switch note.level {

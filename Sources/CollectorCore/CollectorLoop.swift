@@ -12,8 +12,11 @@ import Wire
 /// The receiving thread's work between two waits: passes messages and events to the ``CollectorEngine``, and its output to the
 /// disk, the agents, the log and the control socket.
 struct CollectorLoop {
-    /// Interval between ticks of the protocol and the session.
-    private static let tickNanoseconds: Int64 = 100_000_000
+    /// Interval between ticks of the protocol and the session: the least, and the most. A wake-up between the two does both works.
+    private static let tickNanoseconds: ClosedRange<Int64> = 90_000_000...110_000_000
+    /// How long samples may wait to be processed together, and their media to be handed to the disk: until the next commit is due,
+    /// less a tick. Nothing is durable earlier if they do not wait.
+    private static let batchNanoseconds: Int64 = 450_000_000
     private static let reportNanoseconds: Int64 = 1_000_000_000
     /// A fragment of a second, the half second that the batch which ends it may wait at the agent, and as much patience as there would
     /// be without: how samples were divided into messages must not decide how they are divided into fragments.
@@ -43,7 +46,10 @@ struct CollectorLoop {
     private let meters: Meters
     private let uploads: ArchiveUploads?
     private var meter = StatusBuilder()
-    private var nextTick: Int64 = 0
+    /// When a tick may happen, and when it must.
+    private var nextTick: ClosedRange<Int64> = 0...0
+    private var nextBatch: Int64 = 0
+    private var nextSubmit: Int64 = 0
     private var nextReport: Int64 = 0
     private var isStopping = false
     /// How long after its capture a sample is released, as expected, seconds; 0: when it is durable.
@@ -126,13 +132,27 @@ struct CollectorLoop {
     }
 
     func millisecondsToNextTick() -> Int {
-        Int(max(0, nextTick - Instant.now().monotonic + 999_999) / 1_000_000)
+        Int(max(0, nextTick.upperBound - Instant.now().monotonic + 999_999) / 1_000_000)
     }
 }
 
 extension CollectorLoop {
     /// Whether ``tick()`` has something to do.
-    var isTickDue: Bool { SystemClock.monotonic.nowNanoseconds >= nextTick }
+    var isTickDue: Bool { SystemClock.monotonic.nowNanoseconds >= nextTick.lowerBound }
+
+    /// Whether samples have waited long enough to be processed. Until a session's zero is known, they do not wait: what has arrived
+    /// in the start window has to be known at its end.
+    var isBatchDue: Bool {
+        engine.recorder.sessionZero == nil || SystemClock.monotonic.nowNanoseconds >= nextBatch
+    }
+
+    /// What is queued is processed now.
+    mutating func beginBatch() {
+        nextBatch = SystemClock.monotonic.nowNanoseconds + Self.batchNanoseconds
+    }
+
+    /// How much of one connection may wait to be processed, bytes.
+    var roomOfPeer: Int { engine.creditWindowBytes / 4 }
 
     /// Processes one message.
     /// - Parameter now: an instant after its arrival.
@@ -192,13 +212,14 @@ extension CollectorLoop {
     /// Processes the passing of time.
     mutating func tick() {
         let now = Instant.now()
-        guard now.monotonic >= nextTick else {
-            // The disk thread is woken ten times a second, or when many bytes are pending.
-            if engine.pendingBytes >= DiskWriter.urgentBytes { submit() }
+        guard now.monotonic >= nextTick.lowerBound else {
+            if engine.hasUrgentJobs { submit() }
             engine.returnCredit(at: now)
             return follow()
         }
-        nextTick = now.monotonic + Self.tickNanoseconds
+        nextTick =
+            now.monotonic + Self.tickNanoseconds.lowerBound...now.monotonic
+            + Self.tickNanoseconds.upperBound
         streamNanoseconds +=
             Int64(engine.connectedSources) * max(0, now.monotonic - countedNanoseconds)
         countedNanoseconds = now.monotonic
@@ -206,7 +227,7 @@ extension CollectorLoop {
         takeStored(at: now)
         engine.tick(at: now, wallErrorNanoseconds: HostClock.wallError())
         follow()
-        submit()
+        if engine.hasUrgentJobs || now.monotonic >= nextSubmit { submit() }
         if now.monotonic >= nextReport {
             nextReport = now.monotonic + Self.reportNanoseconds
             let status = status(at: now)
@@ -268,9 +289,12 @@ extension CollectorLoop {
         isStopping = true
     }
 
+    /// Requests from the control sockets.
+    func takeQuestions() -> [ControlServer.Question] { controls.flatMap { $0.takeQuestions() } }
+
     /// Answers requests from the control sockets.
-    mutating func answerQuestions() {
-        for question in controls.flatMap({ $0.takeQuestions() }) {
+    mutating func answer(_ questions: [ControlServer.Question]) {
+        for question in questions {
             switch question.request.request {
             case .stopSession(let name):
                 stopSession(name, for: question)
@@ -376,7 +400,10 @@ extension CollectorLoop {
 
     /// Hands the disk the pending jobs.
     mutating func submit() {
-        disk.submit(engine.takeJobs())
+        let jobs = engine.takeJobs()
+        guard !jobs.isEmpty else { return }
+        disk.submit(jobs)
+        nextSubmit = SystemClock.monotonic.nowNanoseconds + Self.batchNanoseconds
     }
 }
 

@@ -108,8 +108,9 @@ package enum WireLimits {
     /// The same for all sources together, as long as each has ``smallestCreditWindowBytes``: memory that is reused constantly
     /// costs a third less than ten times as much memory that is not.
     package static let commonCreditWindowBytes: UInt64 = 64 * 1024 * 1024
-    /// Minimum credit of a source, also granted with the Welcome: 100 ms at 80 Mbit/s.
-    package static let smallestCreditWindowBytes: UInt64 = 1024 * 1024
+    /// Minimum credit of a source, also granted with the Welcome: twice 100 ms at 80 Mbit/s. Half of a window is for the fragment that
+    /// is being collected.
+    package static let smallestCreditWindowBytes: UInt64 = 2 * 1024 * 1024
 
     /// Milliseconds between heartbeats, unless the collector's Welcome says otherwise.
     package static let heartbeatMilliseconds: UInt32 = 1_000

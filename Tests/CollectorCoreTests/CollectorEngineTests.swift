@@ -124,4 +124,93 @@ private let second: Int64 = 1_000_000_000
         engine.watched = WatchedSources()
         #expect(try wishes() == [0])
     }
+
+    @Test func `a source whose second is more than its credit is recorded without a pause`() throws
+    {
+        var engine = engine()
+        // So many that each has the smallest credit.
+        for number in 0..<40 as Range<UInt8> {
+            let other = Hello(
+                software: "agent", agent: "box\(number)", spool: .random(),
+                epochs: [Epoch(number: 1, identity: .random())],
+                sources: [
+                    SourceOffer(
+                        name: "other\(number)", tracks: [DiskScene.format], firstSequence: 1)
+                ])
+            engine.receive(
+                IncomingMessage(
+                    peer: PeerID([1, number]), address: "10.0.1.\(number)",
+                    header: WireMessage.hello(other).encoded(), payloadSizeBytes: nil),
+                payload: nil, at: now)
+        }
+        var creditBytes: UInt64 = 0
+        func hear() throws {
+            for (peer, header) in engine.takeOutgoing() where peer == self.peer {
+                let state: SourceState? =
+                    switch try WireMessage(decoding: header) {
+                    case .welcome(let welcome): welcome.sources.first
+                    case .acknowledgement(let ack): ack.sources.first
+                    default: nil
+                    }
+                creditBytes = max(creditBytes, state?.creditLimitBytes ?? 0)
+            }
+        }
+        try hear()
+        #expect(creditBytes == WireLimits.smallestCreditWindowBytes)
+        // What has waited: a picture each 100 ms, 3 MB a second, one keyframe each ten seconds. No time passes meanwhile.
+        let sizeBytes = 300_000
+        let payload = TestPayload(count: sizeBytes)
+        payload.buffer.storeBytes(of: UInt32(sizeBytes - 4).bigEndian, as: UInt32.self)
+        let present = SessionHarness.instant(60 * second)
+        var camera = SteadyCamera("camera")
+        var usedBytes: UInt64 = 0
+        for number in 0..<200 {
+            let isKeyframe = number % 100 == 0
+            var samples = camera.picture(
+                at: second + Int64(number) * second / 10, isKeyframe: isKeyframe)
+            samples.runs[0].sizes = [UInt32(sizeBytes)]
+            payload.buffer[4] = isKeyframe ? 0x65 : 0x41
+            usedBytes += UInt64(sizeBytes) + WireLimits.recordCostBytes
+            try #require(usedBytes <= creditBytes, "picture \(number) has no credit")
+            engine.receive(
+                message(.samples(samples), payloadBytes: sizeBytes), payload: payload, at: present)
+            if number == 0 {
+                // Zero is known.
+                engine.tick(at: present)
+            }
+            guard engine.hasUrgentJobs else { continue }
+            for job in engine.takeJobs() {
+                guard case .append(let segment, let fragment) = job else { continue }
+                engine.follow(
+                    .written(source: segment.source, fragment.amount), at: present)
+            }
+            engine.returnCredit(at: present)
+            try hear()
+        }
+    }
+}
+
+@Suite struct PendingMediaTests {
+    @Test func `waits until a source needs its credit, or there is much`() {
+        var pending = PendingMedia()
+        pending.add(500_000, of: "a")
+        pending.check("a", roomBytes: 1 << 20)
+        #expect(!pending.isUrgent)
+        // Of another source.
+        pending.add(700_000, of: "b")
+        pending.check("b", roomBytes: 1 << 20)
+        pending.check("c", roomBytes: 1)
+        #expect(!pending.isUrgent)
+        pending.add(600_000, of: "a")
+        pending.check("a", roomBytes: 1 << 20)
+        #expect(pending.isUrgent)
+        pending.clear()
+        #expect(!pending.isUrgent)
+        pending.add(3 << 20, of: "a")
+        pending.check("a", roomBytes: 4 << 20)
+        #expect(pending.isUrgent)
+        pending.clear()
+        for source in 0..<8 { pending.add(1 << 20, of: "\(source)") }
+        #expect(pending.isUrgent)
+    }
 }

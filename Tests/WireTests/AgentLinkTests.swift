@@ -142,6 +142,34 @@ struct `An agent` {
         #expect(agent.takeSent().count == 1)
     }
 
+    @Test func `what it has measured goes with records that are sent anyway`() {
+        var agent = AgentHarness(gathers: true)
+        agent.connect()
+        agent.welcome()
+        func sendTogether() -> [WireMessage] {
+            agent.add(isKeyframe: true)
+            agent.now = agent.link.sendDueNanoseconds ?? agent.now
+            agent.perform(agent.link.tick(now: agent.now))
+            return agent.takeSent()
+        }
+        let interval = Int64(WireLimits.gatherMilliseconds) * 1_000_000
+        agent.now += interval
+        _ = sendTogether()
+        agent.now += interval
+        // Without a measurement, records say enough.
+        #expect(sendTogether().map(\.name) == ["Samples"])
+        agent.link.add(Fixtures.exchange())
+        agent.now += interval
+        #expect(sendTogether().map(\.name) == ["Samples", "Heartbeat"])
+        // It has been said.
+        #expect(sendTogether().map(\.name) == ["Samples"])
+        // While the clock is learned, there is a measurement each 20 ms: not every record is followed by a heartbeat.
+        agent.link.add(Fixtures.exchange())
+        agent.now -= agent.now % 1_000_000
+        agent.tick(milliseconds: 100)
+        #expect(agent.takeSent().map(\.name) == [])
+    }
+
     @Test func `a capture that is stopped is told at once, and with every heartbeat`() {
         func stopped(_ agent: inout AgentHarness) -> [Bool] {
             agent.takeSent().flatMap { message in

@@ -9,7 +9,7 @@ struct `Credit` {
     @Test func `is little with the Welcome, and soon more`() {
         var collector = CollectorHarness()
         collector.send(.hello(Fixtures.hello()))
-        #expect(collector.takeState()?.creditLimitBytes == 1 << 20)
+        #expect(collector.takeState()?.creditLimitBytes == 2 << 20)
         collector.tick()
         #expect(collector.takeState()?.creditLimitBytes == 8 << 20)
     }
@@ -21,16 +21,16 @@ struct `Credit` {
             hello.sources[0].name = "camera\(number)"
             return hello
         }
-        for number in 1...32 as ClosedRange<UInt8> {
+        for number in 1...16 as ClosedRange<UInt8> {
             collector.send(.hello(hello(number)), from: number)
         }
         collector.tick()
-        #expect(collector.takeState(of: 7)?.creditLimitBytes == 2 << 20)
-        for number in 33...200 as ClosedRange<UInt8> {
+        #expect(collector.takeState(of: 7)?.creditLimitBytes == 4 << 20)
+        for number in 17...200 as ClosedRange<UInt8> {
             collector.send(.hello(hello(number)), from: number)
         }
         collector.tick()
-        #expect(collector.takeState(of: 200)?.creditLimitBytes == 1 << 20)
+        #expect(collector.takeState(of: 200)?.creditLimitBytes == 2 << 20)
         for number in 17...200 as ClosedRange<UInt8> {
             _ = collector.link.peerGone(
                 CollectorHarness.peer(number), now: collector.now, durable: collector.durable)
@@ -53,7 +53,7 @@ struct `Credit` {
         }
         // What is on its way will bring credit.
         collector.send(.heartbeat(Heartbeat()))
-        #expect(announced() == 1 << 20)
+        #expect(announced() == 2 << 20)
         collector.link.released(MediaAmount(sizeBytes: 1_000, samples: 1), source: "camera1")
         collector.send(.heartbeat(Heartbeat()))
         #expect(announced() == 1_256 + (4 << 20) + 256)
@@ -78,18 +78,18 @@ struct `Credit` {
         #expect(collector.takeState()?.creditLimitBytes == (8 << 20) + (4 << 20) + 256)
     }
 
-    @Test func `that is half a window again is told between ticks, and less is not`() {
+    @Test func `that is a quarter of a window again is told between ticks, and less is not`() {
         var collector = CollectorHarness.greeted()
         collector.send(.samples(Fixtures.samples(first: 1, runs: [batch])))
         collector.tick()
-        collector.link.released(MediaAmount(sizeBytes: 4 << 20 - 512), source: "camera1")
+        collector.link.released(MediaAmount(sizeBytes: 2 << 20 - 512), source: "camera1")
         collector.perform(
             collector.link.returnCredit(now: collector.now, durable: collector.durable))
         #expect(collector.takeState() == nil)
         collector.link.released(MediaAmount(sizeBytes: 512, samples: 1), source: "camera1")
         collector.perform(
             collector.link.returnCredit(now: collector.now, durable: collector.durable))
-        #expect(collector.takeState()?.creditLimitBytes == (8 << 20) + (4 << 20) + 256)
+        #expect(collector.takeState()?.creditLimitBytes == (8 << 20) + (2 << 20) + 256)
         collector.perform(
             collector.link.returnCredit(now: collector.now, durable: collector.durable))
         #expect(collector.takeState() == nil)

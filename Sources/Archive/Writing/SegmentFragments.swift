@@ -14,7 +14,7 @@ extension Segmenter {
         return span(with: piece) > settings.fragmentNanoseconds
             || pending.samples + piece.samples > FragmentLimits.samples
             || pending.pieces.count >= FragmentRecord.maximumPieces
-            || pending.sizeBytes + piece.range.count > settings.fragmentBytes
+            || pending.sizeBytes + piece.range.count > fragmentBytes
     }
 
     mutating func append(_ piece: PlannedPiece, now: Int64) {

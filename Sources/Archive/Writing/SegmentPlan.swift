@@ -6,7 +6,7 @@ package struct SegmenterSettings: Hashable, Sendable {
     package var segmentNanoseconds: Int64
     /// Maximum duration of a fragment: what a power cut may cost, and the delay of a growing file.
     package var fragmentNanoseconds: Int64 = 1_000_000_000
-    /// Maximum size of a fragment: a quarter of the credit window, so that a fragment can always be completed within it.
+    /// Maximum size of a fragment: a quarter of the largest credit window; see ``Segmenter/roomBytes``.
     package var fragmentBytes = 2 << 20
     /// A fragment that has not grown for this long is written as it is.
     package var idleNanoseconds: Int64 = 1_500_000_000

@@ -130,6 +130,9 @@ package struct Segmenter: Sendable {
     }
 
     let settings: SegmenterSettings
+    /// How much may wait for its fragment to be complete, bytes. What waits holds credit back: were it all of a source's credit, no
+    /// sample could come that ends the fragment.
+    package var roomBytes = Int.max
     private var formats: TrackFormats
     /// Formats that apply from the next sample on.
     private var nextFormats: TrackFormats?
@@ -176,6 +179,9 @@ package struct Segmenter: Sendable {
         if let waiting { amount += waiting.pieces.amount() }
         return amount
     }
+
+    /// Maximum size of a fragment at present.
+    var fragmentBytes: Int { min(settings.fragmentBytes, roomBytes) }
 
     /// The present tracks.
     package var tracks: [TrackFormat] { formats.all }
@@ -493,7 +499,7 @@ extension Segmenter {
             return beginWithWaiting(pictures, into: &actions)
         }
         place(pictures, now: now, to: &actions)
-        if let waiting, waiting.sizeBytes > settings.fragmentBytes {
+        if let waiting, waiting.sizeBytes > fragmentBytes {
             beginWithWaiting(into: &actions)
         }
     }

@@ -23,6 +23,8 @@ final class Peer {
     fileprivate(set) var account: ConnectionAccount?
     /// What it may still send before it is closed.
     fileprivate var farewellBytes = 0
+    /// Payload bytes in the inbox, and in which of its turns.
+    private var queued: (bytes: Int, turn: UInt64) = (0, 0)
     fileprivate var probes: TokenBucket
     fileprivate var welcomes: TokenBucket
 
@@ -43,6 +45,14 @@ final class Peer {
         address = PeerAddress.of(header)
         key = hasKeys ? header.metadata("User-Id").flatMap(Self.key) : nil
         socket = header.descriptor.flatMap { PeerSocket(descriptor: $0) }
+    }
+
+    /// Payload bytes were added to the inbox.
+    /// - Returns: how many there are now.
+    func queue(_ bytes: Int, turn: UInt64) -> Int {
+        if queued.turn != turn { queued = (0, turn) }
+        queued.bytes += bytes
+        return queued.bytes
     }
 
     /// The key in the user ID that the authenticator set for a connection; nil when it is not a key, so that the connection is

@@ -25,10 +25,12 @@ final class DiskWriter: Sendable {
     /// grows about once a second, so twice as many commits make each file durable as often as one a second would, half of them
     /// each time.
     static let commitInterval: Duration = .milliseconds(500)
+    /// How much earlier a commit may be, when there is work anyway.
+    private static let commitSlack: Duration = .milliseconds(100)
     /// Maximum bytes written before they are made durable: a second of 64 sources at 8 Mbit/s.
     static let commitBytes = 64 << 20
-    /// A quarter of one source's credit window.
-    static let urgentBytes = 2 << 20
+    /// A quarter of one source's largest credit window.
+    private static let urgentBytes = 2 << 20
     private static let retryInterval: Duration = .seconds(1)
 
     private struct Shared {
@@ -114,14 +116,16 @@ final class DiskWriter: Sendable {
             }
             uncommittedBytes += worker.writtenBytes
             if worker.isDirty,
-                isStopping || now >= nextCommit || uncommittedBytes >= Self.commitBytes
+                isStopping || now >= nextCommit - Self.commitSlack
+                    || uncommittedBytes >= Self.commitBytes
                     || worker.mustCommit
             {
                 worker.commit()
                 uncommittedBytes = 0
                 meter.note(worker.synchronising)
                 meter.measure(layout.sessions)
-                nextCommit = clock.now + Self.commitInterval
+                // On a slow disk, something else has its turn between two commits.
+                nextCommit = max(now + Self.commitInterval, clock.now + Self.commitSlack * 2)
             }
             if isStopping { worker.abandon() }
             let events = worker.takeEvents()

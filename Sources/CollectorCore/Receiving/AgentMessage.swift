@@ -60,7 +60,7 @@ extension ReceivedMessage {
 /// Messages that have arrived and wait for the collector's next turn.
 ///
 /// Processing each message completely on arrival would cost several times as much: each message that comes alone finds cold
-/// caches. So messages that need no immediate answer wait for the next tick, and are processed together.
+/// caches. So messages that need no immediate answer wait for the next batch (``CollectorLoop/isBatchDue``), and are processed together.
 struct Inbox {
     /// What has happened, in order.
     enum Event {
@@ -69,14 +69,23 @@ struct Inbox {
         case gone(PeerID)
     }
 
-    /// A quarter of one source's credit window: no agent runs out of credit because of this queue.
-    private static let urgentBytes = 2 << 20
+    /// Half a second of 64 sources at 4 Mbit/s. Credit bounds what may be queued; this bounds how long it takes to process it.
+    private static let urgentBytes = 16 << 20
     private static let urgentMessages = 1_024
+    /// A quarter of one source's largest credit window.
+    private static let urgentBytesOfPeer = 2 << 20
 
     private var events: [Event] = []
     private var sizeBytes = 0
     private var hasUrgent = false
+    /// Distinguishes what a peer has queued now from what it had queued before.
+    private var turn: UInt64 = 0
 
+    /// How much of one connection may wait: a quarter of a source's credit window, so that no agent runs out of credit because of
+    /// this queue.
+    var roomOfPeer = Self.urgentBytesOfPeer {
+        didSet { roomOfPeer = min(roomOfPeer, Self.urgentBytesOfPeer) }
+    }
     /// Connections whose messages should not wait: their sources are watched live.
     var watchedPeers: Set<PeerID> = []
 
@@ -89,7 +98,9 @@ struct Inbox {
     }
 
     mutating func append(_ message: AgentMessage) {
-        sizeBytes += message.payload?.count ?? 0
+        let size = message.payload?.count ?? 0
+        sizeBytes += size
+        if message.sender.queue(size, turn: turn) >= roomOfPeer { hasUrgent = true }
         if watchedPeers.contains(message.sender.id)
             || !message.header.withUnsafeBytes(WireMessage.mayWait)
         {
@@ -108,6 +119,7 @@ struct Inbox {
             events.removeAll(keepingCapacity: true)
             sizeBytes = 0
             hasUrgent = false
+            turn += 1
         }
         return events
     }

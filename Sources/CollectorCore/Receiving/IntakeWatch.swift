@@ -150,12 +150,35 @@ final class IntakeWatch: Sendable {
             let rest = min(busy * Self.pausePerLook, Self.longestPauseNanoseconds)
             // A connection that arrives meanwhile is checked now, but not before the pause is over.
             let isClose = hasStrangers || watching.intake.isSuspicious
-            let pause = max(rest, isClose ? Self.closePauseNanoseconds : Self.pauseNanoseconds)
-            guard arrival.wait(timeout: .now() + .nanoseconds(Int(pause))) == .success else {
-                continue
-            }
+            let hasArrived =
+                isClose
+                ? wait(nanoseconds: max(rest, Self.closePauseNanoseconds))
+                : waitWhileCalm(&watching, memory, pauseNanoseconds: max(rest, Self.pauseNanoseconds))
+            guard hasArrived else { continue }
             hasArrival.store(false, ordering: .releasing)
             usleep(UInt32(clamping: rest / 1_000))
+        }
+    }
+
+    /// - Returns: whether a connection has arrived.
+    private func wait(nanoseconds: Int64) -> Bool {
+        arrival.wait(timeout: .now() + .nanoseconds(Int(nanoseconds))) == .success
+    }
+
+    /// Waits until there is something to check. Nearly always nothing has happened, and such a wake-up does as little as it can: most
+    /// of what it costs is that nothing of it is in the processor's caches.
+    /// - Returns: whether a connection has arrived.
+    private func waitWhileCalm(
+        _ watching: inout Watching, _ memory: borrowing ResidentMemory, pauseNanoseconds: Int64
+    ) -> Bool {
+        while true {
+            if wait(nanoseconds: pauseNanoseconds) { return true }
+            let resident = memory.bytes()
+            watching.residentBytes = min(watching.residentBytes, resident)
+            watching.trimmedBytes = min(watching.trimmedBytes, resident)
+            guard resident - watching.residentBytes <= Self.growthBytes, watching.trimsAt == nil,
+                SystemClock.monotonic.nowNanoseconds < watching.nextLook
+            else { return false }
         }
     }
 

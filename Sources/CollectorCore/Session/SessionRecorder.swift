@@ -42,7 +42,7 @@ struct SessionRecorder: Sendable {
     private enum Event: Sendable {
         /// It has come back while its earlier events were held: what follows may be of another spool, and of another clock.
         case opened(SourceIntroduction, durable: UInt64)
-        case samples(Samples, any MediaPayload, PartialMessage? = nil)
+        case samples(Samples, any MediaPayload, PartialMessage? = nil, roomBytes: Int)
         case gap(GapRecord)
         case format(TrackUpdate, isKnown: Bool)
         case goodbye(Goodbye, isKnown: Bool)
@@ -239,20 +239,25 @@ struct SessionRecorder: Sendable {
         clocks.add(exchanges, of: ClockID(owner: owner, epoch: epoch))
     }
 
+    /// Samples have come.
+    /// - Parameter roomBytes: how much of the source may wait in memory for its fragment to be complete.
     mutating func samples(
-        _ samples: Samples, payload: any MediaPayload, of source: String, at now: Instant
+        _ samples: Samples, payload: any MediaPayload, of source: String, roomBytes: Int = .max,
+        at now: Instant
     ) -> [Action] {
         guard let spool = spool(of: source) else {
             preconditionFailure("a source introduces itself before it sends")
         }
         switch durable.judge(samples, of: source, spool: spool) {
         case .new:
-            return take(.samples(samples, payload), of: source, at: now)
+            return take(
+                .samples(samples, payload, roomBytes: roomBytes), of: source, at: now)
         case .partlyKnown(let parts, let known):
             var actions = noteEarlier(
                 samples.firstSequence...samples.lastSequence, of: source, at: now)
             for (part, rest) in parts {
-                actions += take(.samples(part, payload, rest), of: source, at: now)
+                actions += take(
+                    .samples(part, payload, rest, roomBytes: roomBytes), of: source, at: now)
             }
             if known != MediaAmount() { actions.append(.released(source: source, known)) }
             return actions
@@ -469,11 +474,11 @@ struct SessionRecorder: Sendable {
         switch event {
         case .opened(let introduction, let durable):
             actions += sources[source]?.value.reopen(introduction, durable: durable, at: now) ?? []
-        case .samples(let samples, let payload, let rest):
+        case .samples(let samples, let payload, let rest, let roomBytes):
             actions +=
                 sources[source]?.value.record(
-                    samples, payload: payload, rest: rest, clocks: clocks, zero: zero, at: now,
-                    isWatched: watched.includes(source))
+                    samples, payload: payload, rest: rest, clocks: clocks, zero: zero,
+                    roomBytes: roomBytes, at: now, isWatched: watched.includes(source))
                 ?? []
         case .gap(let gap):
             actions += sources[source]?.value.record(gap, at: now) ?? []
@@ -621,7 +626,7 @@ struct SessionRecorder: Sendable {
                 intakes[source] = SourceIntake(
                     spool: introduction.spool, owner: introduction.clockOwner,
                     epochs: introduction.epochs)
-            case .samples(let samples, _, _):
+            case .samples(let samples, _, _, _):
                 if let zero = intakes[source]?.replayedZero(of: samples, at: now) {
                     if zero >= earliestReplayed, zero <= believable.upperBound {
                         replayed = min(replayed ?? zero, zero)
@@ -647,7 +652,7 @@ struct SessionRecorder: Sendable {
     private var isTrackAwaited: Bool {
         var missing: [String: Set<TrackKind>] = [:]
         for (source, event) in held {
-            guard case .samples(let samples, _, _) = event else { continue }
+            guard case .samples(let samples, _, _, _) = event else { continue }
             let announced = (heldIntroductions[source] ?? sources[source]?.value.introduction)?
                 .tracks
             missing[source, default: Set(announced?.map(\.kind) ?? [])]

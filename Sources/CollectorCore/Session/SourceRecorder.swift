@@ -249,12 +249,14 @@ struct SourceRecorder: Sendable {
     /// Samples have come.
     /// - Parameters:
     ///   - rest: which part of their message they are, where another part was already on disk.
+    ///   - roomBytes: see ``Segmenter/roomBytes``.
     ///   - isWatched: whether somebody watches the source live.
     mutating func record(
         _ samples: Samples, payload: any MediaPayload, rest: PartialMessage? = nil,
         clocks: AgentClocks,
-        zero: Int64, at now: Instant, isWatched: Bool = false
+        zero: Int64, roomBytes: Int, at now: Instant, isWatched: Bool = false
     ) -> [Action] {
+        segmenter.roomBytes = roomBytes
         through = samples.lastSequence
         if isOverFiles {
             let hasPictures = segmenter.upcomingTracks.contains { $0.kind == .video }

@@ -255,7 +255,12 @@ package struct AgentLink<Payload: Sendable>: Sendable {
                 if outboxes[index].schedule.tick(newest: newest, now: now) { isDue = true }
             }
             let actions = isDue ? pump(now: now) : []
-            return actions + (now - lastSpoken >= heartbeatNanoseconds ? heartbeat(now: now) : [])
+            // What is to be told goes with records that are sent anyway: a message by itself costs the collector a wake-up.
+            let isAccompanied =
+                !actions.isEmpty && !exchanges.isEmpty
+                && now - lastSpoken >= heartbeatNanoseconds * 2 / 5
+            let isHeartbeatDue = isAccompanied || now - lastSpoken >= heartbeatNanoseconds
+            return actions + (isHeartbeatDue ? heartbeat(now: now) : [])
         case .done, .failed:
             return []
         }

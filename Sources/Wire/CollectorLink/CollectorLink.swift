@@ -204,7 +204,8 @@ package struct CollectorLink: Sendable {
         else { return }
         let window = windowBytes(of: connection)
         let limit = account.limitBytes(window: window, outstanding: entry.heldBytes)
-        if limit - account.announcedBytes >= window / 2 {
+        // A fragment has at most half of the window (`CollectorEngine`): what it gives back has to count.
+        if limit - account.announcedBytes >= window / 4 {
             markAckDue(holder)
             isCreditDue = true
         }
@@ -316,10 +317,16 @@ package struct CollectorLink: Sendable {
 // Helpers for several messages.
 extension CollectorLink {
     /// The credit window of each source.
-    var windowBytes: UInt64 {
+    package var windowBytes: UInt64 {
         let share = WireLimits.commonCreditWindowBytes / UInt64(max(1, accountCount))
         return min(
             WireLimits.creditWindowBytes, max(WireLimits.smallestCreditWindowBytes, share))
+    }
+
+    /// The credit window of each source of a connected agent.
+    package func windowBytes(of peer: PeerID) -> UInt64 {
+        connections.index(forKey: peer).map { windowBytes(of: connections.values[$0]) }
+            ?? WireLimits.smallestCreditWindowBytes
     }
 
     /// The same for a connection: with many sources, it does not get proportionally more.
