@@ -513,12 +513,12 @@ extension CollectorEngine {
             return
         }
         sourceCounters.took(samples, of: source, at: latest)
-        // Half for the fragment that is being collected, half for what is written and on its way: neither waits for the other.
+        // Half for the fragment that is being collected; three eighths for what waits to be written, so that the next record has room.
         let roomBytes = Int(link.windowBytes(of: peer) / 2)
         record(
             recorder.samples(
                 samples, payload: payload, of: source, roomBytes: roomBytes, at: now))
-        pending.check(source, roomBytes: roomBytes)
+        pending.check(source, roomBytes: roomBytes / 4 * 3)
     }
 
     private mutating func close(_ source: String, _ reason: CloseReason, at now: Instant) {

@@ -82,43 +82,6 @@ import Testing
         #expect(starts == [0, 10, 20, 25, 35, 45])
     }
 
-    @Test func `a fragment ends before it has more than there is room for`() {
-        var camera = PlannedCamera(keyframeEvery: 100)
-        var segmenter = Segmenter(
-            settings: SegmenterSettings(segmentNanoseconds: 600_000_000_000),
-            formats: PlannedCamera.formats)
-        // A picture has 10 bytes and a packet 4, four or five packets to a picture: two pieces are 52 to 60 bytes.
-        segmenter.roomBytes = 60
-        var files = PlannedFiles()
-        for index in 0..<50 {
-            files.apply(
-                segmenter.add(
-                    camera.batch(index), context: PlannedCamera.context,
-                    now: Int64(index) * 100_000_000))
-            #expect(segmenter.pendingAmount.sizeBytes <= 60)
-        }
-        files.apply(segmenter.end())
-        #expect(files.fragments[1]?.allSatisfy { $0.pieces.count == 2 } == true)
-        #expect(files.samples(1, .video).count == 50)
-    }
-
-    @Test func `a piece that is larger than the room is a fragment by itself`() {
-        var camera = PlannedCamera(keyframeEvery: 100)
-        var segmenter = Segmenter(
-            settings: SegmenterSettings(segmentNanoseconds: 600_000_000_000),
-            formats: PlannedCamera.formats)
-        segmenter.roomBytes = 1
-        var files = PlannedFiles()
-        for index in 0..<5 {
-            files.apply(
-                segmenter.add(
-                    camera.batch(index), context: PlannedCamera.context,
-                    now: Int64(index) * 100_000_000))
-        }
-        files.apply(segmenter.end())
-        #expect(files.fragments[1]?.count == 5)
-    }
-
     @Test func `an undivided message keeps the agent's digest, a divided one does not`() {
         var camera = PlannedCamera(soundLagMilliseconds: 30)
         let files = record(&camera, batches: 0..<25)

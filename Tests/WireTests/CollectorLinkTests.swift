@@ -29,7 +29,7 @@ struct `A greeting` {
         }
         #expect(
             welcome.sources == [
-                SourceState(source: 0, received: 0, persisted: 0, creditLimitBytes: 1 << 20)
+                SourceState(source: 0, received: 0, persisted: 0, creditLimitBytes: 2 << 20)
             ])
     }
 

@@ -153,7 +153,8 @@ final class IntakeWatch: Sendable {
             let hasArrived =
                 isClose
                 ? wait(nanoseconds: max(rest, Self.closePauseNanoseconds))
-                : waitWhileCalm(&watching, memory, pauseNanoseconds: max(rest, Self.pauseNanoseconds))
+                : waitWhileCalm(
+                    &watching, memory, pauseNanoseconds: max(rest, Self.pauseNanoseconds))
             guard hasArrived else { continue }
             hasArrival.store(false, ordering: .releasing)
             usleep(UInt32(clamping: rest / 1_000))
