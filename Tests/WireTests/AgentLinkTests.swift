@@ -160,14 +160,10 @@ struct `An agent` {
             agent.perform(agent.link.tick(now: agent.now))
             return agent.takeSent()
         }
-        let interval = Int64(WireLimits.gatherMilliseconds) * 1_000_000
-        agent.now += interval
         _ = sendTogether()
-        agent.now += interval
         // Without a measurement, records say enough.
         #expect(sendTogether().map(\.name) == ["Samples"])
         agent.link.add(Fixtures.exchange())
-        agent.now += interval
         #expect(sendTogether().map(\.name) == ["Samples", "Heartbeat"])
         // It has been said.
         #expect(sendTogether().map(\.name) == ["Samples"])
