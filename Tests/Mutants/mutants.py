@@ -150,4 +150,10 @@ MUTANTS = [
            "if most > count || needed.count == Self.calmWindows { count = most }", "count = needed.last ?? most", "WireTests"),
     Mutant("an instant that was chosen is as far away as another number of them makes it", "Sources/Wire/AgentLink/SendSchedule.swift",
            "if dueNanoseconds == nil {", "if dueNanoseconds != 0 {", "WireTests"),
+    Mutant("a fragment may take all of its source's credit", "Sources/CollectorCore/CollectorEngine.swift",
+           "let roomBytes = Int(link.windowBytes(of: peer) / 2)", "let roomBytes = Int.max", "CollectorCoreTests"),
+    Mutant("what waits for the disk holds a source's credit back", "Sources/CollectorCore/CollectorEngine.swift",
+           "        pending.check(source, roomBytes: roomBytes / 4 * 3)\n", "", "CollectorCoreTests"),
+    Mutant("credit that a fragment gives back is not told", LINK,
+           "if limit - account.announcedBytes >= window / 4 {", "if limit - account.announcedBytes >= window / 2 {", "CollectorCoreTests|WireTests"),
 ]
