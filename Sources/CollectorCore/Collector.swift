@@ -180,7 +180,7 @@ package final class Collector: Sendable {
             catalog.stop()
             loop.collectDiskEvents()
             loop.sayGoodbye()
-            try deliver(&loop, &receiver)
+            try deliver(&loop, &receiver, &inbox)
             // Who asked for one session wants it where it belongs.
             if !isStopping.load(ordering: .acquiring) {
                 uploads?.drain { [self] in isStopping.load(ordering: .acquiring) }
@@ -417,12 +417,13 @@ package final class Collector: Sendable {
         return recovered
     }
 
-    /// Takes in the messages that have arrived; when a tick is due, processes them and everything else that is due.
+    /// Takes in the messages that have arrived, and processes everything that is due; messages, when their batch is.
     private func turn(
         _ loop: inout CollectorLoop, _ receiver: inout Receiver, _ inbox: inout Inbox,
         _ feed: inout Feed, isDue: Bool
     ) throws(MessagingError) {
         try receiver.takeIn(&inbox)
+        inbox.checkCredit(isShort: loop.isShortOfCredit)
         guard isDue || inbox.isUrgent || loop.isTickDue else { return }
         let now = Instant.now()
         if loop.isTickDue {
@@ -432,19 +433,20 @@ package final class Collector: Sendable {
             inbox.watchedPeers = feed.isWatched ? loop.peers(of: feed.watched) : []
             inbox.roomOfPeer = loop.roomOfPeer
         }
-        // Who stops a session means everything that has arrived.
+        // Who stops a session means everything that has arrived, and a key was valid for what had arrived when it was revoked.
         let questions = loop.takeQuestions()
-        if inbox.isUrgent || loop.isBatchDue || !questions.isEmpty {
+        let register = receiver.takeRegister()
+        if inbox.isUrgent || loop.isBatchDue || !questions.isEmpty || register != nil {
             try process(&loop, &receiver, &inbox, &feed)
         }
         for (peer, enrol) in loop.takeEnrolments() { receiver.enrol(peer, enrol) }
         for (peer, outcome) in receiver.takeEnrolled() { loop.enrolled(peer, outcome) }
-        loop.follow(receiver.followKeys(now: now.monotonic))
+        if let register { loop.follow(receiver.follow(register, now: now.monotonic)) }
         loop.collectDiskEvents()
         loop.answer(questions)
-        loop.tick()
+        loop.tick(oldestNanoseconds: inbox.oldestNanoseconds)
         receiver.releaseSeconds = loop.releaseSeconds
-        try deliver(&loop, &receiver)
+        try deliver(&loop, &receiver, &inbox)
         receiver.cutOff(now: now.monotonic)
     }
 
@@ -463,18 +465,16 @@ package final class Collector: Sendable {
             case .gone(let peer): loop.lost(peer)
             }
             feed.publish(loop.takePlaced())
-            if loop.hasOutgoing { try deliver(&loop, &receiver) }
+            if loop.hasOutgoing { try deliver(&loop, &receiver, &inbox) }
         }
     }
 
-    /// Sends outgoing messages; a peer that has disconnected is reported to the engine.
+    /// Sends outgoing messages. That a peer has disconnected is for the engine to know after what it had sent.
     private func deliver(
-        _ loop: inout CollectorLoop, _ receiver: inout Receiver
+        _ loop: inout CollectorLoop, _ receiver: inout Receiver, _ inbox: inout Inbox
     ) throws(MessagingError) {
-        while loop.hasOutgoing {
-            for (peer, header) in loop.takeOutgoing() {
-                if try !receiver.send(header, to: peer) { loop.lost(peer) }
-            }
+        for (peer, header) in loop.takeOutgoing() {
+            if try !receiver.send(header, to: peer) { inbox.appendGone(peer) }
         }
         let now = SystemClock.monotonic.nowNanoseconds
         for peer in loop.takeDismissed() { receiver.dismiss(peer, now: now) }

@@ -65,6 +65,12 @@ struct CollectorEngine {
 
     /// The credit window of each source, bytes.
     var creditWindowBytes: Int { Int(link.windowBytes) }
+    /// See ``CollectorLink/credit(of:)``.
+    func credit(of peer: PeerID) -> (leftBytes: UInt64, windowBytes: UInt64)? {
+        link.credit(of: peer)
+    }
+    /// Whether an agent waits for the answer of another one.
+    var isAnswerAwaited: Bool { link.isAnswerAwaited }
     /// Sources that agents are sending now.
     var connectedSources: Int { link.connectedSources }
     /// Refusals of senders because of a message.
@@ -121,6 +127,8 @@ extension CollectorEngine {
 
     /// Whether the disk should have the jobs now: they are not only media that can wait for the next commit.
     var hasUrgentJobs: Bool { pending.isUrgent }
+    /// Whether an agent waits for the credit that they hold.
+    var isCreditAwaited: Bool { pending.isCreditAwaited }
 
     /// Jobs for the disk, in order.
     mutating func takeJobs() -> [DiskJob] {
@@ -209,11 +217,20 @@ extension CollectorEngine {
     }
 
     /// Processes the passing of time.
-    /// - Parameter wallErrorNanoseconds: how far off the wall clock may be; none: unchanged.
-    mutating func tick(at now: Instant, wallErrorNanoseconds: Int64? = nil) {
+    /// - Parameters:
+    ///   - heardUntil: everything that arrived before then has been processed, and nothing that arrived later; nil: everything has.
+    ///   - wallErrorNanoseconds: how far off the wall clock may be; none: unchanged.
+    mutating func tick(
+        at now: Instant, heardUntil: Int64? = nil, wallErrorNanoseconds: Int64? = nil
+    ) {
         latest = max(latest, now.monotonic)
-        perform(link.tick(now: latest, durable: recorder.durable), payload: nil, peer: nil, at: now)
-        record(recorder.tick(at: now, wallErrorNanoseconds: wallErrorNanoseconds))
+        perform(
+            link.tick(now: latest, heardUntil: heardUntil, durable: recorder.durable), payload: nil,
+            peer: nil, at: now)
+        record(
+            recorder.tick(
+                at: now, heardUntil: heardUntil.map(now.earlier) ?? now,
+                wallErrorNanoseconds: wallErrorNanoseconds))
         sourceCounters.forget(at: latest)
     }
 
@@ -513,12 +530,14 @@ extension CollectorEngine {
             return
         }
         sourceCounters.took(samples, of: source, at: latest)
-        // Half for the fragment that is being collected; three eighths for what waits to be written, so that the next record has room.
-        let roomBytes = Int(link.windowBytes(of: peer) / 2)
+        let window = link.windowBytes(of: peer)
         record(
             recorder.samples(
-                samples, payload: payload, of: source, roomBytes: roomBytes, at: now))
-        pending.check(source, roomBytes: roomBytes / 4 * 3)
+                samples, payload: payload, of: source, roomBytes: Int(window / 2), at: now))
+        guard pending.holds(source), let credit = link.credit(of: peer) else { return }
+        // The next record may be as large as this one, or twice as large.
+        let next = UInt64(samples.payloadSizeBytes) * 2
+        if credit.leftBytes < max(next, window / 4) { pending.awaitCredit(of: source) }
     }
 
     private mutating func close(_ source: String, _ reason: CloseReason, at now: Instant) {
@@ -547,7 +566,7 @@ extension CollectorEngine {
                 if case .append(let segment, let fragment) = job {
                     pending.add(fragment.sizeBytes, of: segment.source)
                 } else {
-                    pending.isUrgent = true
+                    pending.hurry()
                 }
             case .note(let note):
                 let level: LinkLog.Level =

@@ -140,10 +140,11 @@ extension CollectorLoop {
     /// Whether ``tick()`` has something to do.
     var isTickDue: Bool { SystemClock.monotonic.nowNanoseconds >= nextTick.lowerBound }
 
-    /// Whether samples have waited long enough to be processed. Until a session's zero is known, they do not wait: what has arrived
-    /// in the start window has to be known at its end.
+    /// Whether what is queued has waited long enough to be processed. Until a session's zero is known, it does not wait: what has
+    /// arrived in the start window has to be known at its end. A heartbeat may be the answer that another agent waits for.
     var isBatchDue: Bool {
-        engine.recorder.sessionZero == nil || SystemClock.monotonic.nowNanoseconds >= nextBatch
+        engine.recorder.sessionZero == nil || engine.isAnswerAwaited
+            || SystemClock.monotonic.nowNanoseconds >= nextBatch
     }
 
     /// What is queued is processed now.
@@ -151,8 +152,15 @@ extension CollectorLoop {
         nextBatch = SystemClock.monotonic.nowNanoseconds + Self.batchNanoseconds
     }
 
-    /// How much of one connection may wait to be processed, bytes.
-    var roomOfPeer: Int { engine.creditWindowBytes / 4 }
+    /// How much of one connection may be queued without a look at its credit, bytes.
+    var roomOfPeer: Int { engine.creditWindowBytes / 8 }
+
+    /// Whether a connection has less than a quarter of a credit window left when what is queued of it is subtracted. If its sources
+    /// are several, all of it may be of the one with the least credit.
+    func isShortOfCredit(_ peer: Peer) -> Bool {
+        guard let credit = engine.credit(of: peer.id) else { return false }
+        return credit.leftBytes < UInt64(peer.queuedBytes) + credit.windowBytes / 4
+    }
 
     /// Processes one message.
     /// - Parameter now: an instant after its arrival.
@@ -210,7 +218,8 @@ extension CollectorLoop {
     }
 
     /// Processes the passing of time.
-    mutating func tick() {
+    /// - Parameter oldestNanoseconds: when the oldest message arrived that has not been processed; nil: there is none.
+    mutating func tick(oldestNanoseconds: Int64?) {
         let now = Instant.now()
         guard now.monotonic >= nextTick.lowerBound else {
             if engine.hasUrgentJobs { submit() }
@@ -225,7 +234,8 @@ extension CollectorLoop {
         countedNanoseconds = now.monotonic
         engine.idleTimeoutNanoseconds = changeable.current.idleTimeoutNanoseconds
         takeStored(at: now)
-        engine.tick(at: now, wallErrorNanoseconds: HostClock.wallError())
+        engine.tick(
+            at: now, heardUntil: oldestNanoseconds, wallErrorNanoseconds: HostClock.wallError())
         follow()
         if engine.hasUrgentJobs || now.monotonic >= nextSubmit { submit() }
         if now.monotonic >= nextReport {
@@ -400,9 +410,10 @@ extension CollectorLoop {
 
     /// Hands the disk the pending jobs.
     mutating func submit() {
+        let isCreditAwaited = engine.isCreditAwaited
         let jobs = engine.takeJobs()
         guard !jobs.isEmpty else { return }
-        disk.submit(jobs)
+        disk.submit(jobs, isAwaited: isCreditAwaited)
         nextSubmit = SystemClock.monotonic.nowNanoseconds + Self.batchNanoseconds
     }
 }

@@ -11,27 +11,42 @@ import Wire
     private static let batch: Int64 = 100_000_000
 
     /// Records a camera for six seconds.
-    /// - Parameter arrival: when a record that is complete at some time is there.
+    /// - Parameters:
+    ///   - waits: whether what has arrived waits to be processed, as long as it may.
+    ///   - arrival: when a record that is complete at some time is there.
     /// - Returns: the numbers of the records in each fragment.
-    private func record(arrival: (Int64) -> Int64) -> [[UInt64]] {
+    private func record(waits: Bool = false, arrival: (Int64) -> Int64) -> [[UInt64]] {
         var harness = SessionHarness(
             idleFragmentNanoseconds: CollectorLoop.idleFragmentNanoseconds)
         var camera = SteadyCamera("camera")
         harness.open(camera, at: 0)
         var now: Int64 = 0
+        var queued: [(samples: Samples, arrived: Int64)] = []
+        func process() {
+            for (samples, arrived) in queued {
+                harness.apply(
+                    harness.recorder.samples(
+                        samples, payload: TestPayload(count: 10), of: "camera",
+                        at: SessionHarness.instant(arrived)))
+            }
+            queued.removeAll()
+        }
+        var ticks = 0
         for index in 0..<60 as Range<Int64> {
             let arrives = arrival((index + 1) * Self.batch)
             // The receiving thread's ticks until then.
             while now + Self.batch <= arrives {
                 now += Self.batch
-                harness.tick(now)
+                ticks += 1
+                // Every sixth: what has waited for 450 ms, and for the next tick.
+                if ticks % 6 == 0 { process() }
+                harness.tick(now, heardUntil: queued.first?.arrived)
             }
-            harness.apply(
-                harness.recorder.samples(
-                    camera.picture(at: index * Self.batch, isKeyframe: index % 40 == 0),
-                    payload: TestPayload(count: 10), of: "camera",
-                    at: SessionHarness.instant(arrives)))
+            queued.append(
+                (camera.picture(at: index * Self.batch, isKeyframe: index % 40 == 0), arrives))
+            if !waits || now < 2_000_000_000 { process() }
         }
+        process()
         harness.goodbye(&camera, at: 10_000_000_000)
         return harness.fragments("camera").map { $0.pieces.flatMap(\.runs).map(\.firstSequence) }
     }
@@ -55,6 +70,18 @@ import Wire
             }
         }
         #expect(worst == prompt)
+    }
+
+    @Test func `a fragment is the same however long its records wait to be processed`() {
+        let prompt = record { $0 }
+        for shift in 0..<6 as Range<Int64> {
+            let waiting = record(waits: true) { complete in
+                complete < 1_000_000_000
+                    ? complete
+                    : (complete + 499_999_999) / 500_000_000 * 500_000_000 + shift * 70_000_000
+            }
+            #expect(waiting == prompt, "\(shift)")
+        }
     }
 
     /// A message as a ROUTER delivers it.

@@ -187,7 +187,10 @@ struct SessionHarness {
         apply(recorder.gap(gap, of: camera.name, at: Self.instant(now)))
     }
 
-    mutating func tick(_ now: Int64) { apply(recorder.tick(at: Self.instant(now))) }
+    mutating func tick(_ now: Int64, heardUntil: Int64? = nil) {
+        apply(
+            recorder.tick(at: Self.instant(now), heardUntil: heardUntil.map(Self.instant)))
+    }
 
     /// First DTS of each fragment, by source, ticks of its track.
     func starts(_ source: String) -> [Int64] {

@@ -66,9 +66,10 @@ struct CollectorHarness {
         }
     }
 
-    mutating func tick(milliseconds: Int64 = 0) {
+    /// - Parameter unheard: milliseconds since a message arrived that has not been processed.
+    mutating func tick(milliseconds: Int64 = 0, unheard: Int64 = 0) {
         now += milliseconds * 1_000_000
-        perform(link.tick(now: now, durable: durable))
+        perform(link.tick(now: now, heardUntil: now - unheard * 1_000_000, durable: durable))
     }
 
     /// Everything of a source up to a record has become durable.

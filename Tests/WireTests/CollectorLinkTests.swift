@@ -406,6 +406,27 @@ struct `A connection` {
         #expect(collector.takeEvents() == [.closed(source: "camera1", .silent)])
     }
 
+    @Test func `is not silent while a message waits that may be its`() {
+        var collector = CollectorHarness.greeted()
+        collector.tick(milliseconds: 5_100, unheard: 500)
+        #expect(collector.takeEvents() == [])
+        // It was another's.
+        collector.tick(milliseconds: 100)
+        #expect(collector.takeEvents() == [.closed(source: "camera1", .silent)])
+    }
+
+    @Test func `says how much credit its poorest source has left`() throws {
+        var collector = CollectorHarness.greeted()
+        let before = try #require(collector.link.credit(of: CollectorHarness.peer(1)))
+        #expect(before.windowBytes == WireLimits.creditWindowBytes)
+        let samples = Fixtures.samples()
+        collector.send(.samples(samples))
+        let after = try #require(collector.link.credit(of: CollectorHarness.peer(1)))
+        let cost = UInt64(samples.payloadSizeBytes) + WireLimits.recordCostBytes
+        #expect(after.leftBytes == before.leftBytes - cost)
+        #expect(collector.link.credit(of: CollectorHarness.peer(2)) == nil)
+    }
+
     @Test func `that talks too much is refused`() {
         var collector = CollectorHarness.greeted()
         for _ in 0..<120 { collector.send(.heartbeat(Heartbeat())) }

@@ -270,8 +270,8 @@ struct `A collector that says where agents meet` {
         var instants = SendInstants()
         instants.tick(now: 0)
         for (second, bytes) in seconds.enumerated() {
-            instants.add(bytes: bytes)
             instants.tick(now: Int64(second) * 1_000_000_000 + 500_000_000)
+            instants.add(bytes: bytes)
             instants.tick(now: Int64(second + 1) * 1_000_000_000)
         }
         return instants.count
@@ -309,6 +309,25 @@ struct `A collector that says where agents meet` {
         instants.tick(now: 10_000_000_000)
         for second in 11...14 { instants.tick(now: Int64(second) * 1_000_000_000) }
         #expect(instants.count == 5)
+    }
+
+    @Test(arguments: [90, 92, 100, 110] as [Int64])
+    func `counts as many halves of a second as have passed`(tick: Int64) {
+        var instants = SendInstants()
+        var now: Int64 = 0
+        // Processed with the first tick after 450 ms: nine tenths of four bursts in each half second.
+        var processed: Int64 = 0
+        while now < 30_000_000_000 {
+            now += tick * 1_000_000
+            if now - processed >= 450_000_000 {
+                instants.add(
+                    bytes: Int((now - processed) / 1_000_000) * 36 * SendInstants.burstBytes
+                        / 10 / 500)
+                processed = now
+            }
+            instants.tick(now: now)
+            if now > 10_000_000_000 { #expect(instants.count == 5, "\(now)") }
+        }
     }
 
     @Test func `says it in every Ack`() throws {

@@ -23,7 +23,7 @@ final class Peer {
     fileprivate(set) var account: ConnectionAccount?
     /// What it may still send before it is closed.
     fileprivate var farewellBytes = 0
-    /// Payload bytes in the inbox, and in which of its turns.
+    /// Bytes in the inbox, and in which of its turns.
     private var queued: (bytes: Int, turn: UInt64) = (0, 0)
     fileprivate var probes: TokenBucket
     fileprivate var welcomes: TokenBucket
@@ -47,7 +47,10 @@ final class Peer {
         socket = header.descriptor.flatMap { PeerSocket(descriptor: $0) }
     }
 
-    /// Payload bytes were added to the inbox.
+    /// Bytes that it had in the inbox when it last added some.
+    var queuedBytes: Int { queued.bytes }
+
+    /// Bytes were added to the inbox.
     /// - Returns: how many there are now.
     func queue(_ bytes: Int, turn: UInt64) -> Int {
         if queued.turn != turn { queued = (0, turn) }

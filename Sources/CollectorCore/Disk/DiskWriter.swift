@@ -36,6 +36,8 @@ final class DiskWriter: Sendable {
     private struct Shared {
         var jobs: [DiskJob] = []
         var events: [DiskEvent] = []
+        /// Somebody waits to hear that the jobs are done.
+        var isAwaited = false
         var isStopping = false
     }
 
@@ -75,9 +77,13 @@ final class DiskWriter: Sendable {
     }
 
     /// Hands over jobs; never blocks.
-    func submit(_ jobs: [DiskJob]) {
+    /// - Parameter isAwaited: `notify` is called as soon as they are written, and not only when much has been.
+    func submit(_ jobs: [DiskJob], isAwaited: Bool = false) {
         guard !jobs.isEmpty else { return }
-        shared.withLock { $0.jobs += jobs }
+        shared.withLock {
+            $0.jobs += jobs
+            if isAwaited { $0.isAwaited = true }
+        }
         work.signal()
     }
 
@@ -103,18 +109,24 @@ final class DiskWriter: Sendable {
         var unannouncedBytes = 0
         var uncommittedBytes = 0
         while true {
-            let (jobs, isStopping) = shared.withLock { shared in
-                defer { shared.jobs.removeAll(keepingCapacity: true) }
-                return (shared.jobs, shared.isStopping)
+            let (jobs, isAwaited, isStopping) = shared.withLock { shared in
+                defer {
+                    shared.jobs.removeAll(keepingCapacity: true)
+                    shared.isAwaited = false
+                }
+                return (shared.jobs, shared.isAwaited, shared.isStopping)
             }
             meter.begin()
             for job in jobs { worker.perform(job) }
+            uncommittedBytes += worker.writtenBytes
+            // Credit is for what has been written: it does not wait for the commit.
+            publish(worker.takeEvents(), isAwaited: isAwaited, &unannouncedBytes)
             let now = clock.now
             if worker.isStuck, isStopping || now >= nextRetry {
                 nextRetry = now + Self.retryInterval
                 worker.retry()
+                uncommittedBytes += worker.writtenBytes
             }
-            uncommittedBytes += worker.writtenBytes
             if worker.isDirty,
                 isStopping || now >= nextCommit - Self.commitSlack
                     || uncommittedBytes >= Self.commitBytes
@@ -128,15 +140,19 @@ final class DiskWriter: Sendable {
                 nextCommit = max(now + Self.commitInterval, clock.now + Self.commitSlack * 2)
             }
             if isStopping { worker.abandon() }
-            let events = worker.takeEvents()
-            if !events.isEmpty {
-                shared.withLock { $0.events += events }
-                if isUrgent(events, &unannouncedBytes) || isStopping { notify() }
-            }
+            publish(worker.takeEvents(), isAwaited: isStopping, &unannouncedBytes)
             meter.rest()
             if isStopping { return }
             waitForWork(worker, clock: clock, nextCommit: nextCommit, nextRetry: nextRetry)
         }
+    }
+
+    private func publish(
+        _ events: [DiskEvent], isAwaited: Bool, _ unannouncedBytes: inout Int
+    ) {
+        guard !events.isEmpty else { return }
+        shared.withLock { $0.events += events }
+        if isUrgent(events, &unannouncedBytes) || isAwaited { notify() }
     }
 
     /// Whether the receiving thread has to be notified of the events at once. Written bytes give agents credit, and agents have

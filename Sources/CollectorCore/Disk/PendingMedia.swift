@@ -11,24 +11,35 @@ struct PendingMedia: Hashable, Sendable {
     private var bytes = 0
     private var bytesBySource: [String: Int] = [:]
     /// Whether they may not wait.
-    var isUrgent = false
+    private(set) var isUrgent = false
+    /// Whether a source waits for the credit that they hold.
+    private(set) var isCreditAwaited = false
 
     mutating func add(_ sizeBytes: Int, of source: String) {
         bytes += sizeBytes
         bytesBySource[source, default: 0] += sizeBytes
-        if bytes >= Self.manyBytes { isUrgent = true }
+        if bytes >= Self.manyBytes || bytesBySource[source, default: 0] >= Self.manyOfSourceBytes {
+            isUrgent = true
+        }
     }
 
-    /// Checks whether a source needs its credit back.
-    /// - Parameter roomBytes: how much of it may wait.
-    mutating func check(_ source: String, roomBytes: Int) {
-        guard bytes > 0, let waiting = bytesBySource[source] else { return }
-        if waiting >= min(roomBytes, Self.manyOfSourceBytes) { isUrgent = true }
+    /// Something else than media is among what waits.
+    mutating func hurry() { isUrgent = true }
+
+    /// Whether any media of a source waits.
+    func holds(_ source: String) -> Bool { bytes > 0 && bytesBySource[source] != nil }
+
+    /// A source has little credit left.
+    mutating func awaitCredit(of source: String) {
+        guard holds(source) else { return }
+        isUrgent = true
+        isCreditAwaited = true
     }
 
     mutating func clear() {
         bytes = 0
         bytesBySource.removeAll(keepingCapacity: true)
         isUrgent = false
+        isCreditAwaited = false
     }
 }

@@ -72,7 +72,7 @@ struct Inbox {
     /// Half a second of 64 sources at 4 Mbit/s. Credit bounds what may be queued; this bounds how long it takes to process it.
     private static let urgentBytes = 16 << 20
     private static let urgentMessages = 1_024
-    /// A quarter of one source's largest credit window.
+    /// Of one connection: a quarter of a source's largest credit window.
     private static let urgentBytesOfPeer = 2 << 20
 
     private var events: [Event] = []
@@ -80,12 +80,13 @@ struct Inbox {
     private var hasUrgent = false
     /// Distinguishes what a peer has queued now from what it had queued before.
     private var turn: UInt64 = 0
+    /// When the oldest queued message arrived; nil: none is queued.
+    private(set) var oldestNanoseconds: Int64?
 
-    /// How much of one connection may wait: a quarter of a source's credit window, so that no agent runs out of credit because of
-    /// this queue.
-    var roomOfPeer = Self.urgentBytesOfPeer {
-        didSet { roomOfPeer = min(roomOfPeer, Self.urgentBytesOfPeer) }
-    }
+    /// Connections that have queued so much that their credit may not last until the next batch, since they were last looked at.
+    private var crowded: [Peer] = []
+    /// From how many queued bytes of one connection on that is possible.
+    var roomOfPeer = Self.urgentBytesOfPeer
     /// Connections whose messages should not wait: their sources are watched live.
     var watchedPeers: Set<PeerID> = []
 
@@ -98,9 +99,16 @@ struct Inbox {
     }
 
     mutating func append(_ message: AgentMessage) {
-        let size = message.payload?.count ?? 0
+        // A header may have a quarter of a megabyte.
+        let size = message.header.count + (message.payload?.count ?? 0)
         sizeBytes += size
-        if message.sender.queue(size, turn: turn) >= roomOfPeer { hasUrgent = true }
+        let queued = message.sender.queue(size, turn: turn)
+        if queued >= Self.urgentBytesOfPeer {
+            hasUrgent = true
+        } else if queued >= roomOfPeer, crowded.last !== message.sender {
+            crowded.append(message.sender)
+        }
+        oldestNanoseconds = oldestNanoseconds ?? message.arrivedNanoseconds
         if watchedPeers.contains(message.sender.id)
             || !message.header.withUnsafeBytes(WireMessage.mayWait)
         {
@@ -109,16 +117,28 @@ struct Inbox {
         events.append(.message(message))
     }
 
+    /// A connection has closed. What it has sent before is processed before that.
     mutating func appendGone(_ peer: PeerID) {
+        hasUrgent = true
         events.append(.gone(peer))
+    }
+
+    /// Looks at the connections that have queued much.
+    /// - Parameter isShort: whether the credit of one of them does not last until the next batch.
+    mutating func checkCredit(isShort: (Peer) -> Bool) {
+        guard !crowded.isEmpty else { return }
+        if !hasUrgent, crowded.contains(where: isShort) { hasUrgent = true }
+        crowded.removeAll(keepingCapacity: true)
     }
 
     /// The queued events, in order.
     mutating func take() -> [Event] {
         defer {
             events.removeAll(keepingCapacity: true)
+            crowded.removeAll(keepingCapacity: true)
             sizeBytes = 0
             hasUrgent = false
+            oldestNanoseconds = nil
             turn += 1
         }
         return events

@@ -184,9 +184,11 @@ struct Receiver: ~Copyable {
         authenticator?.takeEnrolled() ?? []
     }
 
+    /// The register of keys, if its files have changed; to be applied with ``follow(_:now:)``.
+    func takeRegister() -> AgentRegister? { authenticator?.takeChange() }
+
     /// Applies changes of the key files to connected peers.
-    mutating func followKeys(now: Int64) -> [Peers.Change] {
-        guard let register = authenticator?.takeChange() else { return [] }
+    mutating func follow(_ register: AgentRegister, now: Int64) -> [Peers.Change] {
         let seconds = KeyAuthenticator.now()
         let changes = peers.follow { register.standing(of: $0, now: seconds) }
         for change in changes where change.sender.right == nil {

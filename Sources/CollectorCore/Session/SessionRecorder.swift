@@ -321,7 +321,10 @@ struct SessionRecorder: Sendable {
     // MARK: Time
 
     /// - Parameter wallErrorNanoseconds: how far off the wall clock may be; none: as before.
-    mutating func tick(at now: Instant, wallErrorNanoseconds: Int64? = nil) -> [Action] {
+    mutating func tick(
+        at now: Instant, heardUntil heard: Instant? = nil, wallErrorNanoseconds: Int64? = nil
+    ) -> [Action] {
+        let heard = heard ?? now
         if let wallErrorNanoseconds { host.wallErrorNanoseconds = wallErrorNanoseconds }
         var actions: [Action] = []
         if case .gathering(let deadline, let latest) = state,
@@ -333,18 +336,19 @@ struct SessionRecorder: Sendable {
         }
         // Of a thousand sources, few have waited for anything: only those are put in order.
         var due: [String] = []
-        for (name, source) in sources where source.value.isTickDue(at: now) { due.append(name) }
+        for (name, source) in sources where source.value.isTickDue(at: heard) { due.append(name) }
         for name in due.sorted() {
-            actions += sources[name]?.value.tick(clocks: clocks, at: now) ?? []
+            actions += sources[name]?.value.tick(clocks: clocks, at: heard) ?? []
         }
-        return actions + letGoOfLosses(now: now.monotonic) + watchSession(at: now)
+        return actions + letGoOfLosses(now: now.monotonic)
+            + watchSession(at: now, heardUntil: heard)
     }
 
     /// Ends a session that receives nothing any more, and tracks the wall clock while there is a session.
-    private mutating func watchSession(at now: Instant) -> [Action] {
+    private mutating func watchSession(at now: Instant, heardUntil heard: Instant) -> [Action] {
         guard case .recording(var manifest) = state else { return [] }
         let timeout = settings.idleTimeoutNanoseconds
-        if timeout > 0, now.monotonic - lastRecordNanoseconds >= timeout {
+        if timeout > 0, heard.monotonic - lastRecordNanoseconds >= timeout {
             return end(.idle, at: now)
         }
         var actions: [Action] = []

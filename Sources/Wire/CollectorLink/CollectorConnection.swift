@@ -10,6 +10,9 @@ struct CollectorConnection: Sendable {
         /// The credit limit that was announced to the agent.
         var announcedBytes: UInt64 = 0
 
+        /// How much the agent may still send.
+        var leftBytes: UInt64 { announcedBytes - min(announcedBytes, consumedBytes) }
+
         /// The present credit limit: never less than announced before.
         func limitBytes(window: UInt64, outstanding: UInt64) -> UInt64 {
             max(announcedBytes, consumedBytes + window - min(window, outstanding))

@@ -204,8 +204,10 @@ package struct CollectorLink: Sendable {
         else { return }
         let window = windowBytes(of: connection)
         let limit = account.limitBytes(window: window, outstanding: entry.heldBytes)
-        // A fragment has at most half of the window (`CollectorEngine`): what it gives back has to count.
-        if limit - account.announcedBytes >= window / 4 {
+        // A fragment has at most half of the window (`CollectorEngine`): what it gives back has to count. Whoever has little left is
+        // told of everything.
+        let isShort = account.leftBytes < window / 4 && limit > account.announcedBytes
+        if isShort || limit - account.announcedBytes >= window / 4 {
             markAckDue(holder)
             isCreditDue = true
         }
@@ -267,12 +269,15 @@ package struct CollectorLink: Sendable {
     }
 
     /// Processes the passing of time: sends what is due, and detects silent peers.
-    package mutating func tick(now: Int64, durable: some DurabilityLookup) -> [CollectorAction] {
+    /// - Parameter heardUntil: everything that arrived before then has been processed; nil: everything has.
+    package mutating func tick(
+        now: Int64, heardUntil: Int64? = nil, durable: some DurabilityLookup
+    ) -> [CollectorAction] {
         var actions: [CollectorAction] = []
         instants.tick(now: now)
         if now >= nextScan {
             nextScan = now + Self.scanNanoseconds
-            actions += scan(now: now, durable: durable)
+            actions += scan(now: now, heardUntil: heardUntil ?? now, durable: durable)
         }
         return actions + acknowledgeDue(now: now, durable: durable)
     }
@@ -328,6 +333,17 @@ extension CollectorLink {
         connections.index(forKey: peer).map { windowBytes(of: connections.values[$0]) }
             ?? WireLimits.smallestCreditWindowBytes
     }
+
+    /// How much more may be sent of that source of a connected agent which has the least credit left, and the credit window of each.
+    package func credit(of peer: PeerID) -> (leftBytes: UInt64, windowBytes: UInt64)? {
+        guard let place = connections.index(forKey: peer) else { return nil }
+        let connection = connections.values[place]
+        guard let left = connection.accounts.lazy.map(\.leftBytes).min() else { return nil }
+        return (left, windowBytes(of: connection))
+    }
+
+    /// Whether an agent waits for the answer of another one, so that it matters when that is processed.
+    package var isAnswerAwaited: Bool { !claims.isEmpty }
 
     /// The same for a connection: with many sources, it does not get proportionally more.
     func windowBytes(of connection: CollectorConnection) -> UInt64 {
@@ -453,7 +469,9 @@ extension CollectorLink {
     }
 
     /// Detects silent connections, decides claims, and finds Acks that are due by time.
-    private mutating func scan(now: Int64, durable: some DurabilityLookup) -> [CollectorAction] {
+    private mutating func scan(
+        now: Int64, heardUntil: Int64, durable: some DurabilityLookup
+    ) -> [CollectorAction] {
         var actions: [CollectorAction] = []
         let interval = Int64(settings.heartbeatMilliseconds) * 1_000_000
         var due: [(peer: PeerID, connection: CollectorConnection)] = []
@@ -462,7 +480,7 @@ extension CollectorLink {
             due.append((peer, connection))
         }
         for (peer, connection) in due.sorted(by: { $0.peer < $1.peer }) {
-            if now - connection.lastHeard >= WireLimits.silentHeartbeats * interval {
+            if heardUntil - connection.lastHeard >= WireLimits.silentHeartbeats * interval {
                 actions.append(
                     .log(
                         LinkLog(

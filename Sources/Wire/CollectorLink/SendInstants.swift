@@ -20,21 +20,31 @@ struct SendInstants: Sendable {
     /// The current number.
     private(set) var count = WireLimits.sendInstants
     private var bytes = 0
+    /// Whether bytes have been added since the last tick.
+    private var hasNews = false
     private var windowBegin: Int64?
     /// What the last windows needed, oldest first.
     private var needed: [Int] = []
 
     /// Bytes of records have arrived.
-    mutating func add(bytes: Int) { self.bytes += bytes }
+    mutating func add(bytes: Int) {
+        self.bytes += bytes
+        hasNews = true
+    }
 
     /// Processes the passing of time.
+    ///
+    /// Records are processed together, about twice a second. So a window begins and ends when some have just been: otherwise one second
+    /// would have three halves.
     mutating func tick(now: Int64) {
+        defer { hasNews = false }
         guard let begin = windowBegin else {
             windowBegin = now
             bytes = 0
             return
         }
-        guard now - begin >= Self.windowNanoseconds else { return }
+        let mayEnd = hasNews || bytes == 0
+        guard now - begin >= (mayEnd ? 1 : 2) * Self.windowNanoseconds else { return }
         let interval = Double(WireLimits.gatherMilliseconds) * 1_000_000
         let perInterval = Double(bytes) * interval / Double(now - begin)
         needed.append(
