@@ -13,9 +13,9 @@ import Wire
 /// disk, the agents, the log and the control socket.
 struct CollectorLoop {
     /// Interval between ticks of the protocol and the session: the least, and the most. A wake-up between the two does both works.
-    private static let tickNanoseconds: ClosedRange<Int64> = 90_000_000...110_000_000
-    /// How long samples may wait to be processed together, and their media to be handed to the disk: until the next commit is due,
-    /// less a tick. Nothing is durable earlier if they do not wait.
+    private static let tickNanoseconds: ClosedRange<Int64> = 80_000_000...100_000_000
+    /// How long samples may wait to be processed together, and their media to be handed to the disk: until a commit may follow at
+    /// once (``DiskWriter/commitInterval``), less a tick. Nothing is durable earlier if they do not wait.
     private static let batchNanoseconds: Int64 = 450_000_000
     private static let reportNanoseconds: Int64 = 1_000_000_000
     /// A fragment of a second, the half second that the batch which ends it may wait at the agent, and as much patience as there would
@@ -49,7 +49,8 @@ struct CollectorLoop {
     /// When a tick may happen, and when it must.
     private var nextTick: ClosedRange<Int64> = 0...0
     private var nextBatch: Int64 = 0
-    private var nextSubmit: Int64 = 0
+    /// Whether a batch was due and has been processed, so that the disk gets all there is.
+    private var isSubmitDue = false
     private var nextReport: Int64 = 0
     private var isStopping = false
     /// How long after its capture a sample is released, as expected, seconds; 0: when it is durable.
@@ -147,9 +148,12 @@ extension CollectorLoop {
             || SystemClock.monotonic.nowNanoseconds >= nextBatch
     }
 
-    /// What is queued is processed now.
+    /// What is queued is processed now. Where that happens before it is due, the rhythm of batches, jobs and commits stays what it is.
     mutating func beginBatch() {
-        nextBatch = SystemClock.monotonic.nowNanoseconds + Self.batchNanoseconds
+        let now = SystemClock.monotonic.nowNanoseconds
+        guard now >= nextBatch else { return }
+        nextBatch = now + Self.batchNanoseconds
+        isSubmitDue = true
     }
 
     /// How much of one connection may be queued without a look at its credit, bytes.
@@ -222,7 +226,7 @@ extension CollectorLoop {
     mutating func tick(oldestNanoseconds: Int64?) {
         let now = Instant.now()
         guard now.monotonic >= nextTick.lowerBound else {
-            if engine.hasUrgentJobs { submit() }
+            if engine.hasUrgentJobs || isSubmitDue { submit() }
             engine.returnCredit(at: now)
             return follow()
         }
@@ -237,7 +241,7 @@ extension CollectorLoop {
         engine.tick(
             at: now, heardUntil: oldestNanoseconds, wallErrorNanoseconds: HostClock.wallError())
         follow()
-        if engine.hasUrgentJobs || now.monotonic >= nextSubmit { submit() }
+        if engine.hasUrgentJobs || isSubmitDue { submit() }
         if now.monotonic >= nextReport {
             nextReport = now.monotonic + Self.reportNanoseconds
             let status = status(at: now)
@@ -410,11 +414,11 @@ extension CollectorLoop {
 
     /// Hands the disk the pending jobs.
     mutating func submit() {
+        isSubmitDue = false
         let isCreditAwaited = engine.isCreditAwaited
         let jobs = engine.takeJobs()
         guard !jobs.isEmpty else { return }
         disk.submit(jobs, isAwaited: isCreditAwaited)
-        nextSubmit = SystemClock.monotonic.nowNanoseconds + Self.batchNanoseconds
     }
 }
 

@@ -25,7 +25,8 @@ final class DiskWriter: Sendable {
     /// grows about once a second, so twice as many commits make each file durable as often as one a second would, half of them
     /// each time.
     static let commitInterval: Duration = .milliseconds(500)
-    /// How much earlier a commit may be, when there is work anyway.
+    /// How much earlier a commit may be, when there is work anyway; and how much later, for what is handed over twice a second, so that
+    /// it is always committed at once.
     private static let commitSlack: Duration = .milliseconds(100)
     /// Maximum bytes written before they are made durable: a second of 64 sources at 8 Mbit/s.
     static let commitBytes = 64 << 20
@@ -175,7 +176,7 @@ final class DiskWriter: Sendable {
         nextCommit: ContinuousClock.Instant, nextRetry: ContinuousClock.Instant
     ) {
         var deadlines: [ContinuousClock.Instant] = []
-        if worker.isDirty { deadlines.append(nextCommit) }
+        if worker.isDirty { deadlines.append(nextCommit + Self.commitSlack) }
         if worker.isStuck { deadlines.append(nextRetry) }
         guard let deadline = deadlines.min() else {
             work.wait()
