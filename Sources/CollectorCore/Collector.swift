@@ -473,9 +473,13 @@ package final class Collector: Sendable {
     private func deliver(
         _ loop: inout CollectorLoop, _ receiver: inout Receiver, _ inbox: inout Inbox
     ) throws(MessagingError) {
+        var gone: [PeerID] = []
         for (peer, header) in loop.takeOutgoing() {
-            if try !receiver.send(header, to: peer) { inbox.appendGone(peer) }
+            if try !receiver.send(header, to: peer) { gone.append(peer) }
         }
+        // libzmq still has what a closed connection sent.
+        if !gone.isEmpty { try receiver.takeIn(&inbox) }
+        for peer in gone { inbox.appendGone(peer) }
         let now = SystemClock.monotonic.nowNanoseconds
         for peer in loop.takeDismissed() { receiver.dismiss(peer, now: now) }
     }

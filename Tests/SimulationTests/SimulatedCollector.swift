@@ -47,6 +47,8 @@ enum Sabotage: String, CaseIterable {
 /// The collector as it is, between its socket and its disk: the engine, and the disk thread's work one thing at a time.
 struct SimulatedCollector {
     private static let commitNanoseconds: Int64 = 1_000_000_000
+    /// How long media waits to be handed to the disk, unless credit or something else needs it.
+    private static let submitNanoseconds: Int64 = 450_000_000
     private static let idleNanoseconds: Int64 = 60_000_000_000
 
     let layout: ArchiveLayout
@@ -55,6 +57,7 @@ struct SimulatedCollector {
     private var worker: DiskWorker
     /// What the disk thread has not done yet.
     private var jobs: [DiskJob] = []
+    private var nextSubmit: Int64
     private var nextCommit: Int64
     private var nextRetry: Int64
     private(set) var sessionsFinished: [String] = []
@@ -100,6 +103,7 @@ struct SimulatedCollector {
             spine.add(listener)
             follower = CatalogFollower(catalog, layout)
         }
+        nextSubmit = now.monotonic
         nextCommit = now.monotonic + Self.commitNanoseconds
         nextRetry = nextCommit
         follow(now)
@@ -168,8 +172,8 @@ struct SimulatedCollector {
 
     /// Whether everything is done.
     var isIdle: Bool {
-        engine.recorder.sessionName == nil && jobs.isEmpty && !worker.isDirty
-            && !worker.isStuck
+        engine.recorder.sessionName == nil && engine.jobs.isEmpty && jobs.isEmpty
+            && !worker.isDirty && !worker.isStuck
     }
 
     /// The catalog's thread gets its turn.
@@ -185,6 +189,7 @@ struct SimulatedCollector {
     /// The receiving thread hears what the disk has done.
     mutating func hear(at now: Instant) {
         for event in worker.takeEvents() { engine.follow(event, at: now) }
+        engine.returnCredit(at: now)
         follow(now)
     }
 
@@ -200,7 +205,10 @@ struct SimulatedCollector {
     }
 
     private mutating func follow(_ now: Instant) {
-        jobs += engine.takeJobs()
+        let isSubmitDue = now.monotonic >= nextSubmit
+        if isSubmitDue { nextSubmit = now.monotonic + Self.submitNanoseconds }
+        // Where sources are not to hurry each other, media does not wait.
+        if keepsTime || isSubmitDue || engine.hasUrgentJobs { jobs += engine.takeJobs() }
         log += engine.takeLines().map(\.text)
         for notice in engine.takeNotices() {
             if case .sessionFinished(let name) = notice { sessionsFinished.append(name) }
