@@ -179,7 +179,16 @@ private let second: Int64 = 1_000_000_000
             if number == 0 {
                 // The start window is over, and zero is known.
                 present = SessionHarness.instant(63 * second)
+                // The others are still there, or the window would be larger.
+                for number in 0..<40 as Range<UInt8> {
+                    engine.receive(
+                        IncomingMessage(
+                            peer: PeerID([1, number]), address: "10.0.1.\(number)",
+                            header: WireMessage.heartbeat(Heartbeat()).encoded(),
+                            payloadSizeBytes: nil), payload: nil, at: present)
+                }
                 engine.tick(at: present)
+                #expect(engine.creditWindowBytes == Int(WireLimits.smallestCreditWindowBytes))
             }
             guard engine.hasUrgentJobs else { continue }
             for job in engine.takeJobs() {

@@ -153,9 +153,9 @@ MUTANTS = [
     Mutant("a fragment may take all of its source's credit", "Sources/CollectorCore/CollectorEngine.swift",
            "roomBytes: Int(window / 2)", "roomBytes: Int.max", "CollectorCoreTests"),
     Mutant("what waits for the disk holds a source's credit back", "Sources/CollectorCore/CollectorEngine.swift",
-           "if credit.leftBytes < max(next, window / 4) {", "if credit.leftBytes == 1 {", "CollectorCoreTests"),
+           "if credit.leftBytes < max(next, window / 4) {", "if credit.leftBytes < min(next, 0) {", "CollectorCoreTests"),
     Mutant("large records stand still with credit that does not suffice", "Sources/CollectorCore/CollectorEngine.swift",
-           "if credit.leftBytes < max(next, window / 4) {", "if credit.leftBytes < window / 4 {", "CollectorCoreTests"),
+           "if credit.leftBytes < max(next, window / 4) {", "if credit.leftBytes < max(next / 64, window / 4) {", "CollectorCoreTests"),
     Mutant("an idle fragment is judged without what waits", "Sources/CollectorCore/Session/SessionRecorder.swift",
            "let heard = heard ?? now", "let heard = now", "CollectorCoreTests"),
     Mutant("headers do not count in what waits", "Sources/CollectorCore/Receiving/AgentMessage.swift",
@@ -164,6 +164,4 @@ MUTANTS = [
            "        events.append(.gone(peer))", "        events.insert(.gone(peer), at: 0)", "CollectorCoreTests"),
     Mutant("send instants are counted over parts of batches", "Sources/Wire/CollectorLink/SendInstants.swift",
            "let mayEnd = hasNews || bytes == 0", "let mayEnd = true", "WireTests"),
-    Mutant("credit that a fragment gives back is not told", LINK,
-           "let isShort = account.leftBytes < window / 4 && limit > account.announcedBytes", "let isShort = false", "CollectorCoreTests|WireTests"),
 ]

@@ -315,13 +315,13 @@ struct `A collector that says where agents meet` {
     func `counts as many halves of a second as have passed`(tick: Int64) {
         var instants = SendInstants()
         var now: Int64 = 0
-        // Processed with the first tick after 450 ms: nine tenths of four bursts in each half second.
+        // Processed with the first tick after 450 ms: nine tenths of five bursts in each half second.
         var processed: Int64 = 0
         while now < 30_000_000_000 {
             now += tick * 1_000_000
             if now - processed >= 450_000_000 {
                 instants.add(
-                    bytes: Int((now - processed) / 1_000_000) * 36 * SendInstants.burstBytes
+                    bytes: Int((now - processed) / 1_000_000) * 45 * SendInstants.burstBytes
                         / 10 / 500)
                 processed = now
             }
