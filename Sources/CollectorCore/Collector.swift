@@ -168,6 +168,7 @@ package final class Collector: Sendable {
                     try process(&loop, &receiver, &inbox, &feed)
                     loop.stop()
                 } else {
+                    inbox.checkCredit(isShort: loop.isShortOfCredit)
                     let wasWoken = try receiver.wait(
                         milliseconds: inbox.isUrgent ? 0 : loop.millisecondsToNextTick())
                     try turn(&loop, &receiver, &inbox, &feed, isDue: wasWoken)
@@ -423,7 +424,6 @@ package final class Collector: Sendable {
         _ feed: inout Feed, isDue: Bool
     ) throws(MessagingError) {
         try receiver.takeIn(&inbox)
-        inbox.checkCredit(isShort: loop.isShortOfCredit)
         guard isDue || inbox.isUrgent || loop.isTickDue else { return }
         let now = Instant.now()
         if loop.isTickDue {
@@ -473,13 +473,14 @@ package final class Collector: Sendable {
     private func deliver(
         _ loop: inout CollectorLoop, _ receiver: inout Receiver, _ inbox: inout Inbox
     ) throws(MessagingError) {
-        var gone: [PeerID] = []
+        var gone: [(peer: PeerID, sender: Peer?)] = []
         for (peer, header) in loop.takeOutgoing() {
-            if try !receiver.send(header, to: peer) { gone.append(peer) }
+            if try !receiver.send(header, to: peer) { gone.append((peer, receiver.sender(peer))) }
         }
-        // libzmq still has what a closed connection sent.
+        // libzmq still has what a closed connection sent, and perhaps the first message of another one with the same identity: then the
+        // inbox has been told already, in order.
         if !gone.isEmpty { try receiver.takeIn(&inbox) }
-        for peer in gone { inbox.appendGone(peer) }
+        for (peer, sender) in gone where receiver.sender(peer) === sender { inbox.appendGone(peer) }
         let now = SystemClock.monotonic.nowNanoseconds
         for peer in loop.takeDismissed() { receiver.dismiss(peer, now: now) }
     }

@@ -530,11 +530,12 @@ extension CollectorEngine {
             return
         }
         sourceCounters.took(samples, of: source, at: latest)
-        let window = link.windowBytes(of: peer)
+        let credit = link.credit(of: peer, source: samples.source)
+        let window = credit?.windowBytes ?? WireLimits.smallestCreditWindowBytes
         record(
             recorder.samples(
                 samples, payload: payload, of: source, roomBytes: Int(window / 2), at: now))
-        guard pending.holds(source), let credit = link.credit(of: peer) else { return }
+        guard pending.holds(source), let credit else { return }
         // The next record may be as large as this one, or twice as large.
         let next = UInt64(samples.payloadSizeBytes) * 2
         if credit.leftBytes < max(next, window / 4) { pending.awaitCredit(of: source) }

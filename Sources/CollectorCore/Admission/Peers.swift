@@ -99,6 +99,9 @@ struct Peers {
         return sender
     }
 
+    /// The connection that has an identity now.
+    func sender(_ peer: PeerID) -> Peer? { byPeer[peer] }
+
     /// The key that a peer has authenticated with; nil when the peer is gone, or where keys are not in use.
     func key(of peer: PeerID) -> PublicKey? { byPeer[peer]?.key }
 

@@ -21,7 +21,7 @@ import Threads
 final class DiskWriter: Sendable {
     /// Interval between commits: what a power cut may cost in addition to the fragment being collected.
     ///
-    /// Half a second, because the batch that ends a fragment may wait as long at its agent: together they are a second at most. A file
+    /// Half a second, because the batch that ends a fragment may wait as long at its agent: together they are about a second at most. A file
     /// grows about once a second, so twice as many commits make each file durable as often as one a second would, half of them
     /// each time.
     static let commitInterval: Duration = .milliseconds(500)

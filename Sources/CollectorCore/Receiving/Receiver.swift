@@ -184,6 +184,9 @@ struct Receiver: ~Copyable {
         authenticator?.takeEnrolled() ?? []
     }
 
+    /// See ``Peers/sender(_:)``.
+    func sender(_ peer: PeerID) -> Peer? { peers.sender(peer) }
+
     /// The register of keys, if its files have changed; to be applied with ``follow(_:now:)``.
     func takeRegister() -> AgentRegister? { authenticator?.takeChange() }
 

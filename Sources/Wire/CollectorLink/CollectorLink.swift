@@ -328,18 +328,17 @@ extension CollectorLink {
             WireLimits.creditWindowBytes, max(WireLimits.smallestCreditWindowBytes, share))
     }
 
-    /// The credit window of each source of a connected agent.
-    package func windowBytes(of peer: PeerID) -> UInt64 {
-        connections.index(forKey: peer).map { windowBytes(of: connections.values[$0]) }
-            ?? WireLimits.smallestCreditWindowBytes
-    }
-
-    /// How much more may be sent of that source of a connected agent which has the least credit left, and the credit window of each.
-    package func credit(of peer: PeerID) -> (leftBytes: UInt64, windowBytes: UInt64)? {
+    /// How much more may be sent of a source of a connected agent, and the credit window of each.
+    /// - Parameter source: its index in Hello; nil: the one with the least credit left.
+    package func credit(
+        of peer: PeerID, source: Int? = nil
+    ) -> (leftBytes: UInt64, windowBytes: UInt64)? {
         guard let place = connections.index(forKey: peer) else { return nil }
         let connection = connections.values[place]
-        guard let left = connection.accounts.lazy.map(\.leftBytes).min() else { return nil }
-        return (left, windowBytes(of: connection))
+        let left =
+            source.map { connection.accounts[$0].leftBytes }
+            ?? connection.accounts.lazy.map(\.leftBytes).min()
+        return left.map { ($0, windowBytes(of: connection)) }
     }
 
     /// Whether an agent waits for the answer of another one, so that it matters when that is processed.
