@@ -67,6 +67,12 @@ func program(_ name: String, _ dependencies: Target.Dependency...) -> Target {
         swiftSettings: settings)
 }
 
+/// The modules whose tests are declared: those that `TRIBUTARY_TESTS` names (`Wire,Timing`), else all. SwiftPM links all tests into one
+/// program; with a few of them it is built in seconds. `deploy/test FILTER` sets it.
+let selectedTests = Context.environment["TRIBUTARY_TESTS"].map { names in
+    Set(names.split(separator: ",").map { "\($0)Tests" })
+}
+
 /// The tests of one module, in `Tests/<name>Tests`.
 func tests(_ name: String, _ dependencies: Target.Dependency...) -> Target {
     .testTarget(
@@ -277,6 +283,9 @@ let package = Package(
             "Encoding", "ExportCore", "Library", "Media", "Messaging", "MP4", "ObjectStore",
             "Operations", "ReplayCore", "SyncCheck", "Trust", "Uploading", "Wire"),
 
+        // Builds the four programs with one command, side by side.
+        library(
+            "Programs", "tributary", "tributary-agent", "tributary-collector", "tributary-viewer"),
         program(
             "tributary-viewer", "CLinux", "Library", "Messaging", "Operations", "Trust",
             "ViewerCore"),
@@ -377,6 +386,10 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+if let selectedTests {
+    package.targets.removeAll { $0.type == .test && !selectedTests.contains($0.name) }
+}
 
 // `Tests/Fuzz/run` links libFuzzer, which ordinary builds do not.
 if isFuzzed {
